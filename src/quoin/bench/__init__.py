@@ -1,0 +1,3 @@
+"""Quoin beside its peers: speed, memory and quality in one table."""
+
+__all__: list[str] = []

@@ -1,0 +1,103 @@
+"""Softmax, log-sum-exp and cross-entropy."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from quoin.claims.claim import Evidence, claim
+from quoin.claims.rounding import gap, randint, roundings
+from quoin.objectives import cross_entropy, cross_entropy_definition
+from quoin.tensor import log_sum_exp, one_hot, softmax
+
+CASES = 50
+
+
+def random_logits(generator: torch.Generator, scale: float = 3.0) -> Tensor:
+    shape = randint(1, 20, generator), randint(2, 12, generator)
+    return scale * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def random_labels(logits: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randint(logits.shape[-1], logits.shape[:-1], generator=generator)
+
+
+@claim("Z4.9", "the gradient of the cross-entropy in the logits is softmax minus target, for labels and for distributions")
+def gradient_is_softmax_minus_target(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        logits = random_logits(generator).requires_grad_()
+        labels = random_labels(logits, generator)
+        soft = torch.rand(logits.shape, generator=generator, dtype=torch.float64)
+        soft = soft / soft.sum(dim=-1, keepdim=True)
+        probabilities = logits.detach().exp() / logits.detach().exp().sum(dim=-1, keepdim=True)
+        for loss in (cross_entropy_definition, cross_entropy):
+            for target, y in ((labels, one_hot(labels, logits.shape[-1], dtype=torch.float64)), (soft, soft)):
+                (gradient,) = torch.autograd.grad(loss(logits, target).sum(), logits)
+                worst = max(worst, gap(gradient, probabilities - y))
+    return Evidence("largest |gradient - (softmax - y)|", worst, roundings(64), "64 float64 roundings", 4 * CASES)
+
+
+@claim("D2.1-1", "softmax gives positive entries of at most one that sum to one")
+def softmax_is_a_distribution(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        weights = softmax(random_logits(generator, scale=50.0).clamp(-300, 300))
+        inside = bool(((weights > 0) & (weights <= 1)).all())
+        worst = max(worst, gap(weights.sum(dim=-1), torch.ones(len(weights))) if inside else math.inf)
+    return Evidence("largest |sum - 1|, all entries in (0, 1]", worst, roundings(16), "16 roundings, up to 12 classes", CASES)
+
+
+@claim("D2.1-2", "adding one number to every entry leaves the softmax as it was")
+def softmax_is_shift_invariant(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        # Multiples of 1/1024 below 2^21 add without rounding, so equality may be asked to the last bit.
+        logits = (random_logits(generator) * 1024).round() / 1024
+        shift = randint(-1_000_000, 1_000_000, generator)
+        worst = max(worst, gap(softmax(logits + shift), softmax(logits)))
+    return Evidence("largest |softmax(x + c) - softmax(x)|", worst, 0.0, "exact: the sums do not round", CASES)
+
+
+@claim("D1.4-15", "the cross-entropy of a one-hot target is minus the log of the probability at the hot place")
+def one_hot_cross_entropy(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        probabilities = torch.rand(randint(2, 12, generator), generator=generator, dtype=torch.float64) + 0.01
+        probabilities = probabilities / probabilities.sum()
+        for hot in range(len(probabilities)):
+            target = one_hot(torch.tensor(hot), len(probabilities), dtype=torch.float64)
+            for loss in (cross_entropy_definition, cross_entropy):
+                worst = max(worst, gap(loss(probabilities.log(), target), -probabilities[hot].log()))
+    return Evidence("largest |CE(e_i, q) + log q_i|", worst, roundings(64), "64 float64 roundings", CASES)
+
+
+@claim("Z4.8n", "log-sum-exp with the maximum taken off neither overflows nor vanishes at logits around ±1000")
+def log_sum_exp_is_stable(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        logits = (random_logits(generator) * 1024).round() / 1024  # so that the shift by 1000 is exact
+        plain = [math.log(math.fsum(math.exp(value) for value in row)) for row in logits.tolist()]
+        for shift in (-1000, 1000):
+            expected = torch.tensor(plain, dtype=torch.float64) + shift
+            worst = max(worst, gap(log_sum_exp(logits + shift), expected))
+    source = "16 float64 roundings, relative; exp(1000) is no float64"
+    return Evidence("largest |LSE(o ± 1000) - (LSE(o) ± 1000)|, relative", worst, roundings(16), source, 2 * CASES)
+
+
+def cumulative_softmax(x: Tensor, axis: int) -> Tensor:
+    return x.exp() / x.exp().cumsum(dim=axis)
+
+
+@claim("DE26", "softmax along an axis divides by the sum over the whole axis", right=softmax, printed=cumulative_softmax)
+def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        shape = [randint(2, 5, generator) for _ in range(3)]
+        x = torch.randn(shape, generator=generator, dtype=torch.float64)
+        axis = randint(0, 2, generator)
+        weights = form(x, axis)
+        lines, results = (tensor.movedim(axis, -1).reshape(-1, shape[axis]) for tensor in (x, weights))
+        totals = torch.tensor([math.fsum(map(math.exp, line)) for line in lines.tolist()], dtype=torch.float64)
+        worst = max(worst, gap(results, lines.exp() / totals.unsqueeze(-1)), gap(results.sum(dim=-1), torch.ones(len(lines))))
+    return Evidence("largest |form - exp/sum| and |sum - 1|, relative", worst, roundings(16), "16 float64 roundings", CASES)

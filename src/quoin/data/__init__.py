@@ -1,0 +1,53 @@
+"""Bring data in: embedded, generated and file sources; splits and folds; in-memory batches whose position is state."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from quoin.data.sources import SOURCES, check_source_name, load
+
+if TYPE_CHECKING:
+    from quoin.data.batches import Batches, order
+    from quoin.data.dataset import Dataset, as_classes, as_regression
+    from quoin.data.generated import blobs, circles, linear, moons, polynomial
+    from quoin.data.predicting import read_features
+    from quoin.data.prepared import Facts, Prepared, prepare
+    from quoin.data.scaling import Standardiser
+    from quoin.data.seeds import keyed_generator
+    from quoin.data.splits import Split, fold, split
+
+__all__ = [
+    "SOURCES",
+    "Batches",
+    "Dataset",
+    "Facts",
+    "Prepared",
+    "Split",
+    "Standardiser",
+    "as_classes",
+    "as_regression",
+    "blobs",
+    "check_source_name",
+    "circles",
+    "fold",
+    "keyed_generator",
+    "linear",
+    "load",
+    "moons",
+    "order",
+    "polynomial",
+    "prepare",
+    "read_features",
+    "split",
+]
+
+_FILES = ("batches", "dataset", "generated", "predicting", "prepared", "scaling", "seeds", "splits")
+
+
+def __getattr__(name: str) -> object:
+    """The names that need torch come when first asked for, so that the command line can check a source's name without it."""
+    if name in __all__:
+        for file in _FILES:
+            module = importlib.import_module(f"quoin.data.{file}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"quoin.data has no {name!r}")

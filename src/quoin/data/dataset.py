@@ -1,0 +1,173 @@
+"""What every source gives back: features and targets in memory, with the names a report needs.
+
+A source states its targets in their natural form: text, and whole numbers with few distinct values, are classes; other
+numbers are numbers. A recipe then asks for the form it can learn with `as_classes` or `as_regression`.
+
+    n rows, d features, c channels, h height, w width
+"""
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake, shown
+
+__all__ = [
+    "MAX_CLASSES",
+    "Dataset",
+    "as_classes",
+    "as_regression",
+    "column_names",
+    "finite_number",
+    "number_targets",
+    "text_targets",
+]
+
+MAX_CLASSES = 1000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
+
+    name: str
+    features: Tensor  # (n, d), or (n, c, h, w) scaled to [0, 1]; float32
+    targets: Tensor  # (n,); int64 for classes, float32 for numbers
+    feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
+    class_names: tuple[str, ...] | None
+    target_name: str = "target"
+    test_from: int | None = None  # rows from here on are the source's own test part
+
+    def __post_init__(self) -> None:
+        if self.features.ndim not in (2, 4) or self.features.dtype != torch.float32:
+            came = f"{self.features.dtype} {tuple(self.features.shape)}"
+            raise ValueError(f"features must be float32 (n, d) or (n, c, h, w), got {came}")
+        kind = torch.float32 if self.class_names is None else torch.int64
+        if self.targets.shape != (self.num_rows,) or self.targets.dtype != kind:
+            raise ValueError(f"targets must be {kind} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}")
+        if len(self.feature_names) != self.num_features:
+            raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
+        if self.test_from is not None and not 0 < self.test_from < self.num_rows:
+            raise ValueError(f"test_from must lie inside {self.num_rows} rows, got {self.test_from}")
+
+    @property
+    def num_rows(self) -> int:
+        return self.features.shape[0]
+
+    @property
+    def num_features(self) -> int:
+        return math.prod(self.features.shape[1:])
+
+    @property
+    def is_classification(self) -> bool:
+        return self.class_names is not None
+
+    @property
+    def num_classes(self) -> int:
+        if self.class_names is None:
+            raise ValueError(f"the targets of {self.name} are numbers and have no classes")
+        return len(self.class_names)
+
+    @property
+    def image_shape(self) -> tuple[int, int, int] | None:
+        """(c, h, w) of one image, or None for a table."""
+        if self.features.ndim == 2:
+            return None
+        _, channels, height, width = self.features.shape
+        return channels, height, width
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content, not of the name: a resumed run sees that its data changed, not that they moved."""
+        names = (self.feature_names, self.class_names, self.test_from)
+        digest = hashlib.sha256(repr((tuple(self.features.shape), names)).encode("utf-8", "surrogatepass"))
+        for tensor in (self.features, self.targets):
+            digest.update(tensor.contiguous().cpu().numpy().data)
+        return digest.hexdigest()
+
+    def take(self, index: Tensor) -> "Dataset":
+        """The rows at `index`, in that order; the source's own test part is no longer told apart."""
+        return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_from=None)
+
+
+def as_classes(dataset: Dataset) -> Dataset:
+    """`dataset` as a classifier needs it, or a Mistake when its targets are numbers, of one class or of far too many."""
+    target = f"the target {shown(dataset.target_name)} of {shown(dataset.name, 200)}"
+    if dataset.class_names is None:
+        example = f"{dataset.targets[0].item():g}"
+        raise Mistake(
+            f"expected classes, but {target} holds numbers such as {example}: "
+            "use a regression recipe or another target"
+        )
+    if len(dataset.class_names) < 2:
+        raise Mistake(
+            f"expected two or more classes, but {target} has only {shown(', '.join(dataset.class_names))}: "
+            "add rows of another class"
+        )
+    if len(dataset.class_names) > MAX_CLASSES:
+        raise Mistake(
+            f"expected at most {MAX_CLASSES} classes, but {target} has {len(dataset.class_names)}: "
+            "choose another target"
+        )
+    return dataset
+
+
+def as_regression(dataset: Dataset) -> Dataset:
+    """`dataset` with numbers as targets: classes whose names are numbers become those numbers, others are a Mistake."""
+    if dataset.class_names is None:
+        return dataset
+    numbers = [finite_number(name) for name in dataset.class_names]
+    values = torch.tensor([math.nan if number is None else number for number in numbers], dtype=torch.float64)[dataset.targets]
+    if values.isnan().any():
+        row = int(values.isnan().nonzero()[0])
+        text = shown(dataset.class_names[int(dataset.targets[row])])
+        raise Mistake(
+            f"expected numbers, but the target {shown(dataset.target_name)} of {shown(dataset.name, 200)} "
+            f"holds {text} (row {row + 1}): "
+            "use a classification recipe or another target"
+        )
+    return dataclasses.replace(dataset, targets=values.float(), class_names=None)
+
+
+def finite_number(cell: str) -> float | None:
+    """The number that `cell` writes if float32 can hold it, else None; Python's 1_000 is not a number in a data file."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if abs(value) <= torch.finfo(torch.float32).max and "_" not in cell else None
+
+
+def text_targets(labels: Sequence[str]) -> tuple[Tensor, tuple[str, ...]]:
+    """Class numbers of text labels, the classes in alphabetical order."""
+    names = tuple(sorted(set(labels)))
+    numbers = {name: number for number, name in enumerate(names)}
+    return torch.tensor([numbers[label] for label in labels], dtype=torch.int64), names
+
+
+def number_targets(values: np.ndarray) -> tuple[Tensor, tuple[str, ...] | None]:
+    """Classes, in numerical order, if the values are whole numbers with at most MAX_CLASSES distinct ones; else the numbers."""
+    distinct, numbers = np.unique(values, return_inverse=True)
+    if len(distinct) <= MAX_CLASSES and np.all(distinct == np.round(distinct)):
+        return torch.from_numpy(numbers.astype(np.int64)), tuple(str(int(value)) for value in distinct)
+    return torch.from_numpy(values.astype(np.float32)), None
+
+
+def column_names(shape: Sequence[int]) -> tuple[str, ...]:
+    """Names where the source has none.
+
+    >>> column_names((3,)), column_names((1, 1, 2))
+    (('x0', 'x1', 'x2'), ('pixel_0_0', 'pixel_0_1'))
+    """
+    if len(shape) == 1:
+        return tuple(f"x{column}" for column in range(shape[0]))
+    channels, height, width = shape
+    pixels = [f"{row}_{column}" for row in range(height) for column in range(width)]
+    prefixes = ["pixel"] if channels == 1 else [f"pixel_{channel}" for channel in range(channels)]
+    return tuple(f"{prefix}_{pixel}" for prefix in prefixes for pixel in pixels)

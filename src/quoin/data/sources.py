@@ -1,0 +1,93 @@
+"""Data by name: what `--data SOURCE` accepts, and where each name leads.
+
+Imports no torch at its top: the command line checks a name, and lists them all, before it pays for torch.
+"""
+
+from typing import TYPE_CHECKING
+
+from quoin.errors import Mistake, nearest, shown
+
+if TYPE_CHECKING:
+    from quoin.data.dataset import Dataset
+
+__all__ = ["SOURCES", "check_source_name", "load"]
+
+SOURCES = {
+    "digits": "1,797 handwritten digits, 8 x 8 grey pixels, 10 classes",
+    "iris": "150 flowers, 4 measurements, 3 classes",
+    "wine": "178 wines, 13 measurements, 3 classes",
+    "breast-cancer": "569 tumours, 30 measurements, 2 classes",
+    "diabetes": "442 patients, 10 measurements, progression after a year as a number",
+    "linear": "generated: y = 2 x0 - 3.4 x1 + 4.2 + noise",
+    "polynomial": "generated: a noisy cubic, seen through 20 monomials",
+    "moons": "generated: two interleaved half circles, 2 classes",
+    "circles": "generated: two concentric circles, 2 classes",
+    "blobs": "generated: Gaussian clouds, 3 classes",
+    "csv:PATH": "a table with a header line; --target names its target column",
+    "npz:PATH": "NumPy arrays `features` and `targets`",
+    "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
+    "cifar10:FOLDER": "CIFAR-10, binary version",
+}
+
+
+def check_source_name(source: str) -> None:
+    """Raise a Mistake unless `source` is a name of SOURCES, or one of its file forms with a path.
+
+    >>> check_source_name("digits")
+    >>> check_source_name("digit")
+    Traceback (most recent call last):
+    quoin.errors.Mistake: expected a data source, got 'digit': did you mean 'digits'?
+    """
+    form, colon, place = source.partition(":")
+    if not colon and source in SOURCES:
+        return
+    forms = {name.partition(":")[0]: name for name in SOURCES if ":" in name}
+    if form in forms:
+        if place:
+            return
+        raise Mistake(f"expected a path after {form!r}, got {shown(source)}: write {forms[form]}")
+    if colon:
+        hint = nearest(form, forms if form not in SOURCES else [form])
+    elif source.endswith((".csv", ".npz")):
+        hint = f"to read a file, write {source[-3:]}:PATH"
+    elif source in ("mnist", "fashion-mnist"):  # asked for by name, though their files must be brought along
+        hint = "give the folder of its files as idx:FOLDER"
+    else:
+        hint = nearest(source, SOURCES)
+    raise Mistake(f"expected a data source, got {shown(source)}: {hint}")
+
+
+def load(source: str, *, target: str | None = None, seed: int = 0) -> "Dataset":
+    """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
+
+    `target` names a CSV's target column; `seed` decides what a generated source draws.
+    """
+    check_source_name(source)
+    form, _, place = source.partition(":")
+    if target is not None and form != "csv":
+        raise Mistake(f"a target column can be named for csv:PATH only, but the data are {shown(source)}: leave --target out")
+    match form:
+        case "csv":
+            from quoin.data.files_csv import load_csv
+
+            return load_csv(place, target)
+        case "npz":
+            from quoin.data.files_npz import load_npz
+
+            return load_npz(place)
+        case "idx":
+            from quoin.data.files_idx import load_idx
+
+            return load_idx(place)
+        case "cifar10":
+            from quoin.data.files_cifar import load_cifar10
+
+            return load_cifar10(place)
+        case "linear" | "polynomial" | "moons" | "circles" | "blobs":
+            from quoin.data.generated import draw
+
+            return draw(form, seed)
+        case _:
+            from quoin.data.embedded import load_embedded
+
+            return load_embedded(form)

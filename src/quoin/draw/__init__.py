@@ -1,0 +1,8 @@
+"""Marks on paper: curves, heat maps, image grids, networks; to SVG, PNG and standalone HTML."""
+
+from quoin.draw.charts import bars, curves, scatter
+from quoin.draw.drawing import FORMATS, Drawing, Panel
+from quoin.draw.grids import heat_map, image_grid
+from quoin.draw.networks import network
+
+__all__ = ["FORMATS", "Drawing", "Panel", "bars", "curves", "heat_map", "image_grid", "network", "scatter"]

@@ -1,0 +1,162 @@
+"""A finished picture and the ways out of it: SVG, PNG, a page of its own. What the marks mean is the other files' matter.
+
+matplotlib is imported where it is used, so that importing this room costs nothing, and never through pyplot: no global
+state, no display.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from quoin.errors import Mistake, shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FORMATS", "Drawing", "Panel"]
+
+WIDTH = 6.6  # inches, which a browser shows as 634 pixels
+INK, FAINT = "#222222", "#b8b8b8"
+# Okabe and Ito's colours, told apart by every common kind of colour vision; yellow is left out as too pale on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
+FORMATS = ("svg", "png", "html")
+
+_STYLE: Any = {  # its keys are matplotlib's own, and typed as such there
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.8,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "quoin",
+    "mathtext.fontset": "dejavusans",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Everything here is drawn and written under one style, whatever the user's matplotlibrc says."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+class Drawing:
+    """A finished picture, white-backed, whose bytes depend on nothing but its marks."""
+
+    def __init__(self, figure: Figure, alt: str = ""):
+        self.figure, self.alt = figure, alt
+        with house_style():  # settle the layout once: writing must not move anything
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+
+    def svg(self) -> str:
+        """The picture as one `<svg>` element that refers to nothing outside itself."""
+        written = self._written("svg", dpi=200).decode("utf-8")  # dpi matters only to images inside
+        element = written[written.index("<svg") :]  # no XML prologue, no DOCTYPE with its address
+        element = re.sub(r"\s*<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+        opening, rest = element.split(">", 1)
+        return f'{opening} role="img">\n <title>{html.escape(self.alt)}</title>{rest}'
+
+    def png(self, dpi: int = 150) -> bytes:
+        """The picture as a PNG of `dpi` dots an inch, about a thousand pixels wide by default."""
+        return self._written("png", dpi)
+
+    def html(self, title: str = "") -> str:
+        """The picture as a page of its own."""
+        title = html.escape(title or self.alt or "Drawing")
+        return (
+            f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>\n'
+            "<style>body{margin:2rem auto;max-width:50rem;padding:0 1rem;font-family:sans-serif;color:#222;background:#fff}"
+            f"svg{{max-width:100%;height:auto}}</style></head>\n<body>\n<h1>{title}</h1>\n{self.inline()}\n</body>\n</html>\n"
+        )
+
+    def inline(self) -> str:
+        """The SVG for the inside of a page, where HTML needs no namespaces."""
+        return re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", self.svg())
+
+    def data_uri(self) -> str:
+        """The SVG as an address for `<img src=...>`."""
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg().encode("utf-8")).decode("ascii")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture in the format that the name ends in: .svg, .png or .html."""
+        path = Path(path)
+        suffix = path.suffix.lower().removeprefix(".")
+        if suffix not in FORMATS:
+            raise Mistake(f"expected a file name ending in .svg, .png or .html, got {shown(path.name)}; change its ending")
+        content = {"svg": lambda: self.svg().encode(), "png": self.png, "html": lambda: self.html().encode()}[suffix]()
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            raise Mistake(f"expected a place to write {shown(str(path))}, got {error.strerror}; choose another") from error
+        return path
+
+    def _written(self, format: str, dpi: int) -> bytes:
+        buffer = io.BytesIO()
+        with house_style():
+            metadata = {"Date": None} if format == "svg" else {"Software": None}
+            self.figure.savefig(buffer, format=format, dpi=dpi, metadata=metadata)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A drawing in a report, with its heading and a sentence under it."""
+
+    title: str
+    drawing: Drawing
+    caption: str = ""
+
+
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure of the house's width; call under `house_style`."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
+
+
+def plain(text: object) -> str:
+    """A name that comes from data, kept from being read as mathematics where it holds dollar signs."""
+    return str(text).replace("$", r"\$")
+
+
+def numbers(values: object, name: str, *ndim: int) -> np.ndarray:
+    """`values` (a tensor on any device, an array or a list) as a float64 array with one of these counts of axes, not empty."""
+    array = values.detach().cpu().double().numpy() if isinstance(values, torch.Tensor) else values
+    try:
+        array = np.asarray(array, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise Mistake(f"expected numbers for {name}, got {shown(values)}; give a tensor, an array or a list") from error
+    if array.ndim not in ndim or not array.size:
+        axes = " or ".join(map(str, ndim))
+        raise Mistake(f"expected {name} with {axes} axes, not empty, got shape {array.shape}; reshape it")
+    return array

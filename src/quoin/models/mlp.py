@@ -1,0 +1,99 @@
+"""The multilayer perceptron: dense layers one after another, the last without activation.
+
+`sizes` lists the widths from input to output: [2, 5, 1] is two inputs, one hidden layer of five units, one output.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake, shown
+from quoin.layers import affine_definition, dense_definition, relu
+
+__all__ = ["MLP", "MLPForward", "mlp_definition"]
+
+
+class MLPForward(NamedTuple):
+    """A forward pass with its intermediates."""
+
+    output: Tensor  # (..., sizes[-1])
+    hidden: tuple[Tensor, ...]  # (..., sizes[l]) for each hidden layer l
+
+
+def mlp_definition(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    activation: Callable[[Tensor], Tensor] = relu,
+) -> MLPForward:
+    """h_l = sigma(A_l h_{l-1} + b_l) from h_0 = x, and A_L h_{L-1} + b_L at the end.
+
+    Notes: D1-20, D1-22.
+    """
+    if not weights or len(weights) != len(biases):
+        raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
+    hidden = []
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        x = dense_definition(x, weight, bias, activation)
+        hidden.append(x)
+    return MLPForward(affine_definition(x, weights[-1], biases[-1]), tuple(hidden))
+
+
+class MLP(nn.Module):
+    """`mlp_definition` at full speed: `head(features(x))`, a linear model on learned features.
+
+    Each example is flattened first, so images go in as they are. Weights start as N(0, 2 / inputs) (He, made for ReLU),
+    biases as zero; `generator` draws them (torch's default generator if none is given).
+
+    >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
+    >>> sum(parameter.numel() for parameter in model.parameters())
+    21
+
+    Notes: D1-20, D1-21, D1-22, Z5.3.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        *,
+        activation: Callable[[], nn.Module] = nn.ReLU,
+        generator: torch.Generator | None = None,
+    ):
+        super().__init__()
+        self.sizes = tuple(sizes)
+        if len(self.sizes) < 2 or not all(isinstance(size, int) and size > 0 for size in self.sizes):
+            raise Mistake(
+                f"expected at least two positive widths, input to output, came {shown(self.sizes)}; give e.g. [64, 128, 10]"
+            )
+        layers: list[nn.Module] = [nn.Flatten()]
+        for inputs, outputs in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
+            layers += [_he_linear(inputs, outputs, generator), activation()]
+        self.features = nn.Sequential(*layers)
+        self.head = _he_linear(self.sizes[-2], self.sizes[-1], generator)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, sizes[-1])
+        if x.ndim < 2 or x.shape[1:].numel() != self.sizes[0]:
+            raise Mistake(
+                f"expected a batch of examples of {self.sizes[0]} numbers each, came shape {tuple(x.shape)}; "
+                "put the batch on the first axis or change sizes[0]"
+            )
+        return self.head(self.features(x))
+
+    @property
+    def depth(self) -> int:
+        """The number of hidden layers."""
+        return len(self.sizes) - 2
+
+    @property
+    def width(self) -> int:
+        """The number of units of the widest layer, the input not being a layer."""
+        return max(self.sizes[1:])
+
+
+def _he_linear(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Linear:
+    linear = nn.Linear(inputs, outputs)
+    nn.init.kaiming_normal_(linear.weight, nonlinearity="relu", generator=generator)
+    nn.init.zeros_(linear.bias)
+    return linear

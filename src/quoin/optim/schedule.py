@@ -1,0 +1,52 @@
+"""Learning-rate schedules: the factor on the first rate, as a function of the share of the run that is done.
+
+A schedule maps progress in [0, 1] to a factor and has no state, so a resumed run finds its rate by itself.
+"""
+
+import math
+from collections.abc import Callable
+
+__all__ = ["Schedule", "constant", "cosine", "step_decay", "with_warm_up"]
+
+Schedule = Callable[[float], float]
+
+
+def constant(progress: float) -> float:
+    """The same rate throughout."""
+    return 1.0
+
+
+def cosine(progress: float) -> float:
+    """From 1 to 0 along half a cosine: (1 + cos(pi p)) / 2.
+
+    >>> [round(cosine(p), 3) for p in (0.0, 0.5, 1.0)]
+    [1.0, 0.5, 0.0]
+    """
+    return (1 + math.cos(math.pi * progress)) / 2
+
+
+def step_decay(progress: float) -> float:
+    """A tenth of the rate after half of the run, a hundredth after three quarters.
+
+    >>> [step_decay(p) for p in (0.4, 0.6, 0.9)]
+    [1.0, 0.1, 0.01]
+    """
+    return 1.0 if progress < 0.5 else 0.1 if progress < 0.75 else 0.01
+
+
+def with_warm_up(schedule: Schedule, share: float) -> Schedule:
+    """Rise linearly to the full rate over the first `share` of the run, then follow `schedule` over the rest.
+
+    >>> warmed = with_warm_up(constant, 0.1)
+    >>> [round(warmed(p), 2) for p in (0.0, 0.05, 0.5)]
+    [0.0, 0.5, 1.0]
+    """
+    if share == 0:
+        return schedule
+
+    def warmed(progress: float) -> float:
+        if progress < share:
+            return progress / share
+        return schedule((progress - share) / (1 - share) if share < 1 else 1.0)
+
+    return warmed

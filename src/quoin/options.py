@@ -1,0 +1,95 @@
+"""Options that check themselves: frozen dataclasses whose fields carry their help and their range. Imports no torch."""
+
+import dataclasses
+import math
+import operator
+import typing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from quoin.errors import Mistake, nearest, shown
+
+__all__ = ["Checked", "flag_name", "option", "options_from_json"]
+
+_FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """A dataclass field with a default, the sentence `--help` prints, and the range its value must lie in."""
+    bounds = {"at least": at_least, "at most": at_most, "above": above, "below": below}
+    return field(default=default, metadata={"help": help, "bounds": {k: v for k, v in bounds.items() if v is not None}})
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Base of every options class: a value out of its range or of the wrong type is refused at construction."""
+
+    def __post_init__(self) -> None:
+        kinds = typing.get_type_hints(type(self))
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            _check_kind(each.name, kinds[each.name], value)
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, (int, float)) and not isinstance(number, bool):
+                    _check_range(each.name, number, each.metadata.get("bounds", {}))
+
+
+Options = TypeVar("Options", bound=Checked)
+
+
+def flag_name(field_name: str) -> str:
+    """The flag of a field: `batch_size` is `--batch-size`."""
+    return "--" + field_name.replace("_", "-")
+
+
+def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -> Options:
+    """Options read back from a file; a name that the class does not know is an error, not a surprise later."""
+    names = {each.name for each in dataclasses.fields(kind)}
+    for name in values:
+        if name not in names:
+            raise Mistake(f"{where} has an option {name!r} that this Quoin does not know: {nearest(name, names)}")
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _check_kind(name: str, kind: Any, value: Any) -> None:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        if value not in inner:
+            raise Mistake(f"{flag_name(name)} is {shown(value)}: {nearest(str(value), map(str, inner))}")
+        return
+    if origin is tuple:
+        fits = isinstance(value, tuple) and all(_is(inner[0], item) for item in value)
+    elif inner and type(None) in inner:
+        fits = value is None or any(_is(each, value) for each in inner if each is not type(None))
+    else:
+        fits = _is(kind, value)
+    if not fits:
+        raise Mistake(f"{flag_name(name)} expects {_spoken(kind)}, got {shown(value)}")
+
+
+def _is(kind: Any, value: Any) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _spoken(kind: Any) -> str:
+    return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, str(kind))
+
+
+def _check_range(name: str, value: float, bounds: dict[str, float]) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Mistake(f"{flag_name(name)} must be a finite number, got {value}")
+    for words, bound in bounds.items():
+        if not _FITS[words](value, bound):
+            raise Mistake(f"{flag_name(name)} must be {words} {bound}, got {value}")

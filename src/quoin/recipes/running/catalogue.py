@@ -1,0 +1,74 @@
+"""The recipes there are: the files of this room, found by name. Imports no torch."""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from quoin.errors import Mistake, nearest
+from quoin.options import Checked
+from quoin.recipes.running.target import Goal, Target
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from quoin.data import Facts
+    from quoin.train import Place, Task
+
+__all__ = ["DEFAULT", "Recipe", "find_recipe", "recipe_names"]
+
+DEFAULT = "mlp"
+_ROOM = Path(__file__).parents[1]
+
+
+def recipe_names() -> list[str]:
+    """Every file of the room is a recipe; its name is the file's, with dashes."""
+    return sorted(path.stem.replace("_", "-") for path in _ROOM.glob("*.py") if not path.stem.startswith("_"))
+
+
+def find_recipe(name: str) -> "Recipe":
+    """The recipe `name`, or a Mistake with the nearest one."""
+    if name not in recipe_names():
+        raise Mistake(f"no recipe {name!r}: {nearest(name, recipe_names())}; `quoin list` shows all")
+    return Recipe(name, importlib.import_module(f"quoin.recipes.{name.replace('-', '_')}"))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One recipe file, seen through the names that every such file has."""
+
+    name: str
+    module: ModuleType
+
+    @property
+    def summary(self) -> str:
+        return (self.module.__doc__ or "").strip().splitlines()[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.module.NOTES
+
+    @property
+    def target(self) -> Target:
+        return self.module.TARGET
+
+    @property
+    def options(self) -> type[Checked]:
+        return self.module.Options
+
+    @property
+    def goal(self) -> Goal | None:
+        return self.module.GOAL
+
+    def model(self, options: Any, facts: "Facts") -> "nn.Module":
+        """The untrained model."""
+        return self.module.model(options, facts)
+
+    def build(self, options: Any, place: "Place") -> "Task":
+        """All that the loop needs."""
+        return self.module.build(options, place)
+
+    def target_for(self, options: Any) -> Target | None:
+        """The target, if the run is on the data that the target speaks of."""
+        return self.target if getattr(options, "data", None) == getattr(self.options(), "data", None) else None

@@ -1,0 +1,79 @@
+"""Open a trained run: its model back, ready to predict, without the data it was trained on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.data import Facts, Standardiser, read_features
+from quoin.errors import Mistake
+from quoin.options import Checked, options_from_json
+from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.train import RunFolder, load_strictly
+
+__all__ = ["OpenedRun", "Prediction", "open_run"]
+
+ROWS = 4096  # per forward pass
+
+
+class Prediction(NamedTuple):
+    """One row an example."""
+
+    values: Tensor  # (n,): class numbers, or numbers in the target's own unit
+    probabilities: Tensor | None  # (n, q) for classes
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run's model with what it must know of its data."""
+
+    folder: RunFolder
+    recipe: Recipe
+    options: Checked
+    facts: Facts
+    model: nn.Module
+    feature_scale: Standardiser
+    target_scale: Standardiser | None
+    step: int
+
+    @torch.no_grad()
+    def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
+        """Predict for rows in the source's own units; tables may stand for images, pixel by pixel."""
+        shape = self.facts.feature_shape
+        if features.shape[1:].numel() != self.facts.num_features:
+            raise Mistake(f"expected rows of {self.facts.num_features} features, got shape {tuple(features.shape)}")
+        self.model.eval()
+        scaled = self.feature_scale.apply(features.reshape(-1, *shape).float())
+        outputs = torch.cat([self.model(piece) for piece in scaled.split(ROWS)])
+        if self.facts.class_names is not None:
+            return Prediction(outputs.argmax(-1), outputs.softmax(-1))
+        assert self.target_scale is not None
+        return Prediction(self.target_scale.invert(outputs), None)
+
+    def predict_file(self, path: Path) -> Prediction:
+        """Predict for the rows of a CSV or NPZ file that has the columns the run was trained on."""
+        return self.predict(read_features(path, self.facts.feature_names))
+
+
+def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
+    """The best model of the run at `path`, from its newest checkpoint or from that of `step`."""
+    folder = RunFolder.open(Path(path))
+    config = folder.config
+    recipe = find_recipe(folder.recipe)
+    if config.get("data") is None:
+        raise Mistake(f"{path} holds several runs or none with data: open one of the folders inside it")
+    options: Any = options_from_json(recipe.options, config["options"], str(folder.path / "config.json"))
+    facts = Facts.from_json(config["data"])
+    found = folder.load_checkpoint(step)
+    if found is None:
+        raise Mistake(f"{path} has no checkpoint yet: let it train for a while, or `quoin resume {path}`")
+    state, at = found
+    saved = state["best"] or state["task"]["model"]
+    model = recipe.model(options, facts)
+    load_strictly(model, saved["weights"])
+    scales = saved["scales"]
+    targets = Standardiser(scales["target_mean"], scales["target_std"]) if "target_mean" in scales else None
+    features = Standardiser(scales["feature_mean"], scales["feature_std"])
+    return OpenedRun(folder, recipe, options, facts, model, features, targets, at)

@@ -1,0 +1,41 @@
+"""The options that recipes share, as bases of their own options. Imports no torch: `quoin list` and `--help` stay quick."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from quoin.options import Checked, option
+
+__all__ = ["DataOptions", "DescentOptions", "RunOptions", "ScheduleName"]
+
+ScheduleName = Literal["constant", "cosine", "step"]
+
+
+@dataclass(frozen=True)
+class RunOptions(Checked):
+    """What every recipe has."""
+
+    seed: int = option(0, "decides the split, the first weights and the order of the data", at_least=0, at_most=2**62)
+    epochs: int = option(30, "passes over the training data", at_least=1, at_most=10**9)
+    patience: int = option(0, "stop after so many epochs without a better validation; 0 never does", at_least=0)
+
+
+@dataclass(frozen=True)
+class DescentOptions(RunOptions):
+    """What every recipe has that follows a gradient."""
+
+    lr: float = option(0.1, "the learning rate of the first step", above=0.0)
+    batch_size: int = option(32, "examples per update, over all devices together", at_least=1)
+    micro_batch: int = option(0, "work the batch off in pieces of this size, to save memory; 0 takes it whole", at_least=0)
+    schedule: ScheduleName = option("constant", "how the learning rate changes over the run")
+    warm_up: float = option(0.0, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
+    clip: float = option(0.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)
+    weight_decay: float = option(0.0, "pull of the weights towards zero", at_least=0.0)
+
+
+@dataclass(frozen=True)
+class DataOptions(Checked):
+    """What every recipe has that takes data."""
+
+    data: str = option("digits", "where the data come from: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
+    target: str | None = option(None, "the target column of a CSV file")
+    fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")

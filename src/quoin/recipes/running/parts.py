@@ -1,0 +1,70 @@
+"""From options to parts: the data on the device (loaded, split or folded, standardised), and the task that learns from it."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from quoin.data import Dataset, Prepared, as_classes, as_regression, fold, load, prepare, split
+from quoin.errors import Mistake
+from quoin.optim import Schedule, constant, cosine, step_decay, with_warm_up
+from quoin.recipes.running.options import DescentOptions
+from quoin.train import Place, SupervisedTask
+
+__all__ = ["classes", "learner", "numbers"]
+
+VALIDATION = 0.1
+
+Kind = TypeVar("Kind", bound=SupervisedTask)
+
+
+def classes(options, place: Place) -> Prepared:
+    """The data that `options` name, for a classifier."""
+    return _parted(as_classes(load(options.data, target=options.target, seed=options.seed)), options, place)
+
+
+def numbers(options, place: Place) -> Prepared:
+    """The data that `options` name, for a regression."""
+    return _parted(as_regression(load(options.data, target=options.target, seed=options.seed)), options, place)
+
+
+def _parted(dataset: Dataset, options, place: Place) -> Prepared:
+    if not options.fold:
+        return prepare(dataset, split(dataset, options.seed, validation=VALIDATION), place.device)
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", options.fold)
+    if not found:
+        raise Mistake(f"--fold expects INDEX/FOLDS such as 0/5, got {options.fold!r}")
+    index, num_folds = map(int, found.groups())
+    return prepare(dataset, fold(dataset, num_folds, index, options.seed, validation=VALIDATION), place.device)
+
+
+def learner(
+    kind: type[Kind],
+    model: nn.Module,
+    objective: Callable[[Tensor, Tensor], Tensor],
+    optimiser: torch.optim.Optimizer,
+    data: Prepared,
+    options: DescentOptions,
+    place: Place,
+) -> Kind:
+    """A supervised task of this kind, run as the shared options say."""
+    return kind(
+        model,
+        objective,
+        optimiser,
+        data,
+        batch_size=options.batch_size,
+        epochs=options.epochs,
+        seed=options.seed,
+        place=place,
+        schedule=_schedule(options),
+        clip=options.clip,
+        micro_batch=options.micro_batch,
+    )
+
+
+def _schedule(options: DescentOptions) -> Schedule:
+    shapes = {"constant": constant, "cosine": cosine, "step": step_decay}
+    return with_warm_up(shapes[options.schedule], options.warm_up)

@@ -1,0 +1,125 @@
+"""One recipe many times: over seeds, or over the folds of a cross-validation; the mean and spread of every final metric.
+
+A study is a folder of runs. Killed, it is resumed like a run: what is finished stays, what was begun goes on, the rest starts.
+"""
+
+import dataclasses
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quoin.errors import Mistake
+from quoin.options import options_from_json
+from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.recipes.running.run import Finished, resume, start_in
+from quoin.recipes.running.settings import Settings
+from quoin.train import RunFolder, report
+
+__all__ = ["FinishedStudy", "Study", "is_study", "resume_study", "start_study"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """How often, and over what."""
+
+    over: str  # "seed" or "fold"
+    count: int
+
+    def member(self, index: int, options: Any) -> Any:
+        """The options of one run of the study."""
+        if self.over == "seed":
+            return dataclasses.replace(options, seed=options.seed + index)
+        return dataclasses.replace(options, fold=f"{index}/{self.count}")
+
+
+@dataclass(frozen=True)
+class FinishedStudy:
+    """How a study ended; `result` is None when it was interrupted."""
+
+    folder: RunFolder
+    result: dict[str, Any] | None
+    report: Path | None
+
+
+def is_study(folder: RunFolder) -> bool:
+    return folder.config.get("study") is not None
+
+
+def start_study(recipe: Recipe, options: Any, settings: Settings, study: Study, runs: Path, *, visible: bool = True) -> FinishedStudy:
+    """Make the folder and run every member."""
+    if study.over == "fold" and not hasattr(options, "fold"):
+        raise Mistake(f"recipe {recipe.name} takes no data that could be folded: use --seeds {study.count}")
+    config = {
+        "options": dataclasses.asdict(options),
+        "settings": dataclasses.asdict(settings),
+        "study": dataclasses.asdict(study),
+        "data": None,
+    }
+    # Fail on a bad option or too few rows before a folder is left behind.
+    folder = RunFolder.create(runs, recipe.name, config, {})
+    return _run_members(folder, recipe, options, settings, study, visible)
+
+
+def resume_study(path: Path, *, visible: bool = True) -> FinishedStudy:
+    folder = RunFolder.open(path)
+    config = folder.config
+    recipe = find_recipe(folder.recipe)
+    options = options_from_json(recipe.options, config["options"], str(path / "config.json"))
+    settings = options_from_json(Settings, config["settings"], str(path / "config.json"))
+    return _run_members(folder, recipe, options, settings, Study(**config["study"]), visible)
+
+
+def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Settings, study: Study, visible: bool) -> FinishedStudy:
+    with folder.locked():
+        for index in range(study.count):
+            path = folder.path / f"{study.over}-{index}"
+            if (path / "result.json").exists():
+                continue
+            if (path / "config.json").exists():
+                ended: Finished = resume(path, visible=visible)
+            else:
+                ended = start_in(path, recipe, study.member(index, options), settings, visible=visible)
+            if ended.result is None:
+                return FinishedStudy(folder, None, None)
+        result = _summary(folder, recipe, options, study)
+        folder.save_result(result)
+        return FinishedStudy(folder, result, folder.save_report(_page(folder, result, study)))
+
+
+def _members(folder: RunFolder, study: Study) -> list[RunFolder]:
+    return [RunFolder.open(folder.path / f"{study.over}-{index}") for index in range(study.count)]
+
+
+def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> dict[str, Any]:
+    """Mean, spread (sample standard deviation), least and largest of every metric; the target judged run by run."""
+    results = [member.result or {} for member in _members(folder, study)]
+    metrics = {}
+    for name in results[0]["metrics"]:
+        values = [each["metrics"][name] for each in results]
+        spread = statistics.stdev(values) if len(values) > 1 else 0.0
+        metrics[name] = {"mean": statistics.fmean(values), "spread": spread, "least": min(values), "largest": max(values)}
+    target = recipe.target_for(options)
+    met = [each["target"]["met"] for each in results if each["target"]]
+    return {
+        "study": dataclasses.asdict(study),
+        "metrics": metrics,
+        # The promise of a target: nine of ten runs keep it.
+        "target": target and {"metric": target.metric, "bound": target.bound, "met_runs": sum(met), "runs": len(met), "met": sum(met) >= 0.9 * len(met)},
+        "seconds": sum(each["seconds"] for each in results),
+    }
+
+
+def _page(folder: RunFolder, result: dict[str, Any], study: Study) -> str:
+    rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
+    sections = [report.table("Over all runs", ("metric", "mean", "spread", "least", "largest"), rows)]
+    if target := result["target"]:
+        row = (target["metric"], target["bound"], f"{target['met_runs']} of {target['runs']} runs", target["met"])
+        sections.insert(0, report.table("Target", ("metric", "target", "met by", ""), [row]))
+    validation = {
+        member.path.name: [{k: v for k, v in line.items() if not k.startswith("train_")} for line in member.metrics()]
+        for member in _members(folder, study)
+    }
+    sections += report.figures(report.curve_panels(validation))
+    sections.append(report.folded("Options", folder.config["options"] | folder.config["settings"]))
+    return report.page(folder.path.name, f"Recipe {folder.recipe}, {study.count} {study.over}s.", sections)

@@ -1,0 +1,37 @@
+"""Class labels: their check and their one-hot form. A label is an integer 0, ..., q - 1."""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+
+__all__ = ["check_labels", "one_hot"]
+
+
+def check_labels(labels: Tensor, num_classes: int) -> None:
+    """Refuse labels that are not integers in 0, ..., num_classes - 1 (a CUDA kernel would abort the process instead)."""
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise Mistake(f"expected integer labels, came {labels.dtype}; convert them with labels.long()")
+    if labels.numel() == 0:
+        return
+    low, high = (int(bound) for bound in labels.aminmax())
+    if low < 0 or high >= num_classes:
+        wrong = low if low < 0 else high
+        raise Mistake(
+            f"expected labels from 0 to {num_classes - 1} for {num_classes} classes, came {wrong}; "
+            "relabel the data or give the model more classes"
+        )
+
+
+def one_hot(labels: Tensor, num_classes: int, *, dtype: torch.dtype | None = None) -> Tensor:  # (...) -> (..., q)
+    """Label i as the unit vector e_i: one at place i, zero elsewhere, in the default float type unless `dtype` is given.
+
+    >>> one_hot(torch.tensor([0, 2]), 3)
+    tensor([[1., 0., 0.],
+            [0., 0., 1.]])
+
+    Notes: Z4.4.
+    """
+    check_labels(labels, num_classes)
+    places = torch.arange(num_classes, device=labels.device)
+    return (labels.unsqueeze(-1) == places).to(dtype or torch.get_default_dtype())

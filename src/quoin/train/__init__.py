@@ -1,0 +1,30 @@
+"""Drive a task: step, loop, checkpoint, run folder, devices, report."""
+
+from quoin.train.checkpoint import read_checkpoint, write_checkpoint
+from quoin.train.folder import RunFolder
+from quoin.train.loop import Ending, Goal, Loop
+from quoin.train.place import Place, choose_place, describe_environment
+from quoin.train.progress import Progress
+from quoin.train.supervised import Classification, Regression, SupervisedTask, load_strictly
+from quoin.train.task import Diverged, Metrics, Task, Totals
+
+__all__ = [
+    "Classification",
+    "Diverged",
+    "Ending",
+    "Goal",
+    "Loop",
+    "Metrics",
+    "Place",
+    "Progress",
+    "Regression",
+    "RunFolder",
+    "SupervisedTask",
+    "Task",
+    "Totals",
+    "choose_place",
+    "describe_environment",
+    "load_strictly",
+    "read_checkpoint",
+    "write_checkpoint",
+]

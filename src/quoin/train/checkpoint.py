@@ -1,0 +1,133 @@
+"""Checkpoints: a folder of safetensors and JSON under a manifest of hashes, renamed into place.
+
+    checkpoints/00000120/tensors.safetensors    every tensor of the state, once
+                         state.json             the rest of the tree, with references to the tensors
+                         manifest.json          format, recipe, step, SHA-256 and size of the two above and of itself
+
+A folder that has its final name is complete; one bit changed in any of the three files is refused.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+
+from quoin.errors import Mistake
+from quoin.train import durable
+from quoin.train.state import pack, unpack
+
+__all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
+
+FORMAT = 1
+_MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
+
+
+def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Path:
+    """Write `state` as `folder/<step>`; a kill at any moment leaves the folder whole or absent.
+
+    A run has one state per step, so a step that is already there is left as it is.
+    """
+    final = folder / f"{step:08d}"
+    if final.exists():
+        return final
+    skeleton, tensors = pack(state)
+    files = {_TENSORS: safetensors.torch.save(tensors), _STATE: _canonical(skeleton)}
+    manifest = {
+        "format": FORMAT,
+        "recipe": recipe,
+        "step": step,
+        "files": {name: {"sha256": _digest(content), "bytes": len(content)} for name, content in files.items()},
+    }
+    files[_MANIFEST] = _sealed(manifest)
+    draft = folder / f".{final.name}.draft"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draft.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Mistake(f"{folder} cannot be written: {error.strerror or error}; nothing was lost, the run is as it was") from error
+    for name, content in files.items():
+        durable.write_synced(draft / name, content)
+    durable.sync_folder(draft)
+    durable.rename(draft, final)
+    durable.sync_folder(folder)
+    return final
+
+
+def read_checkpoint(path: Path, *, recipe: str) -> Any:
+    """The state in `path`, after every byte of it was found to be as it was written; else a `Mistake`."""
+    manifest = _read_manifest(path)
+    if manifest["format"] > FORMAT:
+        raise Mistake(
+            f"checkpoint {path} has format {manifest['format']}, this Quoin reads up to {FORMAT}: install a newer Quoin to open it"
+        )
+    if manifest["recipe"] != recipe:
+        raise Mistake(f"checkpoint {path} belongs to recipe {manifest['recipe']!r}, expected {recipe!r}: open the run it came from")
+    contents = {}
+    for name, told in manifest["files"].items():
+        content = _read(path, name)
+        if len(content) != told["bytes"]:
+            raise _damaged(path, f"{name} has {len(content)} bytes, expected {told['bytes']}")
+        if _digest(content) != told["sha256"]:
+            raise _damaged(path, f"{name} is not as it was written (SHA-256 differs)")
+        contents[name] = content
+    tensors = safetensors.torch.load(contents[_TENSORS])
+    return unpack(json.loads(contents[_STATE]), tensors)
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """The steps that have a checkpoint in `folder`, oldest first; drafts and doomed folders have dot-names."""
+    if not folder.is_dir():
+        return []
+    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+
+
+def prune(folder: Path, keep: Iterable[int]) -> None:
+    """Remove every checkpoint but those of the steps in `keep`."""
+    kept = set(keep)
+    for step in checkpoint_steps(folder):
+        if step not in kept:
+            durable.remove_folder(folder / f"{step:08d}")
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _sealed(manifest: dict[str, Any]) -> bytes:
+    """The manifest with the hash of its own canonical text inside it."""
+    return _canonical({**manifest, "sha256": _digest(_canonical(manifest))})
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    content = _read(path, _MANIFEST)
+    try:
+        manifest = json.loads(content)
+        body = {key: value for key, value in manifest.items() if key != "sha256"}
+        whole = _sealed(body) == content  # byte for byte: a changed blank or letter case counts too
+    except (ValueError, AttributeError, RecursionError):
+        whole = False
+    if not whole:
+        raise _damaged(path, f"{_MANIFEST} is not as it was written")
+    return manifest
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        return (path / name).read_bytes()
+    except FileNotFoundError:
+        raise _damaged(path, f"{name} is missing") from None
+    except OSError as error:
+        raise _damaged(path, f"{name} cannot be read ({error.strerror})") from None
+
+
+def _damaged(path: Path, what: str) -> Mistake:
+    others = [step for step in checkpoint_steps(path.parent) if f"{step:08d}" != path.name]
+    way_out = f"continue from an earlier one with --step {others[-1]}" if others else "no other checkpoint is left: train again"
+    return Mistake(f"checkpoint {path} is damaged: {what}; {way_out}")

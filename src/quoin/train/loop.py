@@ -1,0 +1,186 @@
+"""The loop: steps, evaluations, checkpoints, until the epochs are done, patience ends or somebody interrupts.
+
+All that the loop itself must remember is in `LoopState`; together with the task's state it makes a run that was killed go on to the same bits.
+"""
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from quoin.train.folder import RunFolder
+from quoin.train.interrupt import Interrupt
+from quoin.train.progress import Progress
+from quoin.train.state import generator_states, load_generator_states, snapshot
+from quoin.train.task import Diverged, Task, Totals
+
+__all__ = ["Ending", "Goal", "Loop"]
+
+LOOK_EVERY = 50  # steps between looks at the running loss where a look stalls the device
+SAVING_SHARE = 0.03  # of the time, at most, for saving when the user gave no interval
+LEAST_SECONDS = 1.0  # between two such saves
+
+
+class Goal(Protocol):
+    """Which metric tells the better of two models, and how."""
+
+    @property
+    def metric(self) -> str: ...
+
+    def better(self, new: float, old: float) -> bool: ...
+
+
+@dataclass
+class LoopState:
+    """Where the loop stands."""
+
+    step: int = 0
+    seconds: float = 0.0
+    num_lines: int = 0  # of metrics.jsonl
+    best_value: float | None = None
+    best_step: int = 0
+    stale_epochs: int = 0  # since the best
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the loop ended: `finished`, or interrupted and ready to be resumed."""
+
+    finished: bool
+    step: int
+    epoch: int
+    seconds: float
+    saving_seconds: float
+
+
+class Loop:
+    """Drive `task` for `epochs`, leaving everything in `folder`.
+
+    Checkpoints come every `checkpoint_every` steps; 0 lets the loop choose, spending about 3% of its time on them. With `patience`
+    the run stops after that many epochs without a better `goal`. A run that finishes leaves in the task the best model that an
+    evaluation saw, where there is a goal to judge by.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        folder: RunFolder,
+        *,
+        epochs: int,
+        goal: Goal | None = None,
+        patience: int = 0,
+        checkpoint_every: int = 0,
+        max_steps: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.task, self.folder, self.epochs, self.goal, self.patience = task, folder, epochs, goal, patience
+        self.checkpoint_every, self.max_steps = checkpoint_every, max_steps
+        self.progress = progress or Progress(visible=False)
+        self.at = LoopState()
+        self.totals = Totals()
+        self.best: Any = None
+        self.saving_seconds = 0.0
+        self._began = self._saved = time.perf_counter()
+        self._save_cost = 0.0
+
+    def resume(self, step: int | None = None) -> None:
+        """Take up the newest checkpoint, or that of `step`; a run killed before its first one starts afresh."""
+        found = self.folder.load_checkpoint(step)
+        if found is not None:
+            state, chosen = found
+            self.folder.forget_after(chosen)
+            self.load(state)
+        self.folder.cut_metrics(self.at.num_lines)
+
+    def run(self) -> Ending:
+        """Train until done or interrupted; either way the folder then holds a checkpoint of the last step."""
+        batches = self.task.batches
+        self._began = time.perf_counter() - self.at.seconds
+        self._saved = time.perf_counter()
+        with Interrupt() as interrupt, self.progress.open(self.epochs, batches.num_batches):
+            while not self.at.finished and not interrupt.asked:
+                for rows in batches:
+                    self._step(rows)
+                    if batches.position == batches.num_batches:
+                        self._end_epoch()
+                    elif self.max_steps and self.at.step >= self.max_steps:
+                        self._look_at_model()
+                        self.at.finished = True
+                    if self.at.finished or interrupt.asked:
+                        break
+                    if self._save_is_due():
+                        self.save()
+        self.save()
+        if self.at.finished and self.best is not None:
+            self.task.load({**self.task.state(), "model": self.best})
+        epoch = batches.epoch + (batches.position == batches.num_batches)
+        return Ending(self.at.finished, self.at.step, epoch, self.at.seconds, self.saving_seconds)
+
+    def _step(self, rows: Tensor) -> None:
+        sums = self.task.step(rows)
+        self.at.step += 1
+        self.totals.add(sums, len(rows))
+        for name, value in sums.items():
+            if (value.device.type == "cpu" or self.at.step % LOOK_EVERY == 0) and not math.isfinite(value.item()):
+                raise Diverged(f"{name} is not finite at step {self.at.step}; try a smaller --lr")
+        self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.totals)
+
+    def _end_epoch(self) -> None:
+        self._look_at_model()
+        done = self.task.batches.epoch + 1
+        self.at.finished = done >= self.epochs or bool(self.patience and self.at.stale_epochs >= self.patience)
+
+    def _look_at_model(self) -> None:
+        """Evaluate, write the line, remember the best."""
+        found = {f"train_{name}": value for name, value in self.totals.means().items()}
+        found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
+        self.totals = Totals()
+        self.at.seconds = time.perf_counter() - self._began
+        epoch = self.task.batches.epoch + self.task.batches.position / self.task.batches.num_batches
+        self.folder.append_metrics({"step": self.at.step, "epoch": epoch, "seconds": round(self.at.seconds, 3), **found})
+        self.at.num_lines += 1
+        self.progress.show(found)
+        if self.goal is None or self.goal.metric not in found:
+            return
+        value = found[self.goal.metric]
+        if self.at.best_value is None or self.goal.better(value, self.at.best_value):
+            self.at.best_value, self.at.best_step, self.at.stale_epochs = value, self.at.step, 0
+            self.best = snapshot(self.task.state()["model"])
+        else:
+            self.at.stale_epochs += 1
+
+    def _save_is_due(self) -> bool:
+        if self.checkpoint_every:
+            return self.at.step % self.checkpoint_every == 0
+        return time.perf_counter() - self._saved >= max(LEAST_SECONDS, self._save_cost / SAVING_SHARE)
+
+    def save(self) -> None:
+        """Write a checkpoint of this moment."""
+        started = time.perf_counter()
+        self.at.seconds = started - self._began
+        self.folder.save_checkpoint(self.state(), self.at.step)
+        self._saved = time.perf_counter()
+        self._save_cost = self._saved - started
+        self.saving_seconds += self._save_cost
+
+    def state(self) -> dict[str, Any]:
+        """Everything: the task, the loop, the best model so far, and where torch's own generators stand."""
+        return {
+            "task": self.task.state(),
+            "loop": dataclasses.asdict(self.at),
+            "totals": self.totals.state(),
+            "best": self.best,
+            "generators": generator_states(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.task.load(state["task"])
+        self.at = LoopState(**state["loop"])
+        self.totals = Totals()
+        self.totals.load(state["totals"])
+        self.best = state["best"]
+        load_generator_states(state["generators"])

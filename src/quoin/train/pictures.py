@@ -1,0 +1,54 @@
+"""What a trained model does, as panels for the report: confusion and worst mistakes, or predicted against true."""
+
+import torch
+from torch import Tensor
+
+from quoin import draw
+from quoin.data import Prepared
+from quoin.draw import Panel
+
+__all__ = ["of_classifier", "of_regression"]
+
+WORST = 12
+MOST_CLASSES = 40  # beyond this a confusion matrix is unreadable
+
+
+def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, q) on the test part
+    """The confusion matrix, and the mistakes the model was surest of."""
+    names, labels = data.facts.class_names, data.test.targets.cpu()
+    assert names is not None
+    predicted = probabilities.argmax(-1)
+    wrong = int((predicted != labels).sum())
+    caption = f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} test examples are wrong."
+    panels = []
+    if len(names) <= MOST_CLASSES:
+        counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
+        drawing = draw.heat_map(
+            counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
+        )
+        panels.append(Panel("Confusion matrix", drawing, caption))
+    if wrong:
+        panels.append(_worst_mistakes(probabilities, predicted, labels, data))
+    return panels
+
+
+def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, data: Prepared) -> Panel:
+    names = data.facts.class_names
+    assert names is not None
+    true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
+    worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
+    sure = [f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst]
+    caption = "Wrong, and surest of it, first: the predicted class with its probability, and the true class."
+    if data.test_images is not None and data.test_images.shape[1] in (1, 3):
+        return Panel("Worst mistakes", draw.image_grid(data.test_images[worst], sure), caption)
+    rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
+    return Panel("Worst mistakes", draw.bars(rows, x_label="probability given to the wrong class"), caption)
+
+
+def of_regression(outputs: Tensor, data: Prepared) -> list[Panel]:  # (n,) on the test part, standardised
+    """Predicted against true, in the target's own unit."""
+    scale = data.target_scale
+    assert scale is not None
+    drawing = draw.scatter(scale.invert(data.test.targets.cpu()), scale.invert(outputs))
+    name = data.facts.target_name
+    return [Panel("Predicted against true", drawing, f"Each dot is a test example; on the line the prediction of {name} is exact.")]

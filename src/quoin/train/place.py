@@ -1,0 +1,109 @@
+"""Where a run runs: device, precision, threads, rank; and the two promises torch can be asked for, compiled and deterministic."""
+
+import contextlib
+import os
+import platform
+import shutil
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from quoin.errors import Mistake, nearest
+
+__all__ = ["Place", "choose_place", "describe_environment"]
+
+_AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device and this process's share of the work. One process is rank 0 of a world of 1; only rank 0 writes files."""
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    autocast_dtype: torch.dtype | None = None
+    compile: bool = False
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def writes(self) -> bool:
+        return self.rank == 0
+
+    def autocast(self) -> contextlib.AbstractContextManager:
+        """Mixed precision for the forward pass where it was asked for."""
+        if self.autocast_dtype is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=self.autocast_dtype)
+
+    def compiled(self, model: nn.Module) -> nn.Module:
+        """`model` compiled if asked for; the weights stay the ones of `model`."""
+        return torch.compile(model) if self.compile else model  # pyright: ignore[reportReturnType]
+
+
+def choose_place(
+    device: str = "auto", *, threads: int = 0, precision: str = "float32", compile: bool = False, deterministic: bool = False
+) -> tuple[Place, list[str]]:
+    """Set torch up as asked and say in plain lines what could not be had."""
+    remarks = []
+    if threads:
+        torch.set_num_threads(threads)
+    chosen = _device(device)
+    dtype = _AUTOCAST[precision]
+    if dtype is not None and chosen.type == "cpu":
+        raise Mistake(f"--precision {precision} is for a GPU; this run is on the CPU: leave it out or choose --device cuda")
+    if compile and chosen.type == "cpu" and not _has_compiler():
+        remarks.append("no C++ compiler was found, so the model is not compiled; the run goes on without")
+        compile = False
+    torch.use_deterministic_algorithms(deterministic, warn_only=True)
+    if deterministic and chosen.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.backends.cudnn.benchmark = False
+        remarks.append("deterministic: kernels that have no deterministic form will warn and may differ from run to run")
+    return Place(chosen, dtype, compile), remarks
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    kind, _, index = name.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (index and not index.isdigit()):
+        raise Mistake(f"--device {name!r} is not a device: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:0', 'mps'])}")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise Mistake(f"--device {name}: torch sees {torch.cuda.device_count()} CUDA device(s) here; leave --device out or say cpu")
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise Mistake("--device mps: this torch sees no Apple GPU here; leave --device out or say cpu")
+    if kind == "cpu" and index not in ("", "0"):
+        raise Mistake(f"--device {name}: there is one CPU device; say cpu")
+    return torch.device(kind if kind == "cpu" else name)
+
+
+def _has_compiler() -> bool:
+    return any(shutil.which(name) for name in (os.environ.get("CXX") or "g++", "c++", "clang++"))
+
+
+def describe_environment(place: Place, seed: int) -> dict[str, Any]:
+    """What a reader needs to run it again: versions, device, threads, seed."""
+    import numpy
+    import safetensors
+    import sklearn
+
+    import quoin
+
+    return {
+        "quoin": quoin.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "safetensors": safetensors.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": str(place.device),
+        "device_name": torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else platform.processor() or "CPU",
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "seed": seed,
+    }

@@ -1,0 +1,64 @@
+"""A progress bar for a terminal; now and then a line for a log file."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quoin.train.task import Metrics, Totals
+
+__all__ = ["Progress"]
+
+REDRAW_SECONDS = 0.1
+LOG_SECONDS = 10.0
+
+
+class Progress:
+    """Epochs and batches as they pass, with the running loss and the last evaluation; written to standard error."""
+
+    def __init__(self, label: str = "", *, visible: bool = True) -> None:
+        self.label, self.visible = label, visible
+        self._bar = self._bar_task = None
+        self._last = 0.0
+        self._seen = ""
+        self._epochs = self._num_batches = 1
+
+    @contextmanager
+    def open(self, epochs: int, num_batches: int) -> Iterator[None]:
+        self._epochs, self._num_batches = max(1, epochs), max(1, num_batches)
+        self._last = time.perf_counter()
+        if not self.visible or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("[dim]{task.fields[seen]}"))
+        with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as self._bar:
+            self._bar_task = self._bar.add_task(self.label, total=epochs * num_batches, seen="")
+            yield
+            self._bar.refresh()
+        self._bar = None
+
+    def advance(self, epoch: int, position: int, totals: "Totals") -> None:
+        """One more batch is done. Costs a look at the clock unless it is time to draw."""
+        if not self.visible:
+            return
+        now = time.perf_counter()
+        if now - self._last < (REDRAW_SECONDS if self._bar is not None else LOG_SECONDS):
+            return
+        self._last = now
+        if self._bar is not None and self._bar_task is not None:
+            self._bar.update(self._bar_task, completed=epoch * self._num_batches + position, seen=self._seen)
+            return
+        means = "  ".join(f"{name} {value:.4g}" for name, value in totals.means().items())
+        print(f"{self.label}  epoch {epoch + 1}/{self._epochs}  batch {position}/{self._num_batches}  {means}", file=sys.stderr)
+
+    def show(self, metrics: "Metrics") -> None:
+        """The metrics of an evaluation, to stand beside the bar."""
+        self._seen = "  ".join(f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.4g}" for name, value in metrics.items())
+        if self._bar is not None and self._bar_task is not None:
+            self._bar.update(self._bar_task, seen=self._seen)

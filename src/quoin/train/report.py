@@ -1,0 +1,81 @@
+"""A run as one page that needs nothing outside itself: options, environment, curves, target, pictures."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quoin import draw
+from quoin.draw import Panel
+
+__all__ = ["curve_panels", "page", "table"]
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin-bottom: 0.2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem }
+p.lead { color: #555; margin-top: 0 } figure { margin: 1.2rem 0 2rem } figure svg { max-width: 100%; height: auto }
+figcaption { color: #555 } table { border-collapse: collapse; margin: 0.4rem 0 1rem }
+td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; overflow-wrap: anywhere }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
+.met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
+"""
+
+
+def page(title: str, lead: str, sections: Iterable[str]) -> str:
+    """A whole HTML page; sections come from the functions below."""
+    told = html.escape(title)
+    head = f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{told}</title><style>{_STYLE}</style></head>\n'
+    return f'{head}<body>\n<h1>{told}</h1>\n<p class="lead">{html.escape(lead)}</p>\n' + "\n".join(sections) + "\n</body>\n</html>\n"
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table under a heading; numbers stand to the right, True and False read as met and missed."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>\n" for row in rows)
+    return f"<h2>{html.escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}</table>"
+
+
+def folded(title: str, rows: dict[str, Any]) -> str:
+    """Names and values that a reader opens when needed."""
+    body = "".join(f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(_text(value))}</td></tr>\n" for name, value in rows.items())
+    return f"<details><summary>{html.escape(title)}</summary>\n<table>\n{body}</table></details>"
+
+
+def figures(panels: Iterable[Panel]) -> list[str]:
+    return [
+        f"<h2>{html.escape(panel.title)}</h2>\n<figure>\n{panel.drawing.inline()}\n"
+        f"<figcaption>{html.escape(panel.caption)}</figcaption></figure>"
+        for panel in panels
+    ]
+
+
+def curve_panels(runs: dict[str, list[dict[str, Any]]], levels: dict[str, float] | None = None) -> list[Panel]:
+    """One panel a metric, training and validation together, over the epochs; several runs share a panel."""
+    names = {key for lines in runs.values() for line in lines for key in line if key.startswith(("train_", "validation_"))}
+    panels = []
+    for metric in sorted({name.partition("_")[2] for name in names}, key=lambda name: (name != "loss", name)):
+        series = {}
+        for run, lines in runs.items():
+            for part in ("train", "validation"):
+                points = [(line["epoch"], line[f"{part}_{metric}"]) for line in lines if f"{part}_{metric}" in line]
+                if points:
+                    series[f"{run} {part}".strip()] = tuple(map(list, zip(*points)))
+        values = [value for _, ys in series.values() for value in ys]
+        wide = min(values) > 0 and max(values) > 100 * min(values)
+        drawing = draw.curves(series, x_label="epoch", y_label=metric, log_y=wide, levels=(levels or {}).get(metric, ()))
+        panels.append(Panel(f"{metric.capitalize()} over the epochs", drawing))
+    return panels
+
+
+def _cell(value: Any) -> str:
+    if value is True or value is False:
+        return f'<td class="{"met" if value else "missed"}">{"met" if value else "missed"}</td>'
+    kind = ' class="number"' if isinstance(value, (int, float)) else ""
+    return f"<td{kind}>{html.escape(_text(value))}</td>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(_text, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,93 @@
+"""A training state as files: tensors on one side, JSON on the other, and back to the same tree.
+
+A state is a tree of dicts, lists and tuples over tensors, numbers, strings, booleans and None. Tensors that are one tensor
+(tied weights) are stored once and come back as one. Nothing here can name code, so nothing read back can run any.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["generator_states", "load_generator_states", "pack", "snapshot", "unpack"]
+
+Json = Any
+Tree = Any
+
+_MARKS = ("$tensor", "$float", "$tuple", "$dict")
+
+
+def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
+    """Split a state into a JSON skeleton and named tensors.
+
+    >>> skeleton, tensors = pack({"weight": torch.ones(2), "betas": (0.9, 0.999)})
+    >>> skeleton
+    {'weight': {'$tensor': 'weight'}, 'betas': {'$tuple': [0.9, 0.999]}}
+    >>> sorted(tensors)
+    ['weight']
+    """
+    tensors: dict[str, Tensor] = {}
+    names: dict[tuple, str] = {}
+
+    def walk(node: Tree, path: str) -> Json:
+        if isinstance(node, Tensor):
+            place = (node.device, node.dtype, node.data_ptr(), tuple(node.shape), node.stride())
+            if node.numel() == 0 or place not in names:  # empty tensors share an address without being one
+                names[place] = path
+                # A clone: a view would drag its whole storage along, and training goes on while files are written.
+                tensors[path] = node.detach().cpu().contiguous().clone()
+            return {"$tensor": names[place]}
+        if isinstance(node, dict):
+            if all(isinstance(key, str) for key in node) and not any(mark in node for mark in _MARKS):
+                return {key: walk(value, f"{path}.{key}" if path else key) for key, value in node.items()}
+            return {"$dict": [[walk(key, f"{path}#"), walk(value, f"{path}.{key}")] for key, value in node.items()]}
+        if isinstance(node, tuple):
+            return {"$tuple": [walk(item, f"{path}.{index}") for index, item in enumerate(node)]}
+        if isinstance(node, list):
+            return [walk(item, f"{path}.{index}") for index, item in enumerate(node)]
+        if isinstance(node, float) and not math.isfinite(node):
+            return {"$float": repr(node)}
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        raise TypeError(f"a state holds tensors, numbers, strings, lists, tuples and dicts; {path or 'it'} is a {type(node).__name__}")
+
+    return walk(tree, ""), tensors
+
+
+def unpack(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
+    """The inverse of `pack`; equal references give one and the same tensor."""
+    if isinstance(skeleton, list):
+        return [unpack(item, tensors) for item in skeleton]
+    if not isinstance(skeleton, dict):
+        return skeleton
+    if len(skeleton) == 1:
+        (mark, content), = skeleton.items()
+        if mark == "$tensor":
+            return tensors[content]
+        if mark == "$float":
+            return float(content)
+        if mark == "$tuple":
+            return tuple(unpack(item, tensors) for item in content)
+        if mark == "$dict":
+            return {unpack(key, tensors): unpack(value, tensors) for key, value in content}
+    return {key: unpack(value, tensors) for key, value in skeleton.items()}
+
+
+def snapshot(tree: Tree) -> Tree:
+    """A copy of a state, on the CPU, that training on does not change; what was one tensor stays one."""
+    return unpack(*pack(tree))
+
+
+def generator_states() -> dict[str, Tensor]:
+    """Where torch's own generators stand: dropout and its kin draw from these."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def load_generator_states(states: dict[str, Tensor]) -> None:
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])

@@ -1,0 +1,101 @@
+"""The task: the small protocol that the loop drives, whatever is being trained.
+
+A supervised model, two optimisers playing against each other, EM that takes no gradient, a hidden state that is carried from batch
+to batch: all are tasks. The loop knows nothing but these seven names.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from quoin.data import Batches, Facts
+from quoin.draw import Panel
+from quoin.errors import Mistake
+
+__all__ = ["Diverged", "Metrics", "Task", "Totals"]
+
+Metrics = dict[str, float]
+
+
+class Task(Protocol):
+    """What the loop needs of a thing that learns."""
+
+    batches: Batches
+    facts: Facts | None  # what the data are, so that a run can be read when they are gone; None where there are none
+
+    def step(self, rows: Tensor) -> dict[str, Tensor]:
+        """Learn from the training rows of these numbers; give back sums over them: {"loss": ..., ...}."""
+        ...
+
+    def evaluate(self, part: str) -> Metrics:
+        """Means over a part of the data: "train", "validation" or "test"; an empty dict where there is no such part."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Everything that must survive a kill. Under "model" stands what prediction needs, the rest is what training needs."""
+        ...
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take up a state that `state` gave; strict in names and shapes."""
+        ...
+
+    def panels(self) -> list[Panel]:
+        """Pictures for the report."""
+        ...
+
+
+class Diverged(Mistake):
+    """The loss is not a finite number any more; nothing was updated with it."""
+
+
+class Totals:
+    """Sums and counts of per-example values, so that a mean over uneven batches or ranks is exact and nothing is padded."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Tensor] = {}
+        self.count = 0
+
+    def add(self, values: dict[str, Tensor], count: int) -> None:
+        """Add sums over `count` examples."""
+        self.count += count
+        for name, value in values.items():
+            # Float64: a mean of millions of float32 losses would lose digits, and the order of adding must not show.
+            # (An Apple GPU has no float64.)
+            value = value.detach() if value.device.type == "mps" else value.detach().double()
+            self.sums[name] = self.sums[name].to(value.device) + value if name in self.sums else value
+
+    def means(self) -> Metrics:
+        return {name: float(value) / self.count for name, value in self.sums.items()} if self.count else {}
+
+    def state(self) -> dict[str, Any]:
+        return {"count": self.count, "sums": dict(self.sums)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.count, self.sums = state["count"], dict(state["sums"])
+
+
+def first_bad_tensor(model: nn.Module, features: Tensor) -> str:
+    """The first tensor that is not finite on the way from the input to the loss: where to start looking."""
+    if not features.isfinite().all():
+        return "the batch's features"
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            return f"parameter {name}"
+    found: list[str] = []
+
+    def look(name: str):
+        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+            if isinstance(output, Tensor) and not found and not output.isfinite().all():
+                found.append(f"the output of {name or 'the model'} ({type(module).__name__})")
+
+        return hook
+
+    handles = [module.register_forward_hook(look(name)) for name, module in model.named_modules()]
+    try:
+        with torch.no_grad():
+            model(features)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else "the loss itself"

@@ -1,0 +1,196 @@
+"""Pictures: deterministic, self-contained, true to their data, and no traceback for a bad input."""
+
+import io
+import re
+import subprocess
+import sys
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from quoin import draw, figures
+from quoin.errors import Mistake
+
+KINDS = {
+    "curves": lambda: draw.curves({"a": ([1, 2, 3], [1, 10, 100]), "b": ([1, 3], [5, 5])}, log_y=True, levels={"target": 7.0}),
+    "scatter": lambda: draw.scatter(torch.arange(5.0), torch.arange(5.0) + 0.1),
+    "bars": lambda: draw.bars({"cost in $": 1.0, "gain in $": -2.0}),
+    "heat_map": lambda: draw.heat_map([[1, 0], [0, 2]], row_labels="ab", column_labels="ab", show_values=True),
+    "image_grid": lambda: draw.image_grid(torch.rand(5, 8, 8, generator=torch.Generator().manual_seed(0)), list("abcde")),
+    "network": lambda: draw.network([2, 5, 1]),
+}
+
+
+def marks(drawing: draw.Drawing) -> Any:
+    """The axes of a drawing, whose artists matplotlib types only loosely."""
+    return drawing.figure.axes[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_svg_is_deterministic_and_refers_to_nothing_outside(kind):
+    drawing = KINDS[kind]()
+    svg = drawing.svg()
+    drawing.png()
+    assert drawing.svg() == svg == KINDS[kind]().svg()
+    ElementTree.fromstring(svg)
+    assert "<!DOCTYPE" not in svg
+    assert set(re.findall(r"https?://[^\"'<> ]*", svg)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)"', svg))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_names_no_address_at_all(kind):
+    page = KINDS[kind]().html("A < B & C")
+    assert "<title>A &lt; B &amp; C</title>" in page
+    assert "://" not in page
+
+
+def test_the_png_is_white_backed_and_report_wide():
+    image = Image.open(io.BytesIO(KINDS["curves"]().png(dpi=96))).convert("RGB")
+    assert abs(image.width - 640) < 20
+    assert image.getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_the_users_own_style_changes_nothing():
+    import matplotlib
+
+    svg = KINDS["curves"]().svg()
+    with matplotlib.rc_context({"font.size": 30, "svg.hashsalt": "mine", "axes.facecolor": "black"}):
+        assert KINDS["curves"]().svg() == svg
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("svg", b"<svg"), ("PNG", b"\x89PNG"), ("html", b"<!DOCTYPE html>")])
+def test_save_follows_the_suffix(tmp_path, suffix, start):
+    path = KINDS["network"]().save(tmp_path / f"Z3.F1.{suffix}")
+    assert path.read_bytes().startswith(start)
+
+
+def test_save_refuses_what_it_cannot_write(tmp_path):
+    for name in ("a.jpg", "a", "missing/a.svg"):
+        with pytest.raises(Mistake):
+            KINDS["network"]().save(tmp_path / name)
+
+
+def test_a_long_curve_keeps_its_spikes_and_its_ends():
+    ys = np.zeros(100_000)
+    ys[77_777], ys[5] = 3.0, -2.0
+    drawn = marks(draw.curves({"a": (np.arange(100_000), ys)})).lines[0]
+    xs, kept = drawn.get_xdata(), drawn.get_ydata()
+    assert len(xs) <= 2002
+    assert (max(kept), min(kept)) == (3.0, -2.0)
+    assert (xs[0], xs[-1]) == (0, 99_999)
+    assert xs[np.argmax(kept)] == 77_777
+
+
+def test_curves_draw_what_they_are_given():
+    drawing = draw.curves({"a": ([1, 2], torch.tensor([3.0, 4.0], requires_grad=True))}, levels=[("target", 0.5)])
+    curve, level = marks(drawing).lines
+    assert list(curve.get_ydata()) == [3, 4]
+    assert list(level.get_ydata()) == [0.5, 0.5]
+    assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == ["a", "target (0.5)"]
+
+
+@pytest.mark.parametrize("ys", [[0.0, 0.0], [float("nan")] * 2, [-1.0, float("inf")]])
+def test_curves_without_a_positive_value_are_drawn_on_a_linear_axis(ys):
+    drawing = draw.curves({"a": ([0, 0], ys)}, log_x=True, log_y=True)
+    assert (marks(drawing).get_xscale(), marks(drawing).get_yscale()) == ("linear", "linear")
+    drawing.svg()
+
+
+def test_a_heat_map_puts_the_first_row_on_top_and_writes_readable_numbers():
+    axes = marks(draw.heat_map([[1, 0], [0, 250]], show_values=True))
+    where = {text.get_text(): axes.transData.transform(text.get_position()) for text in axes.texts}
+    assert where["1"][1] > where["250"][1]
+    assert where["1"][0] < where["250"][0]
+    colour = {text.get_text(): text.get_color() for text in axes.texts}
+    assert colour["250"] == "white"
+    assert colour["1"] != "white"
+
+
+def test_an_image_grid_shows_the_pixels_in_order():
+    images = torch.zeros(4, 1, 3, 5)
+    images[2, 0, 0, 4] = 1.0
+    shown = marks(draw.image_grid(images, columns=2)).images
+    assert [float(np.max(image.get_array())) for image in shown] == [0, 0, 1, 0]
+    assert shown[2].get_array()[0, 4] == 1
+    left, right, bottom, top = shown[2].get_extent()
+    assert left == 0 < right  # third of two columns: second row, first column
+    assert top == shown[3].get_extent()[3] > shown[0].get_extent()[2] - 1e-9
+    assert top < bottom  # the axis runs downwards
+
+
+def test_a_network_has_every_unit_and_every_edge():
+    axes = marks(draw.network([2, 5, 1]))
+    assert len(axes.patches) == 2 + 5 + 1
+    assert len(axes.collections[0].get_segments()) == 2 * 5 + 5 * 1
+    labels = [text.get_text() for text in axes.texts]
+    assert {"$x_{1}$", "$x_{2}$", "$h_{5}$", "$o_{1}$", "input\n2", "hidden\n5", "output\n1"} <= set(labels)
+
+
+def test_a_wide_layer_is_shortened_and_says_its_size():
+    labels = [text.get_text() for text in marks(draw.network([64, 12, "q"])).texts]
+    assert {"⋮", "$x_{64}$", "input\n64", "$h_{12}$", "$o_{q}$"} <= set(labels)
+    assert "$x_{50}$" not in labels
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: draw.curves({}),
+        lambda: draw.curves({"a": ([1, 2], [1])}),
+        lambda: draw.curves({"a": ([], [])}),
+        lambda: draw.curves({"a": (["x"], [1])}),
+        lambda: draw.scatter([1, 2], [1]),
+        lambda: draw.bars({}),
+        lambda: draw.heat_map([1, 2]),
+        lambda: draw.heat_map([[1, 2]], row_labels=["a", "b"]),
+        lambda: draw.image_grid(torch.zeros(3, 2, 4, 4)),
+        lambda: draw.image_grid(torch.zeros(4, 4)),
+        lambda: draw.image_grid(torch.full((1, 4, 4), 255.0)),
+        lambda: draw.image_grid(torch.full((1, 4, 4), float("nan"))),
+        lambda: draw.image_grid(torch.zeros(2, 4, 4), ["one"]),
+        lambda: draw.network([3]),
+        lambda: draw.network([3, 0]),
+        lambda: draw.network([3, 1], names=["input"]),
+    ],
+)
+def test_a_bad_input_is_one_line(bad):
+    with pytest.raises(Mistake) as caught:
+        bad()
+    assert "\n" not in str(caught.value)
+
+
+def test_importing_the_room_does_not_import_matplotlib():
+    code = "import sys, quoin.draw, quoin.figures; quoin.figures.collect(); print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+# ---- figures of the notes
+
+
+def test_the_figures_are_collected_chosen_and_drawn(tmp_path):
+    ours = figures.collect()
+    chosen = figures.select(ours, ["d1f1", "3"])
+    assert [one.ids[0] for one in chosen] == ["Z3.F1", "D1F1"]
+    written = figures.draw_all(chosen, tmp_path / "new" / "folder", "svg")
+    assert [path.name for path in written] == ["Z3.F1.svg", "D1F1.svg"]
+    assert chosen[0].caption in written[0].read_text()
+
+
+def test_figures_refuse_in_one_line(tmp_path):
+    ours = figures.collect()
+    (tmp_path / "file").write_text("")
+    for bad in (
+        lambda: figures.draw_all(ours, tmp_path, "jpg"),
+        lambda: figures.draw_all(ours, tmp_path / "file"),
+        lambda: figures.select(ours, ["Z3.4"]),
+    ):
+        with pytest.raises(Mistake):
+            bad()
+    with pytest.raises(ValueError, match=r"Z99\.9"):
+        figures.figure("Z99.9", "no such id")
