@@ -13,7 +13,7 @@ from quoin import claims
 from quoin.claims import Evidence, claim
 from quoin.errors import Mistake
 
-INVENTED = '''
+INVENTED = """
 import os
 import torch
 from quoin.claims import Evidence, claim
@@ -40,7 +40,7 @@ def false(generator): return seen(2.0)
 
 @claim("Z3.18", "its process dies")
 def dies(generator): os._exit(1)
-'''
+"""
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_numbers_depend_on_the_seed_and_the_claim_alone(invented):
 
 
 def test_a_run_leaves_the_global_generator_and_the_threads_alone(invented):
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    state, threads = torch.manual_seed(1).get_state(), torch.get_num_threads()
     invented.other.run()
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads

@@ -91,7 +91,7 @@ def test_the_target_is_named_or_goes_by_a_usual_name(put):
     path = put("label,b\n1,2\n3,4\n")
     assert load(f"csv:{path}").feature_names == ("b",)
     assert load(f"csv:{path}", target="b").feature_names == ("label",)
-    refused(path, "no|none: choose from 'label', 'b'", target="lable")
+    refused(path, "none: choose from 'label', 'b'", target="lable")
     refused(put("a,b\n1,2\n"), "among 'a', 'b': name it with --target")
     refused(put("y,label,a\n1,2,3\n"), "both 'label' and 'y'")  # the one not taken would give the answer away
     refused(put("y\n1\n"), "feature columns")
@@ -154,7 +154,7 @@ def test_paths_that_are_no_file(tmp_path):
 def test_reading_for_prediction(put):
     path = put("note,b,a\nhello,1,2\n,3,4\n")
     assert read_features(path, ("a", "b")).tolist() == [[2, 1], [4, 3]]
-    assert read_features(put("a\n1\n2\n"), ("a",)).tolist() == [[1], [2]]
+    assert read_features(put("a\n1\n2\n", "one.tsv"), ("a",)).tolist() == [[1], [2]]
     for names, match in [(("a", "c"), "column 'c' .* 'note', 'b', 'a'"), (("note",), "line 2, column 'note' .* 'hello'")]:
         with pytest.raises(Mistake, match=match):
             read_features(path, names)

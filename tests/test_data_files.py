@@ -3,6 +3,7 @@
 import gzip
 import pickle
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ def refused(source, match):
 def test_npz_tables_are_read_back(tmp_path, names):
     x, y = rng.normal(size=(6, 3)), np.array([0.5, 1, 2, 3, 4, 5])
     path = tmp_path / "a.npz"
-    np.savez(path, **dict(zip(names, (x, y))))
+    arrays: dict[str, Any] = dict(zip(names, (x, y)))
+    np.savez(path, **arrays)
     data = load(f"npz:{path}")
     assert np.array_equal(data.features.numpy(), x.astype(np.float32))
     assert np.array_equal(data.targets.numpy(), y.astype(np.float32))

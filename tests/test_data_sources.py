@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,14 +62,16 @@ def test_embedded_tables_are_scikit_learns(name, loader):
 
 
 def test_diabetes_is_raw_so_that_no_test_row_helps_to_scale_it():
-    data, peer = load("diabetes"), datasets.load_diabetes(scaled=False)
+    data = load("diabetes")
+    peer: Any = datasets.load_diabetes(scaled=False)
     assert np.array_equal(data.features.numpy(), peer.data.astype(np.float32))
     assert np.array_equal(data.targets.numpy(), peer.target.astype(np.float32))
     assert not data.is_classification
 
 
 def test_digits_are_images_between_0_and_1():
-    data, peer = load("digits"), datasets.load_digits()
+    data = load("digits")
+    peer: Any = datasets.load_digits()
     assert data.image_shape == (1, 8, 8)
     assert np.array_equal(data.features.flatten(1).numpy() * 16, peer.data.astype(np.float32))
     assert data.features.min() == 0

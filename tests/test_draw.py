@@ -18,7 +18,7 @@ from quoin.errors import Mistake
 KINDS = {
     "curves": lambda: draw.curves({"a": ([1, 2, 3], [1, 10, 100]), "b": ([1, 3], [5, 5])}, log_y=True, levels={"target": 7.0}),
     "scatter": lambda: draw.scatter(torch.arange(5.0), torch.arange(5.0) + 0.1),
-    "bars": lambda: draw.bars({"cost in $": 1.0, "gain in $": -2.0}),
+    "bars": lambda: draw.bars({"from $10^{ to $20": 1.0, "gain in $": -2.0}),
     "heat_map": lambda: draw.heat_map([[1, 0], [0, 2]], row_labels="ab", column_labels="ab", show_values=True),
     "image_grid": lambda: draw.image_grid(torch.rand(5, 8, 8, generator=torch.Generator().manual_seed(0)), list("abcde")),
     "network": lambda: draw.network([2, 5, 1]),

@@ -102,9 +102,7 @@ def test_a_public_name_whose_docstring_goes_on_is_no_home(house):
 def test_homes_in_a_room_within_a_room_and_in_a_room_of_one_file(house):
     house("layers/__init__.py", "from .attention import exact\n__all__ = ['exact']")
     house("layers/attention/__init__.py", "from .exact import exact, cached\n__all__ = ['exact', 'cached']")
-    house(
-        "layers/attention/exact.py", 'def exact():\n    "Notes: Z1.1."\ndef cached():\n    "Notes: Z1.2n."'
-    )
+    house("layers/attention/exact.py", 'def exact():\n    "Notes: Z1.1."\ndef cached():\n    "Notes: Z1.2n."')
     house("prob.py", '__all__: list[str] = ["f"]\ndef f():\n    "Notes: D1.2-1."')
     assert found("Z1.1").homes == ("quoin.layers.exact",)
     assert found("Z1.2n").homes == ("quoin.layers.attention.cached",)

@@ -1,7 +1,7 @@
 """What a person did wrong, said in one line: expected, came, what to do.
 
-Every room may import this file, and it imports none. `Mistake` is the only error the command line turns into one line
-and exit code 2; anything else is a fault of ours and keeps its traceback.
+Every room may import this file, and it imports none. `Mistake` is the only error that the command line turns
+into one line and an exit code (2); anything else is a fault of ours and keeps its traceback.
 """
 
 import difflib
@@ -12,6 +12,8 @@ __all__ = ["Mistake", "nearest", "shown"]
 
 class Mistake(ValueError):
     """A mistake of the caller: the message says what was expected, what came and what to do."""
+
+    exit_code = 2
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

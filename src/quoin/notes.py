@@ -46,6 +46,17 @@ class Entry:
     def ids(self) -> tuple[str, ...]:
         return (self.id,)
 
+    @property
+    def needs_home(self) -> bool:
+        """Whether software can provide it: a matter of wording or a reference to read needs none."""
+        return self.kind not in ("wording", "reference")
+
+    @property
+    def is_home(self) -> bool:
+        """Whether what kind of thing it is has been built: a claim is checked, a figure drawn, the rest computed somewhere."""
+        where = {"claim": self.claims, "figure": self.figures}.get(self.kind, self.homes)
+        return bool(where) or not self.needs_home
+
     def as_json(self) -> dict[str, object]:
         """The entry as the object that `quoin map --json` prints."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -248,7 +259,7 @@ def _public_names(trees: dict[str, ast.Module], packages: set[str]) -> dict[tupl
 
 def _origin(module: str, name: str, trees: dict[str, ast.Module], packages: set[str]) -> tuple[str, str]:
     """The module and name under which `module.name` was first defined."""
-    for node in trees[module].body if module in trees else ():
+    for node in _top_level(trees[module].body) if module in trees else ():
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
@@ -256,3 +267,11 @@ def _origin(module: str, name: str, trees: dict[str, ast.Module], packages: set[
                     base = here[: len(here) - node.level + (module in packages)] if node.level else []
                     return _origin(".".join([*base, *filter(None, [node.module])]), alias.name, trees, packages)
     return module, name
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, those under `if TYPE_CHECKING:` too: a lazy room names its imports there."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from node.body

@@ -41,8 +41,9 @@ class Facts:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Facts":
+        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         try:
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+            return cls(**given)
         except TypeError as error:
             raise Mistake(f"the run's config does not describe its data as expected ({error}): restore config.json") from None
 
@@ -81,7 +82,7 @@ def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") 
         fingerprint=dataset.fingerprint,
     )
     parts = [dataset.take(rows) for rows in split]
-    feature_scale = Standardiser.fit(parts[0].features)
+    feature_scale = _image_scale(parts[0]) if dataset.image_shape is not None else Standardiser.fit(parts[0].features)
     target_scale = None if dataset.is_classification else Standardiser.fit(parts[0].targets)
 
     def ready(part: Dataset) -> Dataset:
@@ -91,3 +92,10 @@ def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") 
     images = parts[2].features if dataset.image_shape is not None else None
     train, validation, test = map(ready, parts)
     return Prepared(facts, train, validation, test, feature_scale, target_scale, images)
+
+
+def _image_scale(part: Dataset) -> Standardiser:
+    """One mean and one spread a channel: scaling pixel by pixel would blow up the corners, where hardly any ink is."""
+    pixels = part.features.movedim(1, -1).flatten(0, -2)  # (n h w, c)
+    scale = Standardiser.fit(pixels)
+    return Standardiser(scale.mean[:, None, None], scale.std[:, None, None])

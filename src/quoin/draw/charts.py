@@ -74,9 +74,7 @@ def _points(label: str, xs: object, ys: object) -> tuple[np.ndarray, np.ndarray]
     return x[keep], y[keep]
 
 
-def scatter(
-    true: object, predicted: object, *, title: str = "", x_label: str = "true", y_label: str = "predicted"
-) -> Drawing:
+def scatter(true: object, predicted: object, *, title: str = "", x_label: str = "true", y_label: str = "predicted") -> Drawing:
     """Predicted against true values; on the diagonal a prediction is exact."""
     x, y = numbers(true, "true values", 1), numbers(predicted, "predicted values", 1)
     if len(x) != len(y):

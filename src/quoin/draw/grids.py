@@ -70,9 +70,7 @@ def _ticks(setter, labels: Sequence[str] | None, count: int, long: int) -> None:
         setter(middles, names)
 
 
-def image_grid(
-    images: object, captions: Sequence[str] | None = None, columns: int | None = None, *, title: str = ""
-) -> Drawing:
+def image_grid(images: object, captions: Sequence[str] | None = None, columns: int | None = None, *, title: str = "") -> Drawing:
     """Images of shape (n, h, w), (n, 1, h, w) or (n, 3, h, w) with values in [0, 1], row by row, each over its caption."""
     array = numbers(images, "images", 3, 4)
     if array.ndim == 4:

@@ -8,7 +8,7 @@ from quoin.recipes.running.target import Goal, Target
 
 NOTES = ("D1-18", "D1-20", "D1-22", "Z5.3", "Z4.8", "D1.3-1", "D1.3-4")
 TARGET = Target("test_accuracy", at_least=0.96)
-GOAL = Goal("validation_accuracy", larger_is_better=True)
+GOAL = Goal("validation_loss")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The loop: steps, evaluations, checkpoints, until the epochs are done, patience ends or somebody interrupts.
 
-All that the loop itself must remember is in `LoopState`; together with the task's state it makes a run that was killed go on to the same bits.
+All that the loop itself must remember is in `LoopState`; with the task's state it makes a run that was killed go on to the same bits.
 """
 
 import dataclasses
@@ -115,10 +115,15 @@ class Loop:
                     if self._save_is_due():
                         self.save()
         self.save()
-        if self.at.finished and self.best is not None:
-            self.task.load({**self.task.state(), "model": self.best})
+        if self.at.finished:
+            self.take_best()
         epoch = batches.epoch + (batches.position == batches.num_batches)
         return Ending(self.at.finished, self.at.step, epoch, self.at.seconds, self.saving_seconds)
+
+    def take_best(self) -> None:
+        """Put the best model an evaluation saw into the task, if there is one."""
+        if self.best is not None:
+            self.task.load({**self.task.state(), "model": self.best})
 
     def _step(self, rows: Tensor) -> None:
         sums = self.task.step(rows)

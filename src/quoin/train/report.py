@@ -7,17 +7,20 @@ from typing import Any
 from quoin import draw
 from quoin.draw import Panel
 
-__all__ = ["curve_panels", "page", "table"]
+__all__ = ["curve_panels", "figures", "folded", "metrics_table", "page", "table"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: 0.2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem }
 p.lead { color: #555; margin-top: 0 } figure { margin: 1.2rem 0 2rem } figure svg { max-width: 100%; height: auto }
 figcaption { color: #555 } table { border-collapse: collapse; margin: 0.4rem 0 1rem }
-td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; overflow-wrap: anywhere }
-td.number { text-align: right; font-variant-numeric: tabular-nums }
+td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4 }
+td { overflow-wrap: anywhere }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
 """
+
+_NUMBER = ' class="number"'
 
 
 def page(title: str, lead: str, sections: Iterable[str]) -> str:
@@ -29,9 +32,18 @@ def page(title: str, lead: str, sections: Iterable[str]) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table under a heading; numbers stand to the right, True and False read as met and missed."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    rows = list(rows)
+    numeric = [any(isinstance(row[i], (int, float)) and not isinstance(row[i], bool) for row in rows) for i in range(len(columns))]
+    head = "".join(f"<th{_NUMBER if right else ''}>{html.escape(name)}</th>" for name, right in zip(columns, numeric))
     body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>\n" for row in rows)
     return f"<h2>{html.escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}</table>"
+
+
+def metrics_table(metrics: dict[str, float]) -> str:
+    """Final metrics with a row for each and a column for each part of the data."""
+    parts = ("train", "validation", "test")
+    names = sorted({name.partition("_")[2] for name in metrics})
+    return table("Result", ("", *parts), [(name, *(metrics.get(f"{part}_{name}") for part in parts)) for name in names])
 
 
 def folded(title: str, rows: dict[str, Any]) -> str:
@@ -48,7 +60,7 @@ def figures(panels: Iterable[Panel]) -> list[str]:
     ]
 
 
-def curve_panels(runs: dict[str, list[dict[str, Any]]], levels: dict[str, float] | None = None) -> list[Panel]:
+def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
     """One panel a metric, training and validation together, over the epochs; several runs share a panel."""
     names = {key for lines in runs.values() for line in lines for key in line if key.startswith(("train_", "validation_"))}
     panels = []
@@ -61,15 +73,16 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]], levels: dict[str, float]
                     series[f"{run} {part}".strip()] = tuple(map(list, zip(*points)))
         values = [value for _, ys in series.values() for value in ys]
         wide = min(values) > 0 and max(values) > 100 * min(values)
-        drawing = draw.curves(series, x_label="epoch", y_label=metric, log_y=wide, levels=(levels or {}).get(metric, ()))
-        panels.append(Panel(f"{metric.capitalize()} over the epochs", drawing))
+        drawing = draw.curves(series, x_label="epoch", y_label=metric, log_y=wide)
+        only = next(iter(series)).strip() if len(series) == 1 else ""
+        panels.append(Panel(f"{only} {metric} over the epochs".strip().capitalize(), drawing))
     return panels
 
 
 def _cell(value: Any) -> str:
     if value is True or value is False:
         return f'<td class="{"met" if value else "missed"}">{"met" if value else "missed"}</td>'
-    kind = ' class="number"' if isinstance(value, (int, float)) else ""
+    kind = _NUMBER if isinstance(value, (int, float)) else ""
     return f"<td{kind}>{html.escape(_text(value))}</td>"
 
 

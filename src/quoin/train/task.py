@@ -46,7 +46,9 @@ class Task(Protocol):
 
 
 class Diverged(Mistake):
-    """The loss is not a finite number any more; nothing was updated with it."""
+    """The loss is not a finite number any more. The input was well-formed, so this is a failed run, not a misuse."""
+
+    exit_code = 1
 
 
 class Totals:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Facts, Standardiser, read_features
-from quoin.errors import Mistake
-from quoin.options import Checked, options_from_json
-from quoin.recipes.running.catalogue import Recipe, find_recipe
-from quoin.train import RunFolder, load_strictly
+from quoin.data import Dataset, Facts, Standardiser, as_regression, read_features
+from quoin.errors import Mistake, shown
+from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
+from quoin.recipes.running.catalogue import Recipe
+from quoin.recipes.running.run import read_config
+from quoin.train import Metrics, RunFolder, load_strictly
 
 __all__ = ["OpenedRun", "Prediction", "open_run"]
 
@@ -31,7 +32,7 @@ class OpenedRun:
 
     folder: RunFolder
     recipe: Recipe
-    options: Checked
+    options: Any
     facts: Facts
     model: nn.Module
     feature_scale: Standardiser
@@ -39,18 +40,37 @@ class OpenedRun:
     step: int
 
     @torch.no_grad()
-    def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
-        """Predict for rows in the source's own units; tables may stand for images, pixel by pixel."""
-        shape = self.facts.feature_shape
+    def outputs(self, features: Tensor) -> Tensor:
+        """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
         if features.shape[1:].numel() != self.facts.num_features:
             raise Mistake(f"expected rows of {self.facts.num_features} features, got shape {tuple(features.shape)}")
         self.model.eval()
-        scaled = self.feature_scale.apply(features.reshape(-1, *shape).float())
-        outputs = torch.cat([self.model(piece) for piece in scaled.split(ROWS)])
+        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape).float())
+        return torch.cat([self.model(piece) for piece in scaled.split(ROWS)])
+
+    def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
+        """Predict for rows in the source's own units."""
+        outputs = self.outputs(features)
         if self.facts.class_names is not None:
             return Prediction(outputs.argmax(-1), outputs.softmax(-1))
         assert self.target_scale is not None
         return Prediction(self.target_scale.invert(outputs), None)
+
+    def evaluate(self, dataset: Dataset) -> Metrics:
+        """The metrics on all rows of other data with the same features; classes are matched by name."""
+        if dataset.num_features != self.facts.num_features:
+            raise Mistake(f"{dataset.name} has {dataset.num_features} features, the run was trained on {self.facts.num_features}")
+        if self.facts.class_names is None:
+            numbers = as_regression(dataset)
+            return {"rmse": root_mean_squared_error(self.predict(numbers.features).values, numbers.targets)}
+        known = {name: number for number, name in enumerate(self.facts.class_names)}
+        strange = [name for name in dataset.class_names or () if name not in known]
+        if dataset.class_names is None or strange:
+            came = shown(strange[0]) if strange else "numbers"
+            raise Mistake(f"the run knows the classes {shown(', '.join(known))}, {dataset.name} has {came}: choose data with its classes")
+        labels = torch.tensor([known[name] for name in dataset.class_names])[dataset.targets]
+        logits = self.outputs(dataset.features)
+        return {"loss": float(cross_entropy(logits, labels).mean()), "accuracy": accuracy(logits.argmax(-1), labels)}
 
     def predict_file(self, path: Path) -> Prediction:
         """Predict for the rows of a CSV or NPZ file that has the columns the run was trained on."""
@@ -60,12 +80,10 @@ class OpenedRun:
 def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     """The best model of the run at `path`, from its newest checkpoint or from that of `step`."""
     folder = RunFolder.open(Path(path))
-    config = folder.config
-    recipe = find_recipe(folder.recipe)
-    if config.get("data") is None:
+    recipe, options, _ = read_config(folder)
+    if folder.config.get("data") is None:
         raise Mistake(f"{path} holds several runs or none with data: open one of the folders inside it")
-    options: Any = options_from_json(recipe.options, config["options"], str(folder.path / "config.json"))
-    facts = Facts.from_json(config["data"])
+    facts = Facts.from_json(folder.config["data"])
     found = folder.load_checkpoint(step)
     if found is None:
         raise Mistake(f"{path} has no checkpoint yet: let it train for a while, or `quoin resume {path}`")

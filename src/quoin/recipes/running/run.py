@@ -1,6 +1,7 @@
 """Start a run, resume one, and finish either with a result and a report."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from quoin.errors import Mistake
 from quoin.options import Checked, options_from_json
 from quoin.recipes.running.catalogue import Recipe, find_recipe
 from quoin.recipes.running.settings import Settings
-from quoin.train import Ending, Loop, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
+from quoin.train import Ending, Loop, Metrics, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
 
-__all__ = ["Finished", "resume", "start", "start_in"]
+__all__ = ["Finished", "evaluate_own", "read_config", "resume", "start", "start_in"]
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ class Finished:
 
 def start(recipe: Recipe, options: Checked, settings: Settings, runs: Path, *, visible: bool = True) -> Finished:
     """Train `recipe` in a new folder under `runs`."""
-    return _start(recipe, options, settings, lambda config, environment: RunFolder.create(runs, recipe.name, config, environment), visible)
+    return _start(recipe, options, settings, functools.partial(RunFolder.create, runs, recipe.name), visible)
 
 
 def start_in(path: Path, recipe: Recipe, options: Checked, settings: Settings, *, visible: bool = True) -> Finished:
     """Train `recipe` in the folder `path`, as a part of a study."""
-    return _start(recipe, options, settings, lambda config, environment: RunFolder.create_at(path, recipe.name, config, environment), visible)
+    return _start(recipe, options, settings, functools.partial(RunFolder.create_at, path, recipe.name), visible)
 
 
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
@@ -54,16 +55,12 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
 def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Finished:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`."""
     folder = RunFolder.open(path)
-    config = folder.config
-    recipe = find_recipe(folder.recipe)
-    options: Any = options_from_json(recipe.options, config["options"], str(path / "config.json"))
-    settings = options_from_json(Settings, config["settings"], str(path / "config.json"))
+    recipe, options, settings = read_config(folder)
     with folder.locked():
         # The promise of equal bits holds for an equal number of threads, so a choice left to torch is remembered.
         place, remarks = _place(dataclasses.replace(settings, threads=folder.environment["threads"]))
         task = _build(recipe, options, place)
-        if config["data"] and task.facts and task.facts.fingerprint != config["data"]["fingerprint"]:
-            raise Mistake(f"the data of {path} ({options.data}) changed since it was started: bring them back, or train anew")
+        check_data_unchanged(folder, task)
         return _train(recipe, options, settings, folder, task, visible, remarks, resuming=True, step=step)
 
 
@@ -114,9 +111,45 @@ def _train(
     return Finished(folder, ending, result, write_report(folder, task), tuple(remarks))
 
 
+def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
+    """The metrics of a run's best model so far, on the parts of its own data."""
+    folder = RunFolder.open(path)
+    recipe, options, settings = read_config(folder)
+    place, _ = _place(dataclasses.replace(settings, threads=folder.environment["threads"]))
+    task = _build(recipe, options, place)
+    check_data_unchanged(folder, task)
+    loop = Loop(task, folder, epochs=options.epochs)
+    found = folder.load_checkpoint(step)
+    if found is None:
+        raise Mistake(f"{path} has no checkpoint yet: let it train for a while, or `quoin resume {path}`")
+    loop.load(found[0])
+    loop.take_best()
+    return final_metrics(task)
+
+
+def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:
+    """What a run was asked to do."""
+    config, where = folder.config, str(folder.path / "config.json")
+    recipe = find_recipe(folder.recipe)
+    for part in ("options", "settings"):
+        if not isinstance(config.get(part), dict):
+            raise Mistake(f"{where} has no {part}: restore it or train again")
+    return recipe, options_from_json(recipe.options, config["options"], where), options_from_json(Settings, config["settings"], where)
+
+
+def check_data_unchanged(folder: RunFolder, task: Task) -> None:
+    told = folder.config["data"]
+    if told and task.facts and task.facts.fingerprint != told["fingerprint"]:
+        raise Mistake(f"the data of {folder.path} changed since it was started: bring them back, or train anew")
+
+
+def final_metrics(task: Task) -> Metrics:
+    """Every part evaluated whole."""
+    return {f"{part}_{name}": value for part in ("train", "validation", "test") for name, value in task.evaluate(part).items()}
+
+
 def _result(recipe: Recipe, options: Any, task: Task, loop: Loop, ending: Ending) -> dict[str, Any]:
-    """The final metrics of the best model, each part evaluated whole."""
-    metrics = {f"{part}_{name}": value for part in ("train", "validation", "test") for name, value in task.evaluate(part).items()}
+    metrics = final_metrics(task)
     target = recipe.target_for(options)
     return {
         "metrics": metrics,
@@ -139,7 +172,7 @@ def write_report(folder: RunFolder, task: Task) -> Path:
         lead += "interrupted: these are the curves so far."
     else:
         lead += f"{result['steps']:,} steps in {result['seconds']:.1f} s."
-        sections.append(report.table("Result", ("metric", "value"), sorted(result["metrics"].items())))
+        sections.append(report.metrics_table(result["metrics"]))
         if target := result["target"]:
             row = (target["metric"], target["bound"], target["value"], target["met"])
             sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from quoin.errors import Mistake
-from quoin.options import options_from_json
-from quoin.recipes.running.catalogue import Recipe, find_recipe
-from quoin.recipes.running.run import Finished, resume, start_in
+from quoin.recipes.running.catalogue import Recipe
+from quoin.recipes.running.run import Finished, read_config, resume, start_in
 from quoin.recipes.running.settings import Settings
 from quoin.train import RunFolder, report
 
@@ -56,18 +55,14 @@ def start_study(recipe: Recipe, options: Any, settings: Settings, study: Study, 
         "study": dataclasses.asdict(study),
         "data": None,
     }
-    # Fail on a bad option or too few rows before a folder is left behind.
     folder = RunFolder.create(runs, recipe.name, config, {})
     return _run_members(folder, recipe, options, settings, study, visible)
 
 
 def resume_study(path: Path, *, visible: bool = True) -> FinishedStudy:
     folder = RunFolder.open(path)
-    config = folder.config
-    recipe = find_recipe(folder.recipe)
-    options = options_from_json(recipe.options, config["options"], str(path / "config.json"))
-    settings = options_from_json(Settings, config["settings"], str(path / "config.json"))
-    return _run_members(folder, recipe, options, settings, Study(**config["study"]), visible)
+    recipe, options, settings = read_config(folder)
+    return _run_members(folder, recipe, options, settings, Study(**folder.config["study"]), visible)
 
 
 def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Settings, study: Study, visible: bool) -> FinishedStudy:
@@ -105,7 +100,8 @@ def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> d
         "study": dataclasses.asdict(study),
         "metrics": metrics,
         # The promise of a target: nine of ten runs keep it.
-        "target": target and {"metric": target.metric, "bound": target.bound, "met_runs": sum(met), "runs": len(met), "met": sum(met) >= 0.9 * len(met)},
+        "target": target
+        and {"metric": target.metric, "bound": target.bound, "met_runs": sum(met), "runs": len(met), "met": sum(met) >= 0.9 * len(met)},
         "seconds": sum(each["seconds"] for each in results),
     }
 

@@ -1,0 +1,51 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets itself up in .venv.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+SEEDS ?= 1
+KILLS ?= 1000
+
+.PHONY: help demo test lint recipes torture bench clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+demo: .venv/.core  ## train the default recipe on embedded data and write its report
+	$(BIN)/quoin train
+
+test: lint  ## lint, type-check and test everything
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+lint: .venv/.test
+	$(BIN)/ruff check src tests
+	$(BIN)/pyright
+
+recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread)
+	$(BIN)/python -m quoin.cli.every --seeds $(SEEDS)
+
+torture: .venv/.test  ## kill a training run a thousand times and compare every bit (KILLS=100 for fewer)
+	$(BIN)/python tests/torture.py $(KILLS)
+
+bench: .venv/.bench  ## Quoin beside its peers
+	$(BIN)/quoin bench
+
+clean:  ## remove the virtual environment and what was built
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Quoin needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.core: .venv/.made pyproject.toml constraints.txt
+	@echo "installing Quoin and torch into .venv (about a minute)"
+	$(PIP) --editable .
+	@touch $@
+
+.venv/.test: .venv/.core
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+.venv/.bench: .venv/.core
+	$(PIP) --editable '.[bench]'
+	@touch $@

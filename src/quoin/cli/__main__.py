@@ -1,0 +1,5 @@
+import sys
+
+from quoin.cli import main
+
+sys.exit(main())

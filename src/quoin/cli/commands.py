@@ -1,0 +1,183 @@
+"""Which commands there are and which words each takes. Nothing heavy is imported until a command runs."""
+
+import argparse
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from quoin.cli.flags import Parser, add_options
+from quoin.errors import Mistake, nearest
+
+__all__ = ["COMMANDS", "parse"]
+
+_EXAMPLES = """\
+examples:
+  quoin train mlp                     train the default recipe on embedded data
+  quoin train mlp --data csv:my.csv --target label
+  quoin resume runs/mlp-1             after Ctrl-C or a kill: goes on to the same bits
+  quoin check Z3.9                    does the code do what the notes say?
+  quoin COMMAND --help                more on one command"""
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What the words ask for, with the function that does it under `run`."""
+    name = words[0] if words else "--help"
+    if name.startswith("-"):
+        return _top().parse(words)
+    if name not in COMMANDS:
+        raise Mistake(f"no command {name!r}: {nearest(name, COMMANDS)}; `quoin --help` shows all")
+    what, add_words = COMMANDS[name]
+    parser = Parser(f"quoin {name}", what[0].upper() + what[1:] + ".")
+    add_words(parser, words[1:])
+    return parser.parse(words[1:])
+
+
+def _top() -> Parser:
+    import quoin
+
+    lines = "\n".join(f"  {name:<10}{what}" for name, (what, _) in COMMANDS.items())
+    top = Parser("quoin", f"Deep learning, block by block.\n\ncommands:\n{lines}", _EXAMPLES)
+    top.usage = "quoin COMMAND ..."
+    top.add_argument("--version", action="version", version=f"quoin {quoin.__version__}")
+    top.set_defaults(run=lambda parsed: top.print_help() or 0)
+    return top
+
+
+def _later(place: str) -> Callable[[argparse.Namespace], int]:
+    """The function `module.name` of this room, imported when it is called."""
+
+    def run(parsed: argparse.Namespace) -> int:
+        module, _, name = place.partition(".")
+        return getattr(importlib.import_module(f"quoin.cli.{module}"), name)(parsed)
+
+    return run
+
+
+def _json(parser: Parser) -> None:
+    parser.add_flag("--json", "print JSON for a machine to read", action="store_true")
+
+
+def _list(parser: Parser, words: Sequence[str]) -> None:
+    _json(parser)
+    parser.set_defaults(run=_later("tools.list_recipes"))
+
+
+def _train(parser: Parser, words: Sequence[str]) -> None:
+    from quoin.recipes.running.catalogue import DEFAULT, find_recipe, recipe_names
+    from quoin.recipes.running.settings import Settings
+
+    names = [word for word in words[:1] if not word.startswith("-")]
+    parser.add_argument("recipe", nargs="?", default=DEFAULT, help=f"one of {', '.join(recipe_names())} (default: {DEFAULT})")
+    recipe = find_recipe(names[0] if names else DEFAULT)
+    parser.description = f"{recipe.summary}\n\nTarget on the default data: {recipe.target}."
+    parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
+    parser.add_flag("--runs", "where run folders are made (default: runs)", type=Path, default=Path("runs"), metavar="FOLDER")
+    parser.add_flag("--seeds", "train with so many seeds, each in a subfolder; mean and spread", type=_count, default=0, metavar="K")
+    parser.add_flag("--folds", "k-fold cross-validation: train k times, each in a subfolder", type=_count, default=0, metavar="K")
+    parser.add_flag("--require-target", "exit with 1 if the target is missed", action="store_true")
+    _json(parser)
+    add_options(parser, recipe.options, f"options of {recipe.name}")
+    add_options(parser, Settings, "how to run")
+    parser.set_defaults(run=_later("training.train"), first_recipe=recipe.name)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 2 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"expects a whole number from 2 to 10000, got {text!r}")
+    return int(text)
+
+
+def _step(parser: Parser) -> None:
+    parser.add_flag("--step", "the checkpoint of this step instead of the newest", type=int, default=None, metavar="N")
+
+
+def _run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") -> None:
+    parser.add_argument("folder", type=Path, metavar="RUN", help=help)
+
+
+def _resume(parser: Parser, words: Sequence[str]) -> None:
+    _run(parser, "the folder of a run or of a study over seeds or folds")
+    _step(parser)
+    parser.add_flag("--require-target", "exit with 1 if the target is missed", action="store_true")
+    _json(parser)
+    parser.set_defaults(run=_later("training.resume"))
+
+
+def _eval(parser: Parser, words: Sequence[str]) -> None:
+    _run(parser)
+    _step(parser)
+    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own parts", default=None, metavar="SOURCE")
+    parser.add_flag("--target", "the target column, where --data is a CSV file", default=None, metavar="TEXT")
+    _json(parser)
+    parser.set_defaults(run=_later("trained.evaluate"))
+
+
+def _predict(parser: Parser, words: Sequence[str]) -> None:
+    _run(parser)
+    parser.add_argument("input", type=Path, metavar="FILE", help="a .csv or .npz file with the features the run was trained on")
+    parser.add_flag("--out", "where to write: .csv or .npz (default: CSV on standard output)", type=Path, default=None, metavar="FILE")
+    _step(parser)
+    parser.set_defaults(run=_later("trained.predict"))
+
+
+def _compare(parser: Parser, words: Sequence[str]) -> None:
+    parser.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="two or more run folders")
+    page = Path("compare.html")
+    parser.add_flag("--out", f"where to write the page with the curves (default: {page})", type=Path, default=page, metavar="FILE")
+    _json(parser)
+    parser.set_defaults(run=_later("trained.compare"))
+
+
+def _words(parser: Parser, help: str) -> None:
+    parser.add_argument("words", nargs="*", metavar="ID|AREA", help=help)
+
+
+def _check(parser: Parser, words: Sequence[str]) -> None:
+    _words(parser, "ids such as Z3.9, or areas by number or name; all claims if none is given")
+    parser.add_flag("--seed", "what the random cases are drawn from (default: 0)", type=int, default=0, metavar="N")
+    parser.add_flag("--workers", "processes (default: as many as cores)", type=int, default=None, metavar="N")
+    _json(parser)
+    parser.set_defaults(run=_later("notebook.check"))
+
+
+def _figure(parser: Parser, words: Sequence[str]) -> None:
+    _words(parser, "ids such as D1F1, or areas; all figures if none is given")
+    parser.add_flag("--out", "the folder to write to (default: figures)", type=Path, default=Path("figures"), metavar="FOLDER")
+    parser.add_flag("--format", "svg, png or html (default: svg)", default="svg", metavar="svg|png|html")
+    _json(parser)
+    parser.set_defaults(run=_later("notebook.figure"))
+
+
+def _map(parser: Parser, words: Sequence[str]) -> None:
+    _words(parser, "ids, or areas by number or name; everything if none is given")
+    parser.add_flag("--missing", "only what has no home yet", action="store_true")
+    parser.add_flag("--rooms", "the rooms of the house instead, as a Markdown table", action="store_true")
+    _json(parser)
+    parser.set_defaults(run=_later("notebook.map_notes"))
+
+
+def _bench(parser: Parser, words: Sequence[str]) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows to run; all if none is given")
+    parser.add_flag("--rounds", "how often each side runs (default: as the row says)", type=int, default=0, metavar="N")
+    _json(parser)
+    parser.set_defaults(run=_later("tools.bench"))
+
+
+def _doctor(parser: Parser, words: Sequence[str]) -> None:
+    _json(parser)
+    parser.set_defaults(run=_later("tools.doctor"))
+
+
+COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
+    "list": ("the recipes, with their targets", _list),
+    "train": ("train a recipe, once or over several seeds or folds", _train),
+    "resume": ("go on with an interrupted or killed run", _resume),
+    "eval": ("evaluate a trained run, on its own data or on others", _eval),
+    "predict": ("predict for the rows of a CSV or NPZ file", _predict),
+    "compare": ("runs side by side: options that differ, curves, results", _compare),
+    "check": ("check the notes' claims", _check),
+    "figure": ("draw the notes' figures", _figure),
+    "map": ("where each item of the notes lives, what checks it and draws it", _map),
+    "bench": ("Quoin beside its peers: time, memory, quality", _bench),
+    "doctor": ("is everything here that Quoin needs?", _doctor),
+}

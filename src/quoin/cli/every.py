@@ -1,0 +1,42 @@
+"""Train every recipe to its target and print the table; `make recipes` runs this. Exit code 1 if one misses."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from quoin.cli.show import print_table
+from quoin.recipes import find_recipe, recipe_names, start
+from quoin.recipes.running.settings import Settings
+from quoin.recipes.running.study import Study, start_study
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1, help="train each recipe with so many seeds (default: 1)")
+    parser.add_argument("--runs", type=Path, default=None, help="keep the run folders here (default: none is kept)")
+    parsed = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = [_row(name, parsed.seeds, parsed.runs or Path(scratch)) for name in recipe_names()]
+    print_table(("recipe", "metric", "target", "reached", "", "seconds"), rows)
+    return 0 if all(row[4] is True for row in rows) else 1
+
+
+def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
+    recipe = find_recipe(name)
+    options, settings = recipe.options(), Settings()
+    if seeds > 1:
+        result = start_study(recipe, options, settings, Study("seed", seeds), runs).result
+        found = result and result["metrics"][recipe.target.metric]
+        reached = found and f"{found['mean']:.4f} ± {found['spread']:.4f}, {result['target']['met_runs']} of {seeds} seeds"
+    else:
+        result = start(recipe, options, settings, runs).result
+        reached = result and result["metrics"][recipe.target.metric]
+    if result is None:  # interrupted
+        sys.exit(130)
+    return name, recipe.target.metric, recipe.target.bound, reached, result["target"]["met"], round(result["seconds"], 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

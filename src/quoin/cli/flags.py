@@ -1,0 +1,94 @@
+"""Flags from dataclasses, and a parser whose errors are one line with the nearest name. Standard library only.
+
+A small bridge instead of a library for it: the ones there are report mistakes in boxes of many lines.
+"""
+
+import argparse
+import dataclasses
+import typing
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
+
+from quoin.errors import Mistake, nearest, shown
+from quoin.options import Checked, flag_name
+
+__all__ = ["Parser", "add_options", "read_options"]
+
+Options = TypeVar("Options", bound=Checked)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but a mistake is raised instead of printed with the usage."""
+
+    def __init__(self, prog: str, description: str, epilog: str = "") -> None:
+        super().__init__(
+            prog=prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        self.flags: list[str] = ["--help"]
+
+    def add_flag(self, name: str, help: str, **how: Any) -> None:
+        self.flags.append(name)
+        self.add_argument(name, help=help.replace("%", "%%"), **how)
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """All the words, or a Mistake that names the first one which does not belong."""
+        parsed, unknown = self.parse_known_args(words)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            hint = nearest(word, self.flags) if word.startswith("-") else "it stands where nothing is expected"
+            raise Mistake(f"{self.prog} does not know {shown(word)}: {hint}")
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        raise Mistake(f"{message.removeprefix('argument ')}; see `{self.prog} --help`")
+
+
+def add_options(parser: Parser, kind: type[Checked], title: str) -> None:
+    """One flag a field, under a heading of their own in the help."""
+    group = parser.add_argument_group(title)
+    kinds = typing.get_type_hints(kind)
+    for each in dataclasses.fields(kind):
+        flag, default = flag_name(each.name), each.default
+        parser.flags.append(flag)
+        help = each.metadata.get("help", "").replace("%", "%%")
+        help += f" (default: {_spelt(default)})" if default not in (None, "") else ""
+        group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **_reading(kinds[each.name]))
+
+
+def read_options(kind: type[Options], parsed: argparse.Namespace) -> Options:
+    """The options object that the flags spell; fields without a flag keep their default."""
+    given = vars(parsed)
+    names = [each.name for each in dataclasses.fields(kind) if f"option_{each.name}" in given]
+    values = {name: given[f"option_{name}"] for name in names}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _spelt(default: Any) -> str:
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+def _reading(kind: Any) -> dict[str, Any]:
+    """How argparse is to read a value of this type."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if origin is typing.Literal:
+        return {"type": str, "metavar": "|".join(inner)}  # Checked names the nearest choice
+    if origin is tuple:
+        return {"type": _number(inner[0]), "nargs": "+", "metavar": "N"}
+    if type(None) in inner:
+        kind = next(each for each in inner if each is not type(None))
+    return {"type": str, "metavar": "TEXT"} if kind is str else {"type": _number(kind), "metavar": "N"}
+
+
+def _number(kind: type):
+    def read(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            expected = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"expects {expected}, got {shown(text)}") from None
+
+    return read

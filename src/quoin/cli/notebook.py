@@ -1,0 +1,87 @@
+"""`quoin check`, `quoin figure` and `quoin map`: the notes' ids, what checks them and what draws them."""
+
+import argparse
+import sys
+
+from quoin import notes
+from quoin.cli.show import print_json, print_table
+from quoin.errors import Mistake, nearest
+
+__all__ = ["check", "figure", "map_notes"]
+
+
+def check(parsed: argparse.Namespace) -> int:
+    if parsed.workers is not None and parsed.workers < 1:
+        raise Mistake(f"--workers must be at least 1, got {parsed.workers}")
+    if not 0 <= parsed.seed < 2**62:
+        raise Mistake(f"--seed must be from 0 to 2^62, got {parsed.seed}")
+    notes.select(parsed.words)  # a wrong word is told before torch is paid for
+    from quoin import claims
+
+    chosen = claims.select(claims.collect(), parsed.words)
+    outcomes = list(_with_progress(claims.check(chosen, seed=parsed.seed, workers=parsed.workers), len(chosen), not parsed.json))
+    failed = [outcome for outcome in outcomes if outcome.verdict != "holds"]
+    if parsed.json:
+        print_json([outcome.as_json(id) for outcome in outcomes for id in outcome.ids])
+    else:
+        rows = [(" ".join(each.ids), each.statement, str(each.evidence), each.verdict, f"{each.seconds:.2f}") for each in outcomes]
+        print_table(("id", "what it says", "evidence", "verdict", "seconds"), rows)
+        for each in failed:
+            print(f"\n{each.id} fails: {each.evidence.counterexample or each.evidence}")
+        print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} claims hold")
+    return 1 if failed else 0
+
+
+def _with_progress(outcomes, total: int, visible: bool):
+    """The same outcomes, with a bar while they come."""
+    if not visible or not sys.stderr.isatty():
+        yield from outcomes
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(outcomes, description="claims", total=total, console=Console(stderr=True), transient=True)
+
+
+def figure(parsed: argparse.Namespace) -> int:
+    from quoin.draw import FORMATS
+
+    if parsed.format not in FORMATS:
+        raise Mistake(f"--format {parsed.format!r}: {nearest(parsed.format, FORMATS)}")
+    notes.select(parsed.words)
+    from quoin import figures
+
+    chosen = figures.select(figures.collect(), parsed.words)
+    paths = figures.draw_all(chosen, parsed.out, parsed.format)
+    if parsed.json:
+        print_json([{"ids": list(each.ids), "caption": each.caption, "path": str(path)} for each, path in zip(chosen, paths)])
+    else:
+        print_table(("id", "caption", "file"), [(" ".join(each.ids), each.caption, path) for each, path in zip(chosen, paths)])
+    return 0
+
+
+def map_notes(parsed: argparse.Namespace) -> int:
+    if parsed.rooms:
+        from quoin.cli.rooms import rooms_table
+
+        print(rooms_table())
+        return 0
+    chosen = notes.select(parsed.words)
+    if parsed.missing:
+        chosen = [entry for entry in chosen if not entry.is_home]
+    if parsed.json:
+        print_json([entry.as_json() for entry in chosen])
+        return 0
+    for number, name in notes.areas().items():
+        rows = [(e.id, e.kind, e.title, _where(e)) for e in chosen if e.area == number]
+        if rows:
+            print_table(("id", "kind", "title", "where"), rows, title=f"{number} {name}")
+            print()
+    counted = [entry for entry in chosen if entry.needs_home]
+    print(f"{len(chosen)} ids; of the {len(counted)} that software can provide, {sum(e.is_home for e in counted)} are at home")
+    return 0
+
+
+def _where(entry: notes.Entry) -> str:
+    parts = [("", entry.homes), ("checked by ", entry.claims), ("drawn by ", entry.figures), ("used by ", entry.recipes)]
+    return "; ".join(word + ", ".join(name.removeprefix("quoin.") for name in names) for word, names in parts if names) or "-"

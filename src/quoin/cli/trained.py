@@ -1,0 +1,70 @@
+"""`quoin eval`, `quoin predict` and `quoin compare`: what is done with runs that are already there."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from quoin.cli.show import print_json, print_table
+from quoin.data import check_source_name
+from quoin.errors import Mistake
+
+__all__ = ["compare", "evaluate", "predict"]
+
+
+def evaluate(parsed: argparse.Namespace) -> int:
+    if parsed.data is None:
+        from quoin.recipes.running.run import evaluate_own
+
+        found = evaluate_own(parsed.folder, step=parsed.step)
+    else:
+        check_source_name(parsed.data)
+        from quoin.data import load
+        from quoin.recipes import open_run
+
+        run = open_run(parsed.folder, step=parsed.step)
+        found = run.evaluate(load(parsed.data, target=parsed.target, seed=run.options.seed))
+    if parsed.json:
+        print_json(found)
+    else:
+        print_table(("metric", "value"), sorted(found.items()))
+    return 0
+
+
+def predict(parsed: argparse.Namespace) -> int:
+    from quoin.recipes import open_run
+    from quoin.recipes.running.predictions import as_csv, write_predictions
+
+    run = open_run(parsed.folder, step=parsed.step)
+    prediction = run.predict_file(parsed.input)
+    if parsed.out is None:
+        sys.stdout.write(as_csv(prediction, run.facts))
+    else:
+        write_predictions(parsed.out, prediction, run.facts)
+        print(f"{len(prediction.values)} predictions of {run.facts.target_name}: {parsed.out}", file=sys.stderr)
+    return 0
+
+
+def compare(parsed: argparse.Namespace) -> int:
+    from quoin.recipes.running.comparing import comparison, comparison_page
+
+    if len(parsed.folders) < 2:
+        raise Mistake(f"compare expects two or more runs, got {len(parsed.folders)}")
+    found = comparison(parsed.folders)
+    _write(parsed.out, comparison_page(found))
+    if parsed.json:
+        print_json({"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)})
+        return 0
+    if found.options:
+        print_table(("option", *found.names), [(name, *values) for name, values in found.options.items()], title="options that differ")
+        print()
+    print_table(("metric", *found.names), [(name, *values) for name, values in found.metrics.items()], title="results")
+    print(f"\ncurves: {parsed.out}")
+    return 0
+
+
+def _write(path: Path, page: str) -> Any:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise Mistake(f"{path} could not be written ({error.strerror}): choose another place with --out") from None

@@ -1,0 +1,98 @@
+"""`quoin train` and `quoin resume`."""
+
+import argparse
+import sys
+from typing import Any
+
+from quoin.cli.flags import read_options
+from quoin.cli.show import print_json, print_table
+from quoin.data import check_source_name
+from quoin.errors import Mistake, shown
+from quoin.recipes.running.catalogue import find_recipe
+from quoin.recipes.running.settings import Settings
+
+__all__ = ["resume", "train"]
+
+
+def train(parsed: argparse.Namespace) -> int:
+    if parsed.recipe != parsed.first_recipe:
+        raise Mistake(f"the recipe comes first: quoin train {shown(parsed.recipe)[1:-1]} ...")
+    recipe = find_recipe(parsed.recipe)
+    options: Any = read_options(recipe.options, parsed)
+    settings = read_options(Settings, parsed)
+    if hasattr(options, "data"):
+        check_source_name(options.data)
+    if parsed.seeds and parsed.folds:
+        raise Mistake("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+    from quoin.recipes.running.run import start
+    from quoin.recipes.running.study import Study, start_study
+
+    visible = not parsed.json
+    if parsed.seeds or parsed.folds:
+        study = Study("seed", parsed.seeds) if parsed.seeds else Study("fold", parsed.folds)
+        return _show_study(start_study(recipe, options, settings, study, parsed.runs, visible=visible), parsed)
+    return _show_run(start(recipe, options, settings, parsed.runs, visible=visible), parsed)
+
+
+def resume(parsed: argparse.Namespace) -> int:
+    from quoin.recipes.running.run import resume
+    from quoin.recipes.running.study import is_study, resume_study
+    from quoin.train import RunFolder
+
+    if is_study(RunFolder.open(parsed.folder)):
+        if parsed.step is not None:
+            raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
+        return _show_study(resume_study(parsed.folder, visible=not parsed.json), parsed)
+    return _show_run(resume(parsed.folder, step=parsed.step, visible=not parsed.json), parsed)
+
+
+def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
+    for remark in finished.remarks:
+        print(f"quoin: {remark}", file=sys.stderr)
+    path, result = finished.folder.path, finished.result
+    if result is None:
+        return _interrupted(path, f"at step {finished.ending.step}", parsed)
+    if parsed.json:
+        print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
+    else:
+        target = result["target"] or {"metric": None, "bound": "", "met": ""}
+        blank = ("", "")
+        rows = [
+            (name, value, *((target["bound"], target["met"]) if name == target["metric"] else blank))
+            for name, value in sorted(result["metrics"].items())
+        ]
+        print_table(("metric", "value", "target", ""), rows)
+        print(f"\n{result['steps']:,} steps in {result['seconds']:.1f} s; run {path}\nreport: {finished.report}")
+    return _verdict(result["target"], parsed)
+
+
+def _show_study(finished: Any, parsed: argparse.Namespace) -> int:
+    path, result = finished.folder.path, finished.result
+    if result is None:
+        return _interrupted(path, "between or inside its runs", parsed)
+    if parsed.json:
+        print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
+    else:
+        rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
+        print_table(("metric", "mean", "spread", "least", "largest"), rows)
+        if target := result["target"]:
+            kept = "met" if target["met"] else "missed"
+            print(f"\ntarget {target['metric']} {target['bound']}: {kept} by {target['met_runs']} of {target['runs']} runs")
+        study = result["study"]
+        print(f"\n{study['count']} {study['over']}s in {result['seconds']:.1f} s; runs {path}\nreport: {finished.report}")
+    return _verdict(result["target"], parsed)
+
+
+def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
+    if parsed.json:
+        print_json({"run": str(path), "finished": False})
+    print(f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {path}", file=sys.stderr)
+    return 130
+
+
+def _verdict(target: dict[str, Any] | None, parsed: argparse.Namespace) -> int:
+    if not parsed.require_target:
+        return 0
+    if target is None:
+        raise Mistake("--require-target: the target speaks of the recipe's default data; leave it out with other data")
+    return 0 if target["met"] else 1

@@ -1,0 +1,53 @@
+"""Runs side by side."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quoin.train import RunFolder, report
+
+__all__ = ["Comparison", "comparison", "comparison_page"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between runs; values stand in the order of `names`, None where a run has none."""
+
+    names: list[str]
+    options: dict[str, list[Any]]
+    metrics: dict[str, list[float | None]]
+    curves: dict[str, list[dict[str, Any]]]
+
+
+def comparison(paths: list[Path]) -> Comparison:
+    """Read the folders and keep what differs."""
+    folders = [RunFolder.open(path) for path in paths]
+    names = [folder.path.name for folder in folders]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    configs = [{"recipe": folder.recipe, **folder.config["options"], **folder.config["settings"]} for folder in folders]
+    results = [_flat((folder.result or {}).get("metrics", {})) for folder in folders]
+    every_option = dict.fromkeys(name for config in configs for name in config)
+    every_metric = dict.fromkeys(name for result in results for name in sorted(result))
+    options = {name: [config.get(name) for config in configs] for name in every_option}
+    return Comparison(
+        names,
+        {name: values for name, values in options.items() if any(value != values[0] for value in values)},
+        {name: [result.get(name) for result in results] for name in every_metric},
+        {name: folder.metrics() for name, folder in zip(names, folders)},
+    )
+
+
+def _flat(metrics: dict[str, Any]) -> dict[str, float]:
+    """Final metrics; those of a study by their mean."""
+    return {name: value["mean"] if isinstance(value, dict) else value for name, value in metrics.items()}
+
+
+def comparison_page(found: Comparison) -> str:
+    """The comparison as a page with the curves drawn together."""
+    sections = [report.table("Results", ("metric", *found.names), [(name, *values) for name, values in found.metrics.items()])]
+    if found.options:
+        rows = [(name, *map(str, values)) for name, values in found.options.items()]
+        sections.insert(0, report.table("Options that differ", ("option", *found.names), rows))
+    sections += report.figures(report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))
+    return report.page("Runs compared", ", ".join(found.names), sections)
