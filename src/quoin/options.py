@@ -11,6 +11,7 @@ from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["Checked", "flag_name", "option", "options_from_json"]
 
+_LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
 
 
@@ -90,6 +91,8 @@ def _spoken(kind: Any) -> str:
 def _check_range(name: str, value: float, bounds: dict[str, float]) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise Mistake(f"{flag_name(name)} must be a finite number, got {value}")
+    if abs(value) > _LARGEST[type(value)]:
+        raise Mistake(f"{flag_name(name)} is {shown(value)}: expected a number of at most {_LARGEST[type(value)]} in size")
     for words, bound in bounds.items():
         if not _FITS[words](value, bound):
-            raise Mistake(f"{flag_name(name)} must be {words} {bound}, got {value}")
+            raise Mistake(f"{flag_name(name)} must be {words} {bound}, got {shown(value)}")

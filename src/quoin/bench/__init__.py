@@ -1,3 +1,7 @@
 """Quoin beside its peers: speed, memory and quality in one table."""
 
-__all__: list[str] = []
+from quoin.bench.measured import Measured, Side, summary
+from quoin.bench.rows import Contestant, Row, choose_rows
+from quoin.bench.runner import run_row
+
+__all__ = ["Contestant", "Measured", "Row", "Side", "choose_rows", "run_row", "summary"]

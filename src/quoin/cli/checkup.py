@@ -41,10 +41,12 @@ def _package(name: str, *, needed: bool, help: str) -> Finding:
 
 
 def _torch() -> list[Finding]:
-    import torch
+    try:
+        import torch
 
-    from quoin.train import choose_place
-
+        from quoin.train import choose_place
+    except ImportError as error:
+        return [Finding("device", str(error), False, help="install what is missing above, then look again")]
     place, _ = choose_place()
     return [
         Finding("device", str(place.device), True),
@@ -69,5 +71,8 @@ def _disk() -> Finding:
 def _data() -> Finding:
     from quoin.data import load
 
-    dataset = load("digits")
+    try:
+        dataset = load("digits")
+    except ImportError as error:
+        return Finding("embedded data", str(error), False, help="install what is missing above, then look again")
     return Finding("embedded data", f"digits: {dataset.num_rows} rows", dataset.num_rows == 1797, help="reinstall scikit-learn")

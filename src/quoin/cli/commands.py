@@ -5,8 +5,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.flags import Parser, add_options
-from quoin.errors import Mistake, nearest
+from quoin.cli.flags import Parser, add_options, whole_number
+from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["COMMANDS", "parse"]
 
@@ -25,7 +25,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if name.startswith("-"):
         return _top().parse(words)
     if name not in COMMANDS:
-        raise Mistake(f"no command {name!r}: {nearest(name, COMMANDS)}; `quoin --help` shows all")
+        raise Mistake(f"no command {shown(name)}: {nearest(name, COMMANDS)}; `quoin --help` shows all")
     what, add_words = COMMANDS[name]
     parser = Parser(f"quoin {name}", what[0].upper() + what[1:] + ".")
     add_words(parser, words[1:])
@@ -54,7 +54,7 @@ def _later(place: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _json(parser: Parser) -> None:
-    parser.add_flag("--json", "print JSON for a machine to read", action="store_true")
+    parser.add_switch("--json", "print JSON for a machine to read")
 
 
 def _list(parser: Parser, words: Sequence[str]) -> None:
@@ -71,10 +71,10 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     recipe = find_recipe(names[0] if names else DEFAULT)
     parser.description = f"{recipe.summary}\n\nTarget on the default data: {recipe.target}."
     parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
-    parser.add_flag("--runs", "where run folders are made (default: runs)", type=Path, default=Path("runs"), metavar="FOLDER")
-    parser.add_flag("--seeds", "train with so many seeds, each in a subfolder; mean and spread", type=_count, default=0, metavar="K")
-    parser.add_flag("--folds", "k-fold cross-validation: train k times, each in a subfolder", type=_count, default=0, metavar="K")
-    parser.add_flag("--require-target", "exit with 1 if the target is missed", action="store_true")
+    parser.add_flag("--runs", "where run folders are made (default: runs)", "FOLDER", type=Path, default=Path("runs"))
+    parser.add_flag("--seeds", "train with so many seeds, each in a subfolder; mean and spread", "K", type=_count, default=0)
+    parser.add_flag("--folds", "k-fold cross-validation: train k times, each in a subfolder", "K", type=_count, default=0)
+    parser.add_switch("--require-target", "exit with 1 if the target is missed")
     _json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}")
     add_options(parser, Settings, "how to run")
@@ -82,13 +82,13 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or not 2 <= int(text) <= 10_000:
-        raise argparse.ArgumentTypeError(f"expects a whole number from 2 to 10000, got {text!r}")
-    return int(text)
+    if not 2 <= (number := whole_number(text)) <= 10_000:
+        raise argparse.ArgumentTypeError(f"expects a whole number from 2 to 10000, got {shown(text)}")
+    return number
 
 
 def _step(parser: Parser) -> None:
-    parser.add_flag("--step", "the checkpoint of this step instead of the newest", type=int, default=None, metavar="N")
+    parser.add_flag("--step", "the checkpoint of this step instead of the newest", "N", type=whole_number)
 
 
 def _run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") -> None:
@@ -98,7 +98,7 @@ def _run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") -> 
 def _resume(parser: Parser, words: Sequence[str]) -> None:
     _run(parser, "the folder of a run or of a study over seeds or folds")
     _step(parser)
-    parser.add_flag("--require-target", "exit with 1 if the target is missed", action="store_true")
+    parser.add_switch("--require-target", "exit with 1 if the target is missed")
     _json(parser)
     parser.set_defaults(run=_later("training.resume"))
 
@@ -106,8 +106,8 @@ def _resume(parser: Parser, words: Sequence[str]) -> None:
 def _eval(parser: Parser, words: Sequence[str]) -> None:
     _run(parser)
     _step(parser)
-    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own parts", default=None, metavar="SOURCE")
-    parser.add_flag("--target", "the target column, where --data is a CSV file", default=None, metavar="TEXT")
+    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own parts", "SOURCE")
+    parser.add_flag("--target", "the target column, where --data is a CSV file", "TEXT")
     _json(parser)
     parser.set_defaults(run=_later("trained.evaluate"))
 
@@ -115,7 +115,7 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     _run(parser)
     parser.add_argument("input", type=Path, metavar="FILE", help="a .csv or .npz file with the features the run was trained on")
-    parser.add_flag("--out", "where to write: .csv or .npz (default: CSV on standard output)", type=Path, default=None, metavar="FILE")
+    parser.add_flag("--out", "where to write: .csv or .npz (default: CSV on standard output)", "FILE", type=Path)
     _step(parser)
     parser.set_defaults(run=_later("trained.predict"))
 
@@ -123,7 +123,7 @@ def _predict(parser: Parser, words: Sequence[str]) -> None:
 def _compare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="two or more run folders")
     page = Path("compare.html")
-    parser.add_flag("--out", f"where to write the page with the curves (default: {page})", type=Path, default=page, metavar="FILE")
+    parser.add_flag("--out", f"where to write the page with the curves (default: {page})", "FILE", type=Path, default=page)
     _json(parser)
     parser.set_defaults(run=_later("trained.compare"))
 
@@ -134,31 +134,31 @@ def _words(parser: Parser, help: str) -> None:
 
 def _check(parser: Parser, words: Sequence[str]) -> None:
     _words(parser, "ids such as Z3.9, or areas by number or name; all claims if none is given")
-    parser.add_flag("--seed", "what the random cases are drawn from (default: 0)", type=int, default=0, metavar="N")
-    parser.add_flag("--workers", "processes (default: as many as cores)", type=int, default=None, metavar="N")
+    parser.add_flag("--seed", "what the random cases are drawn from (default: 0)", "N", type=whole_number, default=0)
+    parser.add_flag("--workers", "processes (default: as many as cores)", "N", type=whole_number)
     _json(parser)
     parser.set_defaults(run=_later("notebook.check"))
 
 
 def _figure(parser: Parser, words: Sequence[str]) -> None:
     _words(parser, "ids such as D1F1, or areas; all figures if none is given")
-    parser.add_flag("--out", "the folder to write to (default: figures)", type=Path, default=Path("figures"), metavar="FOLDER")
-    parser.add_flag("--format", "svg, png or html (default: svg)", default="svg", metavar="svg|png|html")
+    parser.add_flag("--out", "the folder to write to (default: figures)", "FOLDER", type=Path, default=Path("figures"))
+    parser.add_flag("--format", "svg, png or html (default: svg)", "svg|png|html", default="svg")
     _json(parser)
     parser.set_defaults(run=_later("notebook.figure"))
 
 
 def _map(parser: Parser, words: Sequence[str]) -> None:
     _words(parser, "ids, or areas by number or name; everything if none is given")
-    parser.add_flag("--missing", "only what has no home yet", action="store_true")
-    parser.add_flag("--rooms", "the rooms of the house instead, as a Markdown table", action="store_true")
+    parser.add_switch("--missing", "only what has no home yet")
+    parser.add_switch("--rooms", "the rooms of the house instead, as a Markdown table")
     _json(parser)
     parser.set_defaults(run=_later("notebook.map_notes"))
 
 
 def _bench(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows to run; all if none is given")
-    parser.add_flag("--rounds", "how often each side runs (default: as the row says)", type=int, default=0, metavar="N")
+    parser.add_flag("--rounds", "how often each side runs (default: as the row says)", "N", type=whole_number, default=0)
     _json(parser)
     parser.set_defaults(run=_later("tools.bench"))
 

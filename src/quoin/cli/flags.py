@@ -6,13 +6,13 @@ A small bridge instead of a library for it: the ones there are report mistakes i
 import argparse
 import dataclasses
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from quoin.errors import Mistake, nearest, shown
 from quoin.options import Checked, flag_name
 
-__all__ = ["Parser", "add_options", "read_options"]
+__all__ = ["Parser", "add_options", "read_options", "whole_number"]
 
 Options = TypeVar("Options", bound=Checked)
 
@@ -26,9 +26,15 @@ class Parser(argparse.ArgumentParser):
         )
         self.flags: list[str] = ["--help"]
 
-    def add_flag(self, name: str, help: str, **how: Any) -> None:
+    def add_flag(self, name: str, help: str, metavar: str, *, type: Callable[[str], Any] = str, default: Any = None) -> None:
+        """A flag that takes a value."""
         self.flags.append(name)
-        self.add_argument(name, help=help.replace("%", "%%"), **how)
+        self.add_argument(name, help=help.replace("%", "%%"), metavar=metavar, type=type, default=default)
+
+    def add_switch(self, name: str, help: str) -> None:
+        """A flag that is there or not."""
+        self.flags.append(name)
+        self.add_argument(name, help=help.replace("%", "%%"), action="store_true")
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """All the words, or a Mistake that names the first one which does not belong."""
@@ -83,12 +89,20 @@ def _reading(kind: Any) -> dict[str, Any]:
     return {"type": str, "metavar": "TEXT"} if kind is str else {"type": _number(kind), "metavar": "N"}
 
 
-def _number(kind: type):
-    def read(text: str) -> Any:
-        try:
-            return kind(text)
-        except ValueError:
-            expected = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"expects {expected}, got {shown(text)}") from None
+def _number(kind: type) -> Callable[[str], Any]:
+    return whole_number if kind is int else _any_number
 
-    return read
+
+def whole_number(text: str) -> int:
+    """`text` as an integer, for flags that no dataclass describes."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expects a whole number, got {shown(text)}") from None
+
+
+def _any_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expects a number, got {shown(text)}") from None

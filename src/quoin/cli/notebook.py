@@ -62,9 +62,9 @@ def figure(parsed: argparse.Namespace) -> int:
 
 def map_notes(parsed: argparse.Namespace) -> int:
     if parsed.rooms:
-        from quoin.cli.rooms import rooms_table
+        from quoin.cli.rooms import room_duties, rooms_table
 
-        print(rooms_table())
+        print_json(room_duties()) if parsed.json else print(rooms_table())
         return 0
     chosen = notes.select(parsed.words)
     if parsed.missing:
@@ -78,7 +78,8 @@ def map_notes(parsed: argparse.Namespace) -> int:
             print_table(("id", "kind", "title", "where"), rows, title=f"{number} {name}")
             print()
     counted = [entry for entry in chosen if entry.needs_home]
-    print(f"{len(chosen)} ids; of the {len(counted)} that software can provide, {sum(e.is_home for e in counted)} are at home")
+    noun = "id" if len(chosen) == 1 else "ids"
+    print(f"{len(chosen)} {noun}; at home: {sum(e.is_home for e in counted)} of {len(counted)} that software can provide")
     return 0
 
 

@@ -3,17 +3,18 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from quoin.cli.show import print_json, print_table
 from quoin.data import check_source_name
-from quoin.errors import Mistake
+from quoin.errors import Mistake, shown
 
 __all__ = ["compare", "evaluate", "predict"]
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
     if parsed.data is None:
+        if parsed.target is not None:
+            raise Mistake(f"--target {shown(parsed.target)} names a column of --data csv:PATH, and --data was not given")
         from quoin.recipes.running.run import evaluate_own
 
         found = evaluate_own(parsed.folder, step=parsed.step)
@@ -63,8 +64,8 @@ def compare(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _write(path: Path, page: str) -> Any:
+def _write(path: Path, page: str) -> None:
     try:
-        path.write_text(page, encoding="utf-8")
+        path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise Mistake(f"{path} could not be written ({error.strerror}): choose another place with --out") from None

@@ -8,7 +8,7 @@ from quoin.cli.flags import read_options
 from quoin.cli.show import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import Mistake, shown
-from quoin.recipes.running.catalogue import find_recipe
+from quoin.recipes.running.catalogue import Recipe, find_recipe
 from quoin.recipes.running.settings import Settings
 
 __all__ = ["resume", "train"]
@@ -24,6 +24,7 @@ def train(parsed: argparse.Namespace) -> int:
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
         raise Mistake("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+    _check_target(recipe, options, parsed)
     from quoin.recipes.running.run import start
     from quoin.recipes.running.study import Study, start_study
 
@@ -35,11 +36,14 @@ def train(parsed: argparse.Namespace) -> int:
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.run import resume
+    from quoin.recipes.running.run import read_config, resume
     from quoin.recipes.running.study import is_study, resume_study
     from quoin.train import RunFolder
 
-    if is_study(RunFolder.open(parsed.folder)):
+    folder = RunFolder.open(parsed.folder)
+    recipe, options, _ = read_config(folder)
+    _check_target(recipe, options, parsed)
+    if is_study(folder):
         if parsed.step is not None:
             raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
         return _show_study(resume_study(parsed.folder, visible=not parsed.json), parsed)
@@ -47,8 +51,6 @@ def resume(parsed: argparse.Namespace) -> int:
 
 
 def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
-    for remark in finished.remarks:
-        print(f"quoin: {remark}", file=sys.stderr)
     path, result = finished.folder.path, finished.result
     if result is None:
         return _interrupted(path, f"at step {finished.ending.step}", parsed)
@@ -90,9 +92,11 @@ def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
     return 130
 
 
-def _verdict(target: dict[str, Any] | None, parsed: argparse.Namespace) -> int:
-    if not parsed.require_target:
-        return 0
-    if target is None:
+def _check_target(recipe: Recipe, options: Any, parsed: argparse.Namespace) -> None:
+    """Told before the training, not after it."""
+    if parsed.require_target and recipe.target_for(options) is None:
         raise Mistake("--require-target: the target speaks of the recipe's default data; leave it out with other data")
-    return 0 if target["met"] else 1
+
+
+def _verdict(target: dict[str, Any] | None, parsed: argparse.Namespace) -> int:
+    return 1 if parsed.require_target and not (target and target["met"]) else 0

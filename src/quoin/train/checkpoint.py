@@ -9,6 +9,8 @@ A folder that has its final name is complete; one bit changed in any of the thre
 
 import hashlib
 import json
+import shutil
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ __all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = 1
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
+_SAYS = {"format", "recipe", "step", "files"}  # what the manifest holds beside its own hash
 
 
 def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Path:
@@ -34,7 +37,7 @@ def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Pat
     if final.exists():
         return final
     skeleton, tensors = pack(state)
-    files = {_TENSORS: safetensors.torch.save(tensors), _STATE: _canonical(skeleton)}
+    files = {_TENSORS: safetensors.torch.save(tensors), _STATE: _compact(skeleton)}
     manifest = {
         "format": FORMAT,
         "recipe": recipe,
@@ -44,15 +47,17 @@ def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Pat
     files[_MANIFEST] = _sealed(manifest)
     draft = folder / f".{final.name}.draft"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            durable.sync(folder.parent)
         draft.mkdir(exist_ok=True)
     except OSError as error:
-        raise Mistake(f"{folder} cannot be written: {error.strerror or error}; nothing was lost, the run is as it was") from error
+        raise durable.told(error, folder) from error
     for name, content in files.items():
         durable.write_synced(draft / name, content)
-    durable.sync_folder(draft)
+    durable.sync(draft)
     durable.rename(draft, final)
-    durable.sync_folder(folder)
+    durable.sync(folder)
     return final
 
 
@@ -65,6 +70,8 @@ def read_checkpoint(path: Path, *, recipe: str) -> Any:
         )
     if manifest["recipe"] != recipe:
         raise Mistake(f"checkpoint {path} belongs to recipe {manifest['recipe']!r}, expected {recipe!r}: open the run it came from")
+    if f"{manifest['step']:08d}" != path.name:
+        raise _damaged(path, f"{_MANIFEST} is that of step {manifest['step']}")
     contents = {}
     for name, told in manifest["files"].items():
         content = _read(path, name)
@@ -73,8 +80,10 @@ def read_checkpoint(path: Path, *, recipe: str) -> Any:
         if _digest(content) != told["sha256"]:
             raise _damaged(path, f"{name} is not as it was written (SHA-256 differs)")
         contents[name] = content
-    tensors = safetensors.torch.load(contents[_TENSORS])
-    return unpack(json.loads(contents[_STATE]), tensors)
+    try:
+        return unpack(json.loads(contents[_STATE]), safetensors.torch.load(contents[_TENSORS]))
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:  # sealed, but not by Quoin
+        raise _damaged(path, f"{_STATE} and {_TENSORS} do not make a state ({type(error).__name__})") from None
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -84,12 +93,25 @@ def checkpoint_steps(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
 
 
+def sweep(folder: Path) -> None:
+    """Remove what a kill left half-written or half-removed; only the process that holds the run may do this."""
+    for path in folder.glob(".*") if folder.is_dir() else ():
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def prune(folder: Path, keep: Iterable[int]) -> None:
-    """Remove every checkpoint but those of the steps in `keep`."""
+    """Remove every checkpoint but those of the steps in `keep`, and what a kill left half-written or half-removed."""
     kept = set(keep)
     for step in checkpoint_steps(folder):
         if step not in kept:
             durable.remove_folder(folder / f"{step:08d}")
+    for debris in folder.glob(".*"):
+        shutil.rmtree(debris, ignore_errors=True)
+
+
+def _compact(value: Any) -> bytes:
+    """JSON that keeps a dict's order: a task may sum over one, and another order gives other bits."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _canonical(value: Any) -> bytes:
@@ -111,7 +133,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(content)
         body = {key: value for key, value in manifest.items() if key != "sha256"}
         whole = _sealed(body) == content  # byte for byte: a changed blank or letter case counts too
-    except (ValueError, AttributeError, RecursionError):
+        # A newer format may say other things; that it is newer is then the message.
+        whole = whole and (body["format"] > FORMAT or (body.keys() == _SAYS and body["files"].keys() == {_TENSORS, _STATE}))
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
         raise _damaged(path, f"{_MANIFEST} is not as it was written")
@@ -129,5 +153,5 @@ def _read(path: Path, name: str) -> bytes:
 
 def _damaged(path: Path, what: str) -> Mistake:
     others = [step for step in checkpoint_steps(path.parent) if f"{step:08d}" != path.name]
-    way_out = f"continue from an earlier one with --step {others[-1]}" if others else "no other checkpoint is left: train again"
+    way_out = f"continue from another one with --step {others[-1]}" if others else "no other checkpoint is left: train again"
     return Mistake(f"checkpoint {path} is damaged: {what}; {way_out}")

@@ -1,7 +1,7 @@
 """Files that survive a kill: each write is whole or absent.
 
 Three moves, and nothing else in Quoin's run folder touches the disk in any other way: write and sync a file, sync a
-folder, rename. The tests crash the process at every single one of them.
+folder or a file that grew, rename. The tests crash the process at every single one of them.
 """
 
 import errno
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from quoin.errors import Mistake
 
-__all__ = ["remove_folder", "rename", "replace_file", "sync_folder", "told", "write_synced"]
+__all__ = ["remove_folder", "rename", "replace_file", "sync", "told", "write_synced"]
 
 
 def write_synced(path: Path, content: bytes) -> None:
@@ -25,18 +25,24 @@ def write_synced(path: Path, content: bytes) -> None:
         raise told(error, path) from error
 
 
-def sync_folder(path: Path) -> None:
-    """Make the names inside `path` durable, not only the contents behind them."""
-    handle = os.open(path, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Wait until the disk has a folder's names, or all that was appended to a file."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise told(error, path) from error
 
 
 def rename(source: Path, target: Path) -> None:
     """Give `source` its final name; the file system does this in one piece."""
-    os.rename(source, target)
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        raise told(error, target) from error
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -44,7 +50,7 @@ def replace_file(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.draft")
     write_synced(draft, content)
     rename(draft, path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def remove_folder(path: Path) -> None:

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 from quoin.errors import Mistake, nearest
 from quoin.train import durable
-from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, write_checkpoint
+from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, sweep, write_checkpoint
 
 __all__ = ["RunFolder"]
 
@@ -54,7 +55,11 @@ class RunFolder:
             raise Mistake(
                 f"the run folder cannot be made in {root} ({error.strerror or error}): choose a folder with --runs FOLDER"
             ) from error
-        return cls.create_at(path, recipe, config, environment)
+        try:
+            return cls.create_at(path, recipe, config, environment)
+        except (Mistake, OSError):
+            shutil.rmtree(path, ignore_errors=True)  # a run that could not begin leaves nothing behind
+            raise
 
     @classmethod
     def create_at(cls, path: Path, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
@@ -107,7 +112,7 @@ class RunFolder:
 
     def save_report(self, page: str) -> Path:
         path = self.path / "report.html"
-        durable.replace_file(path, page.encode())
+        durable.replace_file(path, page.encode(errors="backslashreplace"))  # a file's name need not be text
         return path
 
     # metrics
@@ -140,6 +145,8 @@ class RunFolder:
     # checkpoints
 
     def save_checkpoint(self, state: Any, step: int) -> None:
+        if self._metrics.exists():  # the state counts on its lines, so they must outlive a power cut as it does
+            durable.sync(self._metrics)
         write_checkpoint(self.checkpoints, state, recipe=self.recipe, step=step)
         prune(self.checkpoints, checkpoint_steps(self.checkpoints)[-KEPT:])
 
@@ -154,7 +161,8 @@ class RunFolder:
         return read_checkpoint(self.checkpoints / f"{chosen:08d}", recipe=self.recipe), chosen
 
     def forget_after(self, step: int) -> None:
-        """Drop checkpoints later than `step`: the run goes on from there and will write its own."""
+        """Drop checkpoints later than `step`, and debris: the run goes on from there and will write its own."""
+        sweep(self.checkpoints)
         prune(self.checkpoints, [each for each in checkpoint_steps(self.checkpoints) if each <= step])
 
     @contextmanager

@@ -1,8 +1,10 @@
 """Where a run runs: device, precision, threads, rank; and the two promises torch can be asked for, compiled and deterministic."""
 
 import contextlib
+import importlib.metadata
 import os
 import platform
+import re
 import shutil
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["Place", "choose_place", "describe_environment"]
 
@@ -70,15 +72,15 @@ def _device(name: str) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     kind, _, index = name.partition(":")
-    if kind not in ("cpu", "cuda", "mps") or (index and not index.isdigit()):
-        raise Mistake(f"--device {name!r} is not a device: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:0', 'mps'])}")
+    if kind not in ("cpu", "cuda", "mps") or not re.fullmatch("[0-9]{0,4}", index):
+        raise Mistake(f"--device {shown(name)} is not a device: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:0', 'mps'])}")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise Mistake(f"--device {name}: torch sees {torch.cuda.device_count()} CUDA device(s) here; leave --device out or say cpu")
     if kind == "mps" and not torch.backends.mps.is_available():
         raise Mistake("--device mps: this torch sees no Apple GPU here; leave --device out or say cpu")
     if kind == "cpu" and index not in ("", "0"):
         raise Mistake(f"--device {name}: there is one CPU device; say cpu")
-    return torch.device(kind if kind == "cpu" else name)
+    return torch.device(name if index and kind != "cpu" else kind)
 
 
 def _has_compiler() -> bool:
@@ -87,19 +89,14 @@ def _has_compiler() -> bool:
 
 def describe_environment(place: Place, seed: int) -> dict[str, Any]:
     """What a reader needs to run it again: versions, device, threads, seed."""
-    import numpy
-    import safetensors
-    import sklearn
-
     import quoin
 
+    libraries = ("numpy", "scikit-learn", "safetensors")
     return {
         "quoin": quoin.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "safetensors": safetensors.__version__,
+        **{name: importlib.metadata.version(name) for name in libraries},
         "system": f"{platform.system()} {platform.machine()}",
         "device": str(place.device),
         "device_name": torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else platform.processor() or "CPU",

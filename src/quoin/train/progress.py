@@ -43,6 +43,11 @@ class Progress:
             self._bar.refresh()
         self._bar = None
 
+    def say(self, remark: str) -> None:
+        """A plain line, such as what could not be had."""
+        if self.visible:
+            print(f"{self.label}: {remark}", file=sys.stderr)
+
     def advance(self, epoch: int, position: int, totals: "Totals") -> None:
         """One more batch is done. Costs a look at the clock unless it is time to draw."""
         if not self.visible:

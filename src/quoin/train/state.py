@@ -34,9 +34,12 @@ def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
         if isinstance(node, Tensor):
             place = (node.device, node.dtype, node.data_ptr(), tuple(node.shape), node.stride())
             if node.numel() == 0 or place not in names:  # empty tensors share an address without being one
-                names[place] = path
+                name = path
+                while name in tensors:  # {"a.b": x, "a": {"b": y}} and {0: x, "0": y} spell two paths alike
+                    name += "'"
+                names[place] = name
                 # A clone: a view would drag its whole storage along, and training goes on while files are written.
-                tensors[path] = node.detach().cpu().contiguous().clone()
+                tensors[name] = node.detach().cpu().contiguous().clone()
             return {"$tensor": names[place]}
         if isinstance(node, dict):
             if all(isinstance(key, str) for key in node) and not any(mark in node for mark in _MARKS):

@@ -127,6 +127,10 @@ class SupervisedTask(ABC):
         return torch.cat([self.model(piece) for piece in getattr(self.data, part).features.split(EVALUATION_ROWS)])
 
     def state(self) -> dict[str, Any]:
+        # A run falls back on this state, and a finite loss can be followed by a step that overflows.
+        for name, parameter in self.model.named_parameters():
+            if not parameter.isfinite().all():
+                raise Diverged(f"parameter {name} is not finite after step {self.step_count}; try a smaller --lr, or --clip 1")
         return {
             "model": {"weights": self.model.state_dict(), "scales": self.data.scale_state()},
             "optimiser": self.optimiser.state_dict(),

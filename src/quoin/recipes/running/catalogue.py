@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 from quoin.options import Checked
 from quoin.recipes.running.target import Goal, Target
 
@@ -30,7 +30,7 @@ def recipe_names() -> list[str]:
 def find_recipe(name: str) -> "Recipe":
     """The recipe `name`, or a Mistake with the nearest one."""
     if name not in recipe_names():
-        raise Mistake(f"no recipe {name!r}: {nearest(name, recipe_names())}; `quoin list` shows all")
+        raise Mistake(f"no recipe {shown(name)}: {nearest(name, recipe_names())}; `quoin list` shows all")
     return Recipe(name, importlib.import_module(f"quoin.recipes.{name.replace('-', '_')}"))
 
 

@@ -1,9 +1,11 @@
 """Runs side by side."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
 
 __all__ = ["Comparison", "comparison", "comparison_page"]
@@ -25,7 +27,7 @@ def comparison(paths: list[Path]) -> Comparison:
     names = [folder.path.name for folder in folders]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    configs = [{"recipe": folder.recipe, **folder.config["options"], **folder.config["settings"]} for folder in folders]
+    configs = [_config(folder) for folder in folders]
     results = [_flat((folder.result or {}).get("metrics", {})) for folder in folders]
     every_option = dict.fromkeys(name for config in configs for name in config)
     every_metric = dict.fromkeys(name for result in results for name in sorted(result))
@@ -36,6 +38,11 @@ def comparison(paths: list[Path]) -> Comparison:
         {name: [result.get(name) for result in results] for name in every_metric},
         {name: folder.metrics() for name, folder in zip(names, folders)},
     )
+
+
+def _config(folder: RunFolder) -> dict[str, Any]:
+    recipe, options, settings = read_config(folder)
+    return {"recipe": recipe.name, **dataclasses.asdict(options), **dataclasses.asdict(settings)}
 
 
 def _flat(metrics: dict[str, Any]) -> dict[str, float]:

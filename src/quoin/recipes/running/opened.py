@@ -11,7 +11,7 @@ from quoin.data import Dataset, Facts, Standardiser, as_regression, read_feature
 from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import read_config
+from quoin.recipes.running.run import open_one, read_config
 from quoin.train import Metrics, RunFolder, load_strictly
 
 __all__ = ["OpenedRun", "Prediction", "open_run"]
@@ -79,10 +79,10 @@ class OpenedRun:
 
 def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     """The best model of the run at `path`, from its newest checkpoint or from that of `step`."""
-    folder = RunFolder.open(Path(path))
+    folder = open_one(Path(path))
     recipe, options, _ = read_config(folder)
     if folder.config.get("data") is None:
-        raise Mistake(f"{path} holds several runs or none with data: open one of the folders inside it")
+        raise Mistake(f"{path} is a run without data: there is nothing to predict from")
     facts = Facts.from_json(folder.config["data"])
     found = folder.load_checkpoint(step)
     if found is None:

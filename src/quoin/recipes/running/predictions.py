@@ -32,7 +32,7 @@ def write_predictions(path: Path, prediction: Prediction, facts: Facts) -> None:
     """Write `path` as CSV or NPZ, by its ending."""
     try:
         if path.suffix == ".csv":
-            path.write_text(as_csv(prediction, facts), encoding="utf-8")
+            path.write_text(as_csv(prediction, facts), encoding="utf-8", errors="backslashreplace")
         elif path.suffix == ".npz":
             arrays = {"predictions": prediction.values.numpy()}
             if prediction.probabilities is not None and facts.class_names is not None:

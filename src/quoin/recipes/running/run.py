@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from quoin.data import keyed_generator
 from quoin.errors import Mistake
 from quoin.options import Checked, options_from_json
 from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.recipes.running.memory import memory_told
 from quoin.recipes.running.settings import Settings
-from quoin.train import Ending, Loop, Metrics, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
+from quoin.train import Diverged, Ending, Loop, Metrics, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
 
-__all__ = ["Finished", "evaluate_own", "read_config", "resume", "start", "start_in"]
+__all__ = ["Finished", "evaluate_own", "open_one", "read_config", "resume", "start", "start_in"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,6 @@ class Finished:
     ending: Ending
     result: dict[str, Any] | None
     report: Path
-    remarks: tuple[str, ...] = ()
 
 
 def start(recipe: Recipe, options: Checked, settings: Settings, runs: Path, *, visible: bool = True) -> Finished:
@@ -42,6 +43,9 @@ def start_in(path: Path, recipe: Recipe, options: Checked, settings: Settings, *
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
     place, remarks = _place(settings)
     task = _build(recipe, options, place)
+    if micro_batch := getattr(options, "micro_batch", 0):
+        pieces = -(-options.batch_size // micro_batch)
+        remarks.append(f"each batch of {options.batch_size} is worked off in {pieces} micro-batches of at most {micro_batch}")
     config = {
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(settings),
@@ -54,11 +58,10 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
 
 def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Finished:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`."""
-    folder = RunFolder.open(path)
+    folder = open_one(path)
     recipe, options, settings = read_config(folder)
     with folder.locked():
-        # The promise of equal bits holds for an equal number of threads, so a choice left to torch is remembered.
-        place, remarks = _place(dataclasses.replace(settings, threads=folder.environment["threads"]))
+        place, remarks = _place(_as_begun(folder, settings))
         task = _build(recipe, options, place)
         check_data_unchanged(folder, task)
         return _train(recipe, options, settings, folder, task, visible, remarks, resuming=True, step=step)
@@ -74,10 +77,19 @@ def _place(settings: Settings) -> tuple[Place, list[str]]:
     )
 
 
+def _as_begun(folder: RunFolder, settings: Settings) -> Settings:
+    """The promise of equal bits holds for an equal number of threads, so a choice that was left to torch is remembered."""
+    threads = folder.environment.get("threads")
+    if not isinstance(threads, int):
+        raise Mistake(f"{folder.path / 'environment.json'} has no number of threads: restore it or train again")
+    return dataclasses.replace(settings, threads=threads)
+
+
 def _build(recipe: Recipe, options: Any, place: Place) -> Task:
     """The task, built after torch's own generator was set: dropout and its kin draw from it."""
     torch.manual_seed(keyed_generator("torch", options.seed).initial_seed())
-    return recipe.build(options, place)
+    with memory_told():
+        return recipe.build(options, place)
 
 
 def _train(
@@ -102,20 +114,23 @@ def _train(
         max_steps=settings.max_steps,
         progress=Progress(recipe.name, visible=visible),
     )
-    if resuming:
-        loop.resume(step)
-    ending = loop.run()
+    for remark in remarks:
+        loop.progress.say(remark)
+    with memory_told():
+        if resuming:
+            loop.resume(step)
+        ending = loop.run()
     result = _result(recipe, options, task, loop, ending) if ending.finished else None
     if result is not None:
         folder.save_result(result)
-    return Finished(folder, ending, result, write_report(folder, task), tuple(remarks))
+    return Finished(folder, ending, result, write_report(folder, task))
 
 
 def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     """The metrics of a run's best model so far, on the parts of its own data."""
-    folder = RunFolder.open(path)
+    folder = open_one(path)
     recipe, options, settings = read_config(folder)
-    place, _ = _place(dataclasses.replace(settings, threads=folder.environment["threads"]))
+    place, _ = _place(_as_begun(folder, settings))
     task = _build(recipe, options, place)
     check_data_unchanged(folder, task)
     loop = Loop(task, folder, epochs=options.epochs)
@@ -127,6 +142,15 @@ def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     return final_metrics(task)
 
 
+def open_one(path: Path) -> RunFolder:
+    """The folder of one run; that of a study holds several."""
+    folder = RunFolder.open(path)
+    if study := folder.config.get("study"):
+        inside = f"{path}/{study['over']}-0" if isinstance(study, dict) and "over" in study else "one of them"
+        raise Mistake(f"{path} holds several runs: name one of the folders inside it, such as {inside}")
+    return folder
+
+
 def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:
     """What a run was asked to do."""
     config, where = folder.config, str(folder.path / "config.json")
@@ -134,12 +158,14 @@ def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:
     for part in ("options", "settings"):
         if not isinstance(config.get(part), dict):
             raise Mistake(f"{where} has no {part}: restore it or train again")
+    if not isinstance(config.get("data", ""), (dict, type(None))):
+        raise Mistake(f"{where} does not say what the data are: restore it or train again")
     return recipe, options_from_json(recipe.options, config["options"], where), options_from_json(Settings, config["settings"], where)
 
 
 def check_data_unchanged(folder: RunFolder, task: Task) -> None:
     told = folder.config["data"]
-    if told and task.facts and task.facts.fingerprint != told["fingerprint"]:
+    if told and task.facts and task.facts.fingerprint != told.get("fingerprint"):
         raise Mistake(f"the data of {folder.path} changed since it was started: bring them back, or train anew")
 
 
@@ -150,6 +176,8 @@ def final_metrics(task: Task) -> Metrics:
 
 def _result(recipe: Recipe, options: Any, task: Task, loop: Loop, ending: Ending) -> dict[str, Any]:
     metrics = final_metrics(task)
+    if bad := [name for name, value in metrics.items() if not math.isfinite(value)]:
+        raise Diverged(f"{bad[0]} is not finite after step {ending.step}; try a smaller --lr, or --clip 1")
     target = recipe.target_for(options)
     return {
         "metrics": metrics,

@@ -4,6 +4,7 @@ A study is a folder of runs. Killed, it is resumed like a run: what is finished 
 """
 
 import dataclasses
+import shutil
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,21 +56,34 @@ def start_study(recipe: Recipe, options: Any, settings: Settings, study: Study, 
         "study": dataclasses.asdict(study),
         "data": None,
     }
+    study.member(study.count - 1, options)  # its seed may be out of range: told now, not after the runs before it
     folder = RunFolder.create(runs, recipe.name, config, {})
-    return _run_members(folder, recipe, options, settings, study, visible)
+    try:
+        return _run_members(folder, recipe, options, settings, study, visible)
+    except Mistake:
+        if not any(folder.path.glob(f"{study.over}-*/config.json")):  # nothing was begun, so nothing is left behind
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
 
 
 def resume_study(path: Path, *, visible: bool = True) -> FinishedStudy:
     folder = RunFolder.open(path)
     recipe, options, settings = read_config(folder)
-    return _run_members(folder, recipe, options, settings, Study(**folder.config["study"]), visible)
+    return _run_members(folder, recipe, options, settings, _told(folder), visible)
+
+
+def _told(folder: RunFolder) -> Study:
+    match folder.config["study"]:
+        case {"over": "seed" | "fold" as over, "count": int(count)}:
+            return Study(over, count)
+    raise Mistake(f"{folder.path / 'config.json'} does not say what is studied: restore it or train again")
 
 
 def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Settings, study: Study, visible: bool) -> FinishedStudy:
     with folder.locked():
         for index in range(study.count):
             path = folder.path / f"{study.over}-{index}"
-            if (path / "result.json").exists():
+            if (path / "result.json").exists() and (path / "report.html").exists():
                 continue
             if (path / "config.json").exists():
                 ended: Finished = resume(path, visible=visible)

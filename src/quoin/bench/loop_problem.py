@@ -1,0 +1,39 @@
+"""The work of the row `loop`: random rows, labelled by a linear teacher, and the weights that a contestant starts from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["BATCH", "HIDDEN", "INPUTS", "OUTPUTS", "RATE", "Problem", "accuracy", "problem"]
+
+INPUTS, HIDDEN, OUTPUTS = 784, 256, 10
+ROWS, TEST_ROWS = 20_000, 4_000
+BATCH = 256
+RATE = 0.05
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The same numbers in every process."""
+
+    features: np.ndarray  # (20000, 784) float32
+    labels: np.ndarray  # (20000,) int64
+    test_features: np.ndarray
+    test_labels: np.ndarray
+    weights: tuple[np.ndarray, np.ndarray]  # (784, 256), (256, 10): He's start; biases start at zero
+
+
+def problem() -> Problem:
+    random = np.random.default_rng(0)
+    features = random.standard_normal((ROWS + TEST_ROWS, INPUTS), dtype=np.float32)
+    labels = (features @ random.standard_normal((INPUTS, OUTPUTS), dtype=np.float32)).argmax(1)
+    weights = tuple(
+        random.standard_normal(shape, dtype=np.float32) * np.float32(np.sqrt(2 / shape[0]))
+        for shape in ((INPUTS, HIDDEN), (HIDDEN, OUTPUTS))
+    )
+    return Problem(features[:ROWS], labels[:ROWS], features[ROWS:], labels[ROWS:], (weights[0], weights[1]))
+
+
+def accuracy(scores: np.ndarray, given: Problem) -> dict[str, float]:
+    """The figure of quality: the share of test rows whose largest score is their label's."""
+    return {"test accuracy": float((scores.argmax(1) == given.test_labels).mean())}

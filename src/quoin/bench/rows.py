@@ -1,0 +1,87 @@
+"""The rows of the bench: who runs against whom, and what is asked of the outcome. Imports neither torch nor a peer.
+
+A contestant is a function of `worker.Laps` in a file of this room. It works lap after lap, calls `laps.end()` at the end of each,
+and gives back its figures of quality. The first of a row is the one that ratios are taken to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Target
+from quoin.errors import Mistake, nearest
+
+__all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A function of `module`, run in a process of its own; `needs` are the packages that it imports beyond Quoin's own."""
+
+    name: str
+    module: str
+    function: str
+    target: Target | None = None
+    needs: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """Contestants at one piece of work; the first `warm_up` laps of each are not counted."""
+
+    name: str
+    title: str
+    contestants: tuple[Contestant, ...]
+    rounds: int
+    warm_up: int = 2
+    threads: int = 2
+
+
+_TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
+
+ROWS = (
+    Row(
+        "loop",
+        "one epoch of an MLP 784-256-10: 20,000 rows in memory, batches of 256, plain SGD",
+        (
+            Contestant("Quoin", _TORCH, "quoin"),
+            Contestant("bare torch loop", _TORCH, "bare", RatioAtLeast(0.95)),
+            Contestant("torch DataLoader", _TORCH, "data_loader", RatioAtLeast(1.4)),
+            Contestant("Keras on JAX", _PEERS, "keras_jax", RatioAtLeast(0.95), ("keras", "jax"), (("KERAS_BACKEND", "jax"),)),
+            Contestant("Keras on torch", _PEERS, "keras_torch", RatioAtLeast(2.5), ("keras",), (("KERAS_BACKEND", "torch"),)),
+            Contestant("scikit-learn", _PEERS, "sklearn_mlp"),
+        ),
+        rounds=25,
+    ),
+    Row(
+        "start",
+        "a fresh process from start to end",
+        (
+            Contestant("python -c pass", _START, "floor"),
+            Contestant("import quoin", _START, "importing", SecondsAtMost(0.1)),
+            Contestant("quoin --help", _START, "helping", SecondsAtMost(0.3)),
+            Contestant("quoin list", _START, "listing", SecondsAtMost(0.3)),
+        ),
+        rounds=15,
+        warm_up=1,
+    ),
+    Row(
+        "checkpoint",
+        "a whole run of the recipe mlp, saving as it does by default, and only at its end",
+        (
+            Contestant("saving by default", _CHECKPOINT, "saving", FigureAtMost("share of saving", 0.05)),
+            Contestant("saving at the end", _CHECKPOINT, "not_saving", RatioAtLeast(0.95)),
+        ),
+        rounds=7,
+        warm_up=1,
+    ),
+)
+
+
+def choose_rows(names: Sequence[str]) -> list[Row]:
+    """The rows of these names, in the order given; all if none is given."""
+    known = {row.name: row for row in ROWS}
+    for name in names:
+        if name not in known:
+            raise Mistake(f"there is no bench row {name!r}: {nearest(name, known)}")
+    return [known[name] for name in names] or list(ROWS)

@@ -1,0 +1,72 @@
+"""One contestant in its own process, which lives for the whole row: `python -m quoin.bench.worker MODULE FUNCTION LAPS THREADS`.
+
+It writes one JSON line after every lap and waits for a line before the next, so that nothing else runs during a lap; the last
+line holds peak memory and figures. The first lap carries the imports and the set-up, and starts without being asked.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+__all__ = ["Laps"]
+
+
+class Laps:
+    """The laps that a contestant has to run, and the clock that runs only during them."""
+
+    def __init__(self, count: int, threads: int, requests: TextIO, answers: TextIO) -> None:
+        self.count, self.threads = count, threads
+        self._requests, self._answers = requests, answers
+        self._done = 0
+        self._paused = 0.0
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        """A lap is done: tell its seconds, and return when the next may begin."""
+        ended = time.perf_counter()
+        self.tell({"seconds": ended - self._began})
+        self._done += 1
+        if self._done < self.count and not self._requests.readline():
+            raise SystemExit("the runner is gone")
+        self._began = time.perf_counter()
+        self._paused += self._began - ended
+
+    def clock(self) -> float:
+        """Seconds as `time.perf_counter` counts them, less the waiting between laps."""
+        return time.perf_counter() - self._paused
+
+    def tell(self, answer: dict) -> None:
+        print(json.dumps(answer), file=self._answers, flush=True)
+
+
+def peak_bytes() -> int:
+    """The most memory that this process ever held, or the largest process that it started."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    with contextlib.suppress(OSError):  # only Linux has it; there, ru_maxrss counts from before exec and so tells of the runner
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return max(children, int(line.split()[1]) * 1024)
+    return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def main(module: str, function: str, count: str, threads: str) -> None:
+    # A library may print; the answers go where it cannot.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    if hasattr(os, "sched_setaffinity"):  # some pools, XLA's among them, ask only how many processors they may use
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    laps = Laps(int(count), int(threads), sys.stdin, answers)
+    figures = getattr(importlib.import_module(module), function)(laps)
+    laps.tell({"peak_bytes": peak_bytes(), "figures": figures})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

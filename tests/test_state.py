@@ -1,0 +1,111 @@
+"""A state as files: what goes in comes out, to the bit, in the same order, and tied where it was tied."""
+
+import json
+import math
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from quoin.train.state import generator_states, load_generator_states, pack, snapshot, unpack
+from tasks import difference
+
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool)
+
+
+def tensors():
+    shapes = some.lists(some.integers(0, 3), max_size=3)
+    return some.builds(lambda shape, dtype: torch.arange(math.prod(shape)).reshape(shape).to(dtype), shapes, some.sampled_from(DTYPES))
+
+
+leaves = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(max_size=4) | tensors()
+keys = some.sampled_from(["a", "b", "a.b", "b.a", "0", "$tensor", "$dict", "$float", ""]) | some.integers(0, 2)
+trees = some.recursive(
+    leaves,
+    lambda inner: some.lists(inner, max_size=3) | some.lists(inner, max_size=3).map(tuple) | some.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def through_files(tree):
+    """There and back through the bytes of both files."""
+    skeleton, named = pack(tree)
+    text = json.dumps(skeleton, allow_nan=False)
+    return unpack(json.loads(text), safetensors.torch.load(safetensors.torch.save(named)) if named else {})
+
+
+def same(one, other) -> bool:
+    """Equal to the bit; bfloat16, which NumPy lacks, by its integers."""
+
+    def plain(tree):
+        if isinstance(tree, torch.Tensor) and tree.dtype == torch.bfloat16:
+            return tree.view(torch.int16)
+        if isinstance(tree, dict):
+            return {key: plain(value) for key, value in tree.items()}
+        return type(tree)(plain(item) for item in tree) if isinstance(tree, (list, tuple)) else tree
+
+    return difference(plain(one), plain(other)) is None
+
+
+@given(trees)
+@settings(max_examples=300, deadline=None)
+def test_any_tree_comes_back_to_the_bit_and_in_order(tree):
+    assert same(tree, through_files(tree))
+    assert same(tree, snapshot(tree))
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.1 + 0.2, 5e-324, -0.0])
+def test_a_float_keeps_its_value(value):
+    assert repr(through_files([value])[0]) == repr(value)
+
+
+def test_paths_that_are_spelt_alike_stay_apart():
+    one, two = torch.ones(2), torch.zeros(2)
+    for tree in ({"a.b": one, "a": {"b": two}}, {"x": {0: one, "0": two}}, {"a": [one], "a.0": two}):
+        assert difference(tree, through_files(tree)) is None
+
+
+def test_one_tensor_is_stored_once_and_comes_back_as_one():
+    shared = torch.randn(4, 3)
+    skeleton, named = pack({"embed": shared, "head": shared.detach(), "other": shared.clone()})
+    assert len(named) == 2
+    back = unpack(skeleton, named)
+    assert back["embed"] is back["head"]
+    assert back["other"] is not back["embed"]
+
+
+def test_the_same_storage_seen_in_two_shapes_is_two_tensors():
+    whole = torch.arange(6.0)
+    tree = {"flat": whole, "square": whole.view(2, 3), "part": whole[:3], "turned": whole.view(2, 3).T}
+    assert difference(tree, through_files(tree)) is None
+
+
+def test_a_view_does_not_drag_its_storage_along():
+    _, named = pack({"corner": torch.zeros(1000, 1000)[0, :2]})
+    assert named["corner"].untyped_storage().nbytes() == 8
+
+
+def test_a_snapshot_does_not_move_when_training_goes_on():
+    weight = torch.nn.Parameter(torch.zeros(2))
+    kept = snapshot({"weight": weight})
+    with torch.no_grad():
+        weight += 1
+    assert kept["weight"].tolist() == [0, 0]
+    assert not kept["weight"].requires_grad
+
+
+def test_what_could_name_code_is_refused_with_its_place():
+    with pytest.raises(TypeError, match=r"task\.hook is a function"):
+        pack({"task": {"hook": lambda: None}})
+
+
+def test_generators_go_on_where_they_stood():
+    torch.manual_seed(0)
+    torch.rand(3)
+    there = snapshot(generator_states())
+    expected = torch.rand(5)
+    torch.rand(7)
+    load_generator_states(there)
+    assert torch.equal(torch.rand(5), expected)
