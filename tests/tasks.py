@@ -30,6 +30,7 @@ class TwoWeights:
     facts = None
 
     def __init__(self) -> None:
+        torch.manual_seed(5)  # as a run does before it builds its task
         self.x = torch.linspace(-1, 1, ROWS)
         self.y = 3 * self.x - 1
         self.line = nn.Linear(1, 1)
@@ -37,7 +38,6 @@ class TwoWeights:
         nn.init.zeros_(self.line.bias)
         self.optimiser = torch.optim.SGD(self.line.parameters(), 0.1, momentum=0.9)
         self.batches = Batches(ROWS, BATCH, seed=1)
-        torch.manual_seed(5)
 
     def losses(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.line(x[:, None])[:, 0] - y).square()
@@ -70,6 +70,7 @@ class TwoPlayers:
     facts = None
 
     def __init__(self) -> None:
+        torch.manual_seed(5)
         self.real = 2 + 0.5 * torch.randn(ROWS, 1, generator=torch.Generator().manual_seed(2))
         self.forger, self.critic = nn.Linear(1, 1), nn.Linear(1, 1)
         for each in (*self.forger.parameters(), *self.critic.parameters()):
@@ -120,6 +121,7 @@ class TwoBumps:
     facts = None
 
     def __init__(self) -> None:
+        torch.manual_seed(5)
         generator = torch.Generator().manual_seed(4)
         self.x = torch.cat([torch.randn(6, generator=generator) - 2, torch.randn(7, generator=generator) + 2]).double()
         self.shares = {"left": 0.5, "right": 0.5}
@@ -309,6 +311,7 @@ def regression(data: Prepared, *, lr: float = 0.05, momentum: float = 0.0, **how
     from quoin.models import LinearRegression
     from quoin.objectives import squared_loss
 
+    torch.manual_seed(5)
     model = LinearRegression(3)
     how = {"batch_size": 8, "epochs": 3, "seed": 0, "place": Place()} | how
     return Regression(model, squared_loss, torch.optim.SGD(model.parameters(), lr, momentum=momentum), data, **how)
@@ -318,6 +321,7 @@ def classification(data: Prepared, *, lr: float = 0.05, **how: Any) -> Classific
     from quoin.models import MLP
     from quoin.objectives import cross_entropy
 
+    torch.manual_seed(5)
     model = MLP([3, 5, 3], generator=torch.Generator().manual_seed(7))
     how = {"batch_size": 8, "epochs": 3, "seed": 0, "place": Place()} | how
     return Classification(model, cross_entropy, torch.optim.Adam(model.parameters(), lr), data, **how)

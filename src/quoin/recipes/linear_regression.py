@@ -18,7 +18,7 @@ class Options(DataOptions, DescentOptions):
 
     data: str = option("linear", "where the data come from: a name, or csv:PATH, npz:PATH")
     epochs: int = option(20, "passes over the training data", at_least=1, at_most=10**9)
-    lr: float = option(0.05, "the learning rate of the first step", above=0.0)
+    lr: float = option(0.05, "the learning rate of the first step", above=0.0, at_most=1e38)
     schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
 
 

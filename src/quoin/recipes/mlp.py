@@ -17,7 +17,7 @@ class Options(DataOptions, DescentOptions):
 
     hidden: tuple[int, ...] = option((128,), "units of each hidden layer, input side first", at_least=1, at_most=1_000_000)
     momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
-    lr: float = option(0.05, "the learning rate of the first step", above=0.0)
+    lr: float = option(0.05, "the learning rate of the first step", above=0.0, at_most=1e38)
     schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
 
 

@@ -10,7 +10,6 @@ A folder that has its final name is complete; one bit changed in any of the thre
 import hashlib
 import json
 import shutil
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -91,12 +90,6 @@ def checkpoint_steps(folder: Path) -> list[int]:
     if not folder.is_dir():
         return []
     return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
-
-
-def sweep(folder: Path) -> None:
-    """Remove what a kill left half-written or half-removed; only the process that holds the run may do this."""
-    for path in folder.glob(".*") if folder.is_dir() else ():
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def prune(folder: Path, keep: Iterable[int]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from quoin.errors import Mistake, nearest
 from quoin.train import durable
-from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, sweep, write_checkpoint
+from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, write_checkpoint
 
 __all__ = ["RunFolder"]
 
@@ -162,7 +162,6 @@ class RunFolder:
 
     def forget_after(self, step: int) -> None:
         """Drop checkpoints later than `step`, and debris: the run goes on from there and will write its own."""
-        sweep(self.checkpoints)
         prune(self.checkpoints, [each for each in checkpoint_steps(self.checkpoints) if each <= step])
 
     @contextmanager

@@ -6,7 +6,7 @@ All that the loop itself must remember is in `LoopState`; with the task's state 
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -132,10 +132,14 @@ class Loop:
         sums = self.task.step(rows)
         self.at.step += 1
         self.totals.add(sums, len(rows))
-        for name, value in sums.items():
-            if (value.device.type == "cpu" or self.at.step % LOOK_EVERY == 0) and not math.isfinite(value.item()):
-                raise Diverged(f"{name} is not finite at step {self.at.step}; try a smaller --lr")
+        if self.at.step % LOOK_EVERY == 0 or all(value.device.type == "cpu" for value in sums.values()):
+            self._refuse_non_finite(sums)
         self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.totals)
+
+    def _refuse_non_finite(self, values: Mapping[str, Tensor | float]) -> None:
+        for name, value in values.items():
+            if not math.isfinite(value):
+                raise Diverged(f"{name} is not finite at step {self.at.step}; try a smaller --lr")
 
     def _end_epoch(self) -> None:
         self._look_at_model()
@@ -150,9 +154,7 @@ class Loop:
         """Evaluate, write the line, remember the best."""
         found = {f"train_{name}": value for name, value in self.totals.means().items()}
         found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
-        for name, value in found.items():
-            if not math.isfinite(value):
-                raise Diverged(f"{name} is not finite after step {self.at.step}; try a smaller --lr")
+        self._refuse_non_finite(found)
         self.totals = Totals()
         self.at.seconds = self.clock() - self._began
         epoch = self.task.batches.epoch + self.task.batches.position / self.task.batches.num_batches
@@ -174,8 +176,9 @@ class Loop:
         return self.clock() - self._saved >= max(LEAST_SECONDS, self._save_cost / SAVING_SHARE)
 
     def save(self) -> None:
-        """Write a checkpoint of this moment."""
+        """Write a checkpoint of this moment, unless it is one that nobody should go on from."""
         started = self.clock()
+        self._refuse_non_finite(self.totals.sums)
         self.at.seconds = started - self._began
         self.folder.save_checkpoint(self.state(), self.at.step)
         self._saved = self.clock()

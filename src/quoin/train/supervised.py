@@ -114,7 +114,10 @@ class SupervisedTask(ABC):
             outputs = self.model(features)
             values = {"loss": self.objective(outputs, targets), **self.measure(outputs, targets)}
             totals.add({name: value.sum() for name, value in values.items()}, len(targets))
-        return self.finish(totals.means())
+        means = totals.means()
+        if not all(map(math.isfinite, means.values())):
+            raise Diverged(self.diverged())
+        return self.finish(means)
 
     def finish(self, means: Metrics) -> Metrics:
         """Last touches on the means of a part, such as the root of a mean square."""

@@ -23,13 +23,13 @@ class RunOptions(Checked):
 class DescentOptions(RunOptions):
     """What every recipe has that follows a gradient."""
 
-    lr: float = option(0.1, "the learning rate of the first step", above=0.0)
+    lr: float = option(0.1, "the learning rate of the first step", above=0.0, at_most=1e38)  # float32 holds no more
     batch_size: int = option(32, "examples per update, over all devices together", at_least=1, at_most=10**9)
     micro_batch: int = option(0, "work the batch off in pieces of this size, to save memory; 0 takes it whole", at_least=0, at_most=10**9)
     schedule: ScheduleName = option("constant", "how the learning rate changes over the run")
     warm_up: float = option(0.0, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
     clip: float = option(0.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)
-    weight_decay: float = option(0.0, "pull of the weights towards zero", at_least=0.0)
+    weight_decay: float = option(0.0, "pull of the weights towards zero", at_least=0.0, at_most=1e38)
 
 
 @dataclass(frozen=True)

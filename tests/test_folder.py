@@ -1,0 +1,124 @@
+"""The run folder: one process trains it, its lines survive a torn end, its files say what is wrong with them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from quoin.errors import Mistake
+from quoin.train import RunFolder
+from tasks import new_folder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from quoin.train.folder import RunFolder
+with RunFolder(Path(sys.argv[1])).locked():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_two_processes_cannot_train_one_run_and_a_killed_one_leaves_no_lock(tmp_path):
+    run = new_folder(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(run.path)], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Mistake, match=f"is being trained by process {holder.pid}: wait"), run.locked():
+            raise AssertionError("two processes hold one run")
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with run.locked():
+        assert (run.path / "lock").read_text() == str(os.getpid())
+        with pytest.raises(Mistake, match=f"process {os.getpid()}"), RunFolder(run.path).locked():
+            raise AssertionError("held twice")
+    with run.locked():  # let go when left
+        pass
+
+
+def test_folders_are_numbered_by_recipe_and_never_reused(tmp_path):
+    names = [new_folder(tmp_path, recipe).path.name for recipe in ("mlp", "mlp", "mlp-2", "mlp")]
+    assert names == ["mlp-1", "mlp-2", "mlp-2-1", "mlp-3"]
+    (tmp_path / "mlp-9").mkdir()  # debris of a kill counts too
+    assert new_folder(tmp_path, "mlp").path.name == "mlp-10"
+
+
+def test_a_torn_line_is_cut_off(tmp_path):
+    run = new_folder(tmp_path)
+    lines = [{"step": step, "train_loss": 1 / 3 + step, "name": "grün\u2028"} for step in range(3)]
+    for line in lines:
+        run.append_metrics(line)
+    whole = (run.path / "metrics.jsonl").read_bytes()
+    last = whole.rstrip(b"\n").rfind(b"\n") + 1
+    for length in range(last, len(whole) - 1):
+        (run.path / "metrics.jsonl").write_bytes(whole[:length])
+        assert run.metrics() == lines[:2]
+        run.cut_metrics(3)
+        run.append_metrics(lines[2])
+        assert (run.path / "metrics.jsonl").read_bytes() == whole
+    run.cut_metrics(1)
+    assert run.metrics() == lines[:1]
+
+
+def test_a_folder_that_is_none_says_what_to_do(tmp_path):
+    new_folder(tmp_path, "mlp")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Mistake, match="did you mean 'mlp-1'"):
+        RunFolder.open(tmp_path / "mlp-2")
+    with pytest.raises(Mistake, match=r"it has no config\.json"):
+        RunFolder.open(tmp_path / "empty")
+    with pytest.raises(Mistake, match="quoin train RECIPE"):
+        RunFolder.open(tmp_path / "nowhere" / "mlp-1")
+
+
+BAD = ["", "{", "[]", "{}", "[" * 100_000, '{"format": "1", "recipe": "mlp"}', '{"format": 1, "recipe": 3}', "\udcff"]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_config_is_told_in_one_line(tmp_path, text):
+    run = new_folder(tmp_path)
+    (run.path / "config.json").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(Mistake) as caught:
+        RunFolder.open(run.path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "config.json" in str(caught.value)
+
+
+def test_a_newer_run_is_refused(tmp_path):
+    run = new_folder(tmp_path)
+    run.save_config({**run.config, "format": 2})
+    with pytest.raises(Mistake, match="newer Quoin"):
+        RunFolder.open(run.path)
+
+
+def test_a_missing_step_names_those_there_are(tmp_path):
+    run = new_folder(tmp_path)
+    assert run.load_checkpoint() is None
+    with pytest.raises(Mistake, match="no checkpoint of step 5: it has none"):
+        run.load_checkpoint(5)
+    for step in (1, 2, 3):
+        run.save_checkpoint({"step": step}, step)
+    with pytest.raises(Mistake, match="no checkpoint of step 1: it has 2, 3"):
+        run.load_checkpoint(1)
+    assert run.load_checkpoint() == ({"step": 3}, 3)
+
+
+def test_another_recipes_checkpoint_moved_here_is_refused(tmp_path):
+    mine, theirs = new_folder(tmp_path, "mine"), new_folder(tmp_path, "theirs")
+    theirs.save_checkpoint({"a": 1}, 4)
+    theirs.checkpoints.rename(mine.checkpoints)
+    with pytest.raises(Mistake, match="belongs to recipe 'theirs', expected 'mine'"):
+        mine.load_checkpoint()
+
+
+def test_json_files_are_replaced_whole(tmp_path):
+    run = new_folder(tmp_path)
+    run.save_result({"metrics": {"a": 1}})
+    (run.path / ".result.json.draft").write_text("{")  # a kill while writing leaves this
+    assert run.result == {"metrics": {"a": 1}}
+    run.save_result({"metrics": {"a": 2}})
+    assert json.loads((run.path / "result.json").read_text()) == {"metrics": {"a": 2}}
+    assert not list(run.path.glob(".*"))
