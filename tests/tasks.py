@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from quoin.data import Batches, Dataset, Prepared, Split, prepare
+from quoin.data import Batches, Dataset, Facts, Prepared, Split, prepare
 from quoin.train import Classification, Loop, Place, Regression, RunFolder, durable, folder
 
 ROWS, BATCH = 13, 4  # four batches an epoch, the last of one row
@@ -27,7 +27,7 @@ class Crash(BaseException):
 class TwoWeights:
     """y = w x + b by SGD with momentum, its inputs shaken by torch's own generator."""
 
-    facts = None
+    facts: Facts | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)  # as a run does before it builds its task
@@ -67,7 +67,7 @@ class TwoWeights:
 class TwoPlayers:
     """A forger z -> a z + c against a critic of its numbers, each with its own Adam; the z come from a named generator."""
 
-    facts = None
+    facts: Facts | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)
@@ -118,7 +118,7 @@ class TwoPlayers:
 class TwoBumps:
     """EM for two unit Gaussians: responsibilities are summed batch by batch, the parameters move at the end of an epoch."""
 
-    facts = None
+    facts: Facts | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)

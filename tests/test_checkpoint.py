@@ -220,7 +220,7 @@ def reference(kind, root: Path, monkeypatch) -> tuple[dict, dict[int, object], l
         run = new_folder(root)
         disk = Disk(patch, run.path)
         patch.setattr(RunFolder, "save_checkpoint", noted)
-        run_loop(kind(), run)
+        run_loop(kind(), run, epochs=2)
     return left_behind(run), states, disk.done
 
 
@@ -234,7 +234,7 @@ def test_a_crash_at_every_operation_loses_nothing(kind, power_cut, tmp_path, mon
         with monkeypatch.context() as patch:
             Disk(patch, run.path, fatal=fatal, power_cut=power_cut)
             with pytest.raises(Crash):
-                run_loop(kind(), run)
+                run_loop(kind(), run, epochs=2)
         again = RunFolder.open(run.path)
         found = again.load_checkpoint()
         if found is not None:
@@ -243,7 +243,7 @@ def test_a_crash_at_every_operation_loses_nothing(kind, power_cut, tmp_path, mon
             assert mixed is None, f"operation {fatal}: {mixed}"
         with monkeypatch.context() as patch:
             Disk(patch, run.path)  # no true syncs, for speed
-            run_loop(kind(), again, resume=True)
+            run_loop(kind(), again, resume=True, epochs=2)
         assert difference(whole, left_behind(again)) is None, f"operation {fatal}"
         assert not list(again.checkpoints.glob(".*")), "a crash left debris that nobody removes"
 
@@ -257,7 +257,7 @@ def test_crashes_while_resuming_lose_nothing(tmp_path, monkeypatch):
             with monkeypatch.context() as patch:
                 Disk(patch, run.path, fatal=chance.randrange(len(operations)), power_cut=bool(trial % 2))
                 try:
-                    run_loop(TwoWeights(), run, resume=crashes > 0)
+                    run_loop(TwoWeights(), run, resume=crashes > 0, epochs=2)
                     break
                 except Crash:
                     crashes += 1
@@ -274,7 +274,7 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         with monkeypatch.context() as patch:
             Disk(patch, run.path, fatal=fatal, error=OSError(code, "refused"))
             with pytest.raises(Mistake) as caught:
-                run_loop(TwoWeights(), run)
+                run_loop(TwoWeights(), run, epochs=2)
         message = str(caught.value)
         assert len(message.splitlines()) == 1
         assert ("disk is full" in message and "quoin resume" in message) or code == errno.EIO
@@ -282,7 +282,7 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         assert found is None or difference({**states[found[1]], "loop": 0}, {**found[0], "loop": 0}) is None  # pyright: ignore
         with monkeypatch.context() as patch:
             Disk(patch, run.path)
-            run_loop(TwoWeights(), run, resume=True)
+            run_loop(TwoWeights(), run, resume=True, epochs=2)
         assert difference(whole, left_behind(run)) is None
 
 

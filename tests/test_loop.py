@@ -193,7 +193,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_at_that_step(tmp_path):
 
 def test_an_evaluation_that_is_not_finite_stops_the_run(tmp_path):
     run = new_folder(tmp_path)
-    with pytest.raises(Diverged, match="validation_loss is not finite after step 8"):
+    with pytest.raises(Diverged, match="validation_loss is not finite at step 8"):
         run_loop(Scripted([1, math.inf, 1]), run)
     assert len(run.metrics()) == 1
     assert checkpoint_steps(run.checkpoints)[-1] == 7

@@ -25,6 +25,10 @@ def classes():
     return parted(numbers_dataset(classes=3), 16, 6)
 
 
+def linear(task) -> nn.Linear:
+    return task.model.linear
+
+
 def gradient(task, rows):
     task.step(rows)
     return torch.cat([each.grad.flatten() for each in task.model.parameters()])
@@ -83,8 +87,8 @@ def test_one_step_of_gradient_descent_is_the_equation(data):
     task, rows = regression(data, lr=0.1), torch.tensor([3, 1, 4])
     x, y = data.train.features[rows].double(), data.train.targets[rows].double()
     task.step(rows)
-    torch.testing.assert_close(task.model.linear.weight[0].double(), 0.1 * (y[:, None] * x).mean(0), rtol=1e-5, atol=1e-7)
-    torch.testing.assert_close(task.model.linear.bias[0].double(), 0.1 * y.mean(), rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(linear(task).weight[0].double(), 0.1 * (y[:, None] * x).mean(0), rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(linear(task).bias[0].double(), 0.1 * y.mean(), rtol=1e-5, atol=1e-7)
 
 
 def test_evaluation_is_the_exact_mean_whatever_the_pieces(data, classes, monkeypatch):
@@ -192,7 +196,7 @@ def test_a_nan_among_the_features_is_named(classes):
 def test_an_output_that_overflows_is_named(data):
     task = regression(data)
     with torch.no_grad():
-        task.model.linear.weight.fill_(3e38)
+        linear(task).weight.fill_(3e38)
     with pytest.raises(Diverged, match=r"the output of linear \(Linear\)"):
         task.step(torch.arange(8))
 
@@ -200,6 +204,6 @@ def test_an_output_that_overflows_is_named(data):
 def test_a_loss_that_alone_overflows_is_named(data):
     task = regression(data)
     with torch.no_grad():
-        task.model.linear.bias.fill_(1e30)
+        linear(task).bias.fill_(1e30)
     with pytest.raises(Diverged, match="the loss itself"):
         task.step(torch.arange(8))

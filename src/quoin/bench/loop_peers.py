@@ -1,10 +1,8 @@
 """The row `loop` on peers, each as its own documentation says it is quickest: Keras 3 on two backends, scikit-learn."""
 
-import warnings
-
 import numpy as np
 
-from quoin.bench.loop_problem import BATCH, HIDDEN, INPUTS, OUTPUTS, RATE, Problem, accuracy, problem
+from quoin.bench.loop_problem import BATCH, HIDDEN, INPUTS, OUTPUTS, RATE, accuracy, problem
 from quoin.bench.worker import Laps
 
 __all__ = ["keras_jax", "keras_torch", "sklearn_mlp"]
@@ -27,7 +25,7 @@ def keras_torch(laps: Laps) -> dict[str, float]:
 
 
 def _keras(laps: Laps, steps_per_execution: int) -> dict[str, float]:
-    import keras
+    import keras  # pyright: ignore[reportMissingImports]
 
     given = problem()
     keras.utils.set_random_seed(0)
@@ -41,21 +39,26 @@ def _keras(laps: Laps, steps_per_execution: int) -> dict[str, float]:
         steps_per_execution=steps_per_execution,
     )
     bell = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: laps.end())
-    model.fit(given.features, given.labels, batch_size=BATCH, epochs=laps.count, verbose=0, callbacks=[bell])
-    return accuracy(np.asarray(model.predict(given.test_features, verbose=0)), given)
+    model.fit(given.features, given.labels, batch_size=BATCH, epochs=laps.count, verbose=0, callbacks=[bell])  # pyright: ignore[reportArgumentType]
+    scores = model.predict(given.test_features, verbose=0)  # pyright: ignore[reportArgumentType]
+    return accuracy(np.asarray(scores), given)
 
 
 def sklearn_mlp(laps: Laps) -> dict[str, float]:
     """MLPClassifier, an epoch to a call of `partial_fit`; it draws its own first weights."""
     from sklearn.neural_network import MLPClassifier
 
-    given: Problem = problem()
+    given = problem()
     model = MLPClassifier(
-        (HIDDEN,), solver="sgd", alpha=0.0, batch_size=BATCH, learning_rate_init=RATE, momentum=0.0, random_state=0
+        (HIDDEN,),
+        solver="sgd",
+        alpha=0.0,
+        batch_size=BATCH,  # pyright: ignore[reportArgumentType]
+        learning_rate_init=RATE,
+        momentum=0.0,
+        random_state=0,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(laps.count):
-            model.partial_fit(given.features, given.labels, classes=np.arange(OUTPUTS))
-            laps.end()
-    return accuracy(model.predict_proba(given.test_features), given)
+    for _ in range(laps.count):
+        model.partial_fit(given.features, given.labels, classes=np.arange(OUTPUTS))
+        laps.end()
+    return accuracy(np.asarray(model.predict_proba(given.test_features)), given)

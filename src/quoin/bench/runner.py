@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from quoin.bench.measured import Measured, Side, Spread
+from quoin.bench.measured import Measured, Side
 from quoin.bench.rows import Contestant, Row
 from quoin.errors import Mistake
 
@@ -56,10 +56,8 @@ class _Worker:
     def lap(self) -> float:
         """Let it run one lap; its seconds."""
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):  # it is gone: the missing answer tells why
             print("go", file=self._process.stdin, flush=True)
-        except BrokenPipeError:
-            pass  # it is gone: the missing answer tells why
         return self.answer()["seconds"]
 
     def stop(self) -> None:
@@ -97,14 +95,15 @@ def run_row(row: Row, *, rounds: int, tell: Callable[[str], None] = lambda text:
 
         for worker in list(workers):  # set-ups may overlap: nothing is timed yet
             attempt(worker, worker.answer)
-        for number in range(1 - row.warm_up + 1, rounds + 1):
+        for number in range(2 - row.warm_up, rounds + 1):  # the first lap of the warm-up is behind; rounds that count start at 1
             turn = number % len(workers) if workers else 0
             for worker in workers[turn:] + workers[:turn]:
                 seconds = attempt(worker, worker.lap)
                 if number > 0 and seconds is not None:
                     worker.seconds.append(seconds)
             if number > 0:
-                tell(f"{row.name}: round {number} of {rounds}  " + "  ".join(f"{each.contestant.name} {each.seconds[-1]:.3f} s" for each in workers))
+                laps = "  ".join(f"{each.contestant.name} {each.seconds[-1]:.3f} s" for each in workers)
+                tell(f"{row.name}: round {number} of {rounds}  {laps}")
         for worker in list(workers):
             last = attempt(worker, worker.answer)
             if last is not None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from quoin.claims.claim import Evidence, claim
 from quoin.claims.rounding import gap, randint, roundings
 from quoin.objectives import cross_entropy, cross_entropy_definition
-from quoin.tensor import log_sum_exp, one_hot, softmax
+from quoin.tensor import log_sum_exp, one_hot, softargmax, softmax
 
 CASES = 50
 
@@ -101,3 +101,75 @@ def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evide
         totals = torch.tensor([math.fsum(map(math.exp, line)) for line in lines.tolist()], dtype=torch.float64)
         worst = max(worst, gap(results, lines.exp() / totals.unsqueeze(-1)), gap(results.sum(dim=-1), torch.ones(len(lines))))
     return Evidence("largest |form - exp/sum| and |sum - 1|, relative", worst, roundings(16), "16 float64 roundings", CASES)
+
+
+def random_scores(generator: torch.Generator) -> Tensor:
+    """Scores without a near tie for the largest, so that λ · gap can be chosen."""
+    x = (3072 * torch.randn(randint(2, 12, generator), generator=generator, dtype=torch.float64)).round() / 1024
+    x[x.argmax()] += 0.125  # multiples of 1/1024, which add without rounding
+    return x
+
+
+@claim("D2.1-3", "softmax(λx) is within (n - k)/k · e^(-λ·gap) of the uniform law on the k places of the maximum, twice (n - k) that in l1")
+def low_temperature_limit(generator: torch.Generator) -> Evidence:
+    worst, cases = 0.0, 0
+    for _ in range(CASES):
+        x = random_scores(generator)
+        ties = randint(0, 2, generator)
+        x = torch.cat([x, x.max().repeat(ties)])[torch.randperm(len(x) + ties, generator=generator)]
+        largest = x == x.max()
+        k, others = int(largest.sum()), x[~largest]
+        gap_below = float(x.max() - others.max())
+        limit = largest.double() / k
+        for sharpness in (1.0, 5.0, 20.0, 40.0, 1000.0):
+            away = (softmax(sharpness / gap_below * x) - limit).abs()
+            bound = len(others) / k * math.exp(-sharpness)
+            worst = max(worst, float(away.max()) - bound, float(away.sum()) - 2 * bound)
+            cases += 1
+    source = "8 float64 roundings beyond the bound"
+    return Evidence("largest |softmax(λx) - limit| - bound", worst, roundings(8), source, cases)
+
+
+@claim("D2.1-4", "softargmax points to the place of the maximum, whatever its size; the smooth maximum is LSE(λx)/λ, up to log(n)/λ above")
+def softmax_softens_argmax(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        x = random_scores(generator)
+        n, top = len(x), x.max()
+        rate = 40 / float(top - x[x != top].max())
+        places = torch.arange(n, dtype=torch.float64)
+        for moved in (x, x + 1024):  # the maximum has moved by 1024, its place has not
+            pointer = softargmax(rate * moved)
+            worst = max(worst, gap(pointer, one_hot(x.argmax(), n, dtype=torch.float64)))
+            worst = max(worst, gap(pointer @ places / n, places[x.argmax()] / n))
+        above = float(log_sum_exp(rate * x) / rate - top)
+        worst = max(worst, -above, above - math.log(n) / rate)
+    bound = 12 * math.exp(-40) + roundings(64)  # 11 losers of the twelve, and sums of twelve places
+    return Evidence("largest distance from the argmax, LSE/λ outside its bounds", worst, bound, "11 e^-40 and rounding", CASES)
+
+
+def below_the_largest(x: Tensor, largest: Tensor, rate: float) -> Tensor:
+    return (rate * (x - largest)).exp()
+
+
+def below_itself(x: Tensor, largest: Tensor, rate: float) -> Tensor:
+    return (rate * (x - x)).exp()
+
+
+@claim(
+    "DE26",
+    "every entry of softmax(λx) off the maximum is at most exp(λ(x_i - max x)), which tends to zero",
+    right=below_the_largest,
+    printed=below_itself,
+)
+def entries_off_the_maximum_vanish(form, generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        x = random_scores(generator)
+        others = x < x.max()
+        rate = 40 / float(x.max() - x[others].max())
+        bounds, entries = form(x[others], x.max(), rate), softmax(rate * x)[others]
+        holds = bool((entries <= bounds * (1 + 1e-9)).all())
+        worst = max(worst, float(bounds.max()) if holds else math.inf)
+    bound = math.exp(-40) * (1 + 1e-9)
+    return Evidence("largest bound on such an entry at λ·gap = 40", worst, bound, "e^-40, to rounding of exponents up to 5000", CASES)

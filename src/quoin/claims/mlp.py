@@ -1,88 +1,36 @@
-"""ReLU, dense layers and the multilayer perceptron."""
+"""Dense layers and the multilayer perceptron: what they compute, what they count, and how they are put together."""
 
+import copy
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from quoin.claims.claim import Evidence, claim
+from quoin.claims.random_networks import CASES, ROUNDING, ROUNDING_SOURCE, inputs_of, linears, random_mlp
 from quoin.claims.rounding import gap, randint, roundings
-from quoin.layers import affine_definition, dense_definition, relu
-from quoin.models import MLP, mlp_definition
-from quoin.objectives import cross_entropy, empirical_risk
-
-CASES = 30
-ROUNDING = roundings(256)
-ROUNDING_SOURCE = "256 float64 roundings, for sums of at most 8 terms through at most 4 layers"
-
-
-def random_mlp(generator: torch.Generator, *, activation: type[nn.Module] = nn.ReLU, least_input: int = 1) -> MLP:
-    """An MLP of random sizes in float64, its biases random too."""
-    sizes = [randint(least_input, 8, generator), *(randint(1, 8, generator) for _ in range(randint(1, 3, generator))), 3]
-    model = MLP(sizes, activation=activation, generator=generator).double()
-    for layer in linears(model):
-        nn.init.normal_(layer.bias, generator=generator)
-    return model
-
-
-def linears(model: MLP) -> list[nn.Linear]:
-    return [module for module in model.modules() if isinstance(module, nn.Linear)]
-
-
-def inputs_of(model: MLP, generator: torch.Generator) -> Tensor:
-    return torch.randn(16, model.sizes[0], generator=generator, dtype=torch.float64)
-
-
-@claim("Z5.8", "the derivative of ReLU is 0 below zero, 1 above, and 0 at zero by convention, in both of its forms")
-def relu_derivative(generator: torch.Generator) -> Evidence:
-    size = torch.rand(1000, generator=generator, dtype=torch.float64) + 1e-300
-    x = torch.cat([-size, torch.zeros(1, dtype=torch.float64), size]).requires_grad_()
-    expected = torch.cat([torch.zeros(1001), torch.ones(1000)])
-    wrong = 0
-    for form in (relu, MLP([1, 1, 1]).features[2]):
-        (slope,) = torch.autograd.grad(form(x).sum(), x)
-        wrong += int((slope != expected).sum())
-    return Evidence("points with another derivative", wrong, 0, "exact", 2 * len(x), "==")
-
-
-@claim("D1-13", "the derivative of ReLU jumps at zero: difference quotients are 0 on the left and 1 on the right")
-def relu_one_sided_derivatives(generator: torch.Generator) -> Evidence:
-    step = 2.0 ** -torch.arange(1, 1000, dtype=torch.float64)
-    at_zero = relu(torch.zeros(1, dtype=torch.float64))
-    right, left = (relu(step) - at_zero) / step, (relu(-step) - at_zero) / -step
-    worst = max(gap(right, torch.ones_like(step)), gap(left, torch.zeros_like(step)))
-    return Evidence("largest distance from 1 (right), 0 (left)", worst, 0.0, "exact: powers of two divide exactly", 2 * len(step))
-
-
-@claim("D1-11", "ReLU commutes with a positive factor, so scaling one layer up and the next down leaves a network as it was")
-def positive_homogeneity(generator: torch.Generator) -> Evidence:
-    worst = 0.0
-    for _ in range(CASES):
-        model = random_mlp(generator)
-        x, factor = inputs_of(model, generator), math.exp(float(torch.randn((), generator=generator)))
-        worst = max(worst, gap(relu(factor * x), factor * relu(x)))
-        weights, biases = [layer.weight.detach() for layer in linears(model)], [layer.bias.detach() for layer in linears(model)]
-        weights[:2] = [factor * weights[0], weights[1] / factor]
-        biases[0] = factor * biases[0]
-        worst = max(worst, gap(mlp_definition(x, weights, biases).output, model(x)))
-    return Evidence("largest change under rescaling", worst, ROUNDING, ROUNDING_SOURCE, CASES)
-
-
-@claim("D1-12", "a unit that is negative on all the data gets no gradient, in any weight that enters or leaves it")
-def dead_unit_has_no_gradient(generator: torch.Generator) -> Evidence:
-    worst = 0.0
-    for _ in range(CASES):
-        model = MLP([4, 6, 3], generator=generator).double()
-        x, labels = inputs_of(model, generator), torch.randint(3, (16,), generator=generator)
-        (first, last), dead = linears(model), randint(0, 5, generator)
-        with torch.no_grad():
-            first.bias[dead] = -1 - (x @ first.weight[dead]).max()
-        loss = empirical_risk(cross_entropy, model(x), labels)
-        entering, offset, leaving = torch.autograd.grad(loss, (first.weight, first.bias, last.weight))
-        at_dead = torch.cat([entering[dead], offset[dead : dead + 1], leaving[:, dead]])
-        alive = bool(entering.abs().sum() > 0)  # were all gradients zero, nothing would be shown
-        worst = max(worst, gap(at_dead, torch.zeros_like(at_dead)) if alive else math.inf)
-    return Evidence("largest gradient at a dead unit", worst, 0.0, "exact: a sum of zeros", CASES)
+from quoin.inspect import intermediates
+from quoin.layers import (
+    affine_definition,
+    collapse,
+    convolution_as_dense,
+    dense_definition,
+    graph_as_dense,
+    recurrence_as_dense,
+    tanh,
+)
+from quoin.models import (
+    MLP,
+    DropoutMLP,
+    TiedMLP,
+    export_dense,
+    mlp_definition,
+    num_parameters,
+    one_hidden_layer_definition,
+    parameter_vector,
+    realisation,
+)
 
 
 @claim("D1-17", "affine layers without activation collapse into one affine map")
@@ -91,10 +39,8 @@ def affine_maps_collapse(generator: torch.Generator) -> Evidence:
     for _ in range(CASES):
         model = random_mlp(generator, activation=nn.Identity)
         x = inputs_of(model, generator)
-        weight, bias = torch.eye(model.sizes[0], dtype=torch.float64), torch.zeros(model.sizes[0], dtype=torch.float64)
-        for layer in linears(model):
-            weight, bias = layer.weight @ weight, layer.weight @ bias + layer.bias
-        worst = max(worst, gap(affine_definition(x, weight, bias), model(x)))
+        one = collapse([layer.weight for layer in linears(model)], [layer.bias for layer in linears(model)])
+        worst = max(worst, gap(affine_definition(x, one.weight, one.bias), model(x)))
     return Evidence("largest |one affine map - the stack|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
@@ -117,8 +63,136 @@ def dense_in_coordinates(generator: torch.Generator) -> Evidence:
 
 @claim("D1-21", "the 2-5-1 network has 5·2 + 5 + 1·5 + 1 = 21 parameters")
 def parameters_of_the_example(generator: torch.Generator) -> Evidence:
-    count = sum(parameter.numel() for parameter in MLP([2, 5, 1], generator=generator).parameters())
+    count = num_parameters(MLP([2, 5, 1], generator=generator))
     return Evidence("parameters of MLP([2, 5, 1])", count, 21, "exact: a count", 1, "==")
+
+
+@claim("D1.6-3", "dense 128, dropout, dense 10 on 784 inputs has 128·784 + 128 + 10·128 + 10 = 101,770 parameters")
+def parameters_of_the_keras_classifier(generator: torch.Generator) -> Evidence:
+    model = DropoutMLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1), generator=generator)
+    return Evidence("parameters of the dense-dropout-dense classifier", num_parameters(model), 101_770, "exact: a count", 1, "==")
+
+
+@claim("D1-0", "a network is a function of θ in R^p: θ decides f_θ, and p is the sum of (inputs + 1)·outputs over the layers")
+def network_as_a_function_of_its_parameters(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        model = random_mlp(generator)
+        x = inputs_of(model, generator)
+        theta = torch.randn(num_parameters(model), generator=generator, dtype=torch.float64)
+        fits = len(theta) == sum((n + 1) * m for n, m in zip(model.sizes, model.sizes[1:]))
+        before, there = model(x), realisation(model, theta)(x)
+        untouched = torch.equal(before, realisation(model, parameter_vector(model))(x))
+        torch.nn.utils.vector_to_parameters(theta, model.parameters())
+        worst = max(worst, gap(there, model(x)) if fits and untouched else math.inf)
+    return Evidence("largest |f_θ - the model with θ written into it|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+def hidden_layers(model: MLP) -> int:
+    return model.depth
+
+
+def all_layers(model: MLP) -> int:
+    return model.num_layers
+
+
+@claim("DE1", "the depth of n dense layers is the number n - 1 of hidden ones; n counts them all", right=hidden_layers, printed=all_layers)
+def depth_counts_hidden_layers(form, generator: torch.Generator) -> Evidence:
+    worst = 0
+    for _ in range(CASES):
+        model = random_mlp(generator)
+        hidden = sum(isinstance(module, nn.ReLU) for module in model.modules())
+        worst = max(worst, abs(form(model) - hidden), abs(model.num_layers - len(linears(model))))
+    return Evidence("largest |depth - hidden layers counted|", worst, 0, "exact: a count", CASES, "==")
+
+
+@claim("Z5.4", "on a batch, H = σ(X W1 + b1) and O = H W2 + b2 are the rows that the network gives one by one")
+def batch_form(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        sizes = [randint(1, 8, generator) for _ in range(3)]
+        model = MLP(sizes, activation=nn.Tanh, generator=generator).double()
+        first, last = linears(model)
+        X = inputs_of(model, generator)
+        batch = one_hidden_layer_definition(X, first.weight.T, first.bias, last.weight.T, last.bias, tanh)
+        rows = [mlp_definition(x, [first.weight, last.weight], [first.bias, last.bias], tanh).output for x in X]
+        worst = max(worst, gap(batch.output, torch.stack(rows)), gap(batch.output, model(X)))
+    return Evidence("largest |batch - row by row|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+@claim("D0-3", "hooks on a model show the same intermediates that its definition gives back")
+def intermediates_are_those_of_the_definition(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        model = random_mlp(generator)
+        x = inputs_of(model, generator)
+        steps = [step.output for step in intermediates(model, x) if isinstance(step.module, nn.ReLU)]
+        hidden = mlp_definition(x, [layer.weight for layer in linears(model)], [layer.bias for layer in linears(model)]).hidden
+        whole = len(steps) == len(hidden) == model.depth
+        worst = max([worst, *map(gap, steps, hidden)]) if whole else math.inf
+    return Evidence("largest |hooked - defined|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+@claim("D0-1", "the same numbers make the same network in another framework: its layers, exported, give the same output in numpy")
+def frameworks_are_interchangeable(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        model = random_mlp(generator)
+        x = inputs_of(model, generator)
+        *hidden, last = export_dense(model)
+        h = x.numpy()
+        for kernel, bias in hidden:
+            h = np.maximum(h @ kernel + bias, 0)
+        worst = max(worst, gap(torch.from_numpy(h @ last[0] + last[1]), model(x)))
+    return Evidence("largest |numpy - torch|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+@claim("Z6", "the gradient of a layer used at several places is the sum of the gradients it would have at each of them")
+def gradient_of_tied_parameters(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        repeats = randint(2, 4, generator)
+        tied = TiedMLP(6, 3, repeats=repeats).double()
+        x = torch.randn(16, randint(1, 8, generator), generator=generator, dtype=torch.float64)
+        tied(x)  # the first batch decides the input width
+        untied = copy.deepcopy(tied)
+        untied.body = nn.Sequential(*(copy.deepcopy(place) for place in tied.body))
+        separate = num_parameters(untied) - num_parameters(tied) == (repeats - 1) * (6 * 6 + 6)
+        for model in (tied, untied):
+            model(x).square().sum().backward()
+        (shared,) = {id(layer): layer for layer in linears(tied.body)}.values()
+        summed = torch.stack([gradient_of(layer) for layer in linears(untied.body)]).sum(dim=0)
+        worst = max(worst, gap(gradient_of(shared), summed) if separate else math.inf)
+    return Evidence("largest |tied - sum over places|, relative", worst, roundings(1024), "1024 roundings: 16 rows, 6 layers", CASES)
+
+
+def gradient_of(layer: nn.Linear) -> Tensor:
+    assert layer.weight.grad is not None
+    return layer.weight.grad
+
+
+@claim("D1.1-20", "convolution, recurrence and neighbour mixing are dense layers whose matrix is masked and tied")
+def structured_layers_are_dense(generator: torch.Generator) -> Evidence:
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    worst = 0.0
+    for _ in range(CASES):
+        size, extra, steps, nodes = (randint(1, 5, generator) for _ in range(4))
+        kernel, x = normal(size), normal(size + extra)
+        slid = torch.conv1d(x.reshape(1, 1, -1), kernel.reshape(1, 1, -1)).flatten()
+        worst = max(worst, gap(convolution_as_dense(kernel, len(x)) @ x, slid))
+
+        recurrent = nn.RNN(extra, size, dtype=torch.float64)
+        input_weight, hidden_weight, *biases = recurrent.parameters()
+        sequence, h = normal(steps, extra), torch.zeros(size, dtype=torch.float64)
+        for matrix in recurrence_as_dense(input_weight, hidden_weight, steps):
+            h = dense_definition(torch.cat([sequence.flatten(), h]), matrix, biases[0] + biases[1], tanh)
+        worst = max(worst, gap(h, recurrent(sequence)[1][0]))
+
+        adjacency, weight, H = normal(nodes, nodes), normal(size, extra), normal(nodes, size)
+        worst = max(worst, gap(graph_as_dense(adjacency, weight) @ H.flatten(), (adjacency @ H @ weight).flatten()))
+    return Evidence("largest |structured dense - layer|, relative", worst, ROUNDING, ROUNDING_SOURCE, 3 * CASES)
 
 
 def columns_permuted(weight: Tensor, order: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """What the commands print: tables for a person, JSON for a machine."""
 
+import io
 import json
 import math
 import sys
@@ -37,9 +38,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     if sys.stdout.isatty():
         Console().print(made)
         return
-    with (console := Console(width=200, color_system=None)).capture() as text:
-        console.print(made)
-    print("\n".join(line.rstrip() for line in text.get().splitlines()))
+    text = io.StringIO()  # and printed by Python: rich would answer a reader that left by ending the process with 1
+    Console(file=text, width=200, color_system=None).print(made)
+    print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
 
 _STYLE = {"met": "green", "holds": "green", "ok": "green", "missed": "red", "fails": "red"}

@@ -57,7 +57,7 @@ def compare(parsed: argparse.Namespace) -> int:
         print_json({"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)})
         return 0
     if found.options:
-        print_table(("option", *found.names), [(name, *values) for name, values in found.options.items()], title="options that differ")
+        print_table(("option", *found.names), found.option_rows(), title="options that differ")
         print()
     print_table(("metric", *found.names), [(name, *values) for name, values in found.metrics.items()], title="results")
     print(f"\ncurves: {parsed.out}")

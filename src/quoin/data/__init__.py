@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from quoin.data.batches import Batches, order
     from quoin.data.dataset import Dataset, as_classes, as_regression
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
+    from quoin.data.pictures import segment_digits, tiny_pictures
     from quoin.data.predicting import read_features
     from quoin.data.prepared import Facts, Prepared, prepare
     from quoin.data.scaling import Standardiser
@@ -37,10 +38,12 @@ __all__ = [
     "polynomial",
     "prepare",
     "read_features",
+    "segment_digits",
     "split",
+    "tiny_pictures",
 ]
 
-_FILES = ("batches", "dataset", "generated", "predicting", "prepared", "scaling", "seeds", "splits")
+_FILES = ("batches", "dataset", "generated", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
 
 
 def __getattr__(name: str) -> object:

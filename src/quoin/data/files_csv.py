@@ -214,7 +214,7 @@ def _targets(path: Path, name: str, labels: list[str], lines: list[int]) -> tupl
 def _is_boundless(label: str) -> bool:
     """NaN, an infinity or beyond float32: a number in form, so no class name, and of no use as a number."""
     try:
-        return not abs(float(label)) <= np.finfo(np.float32).max
+        return not abs(float(label)) <= float(np.finfo(np.float32).max)  # as numpy's own, comparing would warn
     except ValueError:
         return False
 

@@ -82,7 +82,7 @@ def scatter(true: object, predicted: object, *, title: str = "", x_label: str = 
     finite = np.concatenate([x, y])
     finite = finite[np.isfinite(finite)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    margin = 0.05 * (high - low) or 1.0
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     with house_style():
         figure = new_figure(height=4.6, width=5.0)
         axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label, aspect="equal")

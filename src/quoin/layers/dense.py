@@ -1,17 +1,19 @@
 """Dense layers from their definition; the fast form is `torch.nn.Linear` followed by an activation module.
 
-Stacks of them are in quoin.models.   n inputs, m outputs
+Stacks of them are in quoin.models, matrices with structure in structured.py.   n inputs, m outputs
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.tensor import check_shapes
 
-__all__ = ["affine_definition", "dense_definition"]
+__all__ = ["Affine", "affine_definition", "collapse", "dense_definition"]
 
 
 def affine_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., n), (m, n), (m,) -> (..., m)
@@ -31,3 +33,25 @@ def dense_definition(
     Notes: D1-18.
     """
     return activation(affine_definition(x, weight, bias))
+
+
+class Affine(NamedTuple):
+    """The affine map x -> A x + b."""
+
+    weight: Tensor  # (m, n)
+    bias: Tensor  # (m,)
+
+
+def collapse(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Affine:
+    """The one affine map that affine maps in a row are, the first applied first: (A2 A1, A2 b1 + b2), and so on.
+
+    Notes: D1-17.
+    """
+    if not weights or len(weights) != len(biases):
+        raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
+    check_shapes("m n, m", weight=weights[0], bias=biases[0])
+    weight, bias = weights[0], biases[0]
+    for next_weight, next_bias in zip(weights[1:], biases[1:], strict=True):
+        check_shapes("m n, k m, k", weight=weight, next_weight=next_weight, next_bias=next_bias)
+        weight, bias = next_weight @ weight, next_weight @ bias + next_bias
+    return Affine(weight, bias)

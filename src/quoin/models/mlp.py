@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
 from quoin.layers import affine_definition, dense_definition, relu
+from quoin.tensor import check_shapes
 
-__all__ = ["MLP", "MLPForward", "mlp_definition"]
+__all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
 
 
 class MLPForward(NamedTuple):
@@ -27,10 +28,13 @@ def mlp_definition(
     weights: Sequence[Tensor],
     biases: Sequence[Tensor],
     activation: Callable[[Tensor], Tensor] = relu,
+    output_activation: Callable[[Tensor], Tensor] | None = None,
 ) -> MLPForward:
-    """h_l = sigma(A_l h_{l-1} + b_l) from h_0 = x, and A_L h_{L-1} + b_L at the end.
+    """h_l = sigma(A_l h_{l-1} + b_l) from h_0 = x, and A_L h_{L-1} + b_L at the end, under the output's own activation if any.
 
-    Notes: D1-20, D1-22.
+    Every intermediate comes back with the output: a small model is there to be taken apart.
+
+    Notes: D1-15, D1-20, D1-22, D0-3.
     """
     if not weights or len(weights) != len(biases):
         raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
@@ -38,20 +42,34 @@ def mlp_definition(
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = dense_definition(x, weight, bias, activation)
         hidden.append(x)
-    return MLPForward(affine_definition(x, weights[-1], biases[-1]), tuple(hidden))
+    output = affine_definition(x, weights[-1], biases[-1])
+    return MLPForward(output if output_activation is None else output_activation(output), tuple(hidden))
+
+
+def one_hidden_layer_definition(
+    X: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, activation: Callable[[Tensor], Tensor] = relu
+) -> MLPForward:  # (n, d), (d, h), (h,), (h, q), (q,)
+    """H = sigma(X W1 + b1) and O = H W2 + b2 for a batch X of one example a row: the matrices stand on the right, transposed.
+
+    Notes: Z5.4.
+    """
+    check_shapes("n d, d h, h, h q, q", X=X, W1=W1, b1=b1, W2=W2, b2=b2)
+    H = activation(X @ W1 + b1)
+    return MLPForward(H @ W2 + b2, (H,))
 
 
 class MLP(nn.Module):
     """`mlp_definition` at full speed: `head(features(x))`, a linear model on learned features.
 
     Each example is flattened first, so images go in as they are. Weights start as N(0, 2 / inputs) (He, made for ReLU),
-    biases as zero; `generator` draws them (torch's default generator if none is given).
+    biases as zero; `generator` draws them (torch's default generator if none is given). The losses of quoin.objectives take
+    the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
     21
 
-    Notes: D1-20, D1-21, D1-22, Z5.3.
+    Notes: D1-15, D1-20, D1-21, D1-22, Z5.3.
     """
 
     def __init__(
@@ -59,6 +77,7 @@ class MLP(nn.Module):
         sizes: Sequence[int],
         *,
         activation: Callable[[], nn.Module] = nn.ReLU,
+        output_activation: Callable[[], nn.Module] = nn.Identity,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
@@ -72,6 +91,7 @@ class MLP(nn.Module):
             layers += [_he_linear(inputs, outputs, generator), activation()]
         self.features = nn.Sequential(*layers)
         self.head = _he_linear(self.sizes[-2], self.sizes[-1], generator)
+        self.output_activation = output_activation()
 
     def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, sizes[-1])
         if x.ndim < 2 or x.shape[1:].numel() != self.sizes[0]:
@@ -79,12 +99,17 @@ class MLP(nn.Module):
                 f"expected a batch of examples of {self.sizes[0]} numbers each, came shape {tuple(x.shape)}; "
                 "put the batch on the first axis or change sizes[0]"
             )
-        return self.head(self.features(x))
+        return self.output_activation(self.head(self.features(x)))
+
+    @property
+    def num_layers(self) -> int:
+        """The number n of dense layers: the hidden ones and the output layer."""
+        return len(self.sizes) - 1
 
     @property
     def depth(self) -> int:
-        """The number of hidden layers."""
-        return len(self.sizes) - 2
+        """The number n - 1 of hidden layers."""
+        return self.num_layers - 1
 
     @property
     def width(self) -> int:

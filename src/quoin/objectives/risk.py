@@ -1,12 +1,13 @@
-"""From a loss of one example to the loss of many."""
+"""From a loss of one example to the loss of many: of those learned from, and of those held out."""
 
 from collections.abc import Callable
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from quoin.errors import Mistake
 
-__all__ = ["empirical_risk"]
+__all__ = ["empirical_risk", "held_out_loss"]
 
 
 def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor, target: Tensor) -> Tensor:
@@ -17,9 +18,37 @@ def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor,
     >>> empirical_risk(squared_loss, torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
     tensor(2.5000)
 
-    Notes: Z3.6, Z3.22.
+    Notes: Z3.6, Z3.22, D1.3-3.
     """
     losses = loss(prediction, target)
     if losses.numel() == 0:
         raise Mistake("expected at least one example to average over, came none; leave out empty batches")
     return losses.mean()
+
+
+@torch.no_grad()
+def held_out_loss(
+    model: Callable[[Tensor], Tensor], loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, *, batch_size: int = 4096
+) -> float:
+    """The test loss: (1/n) sum_i loss(f(x_i), y_i) over examples that training did not see, worked off in batches.
+
+    A module is put into evaluation mode meanwhile; every example counts once, whatever the batches.
+
+    Notes: D1.3-5.
+    """
+    if len(x) != len(y) or len(y) == 0 or batch_size < 1:
+        raise Mistake(
+            f"expected as many targets as examples, at least one, in batches of at least one, came x of shape {tuple(x.shape)}, "
+            f"y of shape {tuple(y.shape)} and batches of {batch_size}; pair them up"
+        )
+    modes = [(module, module.training) for module in model.modules()] if isinstance(model, nn.Module) else []
+    try:
+        for module, _ in modes:
+            module.training = False
+        losses = [loss(model(some), targets) for some, targets in zip(x.split(batch_size), y.split(batch_size), strict=True)]
+    finally:
+        for module, mode in modes:  # each as it was: a part may have been frozen on purpose
+            module.training = mode
+    if any(each.shape[:1] != targets.shape[:1] for each, targets in zip(losses, y.split(batch_size), strict=True)):
+        raise Mistake(f"expected one loss for each example, came shape {tuple(losses[0].shape)}; give a loss that is not averaged")
+    return float(torch.cat(losses).cpu().double().mean())

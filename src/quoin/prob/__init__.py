@@ -1,3 +1,43 @@
 """Chance: Gaussians, mixtures, Markov chains, limits, divergences between laws."""
 
-__all__: list[str] = []
+from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
+from quoin.prob.conditional import (
+    BinaryModel,
+    CategoricalModel,
+    ConditionalModel,
+    DensityModel,
+    MulticlassModel,
+    SequenceModel,
+)
+from quoin.prob.divergence import (
+    TotalVariation,
+    cross_entropy_of,
+    kl,
+    lp_distance,
+    lp_distance_definition,
+    total_variation,
+    total_variation_definition,
+)
+from quoin.prob.law import check_law
+
+__all__ = [
+    "BinaryModel",
+    "CategoricalModel",
+    "ConditionalModel",
+    "DensityModel",
+    "MulticlassModel",
+    "SequenceModel",
+    "TotalVariation",
+    "binary_decision",
+    "binary_log_prob",
+    "binary_log_prob_definition",
+    "check_law",
+    "check_signs",
+    "cross_entropy_of",
+    "kl",
+    "lp_distance",
+    "lp_distance_definition",
+    "margin",
+    "total_variation",
+    "total_variation_definition",
+]

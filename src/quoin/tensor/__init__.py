@@ -1,7 +1,90 @@
 """Shapes, indices and masks: einsum, norms, softmax, one-hot, shape checks with good errors, operation counts."""
 
+from quoin.tensor.counting import PairwiseCost, einsum_multiplications, pairwise_multiplications
+from quoin.tensor.cp import CP, cp_decompose, cp_tensor, cp_tensor_definition
+from quoin.tensor.eigen import (
+    Discs,
+    Dominant,
+    Eigen,
+    eigendecomposition,
+    gershgorin,
+    growth_rates,
+    power_iteration,
+    symmetric_eigendecomposition,
+)
+from quoin.tensor.einsum import einsum, einsum_definition
+from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
+from quoin.tensor.geometry import angle, cosine_similarity, cosine_similarity_definition, hyperplane_distance, hyperplane_side, project
+from quoin.tensor.indices import index_set, zero_based
 from quoin.tensor.labels import check_labels, one_hot
+from quoin.tensor.masks import causal_mask, valid_mask
+from quoin.tensor.matrices import det, det_definition, inverse, matrix_rank
+from quoin.tensor.norms import NormTest, frobenius, is_norm, manhattan, norm, norm_definition
+from quoin.tensor.order import entry, order, unfolding
+from quoin.tensor.products import bmm, bmm_definition, dot, hadamard, pure, tensor_product, tensor_product_definition
+from quoin.tensor.rank import RankBounds, cp_rank, is_pure, unfolding_ranks
 from quoin.tensor.shapes import check_shapes
-from quoin.tensor.softmax import log_sum_exp, softmax
+from quoin.tensor.softmax import log_sum_exp, softargmax, softmax
 
-__all__ = ["check_labels", "check_shapes", "log_sum_exp", "one_hot", "softmax"]
+__all__ = [
+    "CP",
+    "Discs",
+    "Dominant",
+    "Eigen",
+    "NormTest",
+    "PairwiseCost",
+    "RankBounds",
+    "angle",
+    "bmm",
+    "bmm_definition",
+    "causal_mask",
+    "check_finite",
+    "check_floating",
+    "check_labels",
+    "check_same_dtype",
+    "check_shapes",
+    "cosine_similarity",
+    "cosine_similarity_definition",
+    "cp_decompose",
+    "cp_rank",
+    "cp_tensor",
+    "cp_tensor_definition",
+    "det",
+    "det_definition",
+    "dot",
+    "eigendecomposition",
+    "einsum",
+    "einsum_definition",
+    "einsum_multiplications",
+    "entry",
+    "frobenius",
+    "gershgorin",
+    "growth_rates",
+    "hadamard",
+    "hyperplane_distance",
+    "hyperplane_side",
+    "index_set",
+    "inverse",
+    "is_norm",
+    "is_pure",
+    "log_sum_exp",
+    "manhattan",
+    "matrix_rank",
+    "norm",
+    "norm_definition",
+    "one_hot",
+    "order",
+    "pairwise_multiplications",
+    "power_iteration",
+    "project",
+    "pure",
+    "softargmax",
+    "softmax",
+    "symmetric_eigendecomposition",
+    "tensor_product",
+    "tensor_product_definition",
+    "unfolding",
+    "unfolding_ranks",
+    "valid_mask",
+    "zero_based",
+]

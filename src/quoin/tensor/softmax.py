@@ -6,7 +6,7 @@ The fast forms are `torch.softmax` and `torch.logsumexp`. Masked softmax will st
 import torch
 from torch import Tensor
 
-__all__ = ["log_sum_exp", "softmax"]
+__all__ = ["log_sum_exp", "softargmax", "softmax"]
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
@@ -18,6 +18,10 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """
     weights = (x - _largest(x, axis)).exp()
     return weights / weights.sum(dim=axis, keepdim=True)
+
+
+# What softmax softens is the argmax, as a one-hot vector; the smooth stand-in for the maximum itself is log_sum_exp.
+softargmax = softmax
 
 
 def log_sum_exp(x: Tensor, axis: int = -1) -> Tensor:

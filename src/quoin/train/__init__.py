@@ -7,6 +7,7 @@ from quoin.train.place import Place, choose_place, describe_environment
 from quoin.train.progress import Progress
 from quoin.train.supervised import Classification, Regression, SupervisedTask, load_strictly
 from quoin.train.task import Diverged, Metrics, Task, Totals
+from quoin.train.weights import load_weights, save_weights
 
 __all__ = [
     "Classification",
@@ -25,6 +26,8 @@ __all__ = [
     "choose_place",
     "describe_environment",
     "load_strictly",
+    "load_weights",
     "read_checkpoint",
+    "save_weights",
     "write_checkpoint",
 ]

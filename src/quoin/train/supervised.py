@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Batches, Dataset, Prepared
+from quoin.data import Batches, Dataset, Facts, Prepared
 from quoin.draw import Panel
 from quoin.errors import Mistake
 from quoin.optim import Schedule, constant
@@ -48,7 +48,7 @@ class SupervisedTask(ABC):
         micro_batch: int = 0,
     ) -> None:
         self.model, self.objective, self.optimiser, self.data = model, objective, optimiser, data
-        self.facts = data.facts
+        self.facts: Facts | None = data.facts
         self.place, self.schedule, self.clip = place, schedule, clip
         self.batches = Batches(
             data.train.num_rows, batch_size, seed=seed, rank=place.rank, world=place.world, device=place.device
@@ -68,11 +68,13 @@ class SupervisedTask(ABC):
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         """One update on the training rows `rows`; gives the sum of their losses before it."""
-        self.model.train()
+        if not self.model.training:  # after an evaluation; telling every module again in every step costs 1% of a small one
+            self.model.train()
         rate = self.schedule(self.step_count / self.total_steps)
         for group, first in zip(self.optimiser.param_groups, self._rates):
             group["lr"] = first * rate
-        self.optimiser.zero_grad(set_to_none=True)
+        for parameter in self._parameters:
+            parameter.grad = None  # what zero_grad does, without its bookkeeping
         total = None
         for piece in rows.split(self.micro_batch):
             loss = self._loss(self.data.train, piece, len(rows))
@@ -84,19 +86,20 @@ class SupervisedTask(ABC):
         self._scaler.step(self.optimiser)
         self._scaler.update()
         self.step_count += 1
-        return {"loss": total * len(rows)}
+        return {"loss": total}
 
     def _loss(self, part: Dataset, rows: Tensor, batch_rows: int) -> Tensor:
-        """Add the gradient of the mean loss over the batch, as far as these rows go; their share of that mean."""
+        """Add the gradient of the mean loss over the batch, as far as these rows go; the sum of their losses."""
         features, targets = part.features.index_select(0, rows), part.targets.index_select(0, rows)
         with self.place.autocast():
-            loss = self.objective(self._forward(features), targets).sum() / batch_rows
-        detached = loss.detach()
+            losses = self.objective(self._forward(features), targets)
+        total = losses.detach().sum()
         # Reading one number is free on the CPU; on a GPU it stalls the queue, so there only now and then.
-        if (detached.device.type == "cpu" or self.step_count % LOOK_EVERY == 0) and not math.isfinite(detached.item()):
+        if (total.device.type == "cpu" or self.step_count % LOOK_EVERY == 0) and not math.isfinite(total.item()):
             raise Diverged(self.diverged(features))
-        self._scaler.scale(loss).backward()
-        return detached
+        # Each loss has the weight 1/n in the mean: so said, the graph needs no nodes for sum and quotient.
+        self._scaler.scale(losses).backward(torch.full_like(losses, 1 / batch_rows))
+        return total
 
     def diverged(self, features: Tensor | None = None) -> str:
         where = first_bad_tensor(self.model, self.data.train.features[:1] if features is None else features)

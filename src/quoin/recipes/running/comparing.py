@@ -20,6 +20,10 @@ class Comparison:
     metrics: dict[str, list[float | None]]
     curves: dict[str, list[dict[str, Any]]]
 
+    def option_rows(self) -> list[tuple[str, ...]]:
+        """The options as text: a table would read True and False as verdicts."""
+        return [(name, *map(_spelt, values)) for name, values in self.options.items()]
+
 
 def comparison(paths: list[Path]) -> Comparison:
     """Read the folders and keep what differs."""
@@ -45,6 +49,12 @@ def _config(folder: RunFolder) -> dict[str, Any]:
     return {"recipe": recipe.name, **dataclasses.asdict(options), **dataclasses.asdict(settings)}
 
 
+def _spelt(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_spelt, value))
+    return "" if value is None else str(value)
+
+
 def _flat(metrics: dict[str, Any]) -> dict[str, float]:
     """Final metrics; those of a study by their mean."""
     return {name: value["mean"] if isinstance(value, dict) else value for name, value in metrics.items()}
@@ -54,7 +64,6 @@ def comparison_page(found: Comparison) -> str:
     """The comparison as a page with the curves drawn together."""
     sections = [report.table("Results", ("metric", *found.names), [(name, *values) for name, values in found.metrics.items()])]
     if found.options:
-        rows = [(name, *map(str, values)) for name, values in found.options.items()]
-        sections.insert(0, report.table("Options that differ", ("option", *found.names), rows))
+        sections.insert(0, report.table("Options that differ", ("option", *found.names), found.option_rows()))
     sections += report.figures(report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))
     return report.page("Runs compared", ", ".join(found.names), sections)

@@ -1,0 +1,92 @@
+"""Forward and backward propagation through a multilayer perceptron, written out by hand; the fast form is torch's autograd.
+
+Layer l of L maps h^(l-1) to z^(l) = h^(l-1) W^(l)ᵀ + b^(l) and then, but for the last, to h^(l) = σ(z^(l)); h^(0) = x and the
+output is o = z^(L).   n examples, d inputs, q outputs
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor import check_shapes
+
+__all__ = ["RELU", "SIGMOID", "TANH", "Activation", "BackwardPass", "ForwardPass", "backward_pass", "forward_pass"]
+
+
+class Activation(NamedTuple):
+    """σ, and σ' as a function of z and σ(z)."""
+
+    function: Callable[[Tensor], Tensor]
+    derivative: Callable[[Tensor, Tensor], Tensor]
+
+
+RELU = Activation(torch.relu, lambda z, h: (z > 0).to(z.dtype))
+TANH = Activation(torch.tanh, lambda z, h: 1 - h * h)
+SIGMOID = Activation(torch.sigmoid, lambda z, h: h * (1 - h))
+
+
+class ForwardPass(NamedTuple):
+    """The output and everything that was computed on the way to it."""
+
+    output: Tensor  # (n, q)
+    before: tuple[Tensor, ...]  # z^(1), ..., z^(L), the last of which is the output
+    after: tuple[Tensor, ...]  # h^(0) = x, ..., h^(L-1)
+
+
+class BackwardPass(NamedTuple):
+    """The derivatives of the objective J, in the order of the layers, and at the input."""
+
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor, ...]
+    deltas: tuple[Tensor, ...]  # δ^(l) = ∂J/∂z^(l)
+    x: Tensor
+
+
+def forward_pass(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], activation: Activation = RELU) -> ForwardPass:
+    """z^(l) = W^(l) h^(l-1) + b^(l) and h^(l) = σ(z^(l)), from the input to the output, every one of them kept.
+
+    Notes: Z5.14.
+    """
+    if not weights or len(weights) != len(biases):
+        raise Mistake(f"expected one or more weights and a bias for each, came {len(weights)} and {len(biases)}; pair them up")
+    before, after = [], [x]
+    for weight, bias in zip(weights, biases):
+        check_shapes("n d, h d, h", activations=after[-1], weight=weight, bias=bias)
+        before.append(after[-1] @ weight.T + bias)
+        after.append(activation.function(before[-1]))
+    return ForwardPass(before[-1], tuple(before), tuple(after[:-1]))
+
+
+def backward_pass(
+    forward: ForwardPass,
+    weights: Sequence[Tensor],
+    output_adjoint: Tensor,
+    activation: Activation = RELU,
+    *,
+    weight_decay: float = 0.0,
+) -> BackwardPass:
+    """The gradient of J = L(o) + λ/2 Σ_l ‖W^(l)‖² from what the forward pass kept and from ∂L/∂o, in reverse order.
+
+    δ^(L) = ∂L/∂o and δ^(l) = (δ^(l+1) W^(l+1)) σ'(z^(l)); then ∂J/∂W^(l) = δ^(l)ᵀ h^(l-1) + λ W^(l) and
+    ∂J/∂b^(l) = Σ_n δ^(l): each example is a row.
+
+    Notes: Z5.15.
+    """
+    if len(weights) != len(forward.before):
+        raise Mistake(f"expected the {len(forward.before)} weights of the forward pass, came {len(weights)}; give the same ones")
+    check_shapes("n q, n q", output=forward.output, output_adjoint=output_adjoint)
+    if not weight_decay >= 0:
+        raise Mistake(f"expected a weight decay λ of 0 or more, came {weight_decay}; 0 leaves the term out")
+    delta = output_adjoint
+    weight_gradients, bias_gradients, deltas = [], [], []
+    for layer in reversed(range(len(weights))):
+        deltas.append(delta)
+        weight_gradients.append(delta.T @ forward.after[layer] + weight_decay * weights[layer])
+        bias_gradients.append(delta.sum(dim=0))
+        delta = delta @ weights[layer]
+        if layer > 0:
+            delta = delta * activation.derivative(forward.before[layer - 1], forward.after[layer])
+    return BackwardPass(tuple(reversed(weight_gradients)), tuple(reversed(bias_gradients)), tuple(reversed(deltas)), delta)

@@ -1,0 +1,52 @@
+"""Copies of tensors that keep what `clone` does not: strides, gaps, and which tensors lie in one storage.
+
+A kernel may take another path for another layout, and end in other bits.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["handed", "lay_out", "snapshot", "storage_key"]
+
+
+def storage_key(tensor: Tensor) -> int | None:
+    """A number for the memory under a tensor, or None where it has no plain memory (sparse, or a lazy conjugate)."""
+    if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg() or tensor.is_quantized or tensor.is_nested:
+        return None
+    return tensor.untyped_storage()._cdata
+
+
+def snapshot(tensor: Tensor) -> Tensor:
+    """A copy of the whole storage under `tensor`, and the tensor laid out on it as it was."""
+    if storage_key(tensor) is None:
+        return tensor.detach().clone()
+    return lay_out(tensor, tensor.untyped_storage().clone())
+
+
+def lay_out(like: Tensor, storage: Any) -> Tensor:
+    """A tensor on `storage` with the type, the shape, the strides and the offset of `like`."""
+    with torch.no_grad():
+        made = torch.empty(0, dtype=like.dtype, device=like.device)
+        return made.set_(storage, like.storage_offset(), like.size(), like.stride())
+
+
+class _Handed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return snapshot(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *adjoints: Tensor) -> Tensor:
+        return adjoints[0]
+
+
+def handed(tensor: Tensor) -> Tensor:
+    """A copy that f may do anything with, in-place writing too, which autograd forbids on a leaf."""
+    apart = snapshot(tensor)
+    if not (apart.is_floating_point() or apart.is_complex()):
+        return apart
+    made = _Handed.apply(apart.requires_grad_())
+    assert isinstance(made, Tensor)
+    return made

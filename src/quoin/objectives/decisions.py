@@ -1,0 +1,96 @@
+"""What a posterior is good for: how unsure it is, what to do about it, and whether its numbers can be believed.
+
+n examples, q classes, a actions
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob import check_law, cross_entropy_of
+from quoin.tensor import check_labels, check_shapes
+
+__all__ = [
+    "CalibrationCurve",
+    "Decision",
+    "calibration_curve",
+    "decide",
+    "expected_calibration_error",
+    "predictive_entropy",
+]
+
+
+def predictive_entropy(probabilities: Tensor) -> Tensor:  # (..., q) -> (...)
+    """H(P(C | x)) = -sum_c P(c | x) ln P(c | x): 0 where one class is certain, ln q where all are alike.
+
+    Notes: D5.2-10.
+    """
+    return cross_entropy_of(probabilities, probabilities)
+
+
+class Decision(NamedTuple):
+    """The action for each example, and what every action is expected to cost."""
+
+    output: Tensor  # (...), numbers of actions
+    expected_cost: Tensor  # (..., a)
+
+
+def decide(probabilities: Tensor, cost: Tensor) -> Decision:  # (..., q), (a, q)
+    """The action of least expected cost, argmin_a sum_c P(c | x) cost(a, c); the first of equals.
+
+    With cost 1 for every wrong class and 0 for the right one it is the likeliest class.
+
+    Notes: D5.2-10.
+    """
+    check_law(probabilities, "probabilities")
+    check_shapes("... q, a q", probabilities=probabilities, cost=cost)
+    if len(cost) == 0 or not cost.isfinite().all():
+        raise Mistake(f"expected finite costs of at least one action, came shape {tuple(cost.shape)}; give one row for each action")
+    expected = probabilities @ cost.to(probabilities.dtype).mT
+    return Decision(expected.argmin(dim=-1), expected)
+
+
+class CalibrationCurve(NamedTuple):
+    """Stated against observed, by bins of equal width on [0, 1]; an empty bin has no means (NaN)."""
+
+    confidence: Tensor  # (bins,) float64, the mean probability stated
+    frequency: Tensor  # (bins,) float64, the share of those events that came true
+    counts: Tensor  # (bins,)
+
+
+def calibration_curve(probabilities: Tensor, happened: Tensor, *, num_bins: int = 10) -> CalibrationCurve:  # (n,), (n,)
+    """How often what was given probability p came true, for p in each of the bins ((k - 1)/bins, k/bins]; 0 is in the first.
+
+    A calibrated forecast has frequency = confidence: P[C = c | P(c | x) = p] = p.
+
+    Notes: D5.2-10.
+    """
+    check_shapes("n, n", probabilities=probabilities, happened=happened)
+    if num_bins < 1 or len(probabilities) == 0:
+        raise Mistake(f"expected at least one bin and one example, came {num_bins} and {len(probabilities)}; give more")
+    p, true = probabilities.detach().double(), happened.double()
+    if not ((p >= 0) & (p <= 1)).all():  # NaN fails too
+        raise Mistake(f"expected probabilities from 0 to 1, came {p.min():.3g} to {p.max():.3g}; take a softmax or sigmoid of scores")
+    if not ((true == 0) | (true == 1)).all():
+        raise Mistake("expected 1 or True for what happened and 0 or False for what did not, came another value; compare labels first")
+    edges = torch.linspace(0, 1, num_bins + 1, dtype=torch.float64, device=p.device)
+    bins = torch.bucketize(p, edges[1:-1])
+    counts = torch.bincount(bins, minlength=num_bins)
+    confidence, frequency = (torch.bincount(bins, weights=values, minlength=num_bins) / counts for values in (p, true))
+    return CalibrationCurve(confidence, frequency, counts)
+
+
+def expected_calibration_error(probabilities: Tensor, labels: Tensor, *, num_bins: int = 15) -> float:  # (n, q), (n,)
+    """sum_bins (share of examples) · |frequency - confidence| for the class each example is given, the likeliest one.
+
+    Notes: D5.2-10.
+    """
+    check_law(probabilities, "probabilities")
+    check_shapes("n q, n", probabilities=probabilities, labels=labels)
+    check_labels(labels, probabilities.shape[-1])
+    stated, predicted = probabilities.max(dim=-1)
+    curve = calibration_curve(stated.clamp(max=1), predicted == labels, num_bins=num_bins)  # a sum of one may round above it
+    apart = (curve.frequency - curve.confidence).abs().nan_to_num(0.0)
+    return float((curve.counts * apart).sum() / curve.counts.sum())

@@ -1,0 +1,76 @@
+"""Losses of a margin m = 2 y s (see `quoin.prob.margin`): one value per example, zero or falling as the margin grows.
+
+A margin that is not a number gives a loss that is none.   n examples, d features
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from quoin.errors import Mistake
+from quoin.prob import margin
+from quoin.tensor import check_shapes, log_sum_exp
+
+__all__ = ["hinge_loss", "kernel_svm_objective", "log_loss", "log_loss_definition", "svm_objective"]
+
+
+def log_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
+    """ln(1 + e^{-m}) = ln(e^0 + e^{-m}): what logistic regression minimises.
+
+    Notes: M9.
+    """
+    return log_sum_exp(torch.stack([torch.zeros_like(margins), -margins], dim=-1))
+
+
+def log_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
+    """`log_loss_definition` on torch's kernel, exact to rounding for margins of any size.
+
+    Its mean has no minimiser on data that a hyperplane separates: longer weights always give less. Add an l2 penalty there.
+
+    Notes: M9.
+    """
+    return -functional.logsigmoid(margins)  # softplus(-m) would drop e^m below -20, a millionth of a float64's digits
+
+
+def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
+    """max(0, 1 - m): nothing for an example that is right by a margin of one.
+
+    >>> hinge_loss(torch.tensor([-1.0, 0.0, 0.5, 1.0, 7.0]))
+    tensor([2.0000, 1.0000, 0.5000, 0.0000, 0.0000])
+
+    Notes: M11.
+    """
+    return torch.relu(1 - margins)
+
+
+def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,), (d,) -> ()
+    """The linear support vector machine: mean hinge loss plus (l2 / 2) |w|^2.
+
+    Notes: D5.2-4.
+    """
+    _check(margins, l2)
+    check_shapes("n, d", margins=margins, weight=weight)
+    return hinge_loss(margins).mean() + l2 / 2 * weight.square().sum()
+
+
+def kernel_svm_objective(
+    coefficients: Tensor, gram: Tensor, y: Tensor, l2: float, *, bias: Tensor | None = None
+) -> Tensor:  # (n,), (n, n), (n,) -> ()
+    """The same with scores s_i = sum_j K_ij a_j + b for a kernel's Gram matrix K, and |w|^2 = a^T K a: no w is ever written down.
+
+    With K = X X^T and w = X^T a it is `svm_objective` of the margins 2 y (X w + b).
+
+    Notes: D5.2-4.
+    """
+    check_shapes("n, n n, n", coefficients=coefficients, gram=gram, y=y)
+    scores = gram @ coefficients if bias is None else gram @ coefficients + bias
+    margins = margin(scores, y)
+    _check(margins, l2)
+    return hinge_loss(margins).mean() + l2 / 2 * (coefficients @ gram @ coefficients)
+
+
+def _check(margins: Tensor, l2: float) -> None:
+    if margins.numel() == 0:
+        raise Mistake("expected at least one example to average over, came none; leave out empty batches")
+    if not l2 >= 0:
+        raise Mistake(f"expected an l2 penalty of at least 0, came {l2}; a negative one has no minimum")

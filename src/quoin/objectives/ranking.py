@@ -1,0 +1,61 @@
+"""How well a score ranks positives above negatives: the ROC curve and the area under it. Labels are 0 and 1.
+
+n examples, k distinct scores
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor import check_labels, check_shapes
+
+__all__ = ["RocCurve", "roc_auc", "roc_auc_definition", "roc_curve"]
+
+
+class RocCurve(NamedTuple):
+    """What calling every example at or above each threshold positive gets right and wrong, thresholds falling from infinity."""
+
+    false_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the share of negatives called positive
+    true_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the share of positives called positive
+    thresholds: Tensor  # (k + 1,)
+
+
+def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
+    """True against false positive rate, one point for each distinct score and (0, 0) before them."""
+    _check(scores, labels)
+    scores, order = scores.detach().sort(descending=True)
+    positives = labels[order].double().cumsum(dim=0)
+    negatives = torch.arange(1, len(scores) + 1, device=scores.device) - positives
+    last = torch.cat([scores[1:] != scores[:-1], torch.ones(1, dtype=torch.bool, device=scores.device)])  # of its equals
+    first = positives.new_zeros(1)
+    return RocCurve(
+        torch.cat([first, negatives[last] / negatives[-1]]),
+        torch.cat([first, positives[last] / positives[-1]]),
+        torch.cat([scores.new_full((1,), float("inf")), scores[last]]),
+    )
+
+
+def roc_auc_definition(scores: Tensor, labels: Tensor) -> float:  # (n,), (n,)
+    """The chance that a random positive scores above a random negative, a tie counting half; over all pairs."""
+    _check(scores, labels)
+    above = scores[labels == 1].unsqueeze(-1)
+    below = scores[labels == 0]
+    return float(((above > below).double() + (above == below).double() / 2).mean())
+
+
+def roc_auc(scores: Tensor, labels: Tensor) -> float:  # (n,), (n,)
+    """`roc_auc_definition` as the area under `roc_curve`, by trapezia: one sort instead of all pairs."""
+    curve = roc_curve(scores, labels)
+    return float(torch.trapezoid(curve.true_positive_rate, curve.false_positive_rate))
+
+
+def _check(scores: Tensor, labels: Tensor) -> None:
+    check_shapes("n, n", scores=scores, labels=labels)
+    check_labels(labels, 2)
+    if scores.isnan().any():
+        raise Mistake("expected scores to rank by, came NaN; drop those examples or find where the model lost its numbers")
+    num_positive = int((labels == 1).sum())
+    if not 0 < num_positive < len(labels):
+        raise Mistake(f"expected examples of both labels, came {num_positive} of 1 in {len(labels)}; a ranking needs both")

@@ -1,0 +1,59 @@
+"""Two labels, -1 and 1, and one score s: the decision by its sign, and the law that softmax makes of the scores s and -s."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from quoin.errors import Mistake
+from quoin.tensor import check_shapes, log_sum_exp
+
+__all__ = ["binary_decision", "binary_log_prob", "binary_log_prob_definition", "check_signs", "margin"]
+
+
+def check_signs(y: Tensor) -> None:
+    """Refuse labels that are not -1 or 1."""
+    if torch.compiler.is_compiling() or y.numel() == 0:
+        return  # reading values would break the graph: a compiled step trusts its data
+    wrong = y[(y != 1) & (y != -1)]
+    if len(wrong):
+        raise Mistake(f"expected labels -1 and 1, came {wrong[0].item()}; turn labels 0 and 1 into them with 2 * y - 1")
+
+
+def binary_decision(score: Tensor) -> Tensor:  # (...) -> (...)
+    """1 where s >= 0, else -1.
+
+    >>> binary_decision(torch.tensor([-0.1, 0.0, 3.0]))
+    tensor([-1,  1,  1])
+
+    Notes: M7.
+    """
+    if score.isnan().any():
+        raise Mistake("expected scores to decide by, came NaN; find where the model lost its numbers")
+    return torch.where(score >= 0, 1, -1)
+
+
+def margin(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+    """m = 2 y s: positive where the decision is right, and the larger the surer.
+
+    Notes: M8.
+    """
+    check_shapes("..., ...", score=score, y=y)
+    check_signs(y)
+    return 2 * y * score
+
+
+def binary_log_prob_definition(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+    """log P(y) = log(e^{ys} / (e^{ys} + e^{-ys})), the softmax of the two scores s and -s.
+
+    Notes: M8.
+    """
+    ys = margin(score, y) / 2
+    return ys - log_sum_exp(torch.stack([ys, -ys], dim=-1))
+
+
+def binary_log_prob(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+    """`binary_log_prob_definition` as log(1 / (1 + e^{-m})), which loses nothing where the probability is near one.
+
+    Notes: M8.
+    """
+    return functional.logsigmoid(margin(score, y))

@@ -1,0 +1,26 @@
+"""What a law on finitely many outcomes is: non-negative numbers along the last axis that sum to one."""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+
+__all__ = ["check_law"]
+
+_SLACK = 1e-4  # a law that float32 rounded must pass, also when it comes as float64
+
+
+def check_law(law: Tensor, name: str) -> None:
+    """Refuse `law` (called `name` in the message) unless it holds probabilities over its last axis."""
+    if not law.is_floating_point() or law.ndim == 0 or law.shape[-1] == 0:
+        came = f"{str(law.dtype).removeprefix('torch.')} of shape {tuple(law.shape)}"
+        raise Mistake(f"expected {name} as floats over at least one outcome on the last axis, came {came}; convert or reshape it")
+    if torch.compiler.is_compiling() or law.numel() == 0:
+        return  # reading values would break the graph: a compiled step trusts its data
+    law = law.detach()
+    low, far = float(law.min()), float((law.sum(dim=-1) - 1).abs().max())
+    if not (low >= 0 and far <= max(_SLACK, 2 * torch.finfo(law.dtype).eps)):  # NaN fails too
+        raise Mistake(
+            f"expected {name} to be non-negative and to sum to one over the last axis, came a least entry of {low:.3g} and "
+            f"a sum {far:.3g} away from one; divide counts by their sum, or take a softmax of scores"
+        )

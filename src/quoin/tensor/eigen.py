@@ -1,0 +1,143 @@
+"""Directions that a matrix only stretches: decompositions, Gershgorin's discs, power iteration.
+
+A = W Λ W^(-1) exists only if A is diagonalisable, and [[1, 1], [0, 1]] is not. A symmetric matrix always is, with W orthogonal.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor.entries import check_finite, check_floating
+from quoin.tensor.norms import norm
+from quoin.tensor.shapes import check_shapes
+
+__all__ = [
+    "Discs",
+    "Dominant",
+    "Eigen",
+    "eigendecomposition",
+    "gershgorin",
+    "growth_rates",
+    "power_iteration",
+    "symmetric_eigendecomposition",
+]
+
+# Rounding splits a double eigenvalue that has one direction into two with nearly one: their W has condition 1/sqrt(eps), about
+# 7e7, or more. A limit well below refuses these, and with them what only a thousand million roundings tell apart from them.
+MOST_CONDITION = 1e6
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, and eigenvectors as the columns of a matrix in the same order."""
+
+    values: Tensor  # (..., n)
+    vectors: Tensor  # (..., n, n)
+
+
+def eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
+    """Λ and W with A = W Λ W^(-1), complex in general; a Mistake where A is not diagonalisable to working precision.
+
+    Notes: Z13.2.
+    """
+    _check(A)
+    values, vectors = torch.linalg.eig(A.double())
+    condition = float(torch.linalg.cond(vectors.detach()).nan_to_num(torch.inf).max()) if A.numel() else 1.0
+    if condition > MOST_CONDITION:
+        raise Mistake(
+            f"expected a diagonalisable matrix, came one whose eigenvectors have condition {condition:.0e}: they do not span; "
+            "use torch.linalg.svd, which every matrix has"
+        )
+    dtype = torch.complex128 if A.dtype == torch.float64 else torch.complex64
+    return Eigen(values.to(dtype), vectors.to(dtype))
+
+
+def symmetric_eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
+    """Λ and Q with A = Q Λ Qᵀ and QᵀQ = I for a symmetric A, the eigenvalues real and ascending.
+
+    torch.linalg.eigh reads one triangle and believes it; here a matrix that is not symmetric is refused.
+
+    Notes: Z13.2.
+    """
+    _check(A)
+    off = float((A - A.mT).detach().abs().max()) if A.numel() else 0.0
+    if off > 8 * torch.finfo(A.dtype).eps * float(A.detach().abs().max() if A.numel() else 0):
+        raise Mistake(f"expected a symmetric matrix, came one with |A - Aᵀ| up to {off:.1e}; symmetrise it with (A + A.mT) / 2")
+    return Eigen(*torch.linalg.eigh(A))
+
+
+class Discs(NamedTuple):
+    """Discs of the complex plane, one for each row: |z - centre| <= radius."""
+
+    centres: Tensor  # (..., n)
+    radii: Tensor  # (..., n)
+
+
+def gershgorin(A: Tensor) -> Discs:  # (..., n, n)
+    """Discs around a_ii of radius sum_(j ≠ i) |a_ij|: every eigenvalue lies in one of them.
+
+    Notes: Z13.2.
+    """
+    _check(A)
+    centres = A.diagonal(dim1=-2, dim2=-1)
+    return Discs(centres, A.abs().sum(dim=-1) - centres.abs())
+
+
+class Dominant(NamedTuple):
+    """The eigenvalue of largest modulus with a unit eigenvector, and the steps it took."""
+
+    value: Tensor  # ()
+    vector: Tensor  # (n,)
+    steps: int
+
+
+def power_iteration(A: Tensor, *, steps: int = 10_000, tolerance: float | None = None, seed: int = 0) -> Dominant:  # (n, n)
+    """v <- Av / ‖Av‖ from a random start until ‖Av - λv‖ <= tolerance ‖A‖, with λ = v · Av.
+
+    It needs one eigenvalue larger in modulus than all others; a rotation, or λ beside -λ, never settles and is a Mistake.
+    The tolerance is by default 100 roundings of A's dtype.
+
+    Notes: Z13.2.
+    """
+    check_shapes("n n", A=A)
+    _check(A)
+    if len(A) == 0:
+        raise Mistake("expected a matrix with at least one row, came shape (0, 0); give one that has eigenvalues")
+    tolerance = 100 * torch.finfo(A.dtype).eps if tolerance is None else tolerance
+    start = torch.randn(len(A), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    vector = start.to(A) / norm(start).to(A)
+    allowed = tolerance * float(norm(A.flatten()))
+    distance = torch.inf
+    for step in range(steps):
+        moved = A @ vector
+        value = vector @ moved
+        distance = float(norm(moved - value * vector))
+        if distance <= allowed:
+            return Dominant(value, vector, step)
+        vector = moved / norm(moved)
+    raise Mistake(
+        f"expected one eigenvalue above all others in modulus, came none after {steps} steps (‖Av - λv‖ = {distance:.1e}); "
+        "use eigendecomposition, or more steps if the two largest are close"
+    )
+
+
+def growth_rates(A: Tensor, start: Tensor, steps: int) -> Tensor:  # (n, n), (n,) -> (steps,)
+    """‖A^(k+1) v‖ / ‖A^k v‖ for k = 0, 1, ...: they tend to the modulus of the dominant eigenvalue; 0 once A^k v = 0.
+
+    Notes: Z13.2.
+    """
+    check_shapes("n n, n", A=A, start=start)
+    _check(A)
+    vector, rates = start, []
+    for _ in range(steps):
+        length = norm(vector)
+        vector = A @ (vector / torch.where(length > 0, length, 1))  # a unit vector at every step: powers would overflow
+        rates.append(norm(vector))
+    return torch.stack(rates) if rates else start.new_zeros(0)
+
+
+def _check(A: Tensor) -> None:
+    check_shapes("... n n", A=A)
+    check_floating(A, "A")
+    check_finite(A, "A")

@@ -1,0 +1,36 @@
+"""Entries checked before a computation that would otherwise answer nonsense: real floats, finite, of one dtype.
+
+Shapes are in shapes.py, labels in labels.py.
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+
+__all__ = ["check_finite", "check_floating", "check_same_dtype"]
+
+
+def check_floating(x: Tensor, name: str = "x") -> None:
+    """Refuse integers, booleans and complex numbers where real floats are needed."""
+    if not x.is_floating_point():
+        hint = "take its real part" if x.is_complex() else f"convert it with {name}.double()"
+        raise Mistake(f"expected {name} of a float dtype, came {x.dtype}; {hint}")
+
+
+def check_finite(x: Tensor, name: str = "x") -> None:
+    """Refuse entries that are NaN or infinite, naming the place of the first."""
+    wrong = ~x.detach().isfinite()
+    if bool(wrong.any()):
+        place = tuple(wrong.nonzero()[0].tolist())
+        raise Mistake(f"expected finite entries of {name}, came {float(x.detach()[place])} at {place}; clean or mask the data")
+
+
+def check_same_dtype(*tensors: Tensor) -> None:
+    """Refuse operands of different dtypes: torch's products would stop with a kernel's words."""
+    found = list(dict.fromkeys(tensor.dtype for tensor in tensors))
+    if len(found) > 1:
+        names = " and ".join(str(dtype) for dtype in found)
+        raise Mistake(f"expected operands of one dtype, came {names}; convert them with .to({found[0]})")
+    if found[0] == torch.bool:
+        raise Mistake("expected operands that can be multiplied and added, came torch.bool; convert them with .long() or .double()")

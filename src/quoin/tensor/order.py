@@ -1,0 +1,49 @@
+"""A tensor as a table of numbers: its order, its entries, its unfoldings.
+
+T in R^(d1 x ... x dn) has order n, shape (d1, ..., dn) and one entry for each (i1, ..., in). The *order* counts axes; the
+*rank* counts pure summands (rank.py) and is another number. The shape is `T.shape`.
+"""
+
+from torch import Tensor
+
+from quoin.errors import Mistake
+
+__all__ = ["entry", "order", "unfolding"]
+
+
+def order(T: Tensor) -> int:
+    """The number n of axes of T in R^(d1 x ... x dn): 0 for a scalar, 1 for a vector, 2 for a matrix.
+
+    Notes: D1.2-1.
+    """
+    return T.ndim
+
+
+def entry(T: Tensor, *indices: int) -> Tensor:
+    """T_(i1, ..., in), one index for each axis, counted from 0 and never from the back.
+
+    Notes: D1.2-1.
+    """
+    if len(indices) != T.ndim:
+        raise Mistake(f"expected {T.ndim} indices for a tensor of order {T.ndim}, came {len(indices)}; give one for each axis")
+    for axis, (index, size) in enumerate(zip(indices, T.shape, strict=True)):
+        if not 0 <= index < size:
+            raise Mistake(f"expected index {axis} from 0 to {size - 1}, came {index} (shape {tuple(T.shape)}); stay inside the axis")
+    return T[indices]
+
+
+def unfolding(T: Tensor, *axes: int) -> Tensor:
+    """T as a matrix: the named axes, in their order, index the rows, and the others, in theirs, the columns.
+
+    >>> import torch
+    >>> unfolding(torch.arange(8).reshape(2, 2, 2), 1)
+    tensor([[0, 1, 4, 5],
+            [2, 3, 6, 7]])
+    """
+    if not all(0 <= axis < T.ndim for axis in axes) or len(set(axes)) != len(axes):
+        raise Mistake(f"expected different axes from 0 to {T.ndim - 1}, came {axes}; name axes of shape {tuple(T.shape)}")
+    others = [axis for axis in range(T.ndim) if axis not in axes]
+    rows, columns = 1, 1
+    for axis, size in enumerate(T.shape):
+        rows, columns = (rows * size, columns) if axis in axes else (rows, columns * size)
+    return T.permute(*axes, *others).reshape(rows, columns)

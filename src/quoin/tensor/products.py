@@ -1,0 +1,96 @@
+"""Products of tensors: tensor product, entry by entry, dot, and stacks of matrices; each as its equation and at speed.
+
+Sums over indices in general are in einsum.py.
+"""
+
+import functools
+import itertools
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor.entries import check_same_dtype
+from quoin.tensor.shapes import check_shapes
+
+__all__ = ["bmm", "bmm_definition", "dot", "hadamard", "pure", "tensor_product", "tensor_product_definition"]
+
+
+def tensor_product_definition(S: Tensor, T: Tensor) -> Tensor:  # (d1, ..., dm), (e1, ..., en) -> (d1, ..., dm, e1, ..., en)
+    """(S ⊗ T)_(i.., j..) = S_(i..) T_(j..): every entry of the one times every entry of the other, so orders add.
+
+    Notes: D1.2-10.
+    """
+    check_same_dtype(S, T)
+    places = itertools.product(itertools.product(*map(range, S.shape)), itertools.product(*map(range, T.shape)))
+    entries = [S[i] * T[j] for i, j in places]
+    shape = (*S.shape, *T.shape)
+    return torch.stack(entries).reshape(shape) if entries else S.new_zeros(shape)
+
+
+def tensor_product(*tensors: Tensor) -> Tensor:
+    """`tensor_product_definition` of two or more tensors, from left to right, each as one outer product.
+
+    >>> tensor_product(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+    tensor([[  1,  10, 100],
+            [  2,  20, 200]])
+
+    Notes: D1.2-10.
+    """
+    if not tensors:
+        raise Mistake("expected at least one tensor to multiply, came none; give one or more")
+    check_same_dtype(*tensors)
+    return functools.reduce(lambda S, T: S.reshape(*S.shape, *[1] * T.ndim) * T, tensors)
+
+
+def pure(*vectors: Tensor) -> Tensor:  # (d1,), ..., (dn,) -> (d1, ..., dn)
+    """The pure tensor v1 ⊗ ... ⊗ vn.
+
+    Notes: D1.2-12.
+    """
+    for place, vector in enumerate(vectors, 1):
+        if vector.ndim != 1:
+            raise Mistake(f"expected vectors, came argument {place} of shape {tuple(vector.shape)}; use tensor_product for tensors")
+    return tensor_product(*vectors)
+
+
+def hadamard(A: Tensor, B: Tensor) -> Tensor:  # (...), (...) -> (...)
+    """A ⊙ B, entry by entry: (A ⊙ B)_ij = A_ij B_ij, for two tensors of one shape.
+
+    Notes: Z2.L.
+    """
+    check_shapes("..., ...", A=A, B=B)
+    check_same_dtype(A, B)
+    return A * B
+
+
+def dot(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """x · y = sum_i x_i y_i along the last axis.
+
+    Notes: Z2.L.
+    """
+    check_shapes("... n, ... n", x=x, y=y)
+    check_same_dtype(x, y)
+    return (x * y).sum(dim=-1)
+
+
+def bmm_definition(query: Tensor, key: Tensor) -> Tensor:  # (n, a, b), (n, b, c) -> (n, a, c)
+    """[Q_1 K_1, ..., Q_n K_n]: the matrices of two stacks multiplied pair by pair.
+
+    Notes: Z11.19.
+    """
+    check_shapes("n a b, n b c", query=query, key=key)
+    check_same_dtype(query, key)
+    if len(query) == 0:
+        return query.new_zeros(0, query.shape[1], key.shape[2])
+    return torch.stack([Q @ K for Q, K in zip(query, key, strict=True)])
+
+
+def bmm(query: Tensor, key: Tensor) -> Tensor:  # (n, a, b), (n, b, c) -> (n, a, c)
+    """`bmm_definition` as one call of torch's batched kernel.
+
+    Notes: Z11.19.
+    """
+    check_shapes("n a b, n b c", query=query, key=key)
+    check_same_dtype(query, key)
+    return torch.bmm(query, key)

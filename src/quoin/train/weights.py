@@ -1,0 +1,56 @@
+"""A model's weights alone in one safetensors file: to keep, to send, to open again in any model of the same shapes.
+
+A run's checkpoints, which hold everything that training needs, are in checkpoint.py.
+"""
+
+from pathlib import Path
+
+import safetensors.torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.train import durable
+from quoin.train.supervised import load_strictly
+
+__all__ = ["load_weights", "save_weights"]
+
+
+def save_weights(model: nn.Module, path: str | Path) -> Path:
+    """Write the parameters and buffers of `model` to `path`, one that stands in several places (tied) once.
+
+    Notes: Z6.
+    """
+    state = model.state_dict()
+    firsts = dict.fromkeys(_first_names(state).values())
+    # A clone: a view would drag its whole storage along.
+    content = safetensors.torch.save({name: state[name].detach().cpu().contiguous().clone() for name in firsts})
+    durable.replace_file(Path(path), content)
+    return Path(path)
+
+
+def load_weights(model: nn.Module, path: str | Path) -> None:
+    """Read what `save_weights` wrote into `model`, on whatever device it is; a name or shape that does not fit is refused.
+
+    Notes: Z6.
+    """
+    first = _first_names(model.state_dict())
+    try:
+        found = safetensors.torch.load(Path(path).read_bytes())
+    except OSError as error:
+        raise Mistake(f"expected a file of weights at {path}, came {error.strerror}; check the path") from error
+    except safetensors.SafetensorError as error:
+        raise Mistake(f"expected a safetensors file at {path}, came one that does not read as such; save the weights again") from error
+    tied = {name: found[origin] for name, origin in first.items() if name not in found and origin in found}
+    load_strictly(model, {**found, **tied})
+
+
+def _first_names(state: dict[str, Tensor]) -> dict[str, str]:
+    """For each name the first one under which the same tensor stands."""
+    if any(isinstance(tensor, nn.UninitializedParameter) for tensor in state.values()):
+        raise Mistake("expected weights of known shapes, came lazy ones; send one batch through the model first")
+    seen: dict[tuple, str] = {}
+    names = {}
+    for name, tensor in state.items():
+        place = (tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
+        names[name] = seen.setdefault(place, name) if tensor.numel() else name  # empty tensors share an address without being one
+    return names

@@ -1,0 +1,99 @@
+"""Every recipe, found by its file: well-formed, and through a few steps with a kill, a resume and a report."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quoin import notes
+from quoin.cli import main
+from quoin.data import check_source_name
+from quoin.options import Checked, options_from_json
+from quoin.recipes import find_recipe, open_run, recipe_names
+from quoin.recipes.running.options import RunOptions
+from quoin.recipes.running.settings import Settings
+from quoin.recipes.running.target import Goal, Target
+
+RECIPES = recipe_names()
+
+
+def test_there_are_recipes():
+    assert {"mlp", "linear-regression"} <= set(RECIPES)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_says_what_it_is(name):
+    recipe = find_recipe(name)
+    assert recipe.summary.endswith(".")
+    assert notes.known(recipe.notes) == recipe.notes  # raises for an id that is none
+    assert len(set(recipe.notes)) == len(recipe.notes) > 0
+    assert isinstance(recipe.target, Target)
+    assert (recipe.target.at_least is None) != (recipe.target.at_most is None)
+    assert recipe.goal is None or isinstance(recipe.goal, Goal)
+    assert callable(recipe.module.model)
+    assert callable(recipe.module.build)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_default_options_are_valid_and_survive_json(name):
+    kind = find_recipe(name).options
+    assert issubclass(kind, RunOptions)
+    options = kind()
+    assert dataclasses.is_dataclass(options)
+    assert isinstance(options, Checked)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        options.seed = 1  # pyright: ignore
+    assert options_from_json(kind, json.loads(json.dumps(dataclasses.asdict(options))), "here") == options
+    assert all(each.metadata.get("help") for each in (*dataclasses.fields(kind), *dataclasses.fields(Settings)))
+    if (data := getattr(options, "data", None)) is not None:
+        check_source_name(data)
+    assert find_recipe(name).target_for(options) is find_recipe(name).target
+
+
+def test_recipe_files_import_no_torch():
+    code = "import sys\nfrom quoin.recipes import find_recipe, recipe_names\n[find_recipe(name).options() for name in recipe_names()]"
+    done = subprocess.run([sys.executable, "-c", f"{code}\nsys.exit('torch' in sys.modules)"])
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
+    """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a report."""
+    words = ["train", name, "--threads", "1", "--max-steps", "50", "--json"]
+    command = [sys.executable, "-m", "quoin.cli", *words, "--checkpoint-every", "1", "--runs", str(tmp_path / "killed")]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = tmp_path / "killed" / f"{name}-1"
+    deadline = time.monotonic() + 90
+    while len(list(run.glob("checkpoints/0*"))) < 2 and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(child.pid, signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    assert not (run / "result.json").exists()
+
+    assert main(["resume", str(run), "--json"]) == 0
+    assert main([*words, "--runs", str(tmp_path / "whole")]) == 0
+    whole = tmp_path / "whole" / f"{name}-1"
+    results = [json.loads((folder / "result.json").read_text()) for folder in (run, whole)]
+    for part in ("metrics", "target", "steps", "epochs", "best_step"):
+        assert results[0][part] == results[1][part], part
+    assert _weights(run) == _weights(whole)
+    assert _lines(run) == _lines(whole)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert find_recipe(name).target.metric in page
+
+
+def _weights(run: Path) -> dict[str, list]:
+    return {key: value.tolist() for key, value in open_run(run).model.state_dict().items()}
+
+
+def _lines(run: Path) -> list[dict]:
+    """The metrics of every epoch, without the clock."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]

@@ -1,0 +1,228 @@
+"""Whole runs by their recipes: studies and folds, evaluation and prediction afterwards, changed data, reports."""
+
+import csv
+import io
+import json
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+import torch
+
+from quoin.cli import main
+from quoin.data import load
+from quoin.errors import Mistake
+from quoin.recipes import find_recipe, open_run
+from quoin.recipes.running import run as running
+from quoin.recipes.running.study import resume_study
+from quoin.train import Classification, Place, RunFolder
+from quoin.train.checkpoint import checkpoint_steps
+from tasks import Crash, Disk, difference, left_behind, timeless
+
+QUICK = ["--threads", "1", "--device", "cpu", "--hidden", "8", "--epochs", "3"]
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(tmp_path, monkeypatch):
+    """No true syncs: nothing here cuts the power."""
+    Disk(monkeypatch, tmp_path)
+
+
+def train(runs: Path, *words: str, recipe: str = "mlp") -> RunFolder:
+    assert main(["train", recipe, *words, "--runs", str(runs)]) == 0
+    return RunFolder.open(max(runs.glob(f"{recipe}-*"), key=lambda path: int(path.name.rpartition("-")[2])))
+
+
+def write_csv(path: Path, source: str) -> None:
+    """The rows of a source as a table."""
+    data = load(source)
+    assert data.class_names is not None
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*data.feature_names, data.target_name])
+        writer.writerows([*map(repr, row.tolist()), data.class_names[label]] for row, label in zip(data.features, data.targets))
+
+
+# Studies
+
+
+@pytest.mark.parametrize(("over", "count"), [("seed", 3), ("fold", 4)])
+def test_a_study_holds_its_runs_and_their_mean_and_spread(over, count, tmp_path):
+    study = train(tmp_path, *QUICK, "--data", "iris", f"--{over}s", str(count))
+    members = [RunFolder.open(study.path / f"{over}-{index}") for index in range(count)]
+    results = [member.result or {} for member in members]
+    assert study.result is not None
+    for name, found in study.result["metrics"].items():
+        values = [result["metrics"][name] for result in results]
+        assert found["mean"] == pytest.approx(sum(values) / count)
+        assert found["spread"] == pytest.approx(statistics.stdev(values))
+        assert (found["least"], found["largest"]) == (min(values), max(values))
+    assert (study.path / "report.html").exists()
+    assert all((member.path / "report.html").exists() for member in members)
+    if over == "seed":
+        assert [member.config["options"]["seed"] for member in members] == [0, 1, 2]
+        alone = train(tmp_path / "alone", *QUICK, "--data", "iris", "--seed", "1")
+        assert difference(left_behind(alone), left_behind(members[1])) is None
+
+
+def test_the_test_parts_of_the_folds_are_disjoint_and_cover_every_row(tmp_path):
+    """Read from the tasks that the recipe builds: each row of iris (its features are not all distinct) is judged once."""
+    recipe, data = find_recipe("mlp"), load("iris")
+    judged = []
+    for index in range(4):
+        task = recipe.build(recipe.options(data="iris", fold=f"{index}/4"), Place())  # pyright: ignore
+        assert isinstance(task, Classification)
+        parts = task.data
+        assert parts.train.num_rows + parts.validation.num_rows + parts.test.num_rows == data.num_rows
+        judged.append(parts.feature_scale.invert(parts.test.features))
+    rows = torch.cat(judged)
+    assert len(rows) == data.num_rows
+    torch.testing.assert_close(rows.sort(0).values, data.features.sort(0).values)
+    whole = sorted(map(tuple, data.features.mul(10).round().int().tolist()))
+    assert sorted(map(tuple, rows.mul(10).round().int().tolist())) == whole  # row by row: iris is measured in tenths
+
+
+@pytest.mark.parametrize("operation", [8, 40, 75, 110, 130])
+def test_a_killed_study_resumes_to_the_same_bits(operation, tmp_path, monkeypatch):
+    words = ["train", "mlp", *QUICK, "--data", "iris", "--folds", "2", "--checkpoint-every", "2"]
+    assert main([*words, "--runs", str(tmp_path / "whole")]) == 0
+    with monkeypatch.context() as patch:
+        Disk(patch, tmp_path, fatal=operation)
+        with pytest.raises(Crash):
+            main([*words, "--runs", str(tmp_path / "killed")])
+    path = tmp_path / "killed" / "mlp-1"
+    finished = [each.parent for each in path.glob("fold-*/report.html")]
+    stamps = {each: (each / "result.json").stat().st_mtime_ns for each in finished}
+    assert main(["resume", str(path)]) == 0
+    assert all((each / "result.json").stat().st_mtime_ns == stamp for each, stamp in stamps.items())  # what is finished stays
+    for name in ("fold-0", "fold-1", "."):
+        whole = left_behind(RunFolder.open(tmp_path / "whole" / "mlp-1" / name))
+        assert difference(whole, left_behind(RunFolder.open(path / name))) is None
+        assert (path / name / "report.html").exists()
+
+
+def test_a_member_killed_before_its_report_gets_one(tmp_path):
+    study = train(tmp_path, *QUICK, "--data", "iris", "--seeds", "2")
+    before = timeless(study.result)
+    (study.path / "seed-0" / "report.html").unlink()
+    (study.path / "result.json").unlink()
+    resume_study(study.path, visible=False)
+    assert (study.path / "seed-0" / "report.html").exists()
+    assert timeless(study.result) == before
+
+
+# After training
+
+
+@pytest.mark.parametrize("recipe", ["mlp", "linear-regression"])
+def test_eval_gives_the_metrics_of_the_result(recipe, tmp_path, capsys):
+    words = QUICK if recipe == "mlp" else ["--threads", "1", "--epochs", "3"]
+    run = train(tmp_path, *words, recipe=recipe)
+    capsys.readouterr()
+    assert main(["eval", str(run.path), "--json"]) == 0
+    assert run.result is not None
+    assert json.loads(capsys.readouterr().out) == run.result["metrics"]
+
+
+def test_the_result_is_that_of_the_best_epoch(tmp_path):
+    run = train(tmp_path, "--threads", "1", "--hidden", "8", "--data", "wine", "--epochs", "12", "--lr", "1", "--schedule", "constant")
+    lines, goal = run.metrics(), find_recipe("mlp").goal
+    assert goal is not None
+    best = max(lines, key=lambda line: line[goal.metric] if goal.larger_is_better else -line[goal.metric])
+    assert best["step"] < lines[-1]["step"]  # else this test could not fail
+    assert run.result is not None
+    assert run.result["best_step"] == best["step"]
+    assert run.result["metrics"]["validation_accuracy"] == best["validation_accuracy"]
+    assert run.result["metrics"]["validation_loss"] == best["validation_loss"]
+
+
+def test_predict_gives_the_models_outputs_even_when_the_training_file_is_gone(tmp_path, capsys):
+    table = tmp_path / "iris.csv"
+    write_csv(table, "iris")
+    data = load("iris")
+    run = train(tmp_path / "runs", *QUICK, "--data", f"csv:{table}", "--target", data.target_name)
+    asked = tmp_path / "ask.csv"
+    table.rename(asked)
+    capsys.readouterr()
+    assert main(["predict", str(run.path), str(asked)]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    opened = open_run(run.path)
+    state, _ = run.load_checkpoint() or ({}, 0)
+    saved = state["best"] or state["task"]["model"]
+    # A second way to the outputs: standardise and multiply by hand.
+    x = (data.features.double() - saved["scales"]["feature_mean"]) / saved["scales"]["feature_std"]
+    matrices = [value.double() for name, value in saved["weights"].items() if name.endswith("weight")]
+    biases = [value.double() for name, value in saved["weights"].items() if name.endswith("bias")]
+    logits = (x @ matrices[0].T + biases[0]).relu() @ matrices[1].T + biases[1]
+    torch.testing.assert_close(opened.outputs(data.features).double(), logits, rtol=1e-4, atol=1e-5)
+    probabilities = torch.tensor([[float(cell) for cell in row[1:]] for row in rows[1:]], dtype=torch.float64)
+    torch.testing.assert_close(probabilities, logits.softmax(-1), rtol=1e-4, atol=1e-5)
+    names = opened.facts.class_names
+    assert names is not None
+    assert [row[0] for row in rows[1:]] == [names[int(best)] for best in logits.argmax(-1)]
+
+
+def test_data_that_changed_are_refused_when_resuming_and_evaluating(tmp_path):
+    table = tmp_path / "iris.csv"
+    write_csv(table, "iris")
+    target = load("iris").target_name
+    run = train(tmp_path / "runs", *QUICK, "--data", f"csv:{table}", "--target", target)
+    text = table.read_text()
+    table.write_text(text.replace("5.0", "5.5", 1))
+    for attempt in (lambda: running.resume(run.path, visible=False), lambda: running.evaluate_own(run.path)):
+        with pytest.raises(Mistake, match=r"the data of .* changed since it was started"):
+            attempt()
+    table.write_text(text)
+    assert main(["resume", str(run.path)]) == 0
+
+
+def test_a_damaged_checkpoint_is_refused_by_every_command_and_the_way_out_works(tmp_path, capsys):
+    run = train(tmp_path, *QUICK, "--data", "iris", "--checkpoint-every", "1")
+    whole = left_behind(run)
+    older, newest = checkpoint_steps(run.checkpoints)
+    file = run.checkpoints / f"{newest:08d}" / "tensors.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    asked = tmp_path / "ask.csv"
+    write_csv(asked, "iris")
+    for words in (["resume", str(run.path)], ["eval", str(run.path)], ["predict", str(run.path), str(asked)]):
+        capsys.readouterr()
+        assert main(words) == 2
+        told = capsys.readouterr().err
+        assert len(told.splitlines()) == 1
+        assert "tensors.safetensors is not as it was written" in told
+        assert f"--step {older}" in told
+    assert main(["resume", str(run.path), "--step", str(older)]) == 0
+    assert difference(whole, left_behind(run)) is None
+
+
+def test_a_rate_far_too_large_fails_with_one_line_and_exit_code_1(tmp_path, capsys):
+    assert main(["train", "mlp", *QUICK, "--lr", "1e30", "--checkpoint-every", "1", "--runs", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert re.search(r"not finite at step 2; first bad tensor: \S", told)
+    assert len(told.splitlines()) == 1
+    state, step = RunFolder.open(tmp_path / "mlp-1").load_checkpoint() or ({}, 0)
+    assert step == 1
+    assert all(value.isfinite().all() for value in state["task"]["model"]["weights"].values())
+
+
+# Reports
+
+
+@pytest.mark.parametrize(
+    ("recipe", "shows"),
+    [("mlp", ("Confusion matrix", "Worst mistakes", "Loss over the epochs")), ("linear-regression", ("Predicted against true",))],
+)
+def test_the_report_is_one_page_that_asks_nothing_of_the_network(recipe, shows, tmp_path):
+    words = QUICK if recipe == "mlp" else ["--threads", "1", "--epochs", "3"]
+    page = (train(tmp_path, *words, recipe=recipe).path / "report.html").read_text(encoding="utf-8")
+    assert all(f"<h2>{title}</h2>" in page for title in shows)
+    assert page.count("<svg") >= len(shows)
+    assert "<script" not in page
+    assert "@import" not in page
+    for reference in re.findall(r"""(?:src|href|data)\s*=\s*["']([^"']*)""", page) + re.findall(r"url\(([^)]*)\)", page):
+        assert reference.startswith(("#", "data:")), reference
+    # What looks like an address is the name of an XML namespace and nothing else.
+    assert all(re.search(r"xmlns(:\w+)?=[\"']$", page[: found.start()]) for found in re.finditer("https?://", page))
