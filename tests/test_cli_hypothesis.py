@@ -130,7 +130,7 @@ def tables(draw) -> bytes:
     return written[: draw(st.integers(0, len(written)))] if draw(st.integers(0, 9)) == 0 else written
 
 
-@EXAMPLES
+@settings(EXAMPLES, max_examples=40)  # each may be a run, a study, and three commands on it
 @given(
     content=tables(),
     recipe=st.sampled_from(recipe_names()),

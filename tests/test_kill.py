@@ -56,7 +56,9 @@ def test_ctrl_c_saves_says_how_to_go_on_and_the_resumed_run_is_the_same(tmp_path
 
 def test_ctrl_c_while_it_starts_is_one_line(tmp_path):
     with subprocess.Popen([*QUOIN, "train", "mlp", "--runs", str(tmp_path)], stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(1.0)  # Python is up, torch is being imported
+        end = time.monotonic() + 60
+        while time.monotonic() < end and "libtorch" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.01)  # until torch is being imported
         os.kill(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT)

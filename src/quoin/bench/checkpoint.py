@@ -12,7 +12,7 @@ from quoin.recipes.running.settings import Settings
 
 __all__ = ["not_saving", "saving"]
 
-EPOCHS = 400  # a few seconds: several default checkpoints, where the recipe's own 30 epochs end before the first
+EPOCHS = 200  # a few seconds: more than one default checkpoint, where the recipe's own 30 epochs end before the first
 NEVER = 2**40  # steps
 
 

@@ -135,22 +135,24 @@ def _placed(
                 mean = sum(w * x[other] for w, other in zip(weights, near)) / sum(weights) if near else x[node]
                 wanted.append(mean)
             # x_i - offset_i must not fall from left to right: then the nearest such numbers are an isotonic regression.
-            free = _isotonic([w - offset for w, offset in zip(wanted, offsets[number])])
+            firm = [1.0 if above[node] else _ASIDE for node in rows[number]]
+            free = _isotonic([w - offset for w, offset in zip(wanted, offsets[number])], firm)
             x.update({node: value + offset for node, value, offset in zip(rows[number], free, offsets[number])})
     return x
 
 
-def _isotonic(values: list[float]) -> list[float]:
-    """The rising numbers nearest to `values` in least squares: neighbours that fall are pooled at their mean.
+def _isotonic(values: list[float], weights: list[float]) -> list[float]:
+    """The rising numbers nearest to `values` in weighted least squares: neighbours that fall are pooled at their mean.
 
-    >>> _isotonic([1.0, 3.0, 2.0, 5.0])
+    >>> _isotonic([1.0, 3.0, 2.0, 5.0], [1.0] * 4)
     [1.0, 2.5, 2.5, 5.0]
     """
-    pools: list[tuple[float, int]] = []  # (sum, count)
-    for value in values:
-        total, count = value, 1
-        while pools and pools[-1][0] / pools[-1][1] > total / count:
-            total, count = total + pools[-1][0], count + pools[-1][1]
-            pools.pop()
-        pools.append((total, count))
-    return [total / count for total, count in pools for _ in range(count)]
+    pools: list[tuple[float, float, int]] = []  # (mean, weight, count)
+    for value, weight in zip(values, weights):
+        count = 1
+        while pools and pools[-1][0] > value:
+            mean, more, members = pools.pop()
+            value = (weight * value + more * mean) / (weight + more)
+            weight, count = weight + more, count + members
+        pools.append((value, weight, count))
+    return [mean for mean, _, count in pools for _ in range(count)]

@@ -77,6 +77,7 @@ def gradient_norms(model: nn.Module, x: Tensor, objective: Objective) -> list[fl
     return [row.adjoint_norm for row in stability_report(model, x, objective).rows]
 
 
+@torch.enable_grad()
 def stability_report(model: nn.Module, x: Tensor, objective: Objective) -> StabilityReport:  # (n, ...)
     """The size of outputs, adjoints and weight gradients for every module of one forward and backward pass.
 
@@ -93,8 +94,7 @@ def stability_report(model: nn.Module, x: Tensor, objective: Objective) -> Stabi
     outputs: list = []
     handle = model.register_forward_hook(lambda module, inputs, output: outputs.append(output))
     try:
-        with torch.enable_grad():
-            steps = [step for step in intermediates(model, x) if step.output.requires_grad and not isinstance(step.module, nn.Identity)]
+        steps = [step for step in intermediates(model, x) if step.output.requires_grad and not isinstance(step.module, nn.Identity)]
     finally:
         handle.remove()
     loss = objective(outputs[-1])

@@ -8,6 +8,7 @@ never stretch an axis of size one to fit: one letter is one size.
 
 import functools
 import itertools
+import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -43,10 +44,8 @@ def einsum_definition(spec: str, *operands: Tensor) -> Tensor:
         total = operands[0].new_zeros(())
         for free in itertools.product(*(range(sizes[index]) for index in summed)):
             value = dict(zip([*indexed.output, *summed], [*kept, *free], strict=True))
-            product = operands[0].new_ones(())
-            for term, operand in zip(indexed.terms, operands, strict=True):
-                product = product * operand[tuple(value[index] for index in term)]
-            total = total + product
+            factors = [operand[tuple(value[index] for index in term)] for term, operand in zip(indexed.terms, operands, strict=True)]
+            total = total + functools.reduce(operator.mul, factors)
         entries.append(total)
     shape = [sizes[index] for index in indexed.output]
     return torch.stack(entries).reshape(shape) if entries else operands[0].new_zeros(shape)

@@ -62,7 +62,7 @@ def hyperplane_distance(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0)
 
     Notes: Z13.1.
     """
-    check_shapes("... n, n", x=x, normal=normal)
+    check_shapes("... n, n, ()", x=x, normal=normal, offset=offset if isinstance(offset, Tensor) else None)
     check_same_dtype(x, normal)
     _unit(normal, "normal")
     return (x @ normal + offset) / norm(normal)

@@ -104,7 +104,10 @@ def is_norm(f: Callable[[Tensor], Tensor], dim: int = 3, *, cases: int = 200, se
     generator = torch.Generator().manual_seed(seed)
 
     def of(x: Tensor) -> float:
-        return float(f(x))
+        value = torch.as_tensor(f(x))
+        if value.numel() != 1:
+            raise Mistake(f"expected one number from f, came shape {tuple(value.shape)} for x of shape {tuple(x.shape)}; reduce it")
+        return float(value)
 
     zero = torch.zeros(dim, dtype=torch.float64)
     if of(zero) != 0:

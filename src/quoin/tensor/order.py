@@ -46,4 +46,4 @@ def unfolding(T: Tensor, *axes: int) -> Tensor:
     rows, columns = 1, 1
     for axis, size in enumerate(T.shape):
         rows, columns = (rows * size, columns) if axis in axes else (rows, columns * size)
-    return T.permute(*axes, *others).reshape(rows, columns)
+    return T.permute([*axes, *others]).reshape(rows, columns)

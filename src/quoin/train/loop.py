@@ -117,7 +117,7 @@ class Loop:
                         break
                     if self._save_is_due():
                         self.save()
-        self.save()
+            self.save()
         if self.at.finished:
             self.take_best()
         epoch = batches.epoch + (batches.position == batches.num_batches)

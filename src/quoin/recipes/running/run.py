@@ -164,7 +164,7 @@ def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:
 
 
 def check_data_unchanged(folder: RunFolder, task: Task) -> None:
-    told = folder.config["data"]
+    told = folder.config.get("data")
     if told and task.facts and task.facts.fingerprint != told.get("fingerprint"):
         raise Mistake(f"the data of {folder.path} changed since it was started: bring them back, or train anew")
 
