@@ -143,7 +143,7 @@ class Var:
 
     def mean(self, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> "Var":
         summed = self.sum(dim, keepdim)
-        return summed * (max(1, summed.value.numel()) / self.value.numel())
+        return summed / (self.value.numel() / max(1, summed.value.numel()))
 
     def reshape(self, shape: Sequence[int]) -> "Var":
         return self if tuple(shape) == self.shape else _apply("reshape", self, settings=(tuple(shape),))

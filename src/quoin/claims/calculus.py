@@ -42,7 +42,7 @@ DIFFERENCES_SOURCE = "1000 ε^(2/3): the error of central differences at their b
 
 
 def normal(*shape: int, generator: torch.Generator) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def uniform(generator: torch.Generator) -> float:
@@ -196,7 +196,8 @@ def central_differences(generator: torch.Generator) -> Evidence:
             return f(theta).sum()  # noqa: B023
 
         exact = gradient(cost, theta)
-        calls, coarse = 0, finite_differences(cost, theta, step=2.0**-4)
+        calls = 0
+        coarse = finite_differences(cost, theta, step=2.0**-4)
         wrong_count = abs(calls - 2 * p) + abs(coarse.evaluations - 2 * p)
         fine = finite_differences(cost, theta, step=2.0**-6)
         slopes = ((coarse.output - exact).abs() / (fine.output - exact).abs()).log2() / 2
@@ -260,7 +261,7 @@ Program = Callable[[Any], Any]
 
 
 def random_program(generator: torch.Generator) -> Program:
-    """A program of a square matrix, as well of a `Var` as of a tensor: twelve steps, with a loop, a branch and a detach."""
+    """A program of a square matrix, as well of a `Var` as of a tensor: six steps, with a loop, a branch and a detach."""
     steps: list[Program] = [
         lambda x: x.tanh() * x,
         lambda x: x.sin() - x.cos(),
@@ -273,7 +274,7 @@ def random_program(generator: torch.Generator) -> Program:
         lambda x: x.reshape((9,)).reshape((3, 3)).mT * x.detach(),
         lambda x: x @ x[0] + x if x.sum() > 0 else 2 / (x**2 + 1) - x**3 / 9,
     ]
-    chosen = [steps[randint(0, len(steps) - 1, generator)] for _ in range(12)]
+    chosen = [steps[randint(0, len(steps) - 1, generator)] for _ in range(6)]
 
     def program(x: Any) -> Any:
         for step in chosen:
@@ -293,9 +294,10 @@ def tape_agrees_with_torch(generator: torch.Generator) -> Evidence:
         bend = backward((slope * direction).sum())[variable]
         (expected,) = torch.autograd.grad(program(tensor), tensor, create_graph=True)
         (expected_bend,) = torch.autograd.grad((expected * direction).sum(), tensor)
-        worst = max(worst, gap(slope.value, expected), gap(bend.value, expected_bend))
-    source = "2^20 float64 roundings, for two sweeps through 12 steps"
-    return Evidence("largest |tape - autograd|, relative", worst, roundings(2**20), source, 2 * CASES)
+        for ours, theirs in ((slope.value, expected), (bend.value, expected_bend)):
+            worst = max(worst, gap(ours / theirs.abs().max(), theirs / theirs.abs().max()))
+    source = "2^16 float64 roundings, for two sweeps through 6 steps of about 10 operations, where terms cancel"
+    return Evidence("largest |tape - autograd|, relative", worst, roundings(2**16), source, 2 * CASES)
 
 
 class Twisted(nn.Module):
@@ -309,7 +311,7 @@ class Twisted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.drop(self.twice(torch.tanh(self.twice(x))))
-        h += 1
+        h += x  # which also breaks the ties among what was dropped: sorting has no derivative there
         left, right = h.sin().chunk(2, dim=-1)
         largest, _ = torch.cat([right, left], dim=-1).sort(dim=-1)
         return self.last(largest * h)

@@ -28,13 +28,13 @@ def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
     options, settings = recipe.options(), Settings()
     if seeds > 1:
         result = start_study(recipe, options, settings, Study("seed", seeds), runs).result
-        found = result and result["metrics"][recipe.target.metric]
-        reached = found and f"{found['mean']:.4f} ± {found['spread']:.4f}, {result['target']['met_runs']} of {seeds} seeds"
     else:
         result = start(recipe, options, settings, runs).result
-        reached = result and result["metrics"][recipe.target.metric]
     if result is None:  # interrupted
         sys.exit(130)
+    reached = result["metrics"][recipe.target.metric]
+    if seeds > 1:
+        reached = f"{reached['mean']:.4f} ± {reached['spread']:.4f}, {result['target']['met_runs']} of {seeds} seeds"
     return name, recipe.target.metric, recipe.target.bound, reached, result["target"]["met"], round(result["seconds"], 1)
 
 

@@ -22,7 +22,7 @@ def einsum_multiplications(spec: str, *shapes: Sequence[int]) -> int:
     >>> einsum_multiplications("ik,kj->ij", (2, 3), (3, 4))
     24
     """
-    _, sizes = read(spec, shapes)
+    _, sizes = read(spec, tuple(map(tuple, shapes)))
     return (len(shapes) - 1) * math.prod(sizes.values())
 
 
@@ -44,7 +44,7 @@ def pairwise_multiplications(spec: str, *shapes: Sequence[int]) -> PairwiseCost:
     """
     if len(shapes) > MOST_OPERANDS:
         raise Mistake(f"expected at most {MOST_OPERANDS} operands, came {len(shapes)} in {shown(spec)}; contract some of them first")
-    indexed, sizes = read(spec, shapes)
+    indexed, sizes = read(spec, tuple(map(tuple, shapes)))
     everyone = frozenset(range(len(shapes)))
 
     def alive(group: frozenset[int]) -> frozenset[str]:

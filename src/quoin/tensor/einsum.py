@@ -11,7 +11,7 @@ import itertools
 import operator
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -67,18 +67,19 @@ def einsum(spec: str, *operands: Tensor) -> Tensor:
     return torch.einsum(spec, *operands)
 
 
-def _checked(spec: str, operands: Sequence[Tensor]) -> tuple[Indexed, dict[str, int]]:
+def _checked(spec: str, operands: Sequence[Tensor]) -> tuple[Indexed, Mapping[str, int]]:
     if not operands or not all(isinstance(operand, Tensor) for operand in operands):
         raise Mistake(f"expected tensors after {shown(spec)}, came {shown(operands)}; give one tensor for each term")
     check_same_dtype(*operands)
-    return read(spec, [tuple(operand.shape) for operand in operands])
-
-
-def read(spec: str, shapes: Sequence[Sequence[int]]) -> tuple[Indexed, dict[str, int]]:
-    """The indices of each operand and of the result, and the size of each index; a Mistake where they do not fit."""
     # Dynamo would warn that it looks through the cache; it reads a specification only once anyway.
-    reading = _indexed.__wrapped__ if torch.compiler.is_compiling() else _indexed
-    indexed = reading(spec, tuple(len(shape) for shape in shapes))
+    reading = read.__wrapped__ if torch.compiler.is_compiling() else read
+    return reading(spec, tuple([operand.shape for operand in operands]))
+
+
+@functools.lru_cache(maxsize=1024)  # a model asks the same thing at every step: then nothing is read again
+def read(spec: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[Indexed, Mapping[str, int]]:
+    """The indices of each operand and of the result, and the size of each index; a Mistake where they do not fit."""
+    indexed = _indexed(spec, [len(shape) for shape in shapes])
     sizes: dict[str, int] = {}
     for place, (term, shape) in enumerate(zip(indexed.terms, shapes)):
         for index, size in zip(term, shape):
@@ -97,8 +98,7 @@ def _refuse(spec: str, index: str, expected: int, terms: Sequence, shapes: Seque
     )
 
 
-@functools.lru_cache(maxsize=1024)
-def _indexed(spec: str, orders: tuple[int, ...]) -> Indexed:
+def _indexed(spec: str, orders: Sequence[int]) -> Indexed:
     written = spec.replace(" ", "")
     left, arrow, right = written.partition("->")
     terms = left.split(",")

@@ -28,9 +28,9 @@ def check_finite(x: Tensor, name: str = "x") -> None:
 
 def check_same_dtype(*tensors: Tensor) -> None:
     """Refuse operands of different dtypes, where torch's products stop with a kernel's words, and those whose products wrap around."""
-    found = list(dict.fromkeys(tensor.dtype for tensor in tensors))
-    if len(found) > 1:
-        names = " and ".join(str(dtype) for dtype in found)
-        raise Mistake(f"expected operands of one dtype, came {names}; convert them with .to({found[0]})")
-    if not (found[0].is_floating_point or found[0].is_complex or found[0] == torch.int64):
-        raise Mistake(f"expected operands of a float dtype or int64, came {found[0]}, whose products overflow; convert them with .long()")
+    dtype = tensors[0].dtype
+    for tensor in tensors:
+        if tensor.dtype != dtype:
+            raise Mistake(f"expected operands of one dtype, came {dtype} and {tensor.dtype}; convert them with .to({dtype})")
+    if not (dtype.is_floating_point or dtype.is_complex or dtype == torch.int64):
+        raise Mistake(f"expected operands of a float dtype or int64, came {dtype}, whose products overflow; convert them with .long()")

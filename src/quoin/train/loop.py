@@ -132,8 +132,8 @@ class Loop:
         sums = self.task.step(rows)
         self.at.step += 1
         self.totals.add(sums, len(rows))
-        if self.at.step % LOOK_EVERY == 0 or all(value.device.type == "cpu" for value in sums.values()):
-            self._refuse_non_finite(sums)
+        if self.at.step % LOOK_EVERY == 0 or self.totals.on_host:
+            self._refuse_non_finite(self.totals.sums)
         self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.totals)
 
     def _refuse_non_finite(self, values: Mapping[str, Tensor | float]) -> None:

@@ -75,11 +75,9 @@ class SupervisedTask(ABC):
             group["lr"] = first * rate
         for parameter in self._parameters:
             parameter.grad = None  # what zero_grad does, without its bookkeeping
-        total = None
-        for piece in rows.split(self.micro_batch):
-            loss = self._loss(self.data.train, piece, len(rows))
-            total = loss if total is None else total + loss
-        assert total is not None
+        pieces = rows.split(self.micro_batch) if len(rows) > self.micro_batch else (rows,)
+        total = sum(self._loss(self.data.train, piece, len(rows)) for piece in pieces)
+        assert isinstance(total, Tensor)
         self._scaler.unscale_(self.optimiser)
         if self.clip:
             nn.utils.clip_grad_norm_(self._parameters, self.clip)

@@ -55,17 +55,25 @@ class Totals:
     """Sums and counts of per-example values, so that a mean over uneven batches or ranks is exact and nothing is padded."""
 
     def __init__(self) -> None:
-        self.sums: dict[str, Tensor] = {}
+        self.sums: dict[str, Tensor | float] = {}
         self.count = 0
 
     def add(self, values: dict[str, Tensor], count: int) -> None:
         """Add sums over `count` examples."""
         self.count += count
         for name, value in values.items():
-            # Float64: a mean of millions of float32 losses would lose digits, and the order of adding must not show.
-            # (An Apple GPU has no float64.)
-            value = value.detach() if value.device.type == "mps" else value.detach().double()
-            self.sums[name] = self.sums[name].to(value.device) + value if name in self.sums else value
+            # In float64: a mean of millions of float32 losses would lose digits. A Python float is one, and on the CPU reading it
+            # is free; on a GPU it would stall the queue, so there the sum stays on the device (an Apple GPU has no float64).
+            if value.device.type == "cpu":
+                number = value.item()
+            else:
+                number = value.detach() if value.device.type == "mps" else value.detach().double()
+            self.sums[name] = number + self.sums.get(name, 0.0)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the sums are plain numbers, so that looking at them stalls no device."""
+        return all(isinstance(value, float) for value in self.sums.values())
 
     def means(self) -> Metrics:
         return {name: float(value) / self.count for name, value in self.sums.items()} if self.count else {}
