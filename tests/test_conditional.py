@@ -98,6 +98,15 @@ def test_fitting_a_classifier_and_a_regression():
     torch.testing.assert_close(line.weight.detach().mT, torch.linalg.lstsq(X, Y).solution, rtol=0, atol=1e-6)
 
 
+def test_a_fit_cut_short_says_so():
+    weight = torch.tensor([3.0, -4.0], dtype=torch.float64, requires_grad=True)
+    stretch = torch.tensor([1.0, 100.0], dtype=torch.float64)
+    short = fit([weight], lambda: (stretch * weight).square().sum(), max_steps=1)
+    assert (short.converged, short.steps) == (False, 1)
+    assert short.gradient > 1e-6
+    assert weight.grad is None or not weight.grad.any()  # nothing is left behind for the next step
+
+
 def test_logistic_regression_has_a_minimiser_only_where_classes_overlap():
     x = torch.tensor([-2.0, -1.0, 1.0, 2.0], dtype=torch.float64)
     for y, attained in (([-1, 1, -1, 1], True), ([-1, -1, 1, 1], False)):
@@ -130,6 +139,8 @@ def test_pictures():
     assert torch.equal(digits.features, segment_digits(200, generator=generator()).features)
     assert int(torch.bincount(tiny.targets).min()) > 1000 - 5.5 * math.sqrt(3000 * 2 / 9)
     clean = segment_digits(2000, noise=0.0, generator=generator())
+    for side in (clean.features[..., 0, :], clean.features[..., -1, :], clean.features[..., 0], clean.features[..., -1]):
+        assert float(side.max()) == 0  # nothing is pushed over the border
     ink = clean.features.sum(dim=(1, 2, 3))
     for digit in range(10):  # moved about, never cut off: one count of pixels a digit
         assert ink[clean.targets == digit].unique().numel() == 1

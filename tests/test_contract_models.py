@@ -148,7 +148,7 @@ def test_least_squares_is_the_shortest_when_features_outnumber_examples():
     ("X", "y", "words"),
     [
         (torch.zeros(3, 2), torch.zeros(4), "axis n of y to be 3"),
-        (torch.zeros(3, 2), torch.zeros(3, 1), "y with 1 axis"),
+        (torch.zeros(3, 2), torch.zeros(3, 1, 1), "y with 1 axis"),
         (torch.zeros(0, 2), torch.zeros(0), "at least one example"),
         (torch.zeros(3, 2, dtype=torch.int64), torch.zeros(3), "one float type"),
         (torch.zeros(3, 2), torch.zeros(3, dtype=torch.float64), "one float type"),

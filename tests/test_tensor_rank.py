@@ -93,6 +93,8 @@ def test_a_limit_of_rank_two_is_not_called_rank_two(seed, dtype):
     assert not near.adds_up  # and is not believed
     bounds = cp_rank(T, seed=seed)
     assert (bounds.lower, bounds.upper, bounds.decided) == (2, 3, False)
+    assert bounds.decomposition.adds_up
+    assert str(bounds).startswith("rank from 2 to 3 (at least 2 by its unfoldings; at most 3 by ")
 
 
 def test_a_sequence_to_the_limit_is_never_believed():

@@ -165,8 +165,9 @@ def relu_folds_what_tanh_keeps(generator: torch.Generator) -> Evidence:
     seen = torch.cat([circle + torch.tensor([-1.0, 1.0]), circle + torch.tensor([-2.0, 1.0])])
     wrong = 0
     for _ in range(CASES):
-        weight = torch.randn(2, 2, generator=generator, dtype=torch.float64)
-        weight = weight + torch.sign(weight.det()) * torch.eye(2, dtype=torch.float64) * 3  # invertible, and not nearly singular
+        left, right = torch.linalg.qr(torch.randn(2, 2, 2, generator=generator, dtype=torch.float64)).Q
+        stretch = 0.5 + 1.5 * torch.rand(2, generator=generator, dtype=torch.float64)  # far from singular: gaps stay above spacings
+        weight = left * stretch @ right
         bias = torch.randn(2, generator=generator, dtype=torch.float64)
         points = torch.linalg.solve(weight, (seen - bias).T).T
         folded, kept = dense_definition(points, weight, bias, relu), dense_definition(points, weight, bias, tanh)

@@ -1,4 +1,7 @@
-"""Linear regression: its loss, its gradient steps, and why least squares is maximum likelihood."""
+"""Linear regression: its loss, its gradient steps and closed forms, and why least squares is maximum likelihood.
+
+What holds where the law is known is in linear_models_population.py, classification in linear_models_classes.py.
+"""
 
 import math
 from typing import NamedTuple
@@ -8,8 +11,17 @@ from torch import Tensor
 
 from quoin.claims.claim import Evidence, claim
 from quoin.claims.rounding import gap, randint, roundings
-from quoin.models import LinearRegression, least_squares, linear_regression_definition
+from quoin.errors import Mistake
+from quoin.models import (
+    LinearGaussian,
+    LinearRegression,
+    least_squares,
+    least_squares_by_qr,
+    linear_regression_definition,
+    normal_equations,
+)
 from quoin.objectives import empirical_risk, gaussian_nll, squared_loss
+from quoin.optim import sgd_step
 
 CASES = 50
 ROUNDING = roundings(256)
@@ -50,13 +62,20 @@ def model_at(problem: Problem) -> LinearRegression:
     return model
 
 
-def autograd_step(problem: Problem, *, penalty: float = 0.0, weight_decay: float = 0.0) -> tuple[Tensor, Tensor]:
+def autograd_step(problem: Problem, *, penalty: float = 0.0) -> tuple[Tensor, Tensor]:
     """(w, b) after one SGD step on the model, by automatic differentiation of the loss plus penalty * |w|^2 / 2."""
     model = model_at(problem)
-    groups = [{"params": [model.linear.weight], "weight_decay": weight_decay}, {"params": [model.linear.bias]}]
+    losses = squared_loss(model(problem.X), problem.y) + penalty * model.linear.weight.square().sum() / 2
+    weight, bias = sgd_step([model.linear.weight, model.linear.bias], losses, problem.learning_rate)
+    return weight.detach().squeeze(0), bias.detach().squeeze(0)
+
+
+def decayed_step(problem: Problem) -> tuple[Tensor, Tensor]:
+    """(w, b) after one step of torch's SGD with its own weight decay, on w alone."""
+    model = model_at(problem)
+    groups = [{"params": [model.linear.weight], "weight_decay": problem.decay}, {"params": [model.linear.bias]}]
     optimiser = torch.optim.SGD(groups, lr=problem.learning_rate)
-    loss = empirical_risk(squared_loss, model(problem.X), problem.y) + penalty * model.linear.weight.square().sum() / 2
-    loss.backward()
+    empirical_risk(squared_loss, model(problem.X), problem.y).backward()
     optimiser.step()
     return model.linear.weight.detach().squeeze(0), model.linear.bias.detach().squeeze(0)
 
@@ -91,6 +110,56 @@ def outlier_moves_the_fit(generator: torch.Generator) -> Evidence:
         shift = least_squares(no_features, moved).bias - least_squares(no_features, y).bias
         worst = max(worst, gap(shift * len(y) / size, torch.ones_like(shift)), gap(moved.median(), y.median()))
     return Evidence("largest |shift · n/t - 1| and shift of the median", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+@claim("Z3.7", "normal equations, QR, singular values and gradient descent find one and the same minimiser of the squared loss")
+def four_ways_to_least_squares(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(10):
+        num_features, y = randint(1, 8, generator), torch.randn(32, generator=generator, dtype=torch.float64)
+        draws = torch.randn(32, num_features, generator=generator, dtype=torch.float64)
+        # Columns at right angles to the ones and to each other, of mean square 1 to 2: each step then thirds the error at least.
+        apart = torch.linalg.qr(torch.cat([torch.ones(32, 1, dtype=torch.float64), draws], dim=1)).Q[:, 1:]
+        X = apart * (32 * (1 + torch.rand(num_features, generator=generator, dtype=torch.float64))).sqrt()
+        found = [normal_equations(X, y), least_squares_by_qr(X, y), least_squares(X, y), descended(X, y, 2 / 3, steps=60)]
+        parameters = [torch.cat([weight, bias.reshape(1)]) for weight, bias in found]
+        worst = max(worst, *(gap(each, parameters[0]) for each in parameters[1:]))
+    return Evidence("largest difference among four solutions", worst, ROUNDING, f"{ROUNDING_SOURCE}; 3^-60 is less than one", 10)
+
+
+@claim("Z3.7", "where columns depend on one another, SGD from zero finds the shortest minimiser, the pseudo-inverse's; the inverse fails")
+def shortest_of_many_minimisers(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(5):
+        num_examples = 2 * randint(1, 4, generator)
+        num_features = num_examples + randint(1, 8, generator)
+        draws = torch.randn(num_features, num_examples, generator=generator, dtype=torch.float64)
+        X, y = torch.linalg.qr(draws).Q.mT, torch.randn(num_examples, generator=generator, dtype=torch.float64)
+        # Rows of length sqrt(n): the Gram matrix of [X, 1] then has no eigenvalue below n and none above 2n.
+        X, fit = X * math.sqrt(num_examples), least_squares(X * math.sqrt(num_examples), y)
+        for solver in (normal_equations, least_squares_by_qr):
+            try:
+                solver(X, y)
+            except Mistake:
+                continue
+            worst = math.inf
+        pinv = torch.linalg.pinv(torch.cat([X, torch.ones(num_examples, 1, dtype=torch.float64)], dim=1)) @ y
+        walked = descended(X, y, 2 / (num_examples + 2), steps=60 * num_examples, batch_size=2)
+        for weight, bias in (fit, walked):
+            worst = max(worst, gap(torch.cat([weight, bias.reshape(1)]), pinv))
+    return Evidence("largest |solution - [X, 1]⁺y|", worst, 4 * ROUNDING, f"4 · {ROUNDING_SOURCE}", 5)
+
+
+def descended(X: Tensor, y: Tensor, learning_rate: float, *, steps: int, batch_size: int | None = None) -> tuple[Tensor, Tensor]:
+    """(w, b) after `steps` minibatch steps from zero, the batches taken in turn; the whole data set is one batch if no size is given."""
+    weight, bias = X.new_zeros(X.shape[1]), X.new_zeros(())
+    batches = list(torch.arange(len(y)).split(batch_size or len(y)))
+    for step in range(steps):
+        rows = batches[step % len(batches)]
+        parameters = [weight.requires_grad_(), bias.requires_grad_()]
+        losses = squared_loss(linear_regression_definition(X[rows], *parameters), y[rows])
+        weight, bias = (each.detach() for each in sgd_step(parameters, losses, learning_rate))
+    return weight, bias
 
 
 @claim("Z3.9", "a minibatch step moves w by -(η/|B|) Σ x (wᵀx + b - y)")
@@ -152,7 +221,7 @@ def weight_decay_update(generator: torch.Generator) -> Evidence:
     problems = [random_problem(generator) for _ in range(CASES)]
     worst = 0.0
     for p in problems:
-        penalised, decayed = autograd_step(p, penalty=p.decay), autograd_step(p, weight_decay=p.decay)
+        penalised, decayed = autograd_step(p, penalty=p.decay), decayed_step(p)
         worst = max(worst, gap(shrunk(p), penalised[0]), gap(decayed[0], penalised[0]), gap(decayed[1], penalised[1]))
     return Evidence("largest difference among the three steps", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
@@ -177,12 +246,75 @@ def likelihood_factorises(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         p = random_problem(generator)
-        scale = p.learning_rate + 0.5
-        mean = linear_regression_definition(p.X, p.weight, p.bias)
-        covariance = scale**2 * torch.eye(len(p.y), dtype=torch.float64)
-        joint = torch.distributions.MultivariateNormal(mean, covariance).log_prob(p.y)
-        worst = max(worst, gap(-gaussian_nll(mean, p.y, scale).sum(), joint))
+        law = law_at(p)
+        with torch.no_grad():
+            covariance = law.scale**2 * torch.eye(len(p.y), dtype=torch.float64)
+            joint = torch.distributions.MultivariateNormal(law(p.X), covariance).log_prob(p.y)
+            worst = max(worst, gap(law.log_prob(p.y, p.X).sum(), joint))
     return Evidence("largest |Σ log p(y_i|x_i) - log p(y|X)|, relative", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+def law_at(p: Problem) -> LinearGaussian:
+    law = LinearGaussian(len(p.weight), scale=p.learning_rate + 0.5).double()
+    law.load_state_dict(model_at(p).state_dict())
+    return law
+
+
+def bracketed(residual: Tensor, variance: float) -> Tensor:
+    return sum((math.log(2 * math.pi * variance) / 2 + r**2 / (2 * variance) for r in residual), torch.zeros(()))
+
+
+def not_bracketed(residual: Tensor, variance: float) -> Tensor:
+    return sum(math.log(2 * math.pi * variance) / 2 for _ in residual) + residual[-1] ** 2 / (2 * variance)
+
+
+@claim("ZE8", "the sum in the negative log-likelihood is over both terms of each example", right=bracketed, printed=not_bracketed)
+def sum_over_both_terms(form, generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        p = random_problem(generator)
+        law = law_at(p)
+        with torch.no_grad():
+            ours = form(p.residual, law.scale**2)
+            worst = max(worst, gap(ours, -law.log_prob(p.y, p.X).sum()), gap(ours, gaussian_nll(law(p.X), p.y, law.scale).sum()))
+    return Evidence("largest |formula - (-log p(y|X))|, relative", worst, ROUNDING, ROUNDING_SOURCE, CASES)
+
+
+def as_density(values: Tensor, step: float) -> Tensor:
+    return (values * step).sum()
+
+
+def as_probability(values: Tensor, step: float) -> Tensor:
+    return values.sum()
+
+
+@claim("ZE43", "exp(-loss) is a density in y: its integral is one, its values are not probabilities", right=as_density, printed=as_probability)
+def likelihood_is_a_density(form, generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        p = random_problem(generator)
+        law, step = law_at(p), 0.01
+        with torch.no_grad():
+            x = p.X[:1]
+            y = law(x) + step * torch.arange(-1200, 1201, dtype=torch.float64)
+            total = form(law.log_prob(y, x.expand(len(y), -1)).exp(), step)
+        worst = max(worst, gap(total, torch.ones_like(total)))
+    # Equidistant sums of a normal density err by 2 exp(-2 (π scale/step)²), and scale is at least 50 steps; 12 units hold the tails.
+    return Evidence("largest |total over all y - 1|", worst, roundings(2401), "a rounding for each of 2401 terms; no other error", CASES)
+
+
+@claim("ZE43", "a negative log-likelihood can be negative: at the mean it is ln(σ√2π), below 0 for every σ < 1/√2π")
+def negative_log_likelihood_below_zero(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        scale = 0.01 + 0.38 * float(torch.rand((), generator=generator, dtype=torch.float64))
+        law = LinearGaussian(3, scale=scale).double()
+        x = torch.randn(1, 3, generator=generator, dtype=torch.float64)
+        with torch.no_grad():
+            loss = -law.log_prob(law(x), x)
+        exact = torch.tensor([math.log(scale * math.sqrt(2 * math.pi))], dtype=torch.float64)
+        worst = max(worst, gap(loss, exact) if float(loss) < 0 else math.inf)
+    return Evidence("largest |loss at the mean - ln(σ√2π)|", worst, roundings(8), "8 float64 roundings", CASES)
 
 
 @claim("Z3.15", "the least-squares fit is the maximum of the Gaussian likelihood, whatever the scale of the noise")

@@ -8,6 +8,7 @@ from quoin.data.sources import SOURCES, check_source_name, load
 if TYPE_CHECKING:
     from quoin.data.batches import Batches, order
     from quoin.data.dataset import Dataset, as_classes, as_regression
+    from quoin.data.folds import Fold, kfold
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
     from quoin.data.pictures import segment_digits, tiny_pictures
     from quoin.data.predicting import read_features
@@ -21,6 +22,7 @@ __all__ = [
     "Batches",
     "Dataset",
     "Facts",
+    "Fold",
     "Prepared",
     "Split",
     "Standardiser",
@@ -31,6 +33,7 @@ __all__ = [
     "circles",
     "fold",
     "keyed_generator",
+    "kfold",
     "linear",
     "load",
     "moons",
@@ -43,7 +46,7 @@ __all__ = [
     "tiny_pictures",
 ]
 
-_FILES = ("batches", "dataset", "generated", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
+_FILES = ("batches", "dataset", "folds", "generated", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
 
 
 def __getattr__(name: str) -> object:

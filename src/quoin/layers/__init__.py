@@ -13,6 +13,7 @@ from quoin.layers.activation import (
     tanh_derivative,
 )
 from quoin.layers.dense import Affine, affine_definition, collapse, dense_definition
+from quoin.layers.dropout import dropout_definition, dropout_mask
 from quoin.layers.init import framework_default, he, initialise, small_normal, xavier
 from quoin.layers.structured import convolution_as_dense, graph_as_dense, recurrence_as_dense
 
@@ -22,6 +23,8 @@ __all__ = [
     "collapse",
     "convolution_as_dense",
     "dense_definition",
+    "dropout_definition",
+    "dropout_mask",
     "elu",
     "elu_derivative",
     "framework_default",

@@ -19,7 +19,7 @@ __all__ = ["Affine", "affine_definition", "collapse", "dense_definition"]
 def affine_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., n), (m, n), (m,) -> (..., m)
     """A x + b: entry i is sum_j A_ij x_j + b_i.
 
-    Notes: D1-16.
+    Notes: D1-1, D1-16.
     """
     check_shapes("... n, m n, m", x=x, weight=weight, bias=bias)
     return torch.einsum("ij,...j->...i", weight, x) + bias

@@ -1,9 +1,9 @@
-"""Linear regression: the model, and its least-squares fit in closed form. Fitting it step by step is quoin.train's work.
+"""Linear regression: the model, and the law of its targets under Gaussian noise. The closed-form fits are in closed_form.py.
 
 n examples, d features
 """
 
-from typing import NamedTuple
+import math
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.tensor import check_shapes
 
-__all__ = ["LinearFit", "LinearRegression", "least_squares", "linear_regression_definition"]
+__all__ = ["LinearGaussian", "LinearRegression", "linear_regression_definition"]
 
 
 def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., d), (d,), () -> (...)
@@ -26,11 +26,13 @@ def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
 class LinearRegression(nn.Module):
     """X w + b: one prediction for each row of the design matrix, starting from w = 0 and b = 0.
 
-    Notes: Z3.1, Z3.2.
+    Notes: Z3.1, Z3.2, D1.3-12.
     """
 
     def __init__(self, num_features: int):
         super().__init__()
+        if num_features < 1:
+            raise Mistake(f"expected at least one feature, came {num_features}; give the number of columns")
         self.linear = nn.Linear(num_features, 1)
         # The squared loss is convex in (w, b), so no start is better than another and none needs chance.
         nn.init.zeros_(self.linear.weight)
@@ -45,28 +47,27 @@ class LinearRegression(nn.Module):
         return self.linear(x).squeeze(-1)
 
 
-class LinearFit(NamedTuple):
-    """What `least_squares` finds."""
+class LinearGaussian(LinearRegression):
+    """A law of y for each x: p(y | x) = N(y; w^T x + b, scale^2), a density, so that its values may exceed one.
 
-    weight: Tensor  # (d,)
-    bias: Tensor  # ()
+    A `quoin.prob.ConditionalModel`; for examples drawn independently, log p(y | X) is the sum of `log_prob`.
 
-
-def least_squares(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,)
-    """The (w, b) of least mean squared error, and among several the shortest: [X, 1]^+ y.
-
-    For columns of full rank this is ([X, 1]^T [X, 1])^-1 [X, 1]^T y, found without squaring the condition number.
-
-    Notes: Z3.7.
+    Notes: Z3.11, Z3.12.
     """
-    check_shapes("n d, n", X=X, y=y)
-    if len(y) == 0:
-        raise Mistake("expected at least one example to fit, came none; give X and y with rows")
-    if not X.is_floating_point() or X.dtype != y.dtype:
-        raise Mistake(f"expected X and y of one float type, came {X.dtype} and {y.dtype}; convert both, e.g. with .double()")
-    if not (X.isfinite().all() and y.isfinite().all()):
-        raise Mistake("expected finite X and y, came NaN or infinity; drop or fill those rows")
-    design = torch.cat([X, torch.ones_like(y).unsqueeze(-1)], dim=-1).detach()
-    # Only LAPACK's gelsd, on the CPU, gives the shortest solution when the columns depend on one another.
-    found = torch.linalg.lstsq(design.cpu(), y.detach().cpu().unsqueeze(-1), driver="gelsd").solution.squeeze(-1).to(X.device)
-    return LinearFit(found[:-1], found[-1])
+
+    def __init__(self, num_features: int, *, scale: float):
+        super().__init__(num_features)
+        if not (scale > 0 and math.isfinite(scale)):
+            raise Mistake(f"expected a positive, finite scale (standard deviation), came {scale}; give e.g. 1.0")
+        self.scale = float(scale)
+
+    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (...), (..., d) -> (...)
+        """-log(2 pi scale^2) / 2 - (y - w^T x - b)^2 / (2 scale^2)."""
+        check_shapes("..., ... d", y=y, x=x)
+        return -((y - self(x)) / self.scale).square() / 2 - math.log(2 * math.pi) / 2 - math.log(self.scale)
+
+    @torch.no_grad()
+    def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., d) -> (...)
+        """w^T x + b + noise, the noise drawn from N(0, scale^2)."""
+        mean = self(x)
+        return mean + self.scale * torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)

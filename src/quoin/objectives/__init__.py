@@ -9,17 +9,35 @@ from quoin.objectives.decisions import (
     expected_calibration_error,
     predictive_entropy,
 )
+from quoin.objectives.generalisation import (
+    Gap,
+    Population,
+    RiskEstimate,
+    estimated_risk,
+    expected_risk,
+    generalisation_gap,
+    population_of_density,
+    sampled_risk,
+)
 from quoin.objectives.likelihood import conditional_nll, cross_entropy_of_probabilities, density_nll, expected_nll, nll_loss
 from quoin.objectives.margins import hinge_loss, kernel_svm_objective, log_loss, log_loss_definition, svm_objective
 from quoin.objectives.metrics import accuracy, confusion_matrix, r_squared, root_mean_squared_error, zero_one_loss
+from quoin.objectives.penalty import input_dropout_penalty, l1_penalty, l2_penalty, penalised_loss
 from quoin.objectives.powers import mae, mean_power_error, mse
 from quoin.objectives.ranking import RocCurve, roc_auc, roc_auc_definition, roc_curve
 from quoin.objectives.risk import empirical_risk, held_out_loss
 from quoin.objectives.squared import gaussian_nll, squared_loss
+from quoin.objectives.validation import CrossValidation, EarlyStop, LearningCurve, cross_validate, early_stop, learning_curve
 
 __all__ = [
     "CalibrationCurve",
+    "CrossValidation",
     "Decision",
+    "EarlyStop",
+    "Gap",
+    "LearningCurve",
+    "Population",
+    "RiskEstimate",
     "RocCurve",
     "accuracy",
     "balanced_class_weights",
@@ -29,27 +47,39 @@ __all__ = [
     "cross_entropy",
     "cross_entropy_definition",
     "cross_entropy_of_probabilities",
+    "cross_validate",
     "decide",
     "density_nll",
+    "early_stop",
     "empirical_risk",
+    "estimated_risk",
     "expected_calibration_error",
     "expected_nll",
+    "expected_risk",
     "gaussian_nll",
+    "generalisation_gap",
     "held_out_loss",
     "hinge_loss",
+    "input_dropout_penalty",
     "kernel_svm_objective",
+    "l1_penalty",
+    "l2_penalty",
+    "learning_curve",
     "log_loss",
     "log_loss_definition",
     "mae",
     "mean_power_error",
     "mse",
     "nll_loss",
+    "penalised_loss",
+    "population_of_density",
     "predictive_entropy",
     "r_squared",
     "roc_auc",
     "roc_auc_definition",
     "roc_curve",
     "root_mean_squared_error",
+    "sampled_risk",
     "squared_loss",
     "svm_objective",
     "zero_one_loss",

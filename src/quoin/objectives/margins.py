@@ -29,7 +29,7 @@ def log_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
 
     Notes: M9.
     """
-    return -functional.logsigmoid(margins)  # softplus(-m) would drop e^m below -20, a millionth of a float64's digits
+    return -functional.logsigmoid(margins)  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
 
 
 def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)

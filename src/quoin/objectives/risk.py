@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 
-__all__ = ["empirical_risk", "held_out_loss"]
+__all__ = ["empirical_risk", "held_out_loss", "held_out_losses"]
 
 
 def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor, target: Tensor) -> Tensor:
@@ -26,7 +26,6 @@ def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor,
     return losses.mean()
 
 
-@torch.no_grad()
 def held_out_loss(
     model: Callable[[Tensor], Tensor], loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, *, batch_size: int = 4096
 ) -> float:
@@ -36,6 +35,14 @@ def held_out_loss(
 
     Notes: D1.3-5.
     """
+    return float(held_out_losses(model, loss, x, y, batch_size=batch_size).mean())
+
+
+@torch.no_grad()
+def held_out_losses(
+    model: Callable[[Tensor], Tensor], loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, *, batch_size: int = 4096
+) -> Tensor:
+    """The losses of which `held_out_loss` is the mean, one for each example, in float64 on the CPU."""
     if len(x) != len(y) or len(y) == 0 or batch_size < 1:
         raise Mistake(
             f"expected as many targets as examples, at least one, in batches of at least one, came x of shape {tuple(x.shape)}, "
@@ -51,4 +58,4 @@ def held_out_loss(
             module.training = mode
     if any(each.shape[:1] != targets.shape[:1] for each, targets in zip(losses, y.split(batch_size), strict=True)):
         raise Mistake(f"expected one loss for each example, came shape {tuple(losses[0].shape)}; give a loss that is not averaged")
-    return float(torch.cat(losses).cpu().double().mean())
+    return torch.cat(losses).cpu().double()

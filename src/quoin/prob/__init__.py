@@ -19,6 +19,7 @@ from quoin.prob.divergence import (
     total_variation_definition,
 )
 from quoin.prob.law import check_law
+from quoin.prob.two_sample import SameLawTest, energy_distance, same_law_test
 
 __all__ = [
     "BinaryModel",
@@ -26,6 +27,7 @@ __all__ = [
     "ConditionalModel",
     "DensityModel",
     "MulticlassModel",
+    "SameLawTest",
     "SequenceModel",
     "TotalVariation",
     "binary_decision",
@@ -34,10 +36,12 @@ __all__ = [
     "check_law",
     "check_signs",
     "cross_entropy_of",
+    "energy_distance",
     "kl",
     "lp_distance",
     "lp_distance_definition",
     "margin",
+    "same_law_test",
     "total_variation",
     "total_variation_definition",
 ]

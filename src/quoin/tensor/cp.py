@@ -85,7 +85,7 @@ def cp_decompose(T: Tensor, rank: int, *, starts: int = 10, sweeps: int = 100, s
         raise Mistake(f"expected a tensor of order at least 1 with entries, came shape {tuple(T.shape)}; there is nothing to decompose")
     if rank < 1 or starts < 1 or sweeps < 1:
         raise Mistake(f"expected rank, starts and sweeps of at least 1, came {rank}, {starts} and {sweeps}; give whole numbers above 0")
-    tolerance = 1e-10 if T.dtype == torch.float64 else 1e-5
+    tolerance = residual_of_rounding(T.dtype)
     target = T.detach().double().cpu()  # small work of many steps: in double, where rounding cannot be taken for a residual
     total = float(norm(target.flatten()))
     target = target / total if total else target
@@ -105,6 +105,11 @@ def cp_decompose(T: Tensor, rank: int, *, starts: int = 10, sweeps: int = 100, s
                 break
     share = total ** (1 / T.ndim)  # the scale of T, in equal parts to its factors
     return CP(tuple((factor * share).to(T) for factor in best.factors), best.residual, best.size, tolerance)
+
+
+def residual_of_rounding(dtype: torch.dtype) -> float:
+    """The relative residual below which a sum counts as the tensor itself, its entries being rounded to `dtype`."""
+    return 1e-10 if dtype == torch.float64 else 1e-5
 
 
 def _least_squares_sweep(T: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:

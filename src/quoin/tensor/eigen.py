@@ -24,8 +24,8 @@ __all__ = [
     "symmetric_eigendecomposition",
 ]
 
-# Rounding splits a double eigenvalue that has one direction into two with nearly one: their W has condition 1/sqrt(eps), about
-# 7e7, or more. A limit well below refuses these, and with them what only a thousand million roundings tell apart from them.
+# Rounding splits a double eigenvalue with a single direction into two with nearly the same one: in double precision their W has
+# a condition of about 1/sqrt(eps) = 7e7 or more. The limit lies well below that.
 MOST_CONDITION = 1e6
 
 

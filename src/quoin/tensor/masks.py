@@ -1,7 +1,4 @@
-"""Which positions may be seen: True is seen, False is hidden. Masks combine with `&`.
-
-Masked softmax comes with attention.   n queries, m positions
-"""
+"""Which positions may be seen: True is seen, False is hidden. Masks combine with `&`.   n queries, m positions"""
 
 import torch
 from torch import Tensor

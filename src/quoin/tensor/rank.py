@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.cp import CP, cp_decompose, cp_tensor
+from quoin.tensor.cp import CP, cp_decompose, cp_tensor, residual_of_rounding
 from quoin.tensor.entries import check_finite, check_floating
 from quoin.tensor.matrices import matrix_rank
 from quoin.tensor.norms import norm
@@ -76,7 +76,7 @@ def cp_rank(T: Tensor, *, starts: int = 10, sweeps: int = 100, seed: int = 0) ->
     """
     _check(T)
     if bool((T == 0).all()):
-        none = CP(tuple(T.new_zeros(size, 0) for size in T.shape), 0.0, 0.0)
+        none = CP(tuple(T.new_zeros(size, 0) for size in T.shape), 0.0, 0.0, residual_of_rounding(T.dtype))
         return RankBounds(0, 0, "its unfoldings", "the empty sum", none)
     lower = max(int(matrix_rank(unfolding(T, *axes))) for axes in _halves(T.ndim))
     by_slices = _sliced(T)
@@ -95,7 +95,7 @@ def _halves(order: int) -> list[tuple[int, ...]]:
 def _sliced(T: Tensor) -> CP:
     """T as a sum over the matrices that remain when all axes but two are held fixed, each by its singular vectors."""
     if T.ndim == 1:
-        return CP((T.detach().unsqueeze(-1),), 0.0, 1.0)
+        return CP((T.detach().unsqueeze(-1),), 0.0, 1.0, residual_of_rounding(T.dtype))
     best: list[tuple[Tensor, ...]] | None = None
     for pair in itertools.combinations(range(T.ndim), 2):
         summands = _summands(T.detach().double(), pair, torch.finfo(T.dtype).eps)
@@ -105,7 +105,7 @@ def _sliced(T: Tensor) -> CP:
     total = norm(T.detach().double().flatten())
     residual = norm((cp_tensor(*factors) - T.detach().double()).flatten()) / total
     size = max(float(torch.stack([norm(vector) for vector in vectors]).prod()) for vectors in best) / float(total)
-    return CP(tuple(factor.to(T) for factor in factors), float(residual), size)
+    return CP(tuple(factor.to(T) for factor in factors), float(residual), size, residual_of_rounding(T.dtype))
 
 
 def _summands(T: Tensor, pair: tuple[int, int], eps: float) -> list[tuple[Tensor, ...]]:

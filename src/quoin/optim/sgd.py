@@ -1,0 +1,52 @@
+"""One step of minibatch gradient descent as a pure function; `torch.optim.SGD` is the same step taken in place."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor import check_shapes
+
+__all__ = ["sgd_step", "sgd_step_definition"]
+
+
+def sgd_step_definition(parameters: Sequence[Tensor], losses: Tensor, learning_rate: float) -> tuple[Tensor, ...]:  # (n,) losses
+    """θ - (η / |B|) sum_{i in B} ∂l_i/∂θ, the gradient of each example's loss taken by itself.
+
+    Notes: Z3.8.
+    """
+    _check(losses, learning_rate)
+    gradients = [_gradient(loss, parameters) for loss in losses]
+    scale = learning_rate / len(losses)
+    return tuple(theta - scale * sum(each) for theta, each in zip(parameters, zip(*gradients)))
+
+
+def sgd_step(parameters: Sequence[Tensor], losses: Tensor, learning_rate: float) -> tuple[Tensor, ...]:  # (n,) losses
+    """`sgd_step_definition` by one gradient of the mean loss. The new parameters remember how they came about.
+
+    So they can be differentiated once more, in the old parameters or in the data; detach them to go on without.
+
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> sgd_step([w], (w - torch.tensor([0.0, 4.0])).square() / 2, 0.5)[0].item()
+    1.5
+
+    Notes: Z3.8.
+    """
+    _check(losses, learning_rate)
+    return tuple(theta - learning_rate * each for theta, each in zip(parameters, _gradient(losses.mean(), parameters)))
+
+
+def _gradient(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(loss, list(parameters), create_graph=True)
+
+
+def _check(losses: Tensor, learning_rate: float) -> None:
+    check_shapes("n", losses=losses)
+    if len(losses) == 0:
+        raise Mistake("expected the losses of at least one example, came none; leave out empty batches")
+    if not losses.requires_grad:
+        raise Mistake("expected losses that depend on the parameters, came ones without a gradient; compute them with gradients on")
+    if not (learning_rate > 0 and math.isfinite(learning_rate)):
+        raise Mistake(f"expected a positive, finite learning rate, came {learning_rate}; give e.g. 0.1")

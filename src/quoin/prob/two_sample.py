@@ -1,0 +1,73 @@
+"""Whether two samples come from one law: the assumption under which an error on one says something of the other.
+
+n and m examples, d features
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor import check_finite, check_floating, check_shapes
+
+__all__ = ["SameLawTest", "energy_distance", "same_law_test"]
+
+MOST_ROWS = 20_000  # of both samples together: all pairs of them are compared
+
+
+class SameLawTest(NamedTuple):
+    """How far apart two samples are, and how often chance alone puts two parts of one sample as far apart."""
+
+    output: float  # the energy distance
+    p_value: float
+
+    @property
+    def shifted(self) -> bool:
+        """Whether the samples differ by more than chance makes them in one case of a hundred."""
+        return self.p_value <= 0.01
+
+
+def energy_distance(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
+    """2 E|X - Y| - E|X - X'| - E|Y - Y'| for the laws that give each row of a sample the same weight; zero for equal laws only.
+
+    Notes: Z3.21.
+    """
+    _check(first, second)
+    crossed, within_first, within_second = torch.cdist(first, second), torch.cdist(first, first), torch.cdist(second, second)
+    return 2 * crossed.mean() - within_first.mean() - within_second.mean()
+
+
+def same_law_test(first: Tensor, second: Tensor, *, num_permutations: int = 999, generator: torch.Generator | None = None) -> SameLawTest:
+    """A permutation test of the assumption that all rows are independent draws from one law.
+
+    The p-value is the share of random partings into samples of the same sizes that are at least as far apart, the one at hand counted
+    in. If all rows are draws from one law it is at most α with probability at most α, for any law. Bring features to one scale first.
+
+    Notes: Z3.21.
+    """
+    _check(first, second)
+    if num_permutations < 1:
+        raise Mistake(f"expected at least one permutation, came {num_permutations}; 999 give p-values down to 0.001")
+    rows = torch.cat([first, second]).detach().double()
+    if len(rows) > MOST_ROWS:
+        raise Mistake(f"expected at most {MOST_ROWS} rows together, came {len(rows)}; test a random part of them")
+    distances = torch.cdist(rows, rows)
+    n, m = len(first), len(second)
+    # a_i = 1/n for rows of the first sample and -1/m for the others: the energy distance is -aᵀDa.
+    signs = torch.cat([rows.new_full((n,), 1 / n), rows.new_full((m,), -1 / m)])
+    orders = torch.stack([torch.arange(n + m), *(torch.randperm(n + m, generator=generator) for _ in range(num_permutations))])
+    a = signs[orders.to(rows.device)]
+    found = -((a @ distances) * a).sum(dim=1)
+    slack = 1e-9 * float(distances.mean())  # equal up to rounding counts as equal
+    as_far = int((found[1:] >= found[0] - slack).sum())
+    return SameLawTest(float(found[0]), (1 + as_far) / (1 + num_permutations))
+
+
+def _check(first: Tensor, second: Tensor) -> None:
+    check_shapes("n d, m d", first=first, second=second)
+    for name, sample in (("first", first), ("second", second)):
+        check_floating(sample, name)
+        check_finite(sample, name)
+        if len(sample) == 0:
+            raise Mistake(f"expected at least one row in each sample, came shape {tuple(sample.shape)} for {name}; give more")
