@@ -190,7 +190,7 @@ def test_dense_layers_travel_to_numpy_and_back():
     import_dense(other, layers)
     assert torch.equal(parameter_vector(other), parameter_vector(model))
     layers[0][0][:] = 0  # copies: the model does not move with them
-    assert model.features[1].weight.any()  # type: ignore[union-attr]
+    assert model.features[0].weight.any()  # type: ignore[union-attr]
 
 
 def test_what_does_not_fit_another_framework_is_told_and_changes_nothing():

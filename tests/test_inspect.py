@@ -159,7 +159,7 @@ def test_the_report_prints_and_draws():
     report = stability_report(model, torch.randn(3, 4, generator=seeded(1)), torch.sum)
     lines = str(report).splitlines()
     assert len(lines) == 1 + len(report.rows) + 1
-    assert "features.1 Linear" in lines[1]
+    assert "features.0 Linear" in lines[1]
     assert f"backward {report.backward_factor:.3g}" in lines[-1]
     axes = report.drawing().figure.axes[0]
     assert axes.get_yscale() == "log"

@@ -64,10 +64,14 @@ class Recorder(TorchFunctionMode):
         self._modules = modules
         self._known: dict[int, _Known] = {}
         self._storages: dict[int, Tensor] = {}  # a copy of each leaf's storage as it was at first sight
+        self._ran_backward = False
         self._writers: dict[int, int] = {}  # storage -> the node that last wrote to it
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
+        if func.__name__ == "backward" or (func == Tensor.grad.__get__ and not self._ran_backward):  # pyright: ignore
+            self._bring_gradients()
+            self._ran_backward |= func.__name__ == "backward"
         if func.__name__ == "__get__" or func.__name__ in _QUESTIONS:
             result = func(*args, **kwargs)
             if isinstance(result, Tensor):
@@ -127,6 +131,14 @@ class Recorder(TorchFunctionMode):
         self.steps.append(Leaf(node, key, copy, tensor.requires_grad, tensor.is_leaf))
         return node
 
+    def _bring_gradients(self) -> None:
+        """Gradients that lay at the leaves before any backward was run here come from outside, as the leaves do."""
+        for known in list(self._known.values()):
+            tensor = known.tensor
+            if tensor.is_leaf and tensor.grad is not None and id(tensor.grad) not in self._known:
+                gradient = self.leaf(tensor.grad, "constant", "gradient")
+                self._step(_lay_gradient, (Ref(known.node), Ref(gradient)), {}, (), (), ())
+
     def _record(self, func: Callable, seen: tuple[tuple, dict], result: Any, written: list[tuple[Tensor, int]], drawn: States) -> None:
         made = list(leaves(result, Tensor))
         rewritten = {id(tensor) for tensor, _ in written}
@@ -181,6 +193,10 @@ class Recorder(TorchFunctionMode):
 
 def _first(tensor: Tensor, *others: Tensor) -> Tensor:
     return tensor
+
+
+def _lay_gradient(tensor: Tensor, gradient: Tensor) -> None:
+    tensor.grad = gradient
 
 
 def _op(func: Callable) -> str:

@@ -32,7 +32,7 @@ def derivative_of_relu(generator: torch.Generator) -> Evidence:
     x = torch.cat([-size, torch.zeros(1, dtype=torch.float64), size]).requires_grad_()
     expected = torch.cat([torch.zeros(1001), torch.ones(1000)])
     wrong = int((relu_derivative(x) != expected).sum())
-    for form in (relu, MLP([1, 1, 1]).features[2]):
+    for form in (relu, MLP([1, 1, 1]).features[1]):
         (slope,) = torch.autograd.grad(form(x).sum(), x)
         wrong += int((slope != expected).sum())
     return Evidence("points with another derivative", wrong, 0, "exact", 3 * len(x), "==")

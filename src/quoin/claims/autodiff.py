@@ -1,6 +1,7 @@
 """Automatic differentiation: back-propagation by hand, the tape, and the traced graph."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -40,7 +41,7 @@ def backpropagation_by_hand(generator: torch.Generator) -> Evidence:
     worst, functions = 0.0, {RELU: torch.relu, TANH: torch.tanh, SIGMOID: torch.sigmoid}
     for case in range(CASES):
         sizes = [randint(1, 6, generator) for _ in range(randint(2, 5, generator))]
-        weights = [normal(b, a, generator=generator).requires_grad_() for a, b in zip(sizes, sizes[1:])]
+        weights = [normal(b, a, generator=generator).requires_grad_() for a, b in pairwise(sizes)]
         biases = [normal(b, generator=generator).requires_grad_() for b in sizes[1:]]
         x, decay = normal(7, sizes[0], generator=generator).requires_grad_(), float(torch.rand((), generator=generator))
         labels = torch.randint(sizes[-1], (7,), generator=generator)

@@ -69,7 +69,7 @@ def partials_do_not_suffice(generator: torch.Generator) -> Evidence:
     zero = torch.zeros(2, dtype=torch.float64)
     along = finite_differences(lambda t: f(t.expand(2)), zero[:1], step=2.0**-10).output.sum()
     by_partials = finite_differences(f, zero, step=2.0**-10).output.sum()
-    return Evidence("slope of f(t, t) at 0 less the sum of partials", along - by_partials, 0.5, "exact: t³/2t² = t/2", 1, "==")
+    return Evidence("slope of f(t, t) at 0 less the sum of partials", float(along - by_partials), 0.5, "exact: t³/2t² = t/2", 1, "==")
 
 
 # ---- Taylor -------------------------------------------------------------------------------------------------------------

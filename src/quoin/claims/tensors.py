@@ -251,7 +251,7 @@ def limit_of_rank_two_is_not_certified(generator: torch.Generator) -> Evidence:
     return Evidence("tensors not bounded by 2 and 3", value, 0, "exact: the rank is 3, the border rank 2", 2, "==")
 
 
-@claim("D1.2-3", "three operands cost as many multiplications as their order of pairs: A(Bv) is linear in what (AB)v is not")
+@claim("D1.2-3", "the order of contraction sets the cost: A(Bv) takes jk + ij multiplications where (AB)v takes ijk + ik")
 def order_of_contraction_changes_the_cost(generator: torch.Generator) -> Evidence:
     wrong = 0
     for _ in range(CASES):

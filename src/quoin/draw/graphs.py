@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from quoin.draw.drawing import INK, Drawing, house_style, new_figure, plain
@@ -141,7 +142,7 @@ def _width(box: Box) -> float:
 def _curve(points: list[tuple[float, float]], path: type) -> tuple[list[tuple[float, float]], list[int]]:
     """A smooth way through the points that leaves and enters each straight downwards."""
     vertices, codes = [points[0]], [path.MOVETO]
-    for (x, y), (u, v) in zip(points, points[1:]):
+    for (x, y), (u, v) in pairwise(points):
         half = (y + v) / 2
         vertices += [(x, half), (u, half), (u, v)]
         codes += [path.CURVE4] * 3

@@ -45,7 +45,7 @@ def relu_interpolant(x: Tensor, y: Tensor, *, generator: torch.Generator | None 
     bends = torch.cat([slopes[:1], slopes.diff(dim=0)])
 
     network = MLP([x.shape[1], len(t), y.shape[1]], generator=generator).to(x)
-    hidden = network.features[1]
+    hidden = network.features[0]
     assert isinstance(hidden, torch.nn.Linear)
     with torch.no_grad():
         hidden.weight.copy_(direction.expand(len(t), -1))

@@ -61,9 +61,9 @@ def one_hidden_layer_definition(
 class MLP(nn.Module):
     """`mlp_definition` at full speed: `head(features(x))`, a linear model on learned features.
 
-    Each example is flattened first, so images go in as they are. Weights start as N(0, 2 / inputs) (He, made for ReLU),
-    biases as zero; `generator` draws them (torch's default generator if none is given). The losses of quoin.objectives take
-    the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
+    The model flattens each example, so images go in as they are; `features` takes them flat. Weights start as N(0, 2 / inputs)
+    (He, made for ReLU), biases as zero; `generator` draws them (torch's default generator if none is given). The losses of
+    quoin.objectives take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
@@ -86,7 +86,7 @@ class MLP(nn.Module):
             raise Mistake(
                 f"expected at least two positive widths, input to output, came {shown(self.sizes)}; give e.g. [64, 128, 10]"
             )
-        layers: list[nn.Module] = [nn.Flatten()]
+        layers: list[nn.Module] = []
         for inputs, outputs in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
             layers += [_he_linear(inputs, outputs, generator), activation()]
         self.features = nn.Sequential(*layers)
@@ -99,7 +99,8 @@ class MLP(nn.Module):
                 f"expected a batch of examples of {self.sizes[0]} numbers each, came shape {tuple(x.shape)}; "
                 "put the batch on the first axis or change sizes[0]"
             )
-        return self.output_activation(self.head(self.features(x)))
+        flat = x if x.ndim == 2 else x.flatten(1)
+        return self.output_activation(self.head(self.features(flat)))
 
     @property
     def num_layers(self) -> int:

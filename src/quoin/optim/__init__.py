@@ -1,7 +1,30 @@
 """Move weights, and study the moving: gradient descent and its kin, schedules, convergence."""
 
 from quoin.optim.fit import Fit, fit
+from quoin.optim.hinge import HingeFit, fit_hinge
+from quoin.optim.line import lowest_along
+from quoin.optim.normal import conjugate_gradients, gram, normal_equations
 from quoin.optim.schedule import Schedule, constant, cosine, step_decay, with_warm_up
+from quoin.optim.scores import ScoreLoss, ScoresFit, fit_scores
 from quoin.optim.sgd import sgd_step, sgd_step_definition
 
-__all__ = ["Fit", "Schedule", "constant", "cosine", "fit", "sgd_step", "sgd_step_definition", "step_decay", "with_warm_up"]
+__all__ = [
+    "Fit",
+    "HingeFit",
+    "Schedule",
+    "ScoreLoss",
+    "ScoresFit",
+    "conjugate_gradients",
+    "constant",
+    "cosine",
+    "fit",
+    "fit_hinge",
+    "fit_scores",
+    "gram",
+    "lowest_along",
+    "normal_equations",
+    "sgd_step",
+    "sgd_step_definition",
+    "step_decay",
+    "with_warm_up",
+]

@@ -5,19 +5,18 @@ from collections.abc import Callable
 __all__ = ["lowest_along"]
 
 
-def lowest_along(slope: Callable[[float], float], *, first: float = 1.0, share: float = 0.1, max_looks: int = 60) -> float:
-    """A t > 0 with |f'(t)| <= share |f'(0)| for a convex f that falls at 0, trying t = `first` before others; 0 if f does not fall there.
+def lowest_along(slope: Callable[[float], float], start: float, *, share: float = 0.1, max_looks: int = 60) -> float:
+    """A t > 0 with |f'(t)| <= share |f'(0)| for a convex f with slope `start` at 0, trying t = 1 first; 0 if f does not fall there.
 
     Where no such t is found (f falls for ever, or rounding hides it) it gives the best looked at.
 
-    >>> lowest_along(lambda t: 2 * (t - 3), share=1e-6)
+    >>> lowest_along(lambda t: 2 * (t - 3), -6, share=1e-6)
     3.0
     """
-    start = slope(0.0)
     if not start < 0:
         return 0.0
     low, low_slope, high, high_slope = 0.0, start, None, 0.0
-    t = first
+    t = 1.0
     for look in range(max_looks):
         here = slope(t)
         if abs(here) <= share * -start:

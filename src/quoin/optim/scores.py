@@ -65,7 +65,8 @@ def fit_scores(
     scores = X.new_zeros(len(X), num_scores)
     decay = torch.full((d + 1, 1), l2, dtype=torch.float64)
     decay[-1] = 0.0
-    slopes = scores
+    slopes = moved = scores
+    seen = 0.0
 
     def apply(step: Tensor) -> Tensor:
         return torch.addmm(step[-1:].to(X.dtype), X, step[:-1].to(X.dtype))
@@ -97,15 +98,17 @@ def fit_scores(
         pull, stretch = float((decay * at * step).sum()), float((decay * step * step).sum())
 
         def slope_along(t: float, way=way, pull=pull, stretch=stretch) -> float:
-            nonlocal value
-            value = look(scores + t * way)
+            nonlocal moved, seen, value
+            moved, seen = torch.add(scores, way, alpha=t), t
+            value = look(moved)
             return float((slopes * way).sum(dtype=torch.float64)) + pull + t * stretch
 
-        t = lowest_along(slope_along, share=0.5)
+        t = lowest_along(slope_along, -float((downhill * step).sum()), share=0.5)
         if t == 0.0:
             break  # rounding: the gradient no longer says which way is down
-        scores += t * way
-        value = look(scores)
+        if seen != t:
+            slope_along(t)
+        scores = moved
         at += t * step
         before, downhill = downhill, -gradient()
         memory.append((t * step, before - downhill))
