@@ -70,6 +70,7 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func.__name__ == "backward" or (func == Tensor.grad.__get__ and not self._ran_backward):  # pyright: ignore
+            self._seen(args, {})
             self._bring_gradients()
             self._ran_backward |= func.__name__ == "backward"
         if func.__name__ == "__get__" or func.__name__ in _QUESTIONS:

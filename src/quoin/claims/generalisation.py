@@ -91,7 +91,7 @@ def test_error_is_unbiased(generator: torch.Generator) -> Evidence:
     return Evidence("largest |mean - R| in standard errors, if the variances are those of 1/√n", worst, LEVEL, LEVEL_SOURCE, 3 * repeats)
 
 
-@claim("D1.3-6", "training error is too small, by σ²p/2n for p weights: E train = σ²(1 - p/n)/2, on unseen targets σ²(1 + p/n)/2")
+@claim("D1.3-6", "training error is too small to judge by: for p weights it is σ²(1 - p/n)/2 on average, on unseen targets σ²(1 + p/n)/2")
 def training_error_is_optimistic(generator: torch.Generator) -> Evidence:
     repeats, n, d = 1000, 20, 4
     p = d + 1  # with the bias

@@ -79,12 +79,12 @@ def narrow_layers_bound_the_rank(generator: torch.Generator) -> Evidence:
         for layer in linears(model):
             nn.init.normal_(layer.bias, generator=generator)
         x = torch.randn(40, 10, generator=generator, dtype=torch.float64)
-        stages = [nn.Sequential(*list(model.features)[:stop]) for stop in (3, 5, 7)] + [model]
+        stages = [nn.Sequential(*list(model.features)[:stop]) for stop in (2, 4, 6)] + [model]
         wrong += sum(jacobian_rank(stage, x[0]) > min(sizes[: place + 2]) for place, stage in enumerate(stages))
         wrong += jacobian_rank(model, x[0]) != narrow  # of generic weights the bound is met
         after = [step.output for step in intermediates(model, x)]
-        wrong += int(torch.linalg.matrix_rank(after[5])) > narrow + 1  # the affine map behind the narrow layer
-        grown += int(torch.linalg.matrix_rank(after[6])) > narrow + 1  # and tanh of it: another matter
+        wrong += int(torch.linalg.matrix_rank(after[4])) > narrow + 1  # the affine map behind the narrow layer
+        grown += int(torch.linalg.matrix_rank(after[5])) > narrow + 1  # and tanh of it: another matter
     measured = wrong if grown > 0 else math.inf
     return Evidence("ranks above their bound", measured, 0, "exact: rank of a product; ranks to 1e-15 relative", 6 * CASES, "==")
 

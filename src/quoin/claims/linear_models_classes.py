@@ -87,7 +87,7 @@ def without_bias(X: Tensor, labels: Tensor, num_classes: int, far: Tensor) -> Te
     return far @ torch.linalg.lstsq(X, one_hot(labels, num_classes, dtype=X.dtype)).solution
 
 
-@claim("ZE39", "least squares on one-hot labels guarantees outputs that sum to 1, unless it has no bias", right=with_bias, printed=without_bias)
+@claim("ZE39", "least squares on one-hot labels guarantees that outputs sum to 1, given a bias", right=with_bias, printed=without_bias)
 def least_squares_outputs_sum_to_one(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):

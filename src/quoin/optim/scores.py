@@ -83,7 +83,9 @@ def fit_scores(
         found[-1] = slopes.sum(dim=0, dtype=torch.float64) if bias else 0.0
         return found + decay * at
 
-    diagonal = curvature * torch.cat([X.square().mT @ weights, weights.sum()[None]]).double().unsqueeze(-1) + decay
+    # By pieces that stay in the cache: the square of all of X would be written out and read back.
+    squares = sum(share @ rows.square() for rows, share in zip(X.split(512), weights.split(512)))
+    diagonal = curvature * torch.cat([torch.as_tensor(squares), weights.sum()[None]]).double().unsqueeze(-1) + decay
     diagonal.clamp_(min=torch.finfo(torch.float64).tiny)
     precondition = diagonal.reciprocal().mul if d > FEW_FEATURES else _whole(X, weights, curvature, decay)
     memory: deque[tuple[Tensor, Tensor]] = deque(maxlen=MEMORY)
@@ -97,7 +99,7 @@ def fit_scores(
         way = apply(step)
         pull, stretch = float((decay * at * step).sum()), float((decay * step * step).sum())
 
-        def slope_along(t: float, way=way, pull=pull, stretch=stretch) -> float:
+        def slope_along(t: float, scores=scores, way=way, pull=pull, stretch=stretch) -> float:
             nonlocal moved, seen, value
             moved, seen = torch.add(scores, way, alpha=t), t
             value = look(moved)
