@@ -45,7 +45,7 @@ def gradient_definition(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
     Notes: D1.5-2.
     """
     partials = [jvp(_single(f), x, unit).product for unit in _units(_point(x))]
-    return torch.stack(partials).reshape(x.shape) if partials else torch.zeros_like(x)
+    return _stacked(partials, x, x.shape)
 
 
 def gradient(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
@@ -109,7 +109,7 @@ def jacobian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p
     point = _point(x)
     output = _output(f, point)
     rows = [vjp(f, point, unit).product for unit in _units(output.detach())]
-    return torch.stack(rows).reshape(*output.shape, *x.shape) if rows else x.new_zeros(*output.shape, *x.shape)
+    return _stacked(rows, x, output.shape + x.shape)
 
 
 def jacobian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
@@ -137,7 +137,7 @@ def hessian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p.
         if output.requires_grad:
             slope = slope + torch.autograd.grad(output, point, create_graph=True, allow_unused=True, materialize_grads=True)[0]
     rows = [torch.autograd.grad(slope, point, unit, retain_graph=True)[0] for unit in _units(slope.detach())]
-    return torch.stack(rows).reshape(*x.shape, *x.shape) if rows else x.new_zeros(*x.shape, *x.shape)
+    return _stacked(rows, x, x.shape + x.shape)
 
 
 def hessian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p...)
@@ -192,4 +192,8 @@ def _single(f: Function) -> Function:
 
 def _units(x: Tensor) -> Tensor:  # (...) -> (p, ...)
     """The p unit vectors of the shape of x."""
-    return torch.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
+    return torch.eye(x.numel(), dtype=x.dtype, device=x.device).reshape((x.numel(), *x.shape))
+
+
+def _stacked(parts: list[Tensor], like: Tensor, shape: torch.Size) -> Tensor:
+    return torch.stack(parts).reshape(shape) if parts else like.new_zeros(shape)

@@ -232,4 +232,4 @@ def _pair(op: str, left: Any, right: Any) -> Var:
 
 def _like(value: Any, other: Var) -> Var:
     """A plain number or tensor as a constant of the other's type."""
-    return value if isinstance(value, Var) else Var(torch.as_tensor(value).to(other.value))
+    return value if isinstance(value, Var) else Var(torch.as_tensor(value, dtype=other.value.dtype, device=other.value.device))

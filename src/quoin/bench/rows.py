@@ -38,6 +38,7 @@ class Row:
 
 
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
+_TRACE = "quoin.bench.trace"
 
 ROWS = (
     Row(
@@ -74,6 +75,16 @@ ROWS = (
         ),
         rounds=7,
         warm_up=1,
+    ),
+    Row(
+        "trace",
+        "100 steps of an MLP 64-128-10 on 64 rows, forward and backward, with and without a record of every value and adjoint",
+        (
+            Contestant("traced", _TRACE, "traced"),
+            Contestant("plain step", _TRACE, "plain", RatioAtLeast(1 / 20)),
+        ),
+        rounds=15,
+        threads=1,
     ),
 )
 

@@ -106,6 +106,7 @@ def table_of_derivatives(generator: torch.Generator) -> Evidence:
         "arctan": (torch.arctan, lambda x: 1 / (1 + x * x)),
         "tanh": (torch.tanh, lambda x: 1 - math.tanh(x) ** 2),
     }
+
     def gaps(f: Function, slope_f: Slope, g: Function, slope_g: Slope) -> list[float]:
         x = 0.2 + uniform(generator)  # tan is finite, log and sqrt are defined
         u, v = (float(each(torch.tensor(x, dtype=torch.float64))) for each in (f, g))

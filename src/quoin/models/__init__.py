@@ -4,6 +4,7 @@ from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, soft
 from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
 from quoin.models.dropout_mlp import DropoutMLP
 from quoin.models.exchange import export_dense, import_dense
+from quoin.models.generative import Drawn, GenerativeClassifier, bayes_rule_definition, gaussian_log_density_definition
 from quoin.models.interpolant import relu_interpolant
 from quoin.models.linear import LinearGaussian, LinearRegression, linear_regression_definition
 from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
@@ -15,7 +16,9 @@ from quoin.models.tied import TiedMLP
 
 __all__ = [
     "MLP",
+    "Drawn",
     "DropoutMLP",
+    "GenerativeClassifier",
     "LinearFit",
     "LinearGaussian",
     "LinearRegression",
@@ -23,10 +26,12 @@ __all__ = [
     "PolynomialRegression",
     "SoftmaxRegression",
     "TiedMLP",
+    "bayes_rule_definition",
     "best_affine_predictor",
     "conditional_expectation",
     "export_dense",
     "fit_polynomial",
+    "gaussian_log_density_definition",
     "import_dense",
     "least_squares",
     "least_squares_by_qr",

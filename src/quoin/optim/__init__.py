@@ -3,7 +3,7 @@
 from quoin.optim.fit import Fit, fit
 from quoin.optim.hinge import HingeFit, fit_hinge
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import conjugate_gradients, gram, normal_equations
+from quoin.optim.normal import conjugate_gradients, gram, solve_normal
 from quoin.optim.schedule import Schedule, constant, cosine, step_decay, with_warm_up
 from quoin.optim.scores import ScoreLoss, ScoresFit, fit_scores
 from quoin.optim.sgd import sgd_step, sgd_step_definition
@@ -22,9 +22,9 @@ __all__ = [
     "fit_scores",
     "gram",
     "lowest_along",
-    "normal_equations",
     "sgd_step",
     "sgd_step_definition",
+    "solve_normal",
     "step_decay",
     "with_warm_up",
 ]

@@ -37,8 +37,8 @@ def fit_hinge(
 
     max(0, 1 - m) = max_{0 <= a <= 1} a (1 - m). Taking (width / 2) (a - anchor)^2 off rounds the corner, and the best a is then
     clip(anchor + (1 - m) / width, 0, 1). Each stage minimises this by Newton's method and makes its a the next anchor (the method of
-    multipliers, or a proximal point method in a). Every such a bounds all losses from below, by
-    sum_i s_i a_i - |sum_i s_i a_i y_i x_i|^2 / (2 l2), as far as sum_i s_i a_i y_i = 0 holds where there is a bias.
+    multipliers, or a proximal point method in a). Every a in [0, 1] bounds all losses from below, by
+    sum_i s_i a_i - |sum_i s_i a_i y_i x_i|^2 / (2 l2), if sum_i s_i a_i y_i = 0 where there is a bias.
     """
     check_shapes("n d, n, n", X=X, y=y, weights=weights)
     if X.numel() == 0 or not X.is_floating_point():
@@ -53,14 +53,14 @@ def fit_hinge(
         short = 1 - y * scores
         dual = (anchor + short / width).clamp(0, 1)
         forces = signed * dual
-        downhill = torch.empty_like(at)
-        downhill[:-1] = X.mT @ forces
-        lower = _total(weights * dual) - float(downhill[:-1].square().sum()) / (2 * l2)
+        pulls = (X.mT @ torch.stack([forces.clamp(min=0), forces.clamp(max=0)], dim=-1)).double()  # (d, 2): of either class
+        sums = _total(forces.clamp(min=0)), -_total(forces.clamp(max=0))
+        lower = _lower_bound(pulls, sums, l2, bias)
+        downhill = torch.cat([pulls.sum(dim=1), at.new_full((1,), sums[0] - sums[1] if bias else 0.0)])
         loss = _total(weights * short.clamp(min=0)) + l2 / 2 * float(at[:-1].square().sum())
         downhill[:-1] -= l2 * at[:-1]
-        downhill[-1] = _total(forces) if bias else 0.0
-        unbalanced = float(downhill[:-1].square().sum()) / (2 * l2) + abs(float(downhill[-1] * at[-1]))
-        gap = loss - lower + abs(float(downhill[-1] * at[-1]))
+        unbalanced = float(downhill[:-1].square().sum()) / (2 * l2) + abs(float(downhill[-1])) * (1 + abs(float(at[-1])))
+        gap = loss - lower
         if gap <= tolerance * loss or steps == max_steps:
             return HingeFit(at[:-1].clone(), at[-1].clone(), loss, gap, steps, gap <= tolerance * loss)
         if stage_steps and (unbalanced <= max(0.1 * (gap - unbalanced), 0.01 * tolerance * loss) or stage_steps >= STEPS_A_STAGE):
@@ -78,6 +78,14 @@ def fit_hinge(
         at += t * step
         scores += t * way
         steps, stage_steps = steps + 1, stage_steps + 1 if t else STEPS_A_STAGE  # where rounding hides the way down, move the anchor
+
+
+def _lower_bound(pulls: Tensor, sums: tuple[float, float], l2: float, bias: bool) -> float:  # (d, 2)
+    """The dual value at a; where there is a bias, at that a with the heavier class scaled down to the weight of the other."""
+    least = min(sums)
+    scales = [least / each if each else 0.0 for each in sums] if bias else [1.0, 1.0]
+    pull = pulls @ pulls.new_tensor(scales)
+    return sum(scale * each for scale, each in zip(scales, sums)) - float(pull.square().sum()) / (2 * l2)
 
 
 def _total(values: Tensor) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.tensor import check_shapes
 
-__all__ = ["conjugate_gradients", "gram", "normal_equations"]
+__all__ = ["conjugate_gradients", "gram", "solve_normal"]
 
 FEW_FEATURES = 128  # up to here X^T X costs less than a few products with X
 FEW_PRODUCTS = 24  # X^T X costs about as much as thirty rounds of conjugate gradients, and takes no luck
@@ -50,7 +50,7 @@ def conjugate_gradients(product, right: Tensor, *, tolerance: float, max_steps: 
     return x if size <= goal else None
 
 
-def normal_equations(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d,)
+def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d,)
     """argmin_w sum_i s_i (x_i w - y_i)^2 + l2 |w|^2, from (X^T S X + l2 I) w = X^T S y in float64; s_i = 1/n if none are given.
 
     Conjugate gradients find it in a few products with X where the columns are much alike in size and little correlated; else a
@@ -58,7 +58,7 @@ def normal_equations(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor |
     one another to rounding, which squares their condition number, it raises a Mistake: `quoin.models.least_squares` squares nothing.
 
     >>> x, y = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2.0, 4.0, 6.0])
-    >>> normal_equations(x, y)
+    >>> solve_normal(x, y)
     tensor([2.], dtype=torch.float64)
 
     Notes: Z3.7.

@@ -20,7 +20,8 @@ __all__ = ["ScoreLoss", "ScoresFit", "fit_scores"]
 ScoreLoss = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Scores (n, k) to the loss of each example (n,) and its slope in each of its scores (n, k)."""
 
-MEMORY = 10  # pairs of steps and changes of gradient
+ROUNDINGS = 32  # of the data's type: the gradient is known no better
+MEMORY = 20  # pairs of steps and changes of gradient
 PATIENCE = 20  # steps after which a problem is held to be ill-conditioned, and worth its matrix X^T X
 MOST_FEATURES = 4096  # beyond this the matrix is never built
 
@@ -61,6 +62,7 @@ def fit_scores(
     if not (l2 >= 0 and tolerance > 0 and max_steps >= 1):
         raise Mistake(f"expected l2 >= 0, tolerance > 0, max_steps >= 1, came {l2}, {tolerance}, {max_steps}; give e.g. 1e-4, 1e-6, 500")
     d = X.shape[1]
+    tolerance = max(tolerance, ROUNDINGS * torch.finfo(X.dtype).eps)
     at = torch.zeros(d + 1, num_scores, dtype=torch.float64)  # the bias is the last row
     scores = X.new_zeros(len(X), num_scores)
     decay = torch.full((d + 1, 1), l2, dtype=torch.float64)

@@ -1,0 +1,17 @@
+"""scikit-learn faces (`fit`, `predict`, `score`) of models that are fitted in closed form or by a few lines."""
+
+from quoin.estimators.gaussian import GaussianClassifier
+from quoin.estimators.least_squares import LinearRegressor, RidgeRegressor
+from quoin.estimators.margin import LinearSVM, LogisticClassifier
+from quoin.estimators.polynomial import PolynomialRegressor
+from quoin.estimators.softmax import SoftmaxClassifier
+
+__all__ = [
+    "GaussianClassifier",
+    "LinearRegressor",
+    "LinearSVM",
+    "LogisticClassifier",
+    "PolynomialRegressor",
+    "RidgeRegressor",
+    "SoftmaxClassifier",
+]

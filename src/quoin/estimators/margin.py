@@ -1,0 +1,131 @@
+"""Two classes told apart by one linear score: logistic regression and the support vector machine, both losses of the margin.
+
+The labels in order stand for y = -1 and y = 1. `decision_function` is 2 s(x), so that the margin is y times it.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quoin.estimators.given import given_classes, hold
+from quoin.estimators.linear_classes import LinearClasses, warn_of_no_minimiser, warn_of_too_few_steps
+from quoin.objectives import log_loss
+from quoin.optim import ScoreLoss, fit_hinge, fit_scores
+
+__all__ = ["LinearSVM", "LogisticClassifier"]
+
+
+class BinaryFace(LinearClasses):
+    """A score whose sign decides."""
+
+    def decision_function(self, X) -> np.ndarray:
+        """2 s(x): the margin that each row would have if its class were the second."""
+        return self._scores(X)[:, 0]
+
+    def predict(self, X) -> np.ndarray:
+        second = self.decision_function(X) >= 0
+        return self.classes_[second.astype(int)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        assert tags.classifier_tags is not None
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LogisticClassifier(BinaryFace):
+    """argmin sum_i s_i ln(1 + e^{-m_i}) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum to one.
+
+    scikit-learn's LogisticRegression has C = 1 / (n l2). With l2 = 0 there is no minimiser on data that a hyperplane separates; a
+    ConvergenceWarning says so. `class_weight` is None, "balanced" or a dict from labels to weights.
+
+    >>> LogisticClassifier().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]).predict([[0.2], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+
+    Notes: M7, M9.
+    """
+
+    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-10, max_iter=1000):
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X, y, sample_weight=None):
+        hold("l2", self.l2, at_least=0.0)
+        hold("tol", self.tol, above=0.0)
+        hold("max_iter", self.max_iter, at_least=1)
+        examples, labels = given_classes(self, X, y, sample_weight, self.class_weight, binary=True)
+        signs = (2 * labels - 1).to(examples.X.dtype)
+        found = fit_scores(
+            examples.X,
+            _log_loss_of(signs),
+            1,
+            curvature=0.25,
+            weights=examples.weights,
+            l2=self.l2,
+            bias=self.fit_intercept,
+            tolerance=self.tol,
+            max_steps=self.max_iter,
+        )
+        margins = signs * (examples.X.double() @ found.weight + found.bias)[:, 0]
+        self._keep(examples, found.weight, found.bias, found.steps)
+        if self.l2 == 0 and bool((margins[examples.weights > 0] > 0).all()):
+            warn_of_no_minimiser()
+        elif not found.converged:
+            warn_of_too_few_steps(found.steps, f"the largest slope is {found.slope:.1e}, above tol = {self.tol:g}")
+        return self
+
+    def predict_proba(self, X) -> np.ndarray:
+        """P(y | x) = 1 / (1 + e^{-m}) of the first and of the second class."""
+        scores = torch.from_numpy(self.decision_function(X))
+        return torch.stack([torch.sigmoid(-scores), torch.sigmoid(scores)], dim=-1).numpy()
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        scores = torch.from_numpy(self.decision_function(X))
+        return -log_loss(torch.stack([-scores, scores], dim=-1)).numpy()
+
+
+class LinearSVM(BinaryFace):
+    """argmin sum_i s_i max(0, 1 - m_i) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum to one.
+
+    scikit-learn's LinearSVC(loss="hinge") has C = 1 / (n l2), and penalises its bias too, which this does not; its default loss is
+    the square of the hinge, another problem. It stops when the loss is within tol, as a share, of a proven lower bound.
+
+    Notes: M7, M11, D5.2-4.
+    """
+
+    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-5, max_iter=1000):
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X, y, sample_weight=None):
+        hold("l2", self.l2, above=0.0)
+        hold("tol", self.tol, above=0.0)
+        hold("max_iter", self.max_iter, at_least=1)
+        examples, labels = given_classes(self, X, y, sample_weight, self.class_weight, binary=True)
+        found = fit_hinge(
+            examples.X,
+            (2 * labels - 1).to(examples.X.dtype),
+            weights=examples.weights,
+            l2=self.l2,
+            bias=self.fit_intercept,
+            tolerance=self.tol,
+            max_steps=self.max_iter,
+        )
+        self._keep(examples, found.weight.unsqueeze(-1), found.bias.unsqueeze(-1), found.steps)
+        if not found.converged:
+            warn_of_too_few_steps(found.steps, f"the loss may be {found.gap / found.loss:.1e} of itself too high, above tol = {self.tol:g}")
+        return self
+
+
+def _log_loss_of(signs: Tensor) -> ScoreLoss:
+    def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
+        margins = signs * scores[:, 0]
+        return log_loss(margins), (-signs * torch.sigmoid(-margins)).unsqueeze(-1)
+
+    return loss
