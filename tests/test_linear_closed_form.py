@@ -39,12 +39,11 @@ def test_solvers_agree_with_the_normal_equations_in_value_and_gradient(solve, dt
     shape = () if num_targets is None else (num_targets,)
     assert ours.bias.shape == shape
     assert ours.weight.shape == (*shape, X.shape[1])
-    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-12}
-    torch.testing.assert_close(ours, definition, **tolerance)
+    rtol, atol = (1e-4, 1e-5) if dtype == torch.float32 else (1e-10, 1e-12)
+    torch.testing.assert_close(ours, definition, rtol=rtol, atol=atol)
     upstream = [torch.randn_like(part) for part in definition]
-    torch.testing.assert_close(
-        torch.autograd.grad(list(ours), [X, y], upstream), torch.autograd.grad(list(definition), [X, y], upstream), **tolerance
-    )
+    left, right = (torch.autograd.grad(list(found), [X, y], upstream) for found in (ours, definition))
+    torch.testing.assert_close(left, right, rtol=rtol, atol=atol)
 
 
 def test_the_gradient_of_the_shortest_solution_is_that_of_differences():

@@ -48,13 +48,14 @@ def fit_hinge(
     signed = weights * y  # (n,)
     at = torch.zeros(X.shape[1] + 1, dtype=torch.float64)  # the bias is the last entry
     scores, anchor = X.new_zeros(len(X)), X.new_zeros(len(X))
-    width, steps, stage_steps = 1.0, 0, 0
+    width, steps, stage_steps = 0.3, 0, 0
     while True:
         short = 1 - y * scores
         dual = (anchor + short / width).clamp(0, 1)
         forces = signed * dual
-        pulls = (X.mT @ torch.stack([forces.clamp(min=0), forces.clamp(max=0)], dim=-1)).double()  # (d, 2): of either class
-        sums = _total(forces.clamp(min=0)), -_total(forces.clamp(max=0))
+        sides = forces.clamp(min=0), forces.clamp(max=0)  # of either class
+        pulls = torch.stack([X.mT @ side for side in sides], dim=-1).double()  # two columns at once would go a slower way
+        sums = _total(sides[0]), -_total(sides[1])
         lower = _lower_bound(pulls, sums, l2, bias)
         downhill = torch.cat([pulls.sum(dim=1), at.new_full((1,), sums[0] - sums[1] if bias else 0.0)])
         loss = _total(weights * short.clamp(min=0)) + l2 / 2 * float(at[:-1].square().sum())
@@ -100,7 +101,8 @@ def _newton_step(X: Tensor, curvatures: Tensor, on_corner: Tensor, downhill: Ten
     matrix = torch.zeros(d + 1, d + 1, dtype=torch.float64)
     matrix[:d, :d] = gram(rows, share)
     matrix[:d, d] = matrix[d, :d] = rows.mT @ share if bias else 0.0
-    matrix[d, d] = _total(share) + l2 if bias else 1.0  # the l2 here only keeps an empty corner from dividing by zero
+    # The bias has no penalty: beside a (nearly) empty corner it would leap to where the loss is flat.
+    matrix[d, d] = max(_total(share), 0.01 * _total(curvatures)) * (1 + 1e-9) if bias else 1.0
     matrix.diagonal()[:d] += l2
     factor, failed = torch.linalg.cholesky_ex(matrix)
     while int(failed):  # rounding of a float32 matrix

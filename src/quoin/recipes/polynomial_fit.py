@@ -40,7 +40,9 @@ def build(options, place):
 
     data = one_feature(numbers(options, place), options.rows)
     net = model(options, data.facts).to(place.device)
-    unit = float(data.target_scale.std)
+    targets = data.target_scale
+    assert targets is not None  # they are numbers
+    unit = float(targets.std)
 
     class Degrees:
         """Epoch k fits the polynomial of degree k to all its rows at once, in closed form; no gradient is followed."""
@@ -102,7 +104,7 @@ def build(options, place):
         x, y = (torch.cat([getattr(getattr(data, part), of) for part in ("test", "train")]).cpu() for of in ("features", "targets"))
         dots = [INK if row >= data.test.num_rows else FAINT for row in range(len(x))]
         line = torch.linspace(float(x.min()), float(x.max()), 400, dtype=torch.float64)
-        y = data.target_scale.invert(y)
+        y = targets.invert(y)
         with house_style():
             figure = new_figure(height=3.8)
             axes = figure.add_subplot(xlabel=data.facts.feature_names[0], ylabel=data.facts.target_name)
@@ -111,7 +113,7 @@ def build(options, place):
             shown = data.feature_scale.invert(line[:, None])
             for colour, (k, dash) in zip(COLOURS, {1: "--", degree(): "-", net.degree: ":"}.items()):
                 if k <= net.degree:
-                    axes.plot(shown, data.target_scale.invert(curve(line, k)), dash, color=colour, label=f"degree {k}")
+                    axes.plot(shown, targets.invert(curve(line, k)), dash, color=colour, label=f"degree {k}")
             margin = 0.3 * float(y.max() - y.min()) or 1.0
             axes.set_ylim(float(y.min()) - margin, float(y.max()) + margin)
             axes.legend()

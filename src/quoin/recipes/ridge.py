@@ -53,6 +53,8 @@ def build(options, place):
     from quoin.train import Regression
 
     data = few_rows(options, place)
+    assert data.target_scale is not None  # the targets are numbers
+    unit = float(data.target_scale.std)
     net = model(options, data.facts).to(place.device)
     twin = copy.deepcopy(net)
     plain = learner(Regression, twin, squared_loss, torch.optim.SGD(twin.parameters(), options.lr), data, options, place)
@@ -94,7 +96,7 @@ def build(options, place):
     def error(fit, part):
         rows = getattr(data, part)
         found = fit.predict(rows.features.cpu().double())
-        return root_mean_squared_error(found, rows.targets.cpu().double()) * float(data.target_scale.std)
+        return root_mean_squared_error(found, rows.targets.cpu().double()) * unit
 
     groups = [{"params": [net.linear.weight], "weight_decay": options.weight_decay}, {"params": [net.linear.bias]}]
     return learner(Decayed, net, squared_loss, torch.optim.SGD(groups, options.lr), data, options, place)
