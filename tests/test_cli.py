@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from sklearn.datasets import load_iris
 import quoin
 from quoin.cli import main
 from quoin.cli.commands import COMMANDS
+from quoin.train import Loop
 
 QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--threads", "1"]
 RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds"}
@@ -147,6 +149,14 @@ def test_resume_of_a_finished_run_changes_nothing(flowers, here):
     assert parsed("resume", "run", "--step", "3")["metrics"] == before["metrics"]
 
 
+def test_a_run_that_goes_on_from_an_older_step_has_no_result_until_it_ends(flowers, here, monkeypatch):
+    run = shutil.copytree(flowers / "runs" / "mlp-1", here / "run")
+    monkeypatch.setattr(Loop, "_step", lambda loop, rows: os.kill(os.getpid(), signal.SIGINT))  # Ctrl-C before anything is learnt
+    assert tried("resume", "run", "--step", "3")[0] == 130
+    assert not (run / "result.json").exists()
+    assert "interrupted" in (run / "report.html").read_text()
+
+
 def test_eval_gives_the_metrics_of_the_result(flowers):
     run = flowers / "runs" / "mlp-1"
     result = json.loads((run / "result.json").read_text())
@@ -178,6 +188,16 @@ def test_predict_agrees_with_eval_and_with_the_other_format(flowers, here):
     assert list(csv.reader((here / "out.csv").open())) == rows
 
 
+def test_eval_takes_columns_by_name(flowers, here):
+    run = flowers / "runs" / "mlp-1"
+    with open(flowers / "iris.csv", newline="") as file:
+        turned = [[*row[2:4], row[4], *row[:2]] for row in csv.reader(file)]
+    with open("turned.csv", "w", newline="") as file:
+        csv.writer(file).writerows(turned)
+    found = [parsed("eval", run, "--data", f"csv:{path}", "--target", "species") for path in ("turned.csv", flowers / "iris.csv")]
+    assert found[0] == found[1]
+
+
 def test_predict_takes_columns_by_name(flowers, here):
     run = flowers / "runs" / "mlp-1"
     with open(flowers / "iris.csv") as file:
@@ -197,6 +217,12 @@ def test_compare(flowers, here):
     page = (here / "compare.html").read_text()
     assert page.count("<svg") == 2  # loss and accuracy, both runs in each
     assert "mlp-2" in ran("compare", *runs)
+
+
+def test_compare_spells_options_as_they_are_typed(here):
+    for hidden in (["8"], ["8", "4"]):
+        ran("train", "mlp", "--data", "iris", *QUICK, "--hidden", *hidden)
+    assert re.search(r"^hidden +8 +8 4$", ran("compare", "runs/mlp-1", "runs/mlp-2"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("over", ["seeds", "folds"])

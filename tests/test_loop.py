@@ -1,8 +1,10 @@
 """The loop: the protocol on three unlike learners, when it stops, what it keeps, and how it lets itself be interrupted."""
 
+import io
 import itertools
 import math
 import signal
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -10,7 +12,7 @@ import torch
 
 from quoin.data import Batches
 from quoin.errors import Mistake
-from quoin.train import Diverged, Loop, Totals
+from quoin.train import Diverged, Loop, Progress, Totals
 from quoin.train.checkpoint import checkpoint_steps
 from quoin.train.interrupt import Interrupt
 from tasks import BATCH, KINDS, ROWS, Crash, Disk, TwoBumps, TwoPlayers, TwoWeights, difference, left_behind, new_folder, run_loop
@@ -251,6 +253,20 @@ def test_sigterm_twice_is_still_polite():
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)
         assert interrupt.asked
+
+
+# Progress
+
+
+def test_a_bar_ends_where_the_run_does(tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setenv("COLUMNS", "200")
+    run_loop(TwoWeights(), new_folder(tmp_path), progress=Progress("small"))  # over before the bar is due to be drawn again
+    assert f"{3 * NUM_BATCHES}/{3 * NUM_BATCHES}" in terminal.getvalue()
 
 
 # Resuming

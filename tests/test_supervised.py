@@ -130,6 +130,19 @@ def test_the_ranks_rows_together_are_the_global_batch(data, world):
     assert [task.place.writes for task in ranks] == [True] + [False] * (world - 1)
 
 
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("micro_batch", [0, 2])
+def test_the_ranks_gradients_add_up_to_that_of_the_global_batch(data, world, micro_batch):
+    """16 rows in batches of 7: shares of 7 are uneven, and of the last two rows a third rank gets none."""
+    alone = regression(data, batch_size=7, lr=0.0)
+    ranks = [regression(data, batch_size=7, lr=0.0, micro_batch=micro_batch, place=Place(rank=rank, world=world)) for rank in range(world)]
+    for task in (alone, *ranks):  # from zero weights the bias would have no part in it
+        nn.init.ones_(linear(task).bias)
+    for whole, *shares in zip(alone.batches, *(task.batches for task in ranks)):
+        together = sum(gradient(task, rows) for task, rows in zip(ranks, shares))
+        torch.testing.assert_close(together, gradient(alone, whole))
+
+
 def test_ranks_totals_together_are_the_whole_epochs_mean():
     """Sums and counts add over ranks; means of uneven shares would not."""
     values = torch.arange(10.0).square()

@@ -39,6 +39,7 @@ class Row:
 
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
 _TRACE = "quoin.bench.trace"
+_LINEAR, _LINEAR_PEERS = "quoin.bench.linear_quoin", "quoin.bench.linear_peers"
 
 ROWS = (
     Row(
@@ -85,6 +86,50 @@ ROWS = (
         ),
         rounds=15,
         threads=1,
+    ),
+    Row(
+        "lstsq",
+        "least squares: 20,000 pictures of 784 pixels in float32, one number each",
+        (
+            Contestant("Quoin, normal equations", _LINEAR, "lstsq"),
+            Contestant("scikit-learn Ridge, Cholesky, alpha 0", _LINEAR_PEERS, "ridge_cholesky", RatioAtLeast(1.0)),
+            Contestant("Quoin, QR", _LINEAR, "lstsq_qr"),
+            Contestant("scikit-learn LinearRegression", _LINEAR_PEERS, "linear_regression", RatioAtLeast(1.0)),
+        ),
+        rounds=9,
+        warm_up=1,
+    ),
+    Row(
+        "logreg",
+        "logistic regression of odd against even digits: 20,000 pictures of 784 pixels in float32, C = 1",
+        (
+            Contestant("Quoin", _LINEAR, "logreg"),
+            Contestant("scikit-learn, L-BFGS", _LINEAR_PEERS, "logistic_lbfgs", RatioAtLeast(1.0)),
+            Contestant("scikit-learn, Newton-CG", _LINEAR_PEERS, "logistic_newton_cg", RatioAtLeast(1.0)),
+        ),
+        rounds=9,
+        warm_up=1,
+    ),
+    Row(
+        "svm",
+        "linear support vector machine of odd against even digits: 20,000 pictures of 784 pixels in float32, hinge loss, C = 1",
+        (
+            Contestant("Quoin", _LINEAR, "svm"),
+            Contestant("scikit-learn LinearSVC, 300 passes", _LINEAR_PEERS, "linear_svc", RatioAtLeast(1.0)),
+        ),
+        rounds=5,
+        warm_up=1,
+    ),
+    Row(
+        "softmax",
+        "softmax regression of ten digits: 20,000 pictures of 784 pixels in float32, C = 1",
+        (
+            Contestant("Quoin", _LINEAR, "softmax"),
+            Contestant("scikit-learn, L-BFGS", _LINEAR_PEERS, "softmax_lbfgs", RatioAtLeast(1.0)),
+            Contestant("scikit-learn, Newton-CG", _LINEAR_PEERS, "softmax_newton_cg", RatioAtLeast(1.0)),
+        ),
+        rounds=5,
+        warm_up=1,
     ),
 )
 

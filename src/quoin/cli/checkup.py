@@ -30,7 +30,7 @@ def examine() -> list[Finding]:
         found.append(_package(name, needed=True, help=f"pip install -c constraints.txt {name}"))
     for name, use in (("keras", "bench"), ("jax", "bench")):
         found.append(_package(name, needed=False, help=f"only for `quoin {use}`: pip install 'quoin[{use}]'"))
-    return [*found, *_torch(), _compiler(), _disk(), _data()]
+    return [*found, *_torch(), _disk(), _data()]
 
 
 def _package(name: str, *, needed: bool, help: str) -> Finding:
@@ -44,19 +44,16 @@ def _torch() -> list[Finding]:
     try:
         import torch
 
-        from quoin.train import choose_place
+        from quoin.train.place import choose_place, compiler
     except ImportError as error:
         return [Finding("device", str(error), False, help="install what is missing above, then look again")]
     place, _ = choose_place()
+    name = compiler()
     return [
         Finding("device", str(place.device), True),
         Finding("threads", f"{torch.get_num_threads()} of {os.cpu_count()} cores", True),
+        Finding("C++ compiler", name or "none", name is not None, False, "only for --compile; runs go on without"),
     ]
-
-
-def _compiler() -> Finding:
-    name = next((each for each in (os.environ.get("CXX") or "g++", "c++", "clang++") if shutil.which(each)), None)
-    return Finding("C++ compiler", name or "none", name is not None, False, "only for --compile; runs go on without")
 
 
 def _disk() -> Finding:

@@ -10,6 +10,7 @@ from quoin.cli.show import print_table
 from quoin.recipes import find_recipe, recipe_names, start
 from quoin.recipes.running.settings import Settings
 from quoin.recipes.running.study import Study, start_study
+from quoin.train import Diverged
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,10 +27,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
     recipe = find_recipe(name)
     options, settings = recipe.options(), Settings()
-    if seeds > 1:
-        result = start_study(recipe, options, settings, Study("seed", seeds), runs).result
-    else:
-        result = start(recipe, options, settings, runs).result
+    try:
+        if seeds > 1:
+            result = start_study(recipe, options, settings, Study("seed", seeds), runs).result
+        else:
+            result = start(recipe, options, settings, runs).result
+    except Diverged as failure:  # a miss like any other: the recipes after it still have their turn
+        return name, recipe.target.metric, recipe.target.bound, str(failure), False, ""
     if result is None:  # interrupted
         sys.exit(130)
     reached = result["metrics"][recipe.target.metric]

@@ -1,6 +1,7 @@
 """`quoin train` and `quoin resume`."""
 
 import argparse
+import shlex
 import sys
 from typing import Any
 
@@ -88,7 +89,7 @@ def _show_study(finished: Any, parsed: argparse.Namespace) -> int:
 def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json({"run": str(path), "finished": False})
-    print(f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {path}", file=sys.stderr)
+    print(f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {shlex.quote(str(path))}", file=sys.stderr)
     return 130
 
 

@@ -54,6 +54,11 @@ class Batches:
         """Batches in an epoch."""
         return -(-self.num_rows // self.batch_size)
 
+    @property
+    def rows_handed_out(self) -> int:
+        """Rows of the global batch handed out last, over all ranks: what a mean over the batch divides by."""
+        return min(self.batch_size, self.num_rows - (self.position - 1) * self.batch_size)
+
     def __iter__(self) -> Iterator[Tensor]:
         rows = order(self.seed, self.epoch, self.num_rows) if self.shuffle else torch.arange(self.num_rows)
         rows = rows.to(self.device)

@@ -24,6 +24,7 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
     Notes: D5.2-2.
     """
 
+    classes_: np.ndarray
     fit_intercept = False  # rows as they came: the means are part of the law
 
     def __init__(self, *, shared_covariance=False, ridge=1e-6):

@@ -33,13 +33,13 @@ class Examples(NamedTuple):
 
 def given_numbers(face, X, y, sample_weight) -> tuple[Examples, Tensor]:
     """Examples and numbers y (n,), as they came."""
-    X, y = validate_data(face, X, y, dtype=KINDS, y_numeric=True)
-    return _examples(face, X, sample_weight), as_tensor(np.asarray(y, dtype=X.dtype))
+    rows, y = _validated(face, X, y, y_numeric=True)
+    return _examples(face, rows, sample_weight), as_tensor(np.asarray(y, dtype=rows.dtype))
 
 
 def given_classes(face, X, y, sample_weight, class_weight=None, *, binary: bool = False) -> tuple[Examples, Tensor]:
     """Examples and the numbers of their classes (n,); `classes_` of the face is set to the labels in order."""
-    X, y = validate_data(face, X, y, dtype=KINDS)
+    rows, y = _validated(face, X, y, y_numeric=False)
     check_classification_targets(y)
     face.classes_, labels = np.unique(y, return_inverse=True)
     if len(face.classes_) < 2:
@@ -49,8 +49,8 @@ def given_classes(face, X, y, sample_weight, class_weight=None, *, binary: bool 
         # The first sentence is the one that scikit-learn's checks listen for.
         raise Mistake(f"Only binary classification is supported. Came a {kind} target; take SoftmaxClassifier")
     if class_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X) * compute_sample_weight(class_weight, y)
-    examples = _examples(face, X, sample_weight)
+        sample_weight = _check_sample_weight(sample_weight, rows) * compute_sample_weight(class_weight, y)
+    examples = _examples(face, rows, sample_weight)
     weights = torch.bincount(torch.from_numpy(labels), weights=examples.weights, minlength=len(face.classes_))
     if (weights > 0).sum() < 2:
         raise Mistake("expected examples of at least two classes with a weight above 0, came one class only; weigh another too")
@@ -59,7 +59,7 @@ def given_classes(face, X, y, sample_weight, class_weight=None, *, binary: bool 
 
 def given_rows(face, X) -> Tensor:
     """Rows to predict for, of as many features as were fitted."""
-    return as_tensor(validate_data(face, X, dtype=KINDS, reset=False))
+    return as_tensor(np.asarray(validate_data(face, X, dtype=KINDS, reset=False)))
 
 
 def as_tensor(values: np.ndarray) -> Tensor:
@@ -74,6 +74,11 @@ def hold(name: str, value: float, *, above: float | None = None, at_least: float
     if not number or (above is not None and not value > above) or (at_least is not None and not value >= at_least):
         bound = f"above {above}" if above is not None else f"of at least {at_least}"
         raise Mistake(f"expected {name} {bound}, came {value!r}; give such a number")
+
+
+def _validated(face, X, y, *, y_numeric: bool) -> tuple[np.ndarray, np.ndarray]:
+    rows, targets = validate_data(face, X, y, dtype=KINDS, y_numeric=y_numeric)
+    return np.asarray(rows), np.asarray(targets)
 
 
 def _examples(face, X: np.ndarray, sample_weight) -> Examples:

@@ -1,5 +1,6 @@
 """Named architectures, one family a file, flat: linear models, multilayer perceptrons and their successors."""
 
+from quoin.models.binary import LinearScore
 from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, softmax_regression_definition
 from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
 from quoin.models.dropout_mlp import DropoutMLP
@@ -22,6 +23,7 @@ __all__ = [
     "LinearFit",
     "LinearGaussian",
     "LinearRegression",
+    "LinearScore",
     "MLPForward",
     "PolynomialRegression",
     "SoftmaxRegression",

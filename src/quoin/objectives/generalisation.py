@@ -13,6 +13,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.objectives.risk import held_out_losses
+from quoin.prob import check_law
 
 __all__ = [
     "Gap",
@@ -75,9 +76,7 @@ def expected_risk(model: Model, loss: Loss, population: Population) -> float:
     if probability.shape != y.shape[:1] or len(x) != len(y) or len(y) == 0:
         shapes = ", ".join(str(tuple(each.shape)) for each in population)
         raise Mistake(f"expected a probability for each of n >= 1 points x, y, came shapes {shapes}; pair them up")
-    total = float(probability.sum())
-    if not (bool((probability >= 0).all()) and abs(total - 1) <= _LOST):
-        raise Mistake(f"expected probabilities of at least 0 that sum to one, came a sum of {total:.8g}; divide them by it")
+    check_law(probability, "the probabilities of the population")
     losses = _losses(model, loss, x, y)
     return float((losses * probability.to(losses)).sum())
 

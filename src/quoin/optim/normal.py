@@ -13,11 +13,14 @@ __all__ = ["conjugate_gradients", "gram", "solve_normal"]
 
 FEW_FEATURES = 128  # up to here X^T X costs less than a few products with X
 FEW_PRODUCTS = 24  # X^T X costs about as much as thirty rounds of conjugate gradients, and takes no luck
+FIRST_LOOK = 5  # steps of conjugate gradients that tell whether the others are worth taking
 ROUNDINGS = 64  # of the data's type: a right side met as nearly as this is met
 
 
 def gram(X: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d, d)
-    """X^T S X; as it is symmetric, a quarter of its entries is copied, not computed."""
+    """X^T S X, with S = I if no weights are given; as it is symmetric, a quarter of its entries is copied, not computed."""
+    if weights is not None and len(weights) and bool((weights == weights[0]).all()):
+        return gram(X) * weights[0]  # no weighted copy of X
     scaled = X if weights is None else X * weights.unsqueeze(-1)
     if X.shape[1] < 2 * FEW_FEATURES:
         return scaled.mT @ X
@@ -30,17 +33,23 @@ def gram(X: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) ->
 
 
 def conjugate_gradients(product, right: Tensor, *, tolerance: float, max_steps: int) -> Tensor | None:  # (d,) -> (d,)
-    """The shortest solution of A x = right for a symmetric A >= 0 known by `product(x) = A x`; None if `max_steps` do not reach it.
+    """The shortest solution of A x = right for a symmetric A >= 0 known by `product(x) = A x`; None if `max_steps` will not reach it.
 
     It has met the right side when |A x - right| <= tolerance |right|. Directions are conjugate, p_i^T A p_j = 0, so d steps are
-    enough but for rounding, and as many as A has distinct eigenvalues if they are fewer.
+    enough but for rounding, and as many as A has distinct eigenvalues if they are fewer. It gives up early where the first
+    steps, going on as they did, would not get there.
+
+    >>> conjugate_gradients(lambda x: 4 * x, torch.tensor([8.0, 4.0]), tolerance=1e-6, max_steps=2)
+    tensor([2., 1.])
     """
     x, residual = torch.zeros_like(right), right.clone()
     direction, size = residual.clone(), residual @ residual
-    goal = tolerance**2 * size
-    for _ in range(max_steps):
+    goal, first = tolerance**2 * size, size
+    for taken in range(max_steps):
         if size <= goal:
             return x
+        if taken == FIRST_LOOK and size > first * tolerance ** (2 * FIRST_LOOK / max_steps):
+            return None
         moved = product(direction)
         step = size / (direction @ moved)
         x += step * direction
@@ -54,7 +63,7 @@ def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | Non
     """argmin_w sum_i s_i (x_i w - y_i)^2 + l2 |w|^2, from (X^T S X + l2 I) w = X^T S y in float64; s_i = 1/n if none are given.
 
     Conjugate gradients find it in a few products with X where the columns are much alike in size and little correlated; else a
-    Cholesky factor of the matrix does, followed by a correction with the residual of the equations themselves. If columns depend on
+    Cholesky factor of the matrix does. If columns depend on
     one another to rounding, which squares their condition number, it raises a Mistake: `quoin.models.least_squares` squares nothing.
 
     >>> x, y = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2.0, 4.0, 6.0])
@@ -81,19 +90,21 @@ def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | Non
     right = back(y)
     if not right.isfinite().all():
         raise Mistake("expected finite X and y, came NaN or infinity, or numbers whose squares overflow; drop, fill or scale them")
+    def missing(w: Tensor) -> Tensor:
+        """What the equations lack at w, from the data themselves: solved for once more, it undoes most of the rounding."""
+        return back(y - X @ w.to(X.dtype)) - l2 * w
+
     if X.shape[1] > FEW_FEATURES:
-        met = conjugate_gradients(product, right, tolerance=ROUNDINGS * torch.finfo(X.dtype).eps, max_steps=FEW_PRODUCTS)
-        if met is not None:
-            return met
-    matrix = gram(X, weights).double()
-    if weights is None:
-        matrix /= len(y)
+        near = ROUNDINGS * torch.finfo(X.dtype).eps
+        met = conjugate_gradients(product, right, tolerance=near, max_steps=FEW_PRODUCTS)
+        more = None if met is None else conjugate_gradients(product, missing(met), tolerance=near**0.5, max_steps=FEW_PRODUCTS)
+        if met is not None and more is not None:
+            return met + more
+    matrix = gram(X, share).double()
     matrix.diagonal().add_(l2)
     factor = _factor(matrix, X.dtype)
     w = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1)
-    # The residual is that of the data, not of the rounded matrix, so the correction undoes most of the rounding.
-    missing = back(y - X @ w.to(X.dtype)) - l2 * w
-    return w + torch.cholesky_solve(missing.unsqueeze(-1), factor).squeeze(-1)
+    return w + torch.cholesky_solve(missing(w).unsqueeze(-1), factor).squeeze(-1)
 
 
 def _factor(matrix: Tensor, dtype: torch.dtype) -> Tensor:

@@ -8,7 +8,7 @@ from quoin.recipes.running.target import Target
 
 NOTES = ("D1.6-1", "D1.6-2", "D1.6-3", "D1.6-16", "Z5.22", "Z3.20", "Z5.21")
 # How much of the gap between training and test accuracy dropout takes away: the twin learns the random labels by heart.
-TARGET = Target("test_gap_closed", at_least=0.1)
+TARGET = Target("test_gap_closed", at_least=0.15)
 GOAL = None  # both are compared as they end; to stop either at its best would be a second regularisation
 
 
@@ -18,7 +18,7 @@ class Options(DataOptions, DescentOptions):
 
     hidden: tuple[int, ...] = option((256,), "units of each hidden layer, input side first", at_least=1, at_most=1_000_000)
     dropout: float = option(0.5, "probability with which a hidden unit is silent in training", at_least=0.0, below=1.0)
-    label_noise: float = option(0.3, "share of all labels, in every part of the data, that are drawn anew at random", at_least=0.0, at_most=1.0)
+    label_noise: float = option(0.3, "share of the labels, in every part, that are drawn at random", at_least=0.0, at_most=1.0)
     momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
     lr: float = option(0.05, "the learning rate of the first step", above=0.0, at_most=1e38)
     schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")

@@ -7,8 +7,8 @@ from quoin.recipes.running.options import DescentOptions, ScheduleName
 from quoin.recipes.running.target import Target
 
 NOTES = ("Z3.31", "Z3.32", "Z3.8", "Z3.11")
-# With decay over without: by the law of the data about 1/√2, and the 20 rows that set the scale move it by some 0.08.
-TARGET = Target("test_rmse_ratio", at_most=0.9)
+# With decay over without. Nine tenths of the directions stay as they began: off by |w|² at zero, by |w|² + |start|² = 2 |w|² at random.
+TARGET = Target("test_rmse_ratio", at_most=0.85)  # four deviations above the mean over seeds 100 to 299, 0.68 ± 0.04
 GOAL = None  # convex: the last weights are the best
 
 WEIGHT, BIAS, NOISE = 0.01, 0.05, 0.01  # of every input alike, of the sum, and around it
@@ -29,14 +29,14 @@ class Options(DescentOptions):
 
 
 def model(options, facts):
-    """Linear regression that starts with outputs of the targets' own size, as a network would: N(0, 1 / inputs) weights."""
+    """Linear regression that starts at random, its weights as large as the true ones."""
     from torch import nn
 
     from quoin.data import keyed_generator
     from quoin.models import LinearRegression
 
     net = LinearRegression(facts.num_features)
-    nn.init.normal_(net.linear.weight, std=facts.num_features**-0.5, generator=keyed_generator("weights", options.seed))
+    nn.init.normal_(net.linear.weight, std=WEIGHT, generator=keyed_generator("weights", options.seed))
     return net
 
 
@@ -56,6 +56,8 @@ def build(options, place):
     assert data.target_scale is not None  # the targets are numbers
     unit = float(data.target_scale.std)
     net = model(options, data.facts).to(place.device)
+    with torch.no_grad():
+        net.linear.weight /= unit  # the model sees its targets in this unit
     twin = copy.deepcopy(net)
     plain = learner(Regression, twin, squared_loss, torch.optim.SGD(twin.parameters(), options.lr), data, options, place)
 

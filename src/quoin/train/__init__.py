@@ -5,9 +5,9 @@ from quoin.train.folder import RunFolder
 from quoin.train.loop import Ending, Goal, Loop
 from quoin.train.place import Place, choose_place, describe_environment
 from quoin.train.progress import Progress
-from quoin.train.supervised import Classification, Regression, SupervisedTask, load_strictly
+from quoin.train.supervised import Classification, Regression, SupervisedTask
 from quoin.train.task import Diverged, Metrics, Task, Totals
-from quoin.train.weights import load_weights, save_weights
+from quoin.train.weights import load_strictly, load_weights, save_weights
 
 __all__ = [
     "Classification",

@@ -1,7 +1,7 @@
 """Files that survive a kill: each write is whole or absent.
 
-Three moves, and nothing else in Quoin's run folder touches the disk in any other way: write and sync a file, sync a
-folder or a file that grew, rename. The tests crash the process at every single one of them.
+Three moves bring all that a run must not lose to the disk: write and sync a file, sync a folder or a file that grew,
+rename. The tests crash the process at every single one of them.
 """
 
 import errno

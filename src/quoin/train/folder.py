@@ -110,6 +110,10 @@ class RunFolder:
     def save_result(self, result: dict[str, Any]) -> None:
         self._write_json("result.json", result)
 
+    def forget_result(self) -> None:
+        """Drop the result of a run that goes on from an older step: until it ends again it has none."""
+        (self.path / "result.json").unlink(missing_ok=True)
+
     def save_report(self, page: str) -> Path:
         path = self.path / "report.html"
         durable.replace_file(path, page.encode(errors="backslashreplace"))  # a file's name need not be text

@@ -16,11 +16,10 @@ from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
 from quoin.train.progress import Progress
 from quoin.train.state import generator_states, load_generator_states, snapshot
-from quoin.train.task import Diverged, Task, Totals
+from quoin.train.task import LOOK_EVERY, Diverged, Task, Totals
 
 __all__ = ["Ending", "Goal", "Loop"]
 
-LOOK_EVERY = 50  # steps between looks at the running loss where a look stalls the device
 SAVING_SHARE = 0.03  # of the time, at most, for saving when the user gave no interval
 LEAST_SECONDS = 1.0  # between two such saves
 

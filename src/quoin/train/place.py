@@ -14,7 +14,7 @@ from torch import nn
 
 from quoin.errors import Mistake, nearest, shown
 
-__all__ = ["Place", "choose_place", "describe_environment"]
+__all__ = ["Place", "choose_place", "compiler", "describe_environment"]
 
 _AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -52,10 +52,12 @@ def choose_place(
     if threads:
         torch.set_num_threads(threads)
     chosen = _device(device)
+    if chosen.type == "cuda" and chosen.index is not None:
+        torch.cuda.set_device(chosen)  # so that the generator that is saved is the one dropout draws from
     dtype = _AUTOCAST[precision]
     if dtype is not None and chosen.type == "cpu":
         raise Mistake(f"--precision {precision} is for a GPU; this run is on the CPU: leave it out or choose --device cuda")
-    if compile and chosen.type == "cpu" and not _has_compiler():
+    if compile and compiler() is None:
         remarks.append("no C++ compiler was found, so the model is not compiled; the run goes on without")
         compile = False
     torch.use_deterministic_algorithms(deterministic, warn_only=True)
@@ -83,8 +85,9 @@ def _device(name: str) -> torch.device:
     return torch.device(name if index and kind != "cpu" else kind)
 
 
-def _has_compiler() -> bool:
-    return any(shutil.which(name) for name in (os.environ.get("CXX") or "g++", "c++", "clang++"))
+def compiler() -> str | None:
+    """The C++ compiler that torch.compile would find, if there is one."""
+    return next((name for name in (os.environ.get("CXX") or "g++", "c++", "clang++") if shutil.which(name)), None)
 
 
 def describe_environment(place: Place, seed: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Progress:
         self._last = 0.0
         self._seen = ""
         self._epochs = self._num_batches = 1
+        self._done = 0  # batches
 
     @contextmanager
     def open(self, epochs: int, num_batches: int) -> Iterator[None]:
@@ -40,7 +41,7 @@ class Progress:
         with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as self._bar:
             self._bar_task = self._bar.add_task(self.label, total=epochs * num_batches, seen="")
             yield
-            self._bar.refresh()
+            self._bar.update(self._bar_task, completed=self._done, seen=self._seen)  # the last batches came between two drawings
         self._bar = None
 
     def say(self, remark: str) -> None:
@@ -52,12 +53,13 @@ class Progress:
         """One more batch is done. Costs a look at the clock unless it is time to draw."""
         if not self.visible:
             return
+        self._done = epoch * self._num_batches + position
         now = time.perf_counter()
         if now - self._last < (REDRAW_SECONDS if self._bar is not None else LOG_SECONDS):
             return
         self._last = now
         if self._bar is not None and self._bar_task is not None:
-            self._bar.update(self._bar_task, completed=epoch * self._num_batches + position, seen=self._seen)
+            self._bar.update(self._bar_task, completed=self._done, seen=self._seen)
             return
         means = "  ".join(f"{name} {value:.4g}" for name, value in totals.means().items())
         print(f"{self.label}  epoch {epoch + 1}/{self._epochs}  batch {position}/{self._num_batches}  {means}", file=sys.stderr)

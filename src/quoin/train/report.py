@@ -7,7 +7,7 @@ from typing import Any
 from quoin import draw
 from quoin.draw import Panel
 
-__all__ = ["curve_panels", "figures", "folded", "metrics_table", "page", "table"]
+__all__ = ["curve_panels", "figures", "folded", "metrics_table", "page", "spelt", "table"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }
@@ -48,7 +48,7 @@ def metrics_table(metrics: dict[str, float]) -> str:
 
 def folded(title: str, rows: dict[str, Any]) -> str:
     """Names and values that a reader opens when needed."""
-    body = "".join(f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(_text(value))}</td></tr>\n" for name, value in rows.items())
+    body = "".join(f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(spelt(value))}</td></tr>\n" for name, value in rows.items())
     return f"<details><summary>{html.escape(title)}</summary>\n<table>\n{body}</table></details>"
 
 
@@ -83,12 +83,13 @@ def _cell(value: Any) -> str:
     if value is True or value is False:
         return f'<td class="{"met" if value else "missed"}">{"met" if value else "missed"}</td>'
     kind = _NUMBER if isinstance(value, (int, float)) else ""
-    return f"<td{kind}>{html.escape(_text(value))}</td>"
+    return f"<td{kind}>{html.escape(spelt(value))}</td>"
 
 
-def _text(value: Any) -> str:
+def spelt(value: Any) -> str:
+    """A value as a page shows it: six digits that matter, a list word by word."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):
-        return " ".join(map(_text, value))
+        return " ".join(map(spelt, value))
     return "" if value is None else str(value)

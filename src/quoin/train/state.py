@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["generator_states", "load_generator_states", "pack", "snapshot", "unpack"]
+__all__ = ["generator_states", "identity", "load_generator_states", "pack", "snapshot", "unpack"]
 
 Json = Any
 Tree = Any
@@ -32,8 +32,8 @@ def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
 
     def walk(node: Tree, path: str) -> Json:
         if isinstance(node, Tensor):
-            place = (node.device, node.dtype, node.data_ptr(), tuple(node.shape), node.stride())
-            if node.numel() == 0 or place not in names:  # empty tensors share an address without being one
+            place = identity(node)
+            if node.numel() == 0 or place not in names:
                 name = path
                 while name in tensors:  # {"a.b": x, "a": {"b": y}} and {0: x, "0": y} spell two paths alike
                     name += "'"
@@ -77,6 +77,11 @@ def unpack(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
     return {key: unpack(value, tensors) for key, value in skeleton.items()}
 
 
+def identity(tensor: Tensor) -> tuple:
+    """What two names of one tensor (tied weights) have in common; empty ones share an address without being one."""
+    return tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
+
+
 def snapshot(tree: Tree) -> Tree:
     """A copy of a state, on the CPU, that training on does not change; what was one tensor stays one."""
     return unpack(*pack(tree))
@@ -85,7 +90,7 @@ def snapshot(tree: Tree) -> Tree:
 def generator_states() -> dict[str, Tensor]:
     """Where torch's own generators stand: dropout and its kin draw from these."""
     states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():  # asking would start up a GPU that a run on the CPU does not touch
         states["cuda"] = torch.cuda.get_rng_state()
     return states
 

@@ -13,23 +13,22 @@ from torch import Tensor, nn
 
 from quoin.data import Batches, Dataset, Facts, Prepared
 from quoin.draw import Panel
-from quoin.errors import Mistake
 from quoin.optim import Schedule, constant
 from quoin.train import pictures
 from quoin.train.place import Place
-from quoin.train.task import Diverged, Metrics, Totals, first_bad_tensor
+from quoin.train.task import LOOK_EVERY, Diverged, Metrics, Totals, first_bad_tensor
+from quoin.train.weights import load_strictly
 
 __all__ = ["Classification", "Regression", "SupervisedTask"]
 
-LOOK_EVERY = 50  # steps between looks at the loss on a GPU
 EVALUATION_ROWS = 4096  # per forward pass without gradients: large enough to be fast, small enough for a laptop
 
 
 class SupervisedTask(ABC):
     """A model, an objective (one loss per example), an optimiser and prepared data.
 
-    `batch_size` is the global batch, whatever the number of ranks; with `micro_batch` it is worked off in pieces whose gradients add up
-    to the gradient of the whole. `clip` bounds the norm of the gradient; 0 leaves it.
+    `batch_size` is the global batch: the gradients of all ranks add up (are not averaged) to that of its mean loss. With `micro_batch` a
+    rank works its share off in pieces, whose gradients add up likewise. `clip` bounds the norm of the gradient; 0 leaves it.
     """
 
     def __init__(
@@ -76,7 +75,8 @@ class SupervisedTask(ABC):
         for parameter in self._parameters:
             parameter.grad = None  # what zero_grad does, without its bookkeeping
         pieces = rows.split(self.micro_batch) if len(rows) > self.micro_batch else (rows,)
-        total = sum(self._loss(self.data.train, piece, len(rows)) for piece in pieces)
+        batch_rows = len(rows) if self.place.world == 1 else self.batches.rows_handed_out
+        total = sum(self._loss(self.data.train, piece, batch_rows) for piece in pieces)
         assert isinstance(total, Tensor)
         self._scaler.unscale_(self.optimiser)
         if self.clip:
@@ -177,19 +177,3 @@ class Regression(SupervisedTask):
 
     def panels(self) -> list[Panel]:
         return pictures.of_regression(self.outputs("test").cpu(), self.data)
-
-
-def load_strictly(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Load weights by name; a name or shape that does not fit is told in one line."""
-    expected = model.state_dict()
-    if missing := sorted(expected.keys() - weights.keys()):
-        raise Mistake(f"the checkpoint lacks the model's {missing[0]!r}: it was written by another model or other options")
-    if extra := sorted(weights.keys() - expected.keys()):
-        raise Mistake(f"the checkpoint has a tensor {extra[0]!r} that the model lacks: it was written by another model or other options")
-    for name, tensor in expected.items():
-        if tensor.shape != weights[name].shape:
-            raise Mistake(
-                f"{name!r} has shape {tuple(weights[name].shape)} in the checkpoint, {tuple(tensor.shape)} in the model: "
-                "the options are not those of the run"
-            )
-    model.load_state_dict(weights)

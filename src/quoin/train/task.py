@@ -1,7 +1,7 @@
 """The task: the small protocol that the loop drives, whatever is being trained.
 
 A supervised model, two optimisers playing against each other, EM that takes no gradient, a hidden state that is carried from batch
-to batch: all are tasks. The loop knows nothing but these seven names.
+to batch: all are tasks. What drives them knows nothing but these seven names.
 """
 
 from typing import Any, Protocol
@@ -13,7 +13,9 @@ from quoin.data import Batches, Facts
 from quoin.draw import Panel
 from quoin.errors import Mistake
 
-__all__ = ["Diverged", "Metrics", "Task", "Totals"]
+__all__ = ["LOOK_EVERY", "Diverged", "Metrics", "Task", "Totals"]
+
+LOOK_EVERY = 50  # steps between looks at a loss that lies on a GPU, where each look stalls the queue
 
 Metrics = dict[str, float]
 
@@ -33,7 +35,8 @@ class Task(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything that must survive a kill. Under "model" stands what prediction needs, the rest is what training needs."""
+        """Everything that must survive a kill. Under "model" stands what prediction needs (`open_run` looks there for the `weights`
+        of the recipe's model and the `scales` of its data), the rest is what training needs."""
         ...
 
     def load(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A model's weights alone in one safetensors file: to keep, to send, to open again in any model of the same shapes.
+"""A model's weights alone: into it by name, and in one safetensors file to keep, to send, to open again in any model of the same shapes.
 
 A run's checkpoints, which hold everything that training needs, are in checkpoint.py.
 """
@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.train import durable
-from quoin.train.supervised import load_strictly
+from quoin.train.state import identity
 
-__all__ = ["load_weights", "save_weights"]
+__all__ = ["load_strictly", "load_weights", "save_weights"]
 
 
 def save_weights(model: nn.Module, path: str | Path) -> Path:
@@ -44,6 +44,22 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     load_strictly(model, {**found, **tied})
 
 
+def load_strictly(model: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Load weights by name; a name or shape that does not fit is told in one line."""
+    expected = model.state_dict()
+    if missing := sorted(expected.keys() - weights.keys()):
+        raise Mistake(f"the checkpoint lacks the model's {missing[0]!r}: it was written by another model or other options")
+    if extra := sorted(weights.keys() - expected.keys()):
+        raise Mistake(f"the checkpoint has a tensor {extra[0]!r} that the model lacks: it was written by another model or other options")
+    for name, tensor in expected.items():
+        if tensor.shape != weights[name].shape:
+            raise Mistake(
+                f"{name!r} has shape {tuple(weights[name].shape)} in the checkpoint, {tuple(tensor.shape)} in the model: "
+                "the options are not those of the run"
+            )
+    model.load_state_dict(weights)
+
+
 def _first_names(state: dict[str, Tensor]) -> dict[str, str]:
     """For each name the first one under which the same tensor stands."""
     if any(isinstance(tensor, nn.UninitializedParameter) for tensor in state.values()):
@@ -51,6 +67,5 @@ def _first_names(state: dict[str, Tensor]) -> dict[str, str]:
     seen: dict[tuple, str] = {}
     names = {}
     for name, tensor in state.items():
-        place = (tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
-        names[name] = seen.setdefault(place, name) if tensor.numel() else name  # empty tensors share an address without being one
+        names[name] = seen.setdefault(identity(tensor), name) if tensor.numel() else name
     return names

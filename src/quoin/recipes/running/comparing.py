@@ -22,7 +22,7 @@ class Comparison:
 
     def option_rows(self) -> list[tuple[str, ...]]:
         """The options as text: a table would read True and False as verdicts."""
-        return [(name, *map(_spelt, values)) for name, values in self.options.items()]
+        return [(name, *map(report.spelt, values)) for name, values in self.options.items()]
 
 
 def comparison(paths: list[Path]) -> Comparison:
@@ -47,12 +47,6 @@ def comparison(paths: list[Path]) -> Comparison:
 def _config(folder: RunFolder) -> dict[str, Any]:
     recipe, options, settings = read_config(folder)
     return {"recipe": recipe.name, **dataclasses.asdict(options), **dataclasses.asdict(settings)}
-
-
-def _spelt(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(map(_spelt, value))
-    return "" if value is None else str(value)
 
 
 def _flat(metrics: dict[str, Any]) -> dict[str, float]:

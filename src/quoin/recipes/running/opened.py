@@ -1,5 +1,6 @@
 """Open a trained run: its model back, ready to predict, without the data it was trained on."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from quoin.data import Dataset, Facts, Standardiser, as_regression, read_feature
 from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import open_one, read_config
+from quoin.recipes.running.run import open_one, read_config, saved_state
 from quoin.train import Metrics, RunFolder, load_strictly
 
 __all__ = ["OpenedRun", "Prediction", "open_run"]
@@ -57,9 +58,13 @@ class OpenedRun:
         return Prediction(self.target_scale.invert(outputs), None)
 
     def evaluate(self, dataset: Dataset) -> Metrics:
-        """The metrics on all rows of other data with the same features; classes are matched by name."""
+        """The metrics on all rows of other data with the same features; classes and, where the names agree, features go by name."""
         if dataset.num_features != self.facts.num_features:
             raise Mistake(f"{dataset.name} has {dataset.num_features} features, the run was trained on {self.facts.num_features}")
+        if dataset.feature_names != self.facts.feature_names and set(dataset.feature_names) == set(self.facts.feature_names):
+            places = {name: place for place, name in enumerate(dataset.feature_names)}  # the same columns in another order
+            features = dataset.features.flatten(1)[:, [places[name] for name in self.facts.feature_names]]
+            dataset = dataclasses.replace(dataset, features=features, feature_names=self.facts.feature_names)
         if self.facts.class_names is None:
             numbers = as_regression(dataset)
             return {"rmse": root_mean_squared_error(self.predict(numbers.features).values, numbers.targets)}
@@ -84,10 +89,7 @@ def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     if folder.config.get("data") is None:
         raise Mistake(f"{path} is a run without data: there is nothing to predict from")
     facts = Facts.from_json(folder.config["data"])
-    found = folder.load_checkpoint(step)
-    if found is None:
-        raise Mistake(f"{path} has no checkpoint yet: let it train for a while, or `quoin resume {path}`")
-    state, at = found
+    state, at = saved_state(folder, step)
     saved = state["best"] or state["task"]["model"]
     model = recipe.model(options, facts)
     load_strictly(model, saved["weights"])

@@ -17,7 +17,7 @@ from quoin.recipes.running.memory import memory_told
 from quoin.recipes.running.settings import Settings
 from quoin.train import Diverged, Ending, Loop, Metrics, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
 
-__all__ = ["Finished", "evaluate_own", "open_one", "read_config", "resume", "start", "start_in"]
+__all__ = ["Finished", "evaluate_own", "open_one", "read_config", "resume", "saved_state", "start", "start_in"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ def start_in(path: Path, recipe: Recipe, options: Checked, settings: Settings, *
 
 
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
+    if options.patience and recipe.goal is None:
+        raise Mistake(f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; leave it out")
     place, remarks = _place(settings)
     task = _build(recipe, options, place)
     if micro_batch := getattr(options, "micro_batch", 0):
@@ -119,6 +121,8 @@ def _train(
     with memory_told():
         if resuming:
             loop.resume(step)
+            if not loop.at.finished:
+                folder.forget_result()
         ending = loop.run()
     result = _result(recipe, options, task, loop, ending) if ending.finished else None
     if result is not None:
@@ -134,12 +138,18 @@ def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     task = _build(recipe, options, place)
     check_data_unchanged(folder, task)
     loop = Loop(task, folder, epochs=options.epochs)
-    found = folder.load_checkpoint(step)
-    if found is None:
-        raise Mistake(f"{path} has no checkpoint yet: let it train for a while, or `quoin resume {path}`")
-    loop.load(found[0])
+    state, _ = saved_state(folder, step)
+    loop.load(state)
     loop.take_best()
     return final_metrics(task)
+
+
+def saved_state(folder: RunFolder, step: int | None) -> tuple[Any, int]:
+    """The newest state of a run, or that of `step`, and its step; there must be one."""
+    found = folder.load_checkpoint(step)
+    if found is None:
+        raise Mistake(f"{folder.path} has no checkpoint yet: let it train for a while, or `quoin resume {folder.path}`")
+    return found
 
 
 def open_one(path: Path) -> RunFolder:
