@@ -5,6 +5,7 @@ What it says to mistakes is in test_cli_mistakes.py, what it does with random wo
 
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -22,9 +23,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import quoin
-from quoin.cli import main
+from quoin.cli import every, main
 from quoin.cli.commands import COMMANDS
-from quoin.train import Loop
+from quoin.train import Diverged, Loop
 
 QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--threads", "1"]
 RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds"}
@@ -177,7 +178,7 @@ def test_predict_agrees_with_eval_and_with_the_other_format(flowers, here):
     accuracy = np.mean([label == true for label, true in zip(labels, truth)])
     found = parsed("eval", run, "--data", f"csv:{flowers / 'iris.csv'}", "--target", "species")
     assert found["accuracy"] == pytest.approx(accuracy)
-    assert found["loss"] == pytest.approx(-np.log(chances[np.arange(150), data.target]).mean(), rel=1e-5)
+    assert found["cross_entropy"] == pytest.approx(-np.log(chances[np.arange(150), data.target]).mean(), rel=1e-5)
     np.savez("rows.npz", features=data.data)
     assert "150 predictions of species" in tried("predict", run, "rows.npz", "--out", "out.npz")[2]
     archive = np.load("out.npz")
@@ -252,6 +253,23 @@ def test_list():
         assert set(each) == {"name", "summary", "data", "target", "notes"}
         assert each["name"] in ran("list")
     assert "csv:PATH" in ran("list")
+
+
+def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeypatch, capsys, here):
+    starts = every.start
+
+    def start(recipe, options, settings, runs):
+        if recipe.name == "mlp":
+            raise Diverged("the loss is not finite at step 7")
+        return starts(recipe, dataclasses.replace(options, epochs=2), settings, runs, visible=False)
+
+    monkeypatch.setattr(every, "recipe_names", lambda: ["mlp", "linear-regression"])
+    monkeypatch.setattr(every, "start", start)
+    assert every.main([]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["recipe", "mlp", "linear-regression"]
+    assert "not finite at step 7" in lines[1]
+    assert "missed" in lines[1]
 
 
 def test_map():

@@ -89,7 +89,7 @@ def test_a_bad_config_is_told_in_one_line(tmp_path, text):
 
 def test_a_newer_run_is_refused(tmp_path):
     run = new_folder(tmp_path)
-    run.save_config({**run.config, "format": 2})
+    (run.path / "config.json").write_text(json.dumps({**run.config, "format": 2}))
     with pytest.raises(Mistake, match="newer Quoin"):
         RunFolder.open(run.path)
 

@@ -6,15 +6,15 @@ from quoin.bench.linear_problem import L2, above_least, log_objective, pictures,
 from quoin.bench.worker import Laps
 from quoin.estimators import LinearRegressor, LinearSVM, LogisticClassifier, SoftmaxClassifier
 
-__all__ = ["logreg", "lstsq", "lstsq_qr", "softmax", "svm"]
+__all__ = ["logreg", "lstsq", "softmax", "svm"]
 
 
 def lstsq(laps: Laps) -> dict[str, float]:
-    return _least_squares(laps, "normal")
-
-
-def lstsq_qr(laps: Laps) -> dict[str, float]:
-    return _least_squares(laps, "qr")
+    given, model = _start(laps), LinearRegressor(fit_intercept=False)
+    for _ in range(laps.count):
+        model.fit(given.features, given.numbers)
+        laps.end()
+    return above_least("lstsq", squared_objective(model.predict(given.features), given.numbers))
 
 
 def logreg(laps: Laps) -> dict[str, float]:
@@ -42,14 +42,6 @@ def softmax(laps: Laps) -> dict[str, float]:
         laps.end()
     scores = model.decision_function(given.features)
     return above_least("softmax", log_objective(scores, given.digits, model.coef_))
-
-
-def _least_squares(laps: Laps, solver: str) -> dict[str, float]:
-    given, model = _start(laps), LinearRegressor(solver, fit_intercept=False)
-    for _ in range(laps.count):
-        model.fit(given.features, given.numbers)
-        laps.end()
-    return above_least("lstsq", squared_objective(model.predict(given.features), given.numbers))
 
 
 def _start(laps: Laps):

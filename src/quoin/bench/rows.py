@@ -91,9 +91,8 @@ ROWS = (
         "lstsq",
         "least squares: 20,000 pictures of 784 pixels in float32, one number each",
         (
-            Contestant("Quoin, normal equations", _LINEAR, "lstsq"),
+            Contestant("Quoin", _LINEAR, "lstsq"),
             Contestant("scikit-learn Ridge, Cholesky, alpha 0", _LINEAR_PEERS, "ridge_cholesky", RatioAtLeast(1.0)),
-            Contestant("Quoin, QR", _LINEAR, "lstsq_qr"),
             Contestant("scikit-learn LinearRegression", _LINEAR_PEERS, "linear_regression", RatioAtLeast(1.0)),
         ),
         rounds=9,

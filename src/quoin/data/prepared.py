@@ -62,12 +62,9 @@ class Prepared:
 
     def scale_state(self) -> dict[str, Tensor]:
         """The statistics, for the checkpoint."""
-        return scale_state(self.feature_scale, self.target_scale)
-
-
-def scale_state(features: Standardiser, targets: Standardiser | None) -> dict[str, Tensor]:
-    found = {"feature_mean": features.mean, "feature_std": features.std}
-    return found if targets is None else found | {"target_mean": targets.mean, "target_std": targets.std}
+        features, targets = self.feature_scale, self.target_scale
+        found = {"feature_mean": features.mean, "feature_std": features.std}
+        return found if targets is None else found | {"target_mean": targets.mean, "target_std": targets.std}
 
 
 def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> Prepared:

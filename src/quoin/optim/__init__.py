@@ -3,7 +3,8 @@
 from quoin.optim.fit import Fit, fit
 from quoin.optim.hinge import HingeFit, fit_hinge
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import conjugate_gradients, gram, solve_normal
+from quoin.optim.normal import conjugate_gradients, solve_normal
+from quoin.optim.products import gram
 from quoin.optim.schedule import Schedule, constant, cosine, step_decay, with_warm_up
 from quoin.optim.scores import ScoreLoss, ScoresFit, fit_scores
 from quoin.optim.sgd import sgd_step, sgd_step_definition

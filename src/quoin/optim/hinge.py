@@ -10,7 +10,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import gram
+from quoin.optim.products import gram, on_one_pool, times, transposed_times
 from quoin.tensor import check_shapes
 
 __all__ = ["HingeFit", "fit_hinge"]
@@ -30,6 +30,7 @@ class HingeFit(NamedTuple):
     converged: bool  # whether the gap is at most the tolerance times the loss
 
 
+@on_one_pool
 def fit_hinge(
     X: Tensor, y: Tensor, *, weights: Tensor, l2: float, bias: bool = True, tolerance: float = 1e-4, max_steps: int = 500
 ) -> HingeFit:  # (n, d), (n,) of -1 and 1, (n,)
@@ -54,7 +55,7 @@ def fit_hinge(
         dual = (anchor + short / width).clamp(0, 1)
         forces = signed * dual
         sides = forces.clamp(min=0), forces.clamp(max=0)  # of either class
-        pulls = torch.stack([X.mT @ side for side in sides], dim=-1).double()  # two columns at once would go a slower way
+        pulls = torch.stack([transposed_times(X, side) for side in sides], dim=-1).double()  # two columns at once would go a slower way
         sums = _total(sides[0]), -_total(sides[1])
         lower = _lower_bound(pulls, sums, l2, bias)
         downhill = torch.cat([pulls.sum(dim=1), at.new_full((1,), sums[0] - sums[1] if bias else 0.0)])
@@ -68,7 +69,7 @@ def fit_hinge(
             width, stage_steps, anchor = max(SHARPEN * width, SHARPEST), 0, dual
             continue
         step = _newton_step(X, weights / width, (dual > 0) & (dual < 1), downhill, l2, bias)
-        way = torch.addmv(step[-1:].to(X.dtype), X, step[:-1].to(X.dtype))
+        way = times(X, step[:-1].to(X.dtype)) + step[-1:].to(X.dtype)
         pull, stretch = l2 * float(at[:-1] @ step[:-1]), l2 * float(step[:-1] @ step[:-1])
 
         def slope_along(t: float, short=short, way=way, pull=pull, stretch=stretch, width=width, anchor=anchor) -> float:

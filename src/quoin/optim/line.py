@@ -28,7 +28,7 @@ def lowest_along(slope: Callable[[float], float], start: float, *, share: float 
         if high is None:
             # Where the slope will vanish if it goes on changing as it did, and no more than ten times as far.
             t = min(10 * t, low * start / (start - low_slope)) if low_slope > start else 10 * t
-            t = max(t, 1.1 * low)
+            t = max(t, 2 * low if look else 1.1 * low)
         elif look % 2 and high_slope < float("inf"):
             t = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.05), 0.95)
         else:

@@ -7,29 +7,15 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.optim.products import gram, on_one_pool, times, transposed_times
 from quoin.tensor import check_shapes
 
-__all__ = ["conjugate_gradients", "gram", "solve_normal"]
+__all__ = ["conjugate_gradients", "solve_normal"]
 
 FEW_FEATURES = 128  # up to here X^T X costs less than a few products with X
 FEW_PRODUCTS = 24  # X^T X costs about as much as thirty rounds of conjugate gradients, and takes no luck
-FIRST_LOOK = 5  # steps of conjugate gradients that tell whether the others are worth taking
+FIRST_LOOK = 3  # steps of conjugate gradients that tell whether the others are worth taking
 ROUNDINGS = 64  # of the data's type: a right side met as nearly as this is met
-
-
-def gram(X: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d, d)
-    """X^T S X, with S = I if no weights are given; as it is symmetric, a quarter of its entries is copied, not computed."""
-    if weights is not None and len(weights) and bool((weights == weights[0]).all()):
-        return gram(X) * weights[0]  # no weighted copy of X
-    scaled = X if weights is None else X * weights.unsqueeze(-1)
-    if X.shape[1] < 2 * FEW_FEATURES:
-        return scaled.mT @ X
-    half = X.shape[1] // 2
-    found = X.new_empty(X.shape[1], X.shape[1])
-    found[:half] = scaled[:, :half].mT @ X
-    found[half:, half:] = scaled[:, half:].mT @ X[:, half:]
-    found[half:, :half] = found[:half, half:].mT
-    return found
 
 
 def conjugate_gradients(product, right: Tensor, *, tolerance: float, max_steps: int) -> Tensor | None:  # (d,) -> (d,)
@@ -59,6 +45,7 @@ def conjugate_gradients(product, right: Tensor, *, tolerance: float, max_steps: 
     return x if size <= goal else None
 
 
+@on_one_pool
 def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d,)
     """argmin_w sum_i s_i (x_i w - y_i)^2 + l2 |w|^2, from (X^T S X + l2 I) w = X^T S y in float64; s_i = 1/n if none are given.
 
@@ -82,17 +69,17 @@ def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | Non
     share = X.new_full((len(y),), 1 / len(y)) if weights is None else weights
 
     def back(values: Tensor) -> Tensor:  # X^T S values
-        return (X.mT @ (share * values)).double()
+        return transposed_times(X, share * values).double()
 
     def product(w: Tensor) -> Tensor:
-        return back(X @ w.to(X.dtype)) + l2 * w
+        return back(times(X, w.to(X.dtype))) + l2 * w
 
     right = back(y)
     if not right.isfinite().all():
         raise Mistake("expected finite X and y, came NaN or infinity, or numbers whose squares overflow; drop, fill or scale them")
     def missing(w: Tensor) -> Tensor:
         """What the equations lack at w, from the data themselves: solved for once more, it undoes most of the rounding."""
-        return back(y - X @ w.to(X.dtype)) - l2 * w
+        return back(y - times(X, w.to(X.dtype))) - l2 * w
 
     if X.shape[1] > FEW_FEATURES:
         near = ROUNDINGS * torch.finfo(X.dtype).eps

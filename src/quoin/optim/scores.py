@@ -12,7 +12,8 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import FEW_FEATURES, gram
+from quoin.optim.normal import FEW_FEATURES
+from quoin.optim.products import gram, on_one_pool, times, transposed_times
 from quoin.tensor import check_shapes
 
 __all__ = ["ScoreLoss", "ScoresFit", "fit_scores"]
@@ -37,6 +38,7 @@ class ScoresFit(NamedTuple):
     converged: bool  # whether the slope came below the tolerance
 
 
+@on_one_pool
 def fit_scores(
     X: Tensor,
     loss: ScoreLoss,
@@ -71,7 +73,7 @@ def fit_scores(
     seen = 0.0
 
     def apply(step: Tensor) -> Tensor:
-        return torch.addmm(step[-1:].to(X.dtype), X, step[:-1].to(X.dtype))
+        return times(X, step[:-1].to(X.dtype)) + step[-1:].to(X.dtype)
 
     def look(moved: Tensor) -> float:
         nonlocal slopes
@@ -81,7 +83,7 @@ def fit_scores(
 
     def gradient() -> Tensor:
         found = torch.empty_like(at)
-        found[:-1] = (slopes.mT @ X).mT if num_scores > 1 else (X.mT @ slopes[:, 0]).unsqueeze(-1)
+        found[:-1] = transposed_times(X, slopes)
         found[-1] = slopes.sum(dim=0, dtype=torch.float64) if bias else 0.0
         return found + decay * at
 

@@ -104,9 +104,6 @@ class RunFolder:
         """The final metrics, or None while the run is not finished."""
         return self._read_json("result.json") if (self.path / "result.json").exists() else None
 
-    def save_config(self, config: dict[str, Any]) -> None:
-        self._write_json("config.json", config)
-
     def save_result(self, result: dict[str, Any]) -> None:
         self._write_json("result.json", result)
 

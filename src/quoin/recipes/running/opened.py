@@ -75,7 +75,7 @@ class OpenedRun:
             raise Mistake(f"the run knows the classes {shown(', '.join(known))}, {dataset.name} has {came}: choose data with its classes")
         labels = torch.tensor([known[name] for name in dataset.class_names])[dataset.targets]
         logits = self.outputs(dataset.features)
-        return {"loss": float(cross_entropy(logits, labels).mean()), "accuracy": accuracy(logits.argmax(-1), labels)}
+        return {"cross_entropy": float(cross_entropy(logits, labels).mean()), "accuracy": accuracy(logits.argmax(-1), labels)}
 
     def predict_file(self, path: Path) -> Prediction:
         """Predict for the rows of a CSV or NPZ file that has the columns the run was trained on."""

@@ -1,0 +1,144 @@
+"""From a table's cells to numbers: a block at a time where all is well, cell by cell only to tell what is not."""
+
+import itertools
+import operator
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from quoin.data.files import quoted
+from quoin.data.files_csv_text import Block, Table, listed, number_in
+from quoin.errors import Mistake, shown
+
+__all__ = ["Cells", "read_cells"]
+
+
+class Cells(NamedTuple):
+    """The cells that were asked for; `numbers` are the target's, None where it is text or there is none."""
+
+    features: np.ndarray  # (n, d) float32
+    numbers: np.ndarray | None  # (n,) float64
+    labels: list[str]  # the target as it is written
+    lines: list[int]  # where each row ends
+
+
+def read_cells(table: Table, columns: list[int], aim: int | None, *, may_ignore: bool) -> Cells:
+    """The columns as numbers and the target `aim` as it comes, all with one decimal mark; or a Mistake that counts what is none.
+
+    `may_ignore` tells whether a column could be left out, as in training, or is needed, as a trained model's are.
+    """
+    for mark in table.marks:
+        found = _read_with(table, mark, columns, aim)
+        if found is not None:
+            return found
+    _refuse(table, columns, aim, may_ignore)
+
+
+def _read_with(table: Table, mark: str, columns: list[int], aim: int | None) -> Cells | None:
+    """The cells if every feature, and a target that holds nothing but numbers, is written with `mark`."""
+    # itemgetter picks in C, but gives a lone column as a bare cell.
+    pick = operator.itemgetter(*columns) if len(columns) > 1 else operator.itemgetter(slice(columns[0], columns[0] + 1))
+    features, labels, lines = [], [], []
+    for block in table.blocks():
+        values = _numbers(list(itertools.chain.from_iterable(pick(cells) for _, cells in block)), mark)
+        if values is None:
+            return None
+        features.append(values.astype(np.float32).reshape(len(block), len(columns)))
+        labels += _column(block, aim) if aim is not None else []
+        lines += [line for line, _ in block]
+    numbers = _numbers(labels, mark) if aim is not None else None
+    if aim is not None and numbers is None and all(_is_number(label, table.marks) for label in labels):
+        return None  # numbers, but written with another mark
+    return Cells(np.concatenate(features), numbers, labels, lines)
+
+
+def _numbers(cells: Sequence[str], mark: str) -> np.ndarray | None:
+    """All cells at once, or None if one of them is not a number that float32 can hold; the fast form of `number_in`."""
+    joined = "".join(cells)
+    if "_" in joined or (mark == "," and "." in joined):
+        return None
+    if mark == "," and "," in joined:
+        cells = [cell.replace(",", ".") for cell in cells]
+    try:
+        values = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        return None
+    with np.errstate(over="ignore"):
+        return values if np.isfinite(values.astype(np.float32)).all() else None
+
+
+def _column(block: Block, column: int) -> list[str]:
+    return [cells[column].strip() for _, cells in block]
+
+
+def _is_number(cell: str, marks: tuple[str, ...]) -> bool:
+    return any(number_in(cell, mark) is not None for mark in marks)
+
+
+class _Wrong(NamedTuple):
+    """What is no number in a table: how many cells a column, and the first of each with its line."""
+
+    counts: Counter[int]
+    first: dict[int, tuple[int, str]]
+
+
+def _refuse(table: Table, columns: list[int], aim: int | None, may_ignore: bool) -> NoReturn:
+    """Name the first cell that is no number, by the decimal mark which most cells have, and count all of them."""
+    found, num_rows = _searched(table, columns, aim)
+    mark = min(found, key=lambda mark: found[mark].counts.total())
+    counts, first = found[mark]
+    assert counts, "a table is searched only when one of its cells is no number"
+    line, place = min((line, columns.index(column) if column != aim else len(columns)) for column, (line, _) in first.items())
+    column = [*columns, aim][place]
+    assert column is not None
+    cell, total = first[column][1], counts.total()
+    where = f"on line {line}, column {shown(table.header[column])} of {quoted(table.path)}"
+    came = "the cell is empty" if not cell else f"got {shown(cell)}"
+    if total > 1:
+        came += f" ({total} cells in {_several(len(counts), 'column')} are not numbers)"
+    text = [table.header[each] for each in columns if 2 * counts[each] > num_rows and first[each][1]]
+    if _is_number(cell, table.marks):
+        advice = f"the other numbers have a decimal {'comma' if mark == ',' else 'point'}; use one mark throughout"
+    elif not may_ignore:
+        advice = "the model needs this column as numbers; mend or drop those rows"
+    elif text:
+        it, what = ("it", "text column") if len(text) == 1 else ("them", "text columns")
+        advice = f"{what}: leave {it} out with --ignore {_words(text)} or encode {it} as numbers"
+    else:
+        advice = "mend or drop it" if total == 1 else "mend or drop them"
+    raise Mistake(f"expected a finite number {where}, but {came}: {advice}")
+
+
+def _searched(table: Table, columns: list[int], aim: int | None) -> tuple[dict[str, _Wrong], int]:
+    """For every decimal mark, what is no number with it; the target counts where it holds nothing but numbers."""
+    found = {mark: _Wrong(Counter(), {}) for mark in table.marks}
+    num_rows, target_is_text = 0, False
+    for block in table.blocks():
+        num_rows += len(block)
+        for column in columns if aim is None else [*columns, aim]:
+            cells = _column(block, column)
+            for mark, wrong in found.items():
+                if _numbers(cells, mark) is None:
+                    bad = [(line, cell) for (line, _), cell in zip(block, cells) if number_in(cell, mark) is None]
+                    wrong.counts[column] += len(bad)
+                    wrong.first.setdefault(column, bad[0])
+            if column == aim and not target_is_text:
+                target_is_text = not all(_is_number(cell, table.marks) for cell in cells)
+    if aim is not None and target_is_text:
+        for wrong in found.values():
+            wrong.counts.pop(aim, None)
+            wrong.first.pop(aim, None)
+    return found, num_rows
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _words(names: list[str]) -> str:
+    """Column names as a command line takes them: bare where they can be, at most eight."""
+    bare = [name if re.fullmatch(r"\w[\w.-]{0,40}", name) else shown(name, 42) for name in names[:8]]
+    return " ".join(bare) + (" ..." if len(names) > 8 else "")
