@@ -56,7 +56,7 @@ def test_scikit_learns_own_checks(face):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("shape", [(60, 5), (400, 150)])  # Cholesky, and conjugate gradients first
+@pytest.mark.parametrize("shape", [(60, 5), (400, 150)])
 def test_three_ways_to_least_squares_meet(dtype, fit_intercept, shape):
     random = np.random.default_rng(0)
     X = random.standard_normal(shape).astype(dtype) + 3

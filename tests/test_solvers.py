@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from quoin.errors import Mistake
-from quoin.optim import conjugate_gradients, fit_hinge, fit_scores, gram, lowest_along, solve_normal
+from quoin.optim import fit_hinge, fit_scores, gram, lowest_along, solve_normal
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
@@ -26,19 +26,6 @@ def test_gram_is_its_definition(dtype, columns):
     torch.testing.assert_close(gram(X, weights), torch.einsum("n,ni,nj->ij", weights, X, X), atol=near, rtol=near)
     torch.testing.assert_close(gram(X, torch.full_like(weights, 0.5)), gram(X) / 2, atol=near, rtol=near)
     assert not gram(X[:0]).any()
-
-
-def test_conjugate_gradients():
-    A = drawn(40, 40)
-    A = A @ A.mT / 40 + torch.eye(40)
-    b = drawn(40, seed=1)
-    found = conjugate_gradients(lambda x: A @ x, b, tolerance=1e-12, max_steps=80)
-    assert found is not None
-    torch.testing.assert_close(found, torch.linalg.solve(A, b))
-    assert conjugate_gradients(lambda x: A @ x, b, tolerance=1e-12, max_steps=4) is None
-    singular = torch.diag(torch.tensor([1.0, 2.0, 0.0]))
-    shortest = conjugate_gradients(lambda x: singular @ x, torch.tensor([1.0, 2.0, 0.0]), tolerance=1e-6, max_steps=3)
-    torch.testing.assert_close(shortest, torch.tensor([1.0, 1.0, 0.0]))
 
 
 @DTYPES

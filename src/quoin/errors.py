@@ -21,12 +21,15 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
     >>> nearest("digit", ["digits", "iris"])
     "did you mean 'digits'?"
+    >>> nearest("Digits", ["digits", "iris"])
+    "did you mean 'digits'?"
     >>> nearest("xyz", ["digits", "iris"])
     'choose from digits, iris'
     """
     known = sorted(names)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
+    alike = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=0.6)
+    return f"did you mean {alike[close[0]]!r}?" if close else f"choose from {', '.join(known)}"
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -36,7 +36,7 @@ def svm(laps: Laps) -> dict[str, float]:
 
 
 def softmax(laps: Laps) -> dict[str, float]:
-    given, model = _start(laps), SoftmaxClassifier(L2, fit_intercept=False, tol=3e-4)
+    given, model = _start(laps), SoftmaxClassifier(L2, fit_intercept=False, tol=1e-4)
     for _ in range(laps.count):
         model.fit(given.features, given.digits)
         laps.end()

@@ -57,7 +57,7 @@ def add_options(parser: Parser, kind: type[Checked], title: str) -> None:
         flag, default = flag_name(each.name), each.default
         parser.flags.append(flag)
         help = each.metadata.get("help", "").replace("%", "%%")
-        help += f" (default: {_spelt(default)})" if default not in (None, "") else ""
+        help += f" (default: {_spelt(default)})" if default not in (None, "", ()) else ""
         group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **_reading(kinds[each.name]))
 
 
@@ -83,7 +83,7 @@ def _reading(kind: Any) -> dict[str, Any]:
     if origin is typing.Literal:
         return {"type": str, "metavar": "|".join(inner)}  # Checked names the nearest choice
     if origin is tuple:
-        return {"type": _number(inner[0]), "nargs": "+", "metavar": "N"}
+        return _reading(inner[0]) | {"nargs": "+"}
     if type(None) in inner:
         kind = next(each for each in inner if each is not type(None))
     return {"type": str, "metavar": "TEXT"} if kind is str else {"type": _number(kind), "metavar": "N"}

@@ -27,7 +27,7 @@ def list_recipes(parsed: argparse.Namespace) -> int:
             ]
         )
         return 0
-    rows = [(each.name, each.summary, getattr(each.options(), "data", ""), each.target) for each in recipes]
+    rows = [(each.name, each.summary, getattr(each.options(), "data", "generated"), each.target) for each in recipes]
     print_table(("recipe", "what it does", "data", "target"), rows)
     print()
     print_table(("source", "what --data can name"), SOURCES.items())
@@ -41,7 +41,8 @@ def doctor(parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json([{"what": each.what, "found": each.found, "ok": each.ok, "help": each.help} for each in found])
     else:
-        print_table(("what", "found", ""), [(each.what, each.found, "ok" if each.ok else "missing") for each in found])
+        rows = [(each.what, each.found, "ok" if each.ok else "missing" if each.needed else "optional") for each in found]
+        print_table(("what", "found", ""), rows)
         for each in found:
             if not each.ok:
                 print(f"\n{each.what}: {each.help}")

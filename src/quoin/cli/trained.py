@@ -20,11 +20,11 @@ def evaluate(parsed: argparse.Namespace) -> int:
         found = evaluate_own(parsed.folder, step=parsed.step)
     else:
         check_source_name(parsed.data)
-        from quoin.data import load
+        from quoin.data import load_like
         from quoin.recipes import open_run
 
         run = open_run(parsed.folder, step=parsed.step)
-        found = run.evaluate(load(parsed.data, target=parsed.target, seed=run.options.seed))
+        found = run.evaluate(load_like(run.facts, parsed.data, target=parsed.target, seed=run.options.seed))
     if parsed.json:
         print_json(found)
     else:
@@ -36,6 +36,8 @@ def predict(parsed: argparse.Namespace) -> int:
     from quoin.recipes import open_run
     from quoin.recipes.running.predictions import as_csv, write_predictions
 
+    if parsed.out is not None and parsed.out.exists() and parsed.input.exists() and parsed.out.samefile(parsed.input):
+        raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
     run = open_run(parsed.folder, step=parsed.step)
     prediction = run.predict_file(parsed.input)
     if parsed.out is None:
@@ -51,6 +53,8 @@ def compare(parsed: argparse.Namespace) -> int:
 
     if len(parsed.folders) < 2:
         raise Mistake(f"compare expects two or more runs, got {len(parsed.folders)}")
+    if parsed.out.suffix != ".html":
+        raise Mistake(f"--out expects a page, a file ending in .html, got {shown(parsed.out.name)}")
     found = comparison(parsed.folders)
     _write(parsed.out, comparison_page(found))
     if parsed.json:

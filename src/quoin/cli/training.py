@@ -48,6 +48,8 @@ def resume(parsed: argparse.Namespace) -> int:
         if parsed.step is not None:
             raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
         return _show_study(resume_study(parsed.folder, visible=not parsed.json), parsed)
+    if parsed.step is None and folder.result is not None and not parsed.json:
+        print(f"quoin: {parsed.folder} was finished already; this is its result", file=sys.stderr)
     return _show_run(resume(parsed.folder, step=parsed.step, visible=not parsed.json), parsed)
 
 
@@ -58,13 +60,12 @@ def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
     else:
-        target = result["target"] or {"metric": None, "bound": "", "met": ""}
-        blank = ("", "")
-        rows = [
-            (name, value, *((target["bound"], target["met"]) if name == target["metric"] else blank))
-            for name, value in sorted(result["metrics"].items())
-        ]
-        print_table(("metric", "value", "target", ""), rows)
+        metrics = sorted(result["metrics"].items())
+        if target := result["target"]:
+            judged = {target["metric"]: (target["bound"], target["met"])}
+            print_table(("metric", "value", "target", ""), [(name, value, *judged.get(name, ("", ""))) for name, value in metrics])
+        else:
+            print_table(("metric", "value"), metrics)
         print(f"\n{result['steps']:,} steps in {result['seconds']:.1f} s; run {path}\nreport: {finished.report}")
     return _verdict(result["target"], parsed)
 
@@ -79,8 +80,8 @@ def _show_study(finished: Any, parsed: argparse.Namespace) -> int:
         rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
         print_table(("metric", "mean", "spread", "least", "largest"), rows)
         if target := result["target"]:
-            kept = "met" if target["met"] else "missed"
-            print(f"\ntarget {target['metric']} {target['bound']}: {kept} by {target['met_runs']} of {target['runs']} runs")
+            verdict = "met" if target["met"] else "missed: nine runs of ten must keep it"
+            print(f"\ntarget {target['metric']} {target['bound']}: kept by {target['met_runs']} of {target['runs']} runs; {verdict}")
         study = result["study"]
         print(f"\n{study['count']} {study['over']}s in {result['seconds']:.1f} s; runs {path}\nreport: {finished.report}")
     return _verdict(result["target"], parsed)

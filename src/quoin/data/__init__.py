@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
     from quoin.data.pictures import segment_digits, tiny_pictures
-    from quoin.data.predicting import read_features
+    from quoin.data.predicting import load_like, read_features
     from quoin.data.prepared import Facts, Prepared, prepare
     from quoin.data.scaling import Standardiser
     from quoin.data.seeds import keyed_generator
@@ -36,6 +36,7 @@ __all__ = [
     "kfold",
     "linear",
     "load",
+    "load_like",
     "moons",
     "order",
     "polynomial",

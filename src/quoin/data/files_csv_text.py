@@ -97,13 +97,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _looks_like_data(header: list[str], marks: tuple[str, ...]) -> bool:
-    """Only numbers, or half of them numbers; but whole ones that rise (0, 1, 2 or 2019, 2020) may well be names."""
+    """Only numbers, or numbers for half of it or more; but whole ones that rise (0, 1, 2 or 2019, 2020) are names beside others."""
     numbers = [name for name in header if any(number_in(name, mark) is not None for mark in marks)]
-    if len(numbers) == len(header) or 2 * len(numbers) < len(header):
-        return len(numbers) == len(header)
-    if not all(name.isdecimal() for name in numbers):
+    if len(numbers) == len(header):
         return True
-    return any(int(left) >= int(right) for left, right in itertools.pairwise(numbers))
+    whole = all(name.isdecimal() for name in numbers)
+    names = whole and all(int(left) < int(right) for left, right in itertools.pairwise(numbers))
+    return 2 * len(numbers) >= len(header) and not names
 
 
 def _marks(delimiter: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Imports no torch at its top: the command line checks a name, and lists them all, before it pays for torch.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quoin.errors import Mistake, nearest, shown
@@ -23,7 +24,7 @@ SOURCES = {
     "moons": "generated: two interleaved half circles, 2 classes",
     "circles": "generated: two concentric circles, 2 classes",
     "blobs": "generated: Gaussian clouds, 3 classes",
-    "csv:PATH": "a table with a header line; --target names its target column",
+    "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "npz:PATH": "NumPy arrays `features` and `targets`",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
@@ -57,20 +58,22 @@ def check_source_name(source: str) -> None:
     raise Mistake(f"expected a data source, got {shown(source)}: {hint}")
 
 
-def load(source: str, *, target: str | None = None, seed: int = 0) -> "Dataset":
+def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
-    `target` names a CSV's target column; `seed` decides what a generated source draws.
+    `target` names a CSV's target column and `ignore` those to leave out; `seed` decides what a generated source draws.
     """
     check_source_name(source)
     form, _, place = source.partition(":")
     if target is not None and form != "csv":
         raise Mistake(f"a target column can be named for csv:PATH only, but the data are {shown(source)}: leave --target out")
+    if ignore and form != "csv":
+        raise Mistake(f"columns can be left out of csv:PATH only, but the data are {shown(source)}: leave --ignore out")
     match form:
         case "csv":
             from quoin.data.files_csv import load_csv
 
-            return load_csv(place, target)
+            return load_csv(place, target, ignore)
         case "npz":
             from quoin.data.files_npz import load_npz
 

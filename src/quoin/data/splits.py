@@ -4,6 +4,7 @@ Rows are shuffled, then sorted by class; taking rows at an even stride from that
 class to within one row, and every part its size exactly.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -33,15 +34,24 @@ def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float =
     Notes: Z3.26.
     """
     line = _line(dataset, seed)
-    num_rows = len(line)
-    if dataset.test_from is None:
-        _check_fractions(validation, test)
-        judged, line = _stride(line, round(num_rows * test), seed)
-    else:
-        _check_fractions(validation, 0.0)
+    if dataset.test_from is not None:
+        test = 0.0
+    _check_fractions(validation, test)
+
+    def sizes(num_rows: int) -> tuple[int, int]:
+        return round(num_rows * validation), round(num_rows * test)
+
+    def fills(num_rows: int) -> bool:
+        num_chosen, num_judged = sizes(num_rows)
+        return num_rows > num_chosen + num_judged and (num_chosen > 0 or validation == 0) and (num_judged > 0 or test == 0)
+
+    _check_rows(dataset, len(line), fills)
+    num_chosen, num_judged = sizes(len(line))
+    judged, line = _stride(line, num_judged, seed)
+    if dataset.test_from is not None:
         judged = torch.arange(dataset.test_from, dataset.num_rows)
-    chosen, trained = _stride(line, round(num_rows * validation), seed)
-    return _checked(dataset, Split(trained, chosen, judged), (True, validation > 0, test > 0))
+    chosen, trained = _stride(line, num_chosen, seed)
+    return _ascending(trained, chosen, judged)
 
 
 def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation: float = 0.2) -> Split:
@@ -62,10 +72,16 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
     if not 0 <= index < num_folds:
         raise Mistake(f"expected a fold from 0 to {num_folds - 1}, got {index}")
     _check_fractions(validation, 0.0)
+
+    def fills(num_rows: int) -> bool:
+        num_others = num_rows - len(range(index, num_rows, num_folds))
+        return num_others > round(num_others * validation) >= (validation > 0)
+
+    _check_rows(dataset, len(line), fills)
     mine = torch.arange(len(line)) % num_folds == index
     rest = line[~mine]
     chosen, rest = _stride(rest, round(len(rest) * validation), seed)
-    return _checked(dataset, Split(rest, chosen, line[mine]), (True, validation > 0, True))
+    return _ascending(rest, chosen, line[mine])
 
 
 def _line(dataset: Dataset, seed: int) -> Tensor:
@@ -91,12 +107,16 @@ def _check_fractions(validation: float, test: float) -> None:
         raise Mistake(f"expected fractions that leave rows to train on, got validation {validation} and test {test}: choose less")
 
 
-def _checked(dataset: Dataset, parts: Split, wanted: tuple[bool, bool, bool]) -> Split:
-    """The parts with their rows in ascending order, or a Mistake for one that was wanted and is empty."""
-    for name, rows, needed in zip(Split._fields, parts, wanted):
-        if needed and len(rows) == 0:
-            raise Mistake(
-                f"expected rows for the {name} part, but {shown(dataset.name, 200)} has only {dataset.num_rows}: "
-                "add rows"
-            )
-    return Split(*(rows.sort().values for rows in parts))
+def _check_rows(dataset: Dataset, num_rows: int, fills: Callable[[int], bool]) -> None:
+    """A Mistake that says how many rows it takes, unless `num_rows` of them fill every part that was asked for."""
+    if not fills(num_rows):
+        # A fraction so small that no count near by will do still leaves a true bound.
+        needed = next((more for more in range(num_rows + 1, num_rows + 10_000) if fills(more)), num_rows + 10_000)
+        raise Mistake(
+            f"expected at least {needed} rows to have some in every part (train, validation, test), "
+            f"but {shown(dataset.name, 200)} has {num_rows}: add rows"
+        )
+
+
+def _ascending(train: Tensor, validation: Tensor, test: Tensor) -> Split:
+    return Split(train.sort().values, validation.sort().values, test.sort().values)

@@ -3,7 +3,7 @@
 from quoin.optim.fit import Fit, fit
 from quoin.optim.hinge import HingeFit, fit_hinge
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import conjugate_gradients, solve_normal
+from quoin.optim.normal import solve_normal
 from quoin.optim.products import gram
 from quoin.optim.schedule import Schedule, constant, cosine, step_decay, with_warm_up
 from quoin.optim.scores import ScoreLoss, ScoresFit, fit_scores
@@ -15,7 +15,6 @@ __all__ = [
     "Schedule",
     "ScoreLoss",
     "ScoresFit",
-    "conjugate_gradients",
     "constant",
     "cosine",
     "fit",

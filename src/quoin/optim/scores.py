@@ -12,7 +12,6 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.normal import FEW_FEATURES
 from quoin.optim.products import gram, on_one_pool, times, transposed_times
 from quoin.tensor import check_shapes
 
@@ -24,7 +23,7 @@ ScoreLoss = Callable[[Tensor], tuple[Tensor, Tensor]]
 ROUNDINGS = 32  # of the data's type: the gradient is known no better
 MEMORY = 20  # pairs of steps and changes of gradient
 PATIENCE = 20  # steps after which a problem is held to be ill-conditioned, and worth its matrix X^T X
-MOST_FEATURES = 4096  # beyond this the matrix is never built
+FEW_FEATURES, MOST_FEATURES = 128, 4096  # up to these X^T X is built at once, beyond those never
 
 
 class ScoresFit(NamedTuple):

@@ -38,7 +38,7 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
     sure = [f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst]
-    caption = "Wrong, and surest of it, first: the predicted class with its probability, and the true class."
+    caption = "Those that gave the true class the least probability come first. Each says what was predicted, how surely, and what is true."
     if data.test_images is not None and data.test_images.shape[1] in (1, 3):
         return Panel("Worst mistakes", draw.image_grid(data.test_images[worst], sure), caption)
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}

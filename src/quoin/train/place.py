@@ -75,7 +75,8 @@ def _device(name: str) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     kind, _, index = name.partition(":")
     if kind not in ("cpu", "cuda", "mps") or not re.fullmatch("[0-9]{0,4}", index):
-        raise Mistake(f"--device {shown(name)} is not a device: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:0', 'mps'])}")
+        hint = "did you mean 'cuda'?" if kind == "gpu" else nearest(name, ["auto", "cpu", "cuda", "cuda:0", "mps"])
+        raise Mistake(f"--device {shown(name)} is not a device: {hint}")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise Mistake(f"--device {name}: torch sees {torch.cuda.device_count()} CUDA device(s) here; leave --device out or say cpu")
     if kind == "mps" and not torch.backends.mps.is_available():

@@ -34,11 +34,20 @@ class Progress:
             yield
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("[dim]{task.fields[seen]}"))
-        with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as self._bar:
+        # What is watched stands last: in a narrow terminal it is cut, not the bar and the time that is left.
+        seen = TextColumn("[dim]{task.fields[seen]}", table_column=Column(overflow="ellipsis", no_wrap=True, ratio=1))
+        kept = [Column(no_wrap=True, min_width=width) for width in (len(self.label), 16, 9, 7)]
+        columns = (
+            TextColumn("{task.description}", table_column=kept[0]),
+            BarColumn(bar_width=16, table_column=kept[1]),
+            MofNCompleteColumn(table_column=kept[2]),
+            TimeRemainingColumn(elapsed_when_finished=True, table_column=kept[3]),
+        )
+        with Bar(*columns, seen, console=Console(stderr=True), expand=True) as self._bar:
             self._bar_task = self._bar.add_task(self.label, total=epochs * num_batches, seen="")
             yield
             self._bar.update(self._bar_task, completed=self._done, seen=self._seen)  # the last batches came between two drawings
@@ -66,6 +75,7 @@ class Progress:
 
     def show(self, metrics: "Metrics") -> None:
         """The metrics of an evaluation, to stand beside the bar."""
-        self._seen = "  ".join(f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.4g}" for name, value in metrics.items())
+        watched = sorted(metrics.items(), key=lambda item: not item[0].startswith("validation_"))  # what is cut is the training's
+        self._seen = "  ".join(f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.3g}" for name, value in watched)
         if self._bar is not None and self._bar_task is not None:
             self._bar.update(self._bar_task, seen=self._seen)

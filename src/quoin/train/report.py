@@ -7,7 +7,7 @@ from typing import Any
 from quoin import draw
 from quoin.draw import Panel
 
-__all__ = ["curve_panels", "figures", "folded", "metrics_table", "page", "spelt", "table"]
+__all__ = ["curve_panels", "figures", "folded", "links", "metrics_table", "page", "spelt", "table"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }
@@ -44,6 +44,12 @@ def metrics_table(metrics: dict[str, float]) -> str:
     parts = ("train", "validation", "test")
     names = sorted({name.partition("_")[2] for name in metrics})
     return table("Result", ("", *parts), [(name, *(metrics.get(f"{part}_{name}") for part in parts)) for name in names])
+
+
+def links(title: str, places: dict[str, str]) -> str:
+    """Ways to pages beside this one."""
+    rows = "".join(f'<li><a href="{html.escape(place)}">{html.escape(name)}</a></li>\n' for name, place in places.items())
+    return f"<h2>{html.escape(title)}</h2>\n<ul>\n{rows}</ul>"
 
 
 def folded(title: str, rows: dict[str, Any]) -> str:

@@ -58,6 +58,11 @@ class Recipe:
         return self.module.Options
 
     @property
+    def gives_probabilities(self) -> bool:
+        """Whether a softmax of the model's outputs may be read as probabilities; scores of a margin may not."""
+        return getattr(self.module, "GIVES_PROBABILITIES", True)
+
+    @property
     def goal(self) -> Goal | None:
         return self.module.GOAL
 

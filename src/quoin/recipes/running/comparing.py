@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quoin.errors import Mistake, shown
 from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
 
@@ -31,6 +32,9 @@ def comparison(paths: list[Path]) -> Comparison:
     names = [folder.path.name for folder in folders]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise Mistake(f"expected different runs, got {shown(', '.join(names))}: name each once")
+    names = [name + _standing(folder) for name, folder in zip(names, folders)]
     configs = [_config(folder) for folder in folders]
     results = [_flat((folder.result or {}).get("metrics", {})) for folder in folders]
     every_option = dict.fromkeys(name for config in configs for name in config)
@@ -42,6 +46,14 @@ def comparison(paths: list[Path]) -> Comparison:
         {name: [result.get(name) for result in results] for name in every_metric},
         {name: folder.metrics() for name, folder in zip(names, folders)},
     )
+
+
+def _standing(folder: RunFolder) -> str:
+    """What a reader must know of a column: that its run is not finished, or that it stands for several."""
+    study = folder.config.get("study")
+    if folder.result is None:
+        return " (unfinished)"
+    return f" (mean of {study['count']} {study['over']}s)" if study else ""
 
 
 def _config(folder: RunFolder) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Prediction(NamedTuple):
     """One row an example."""
 
     values: Tensor  # (n,): class numbers, or numbers in the target's own unit
-    probabilities: Tensor | None  # (n, q) for classes
+    probabilities: Tensor | None  # (n, q) for classes, where the recipe's model gives any
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class OpenedRun:
         """Predict for rows in the source's own units."""
         outputs = self.outputs(features)
         if self.facts.class_names is not None:
-            return Prediction(outputs.argmax(-1), outputs.softmax(-1))
+            return Prediction(outputs.argmax(-1), outputs.softmax(-1) if self.recipe.gives_probabilities else None)
         assert self.target_scale is not None
         return Prediction(self.target_scale.invert(outputs), None)
 
@@ -75,7 +75,10 @@ class OpenedRun:
             raise Mistake(f"the run knows the classes {shown(', '.join(known))}, {dataset.name} has {came}: choose data with its classes")
         labels = torch.tensor([known[name] for name in dataset.class_names])[dataset.targets]
         logits = self.outputs(dataset.features)
-        return {"cross_entropy": float(cross_entropy(logits, labels).mean()), "accuracy": accuracy(logits.argmax(-1), labels)}
+        found = {"accuracy": accuracy(logits.argmax(-1), labels)}
+        if self.recipe.gives_probabilities:
+            found["cross_entropy"] = float(cross_entropy(logits, labels).mean())
+        return found
 
     def predict_file(self, path: Path) -> Prediction:
         """Predict for the rows of a CSV or NPZ file that has the columns the run was trained on."""

@@ -38,4 +38,5 @@ class DataOptions(Checked):
 
     data: str = option("digits", "where the data come from: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
     target: str | None = option(None, "the target column of a CSV file")
+    ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")

@@ -22,12 +22,16 @@ Kind = TypeVar("Kind", bound=SupervisedTask)
 
 def classes(options, place: Place) -> Prepared:
     """The data that `options` name, for a classifier."""
-    return _parted(as_classes(load(options.data, target=options.target, seed=options.seed)), options, place)
+    return _parted(as_classes(_loaded(options)), options, place)
 
 
 def numbers(options, place: Place) -> Prepared:
     """The data that `options` name, for a regression."""
-    return _parted(as_regression(load(options.data, target=options.target, seed=options.seed)), options, place)
+    return _parted(as_regression(_loaded(options)), options, place)
+
+
+def _loaded(options) -> Dataset:
+    return load(options.data, target=options.target, ignore=options.ignore, seed=options.seed)
 
 
 def _parted(dataset: Dataset, options, place: Place) -> Prepared:

@@ -18,9 +18,12 @@ def as_csv(prediction: Prediction, facts: Facts) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = facts.class_names
-    if names is None or prediction.probabilities is None:
+    if names is None:
         writer.writerow([facts.target_name])
         writer.writerows([f"{value:.9g}"] for value in prediction.values.tolist())
+    elif prediction.probabilities is None:
+        writer.writerow([facts.target_name])
+        writer.writerows([names[label]] for label in prediction.values.tolist())
     else:
         writer.writerow([facts.target_name, *(f"p({name})" for name in names)])
         rows = zip(prediction.values.tolist(), prediction.probabilities.tolist())
@@ -35,8 +38,10 @@ def write_predictions(path: Path, prediction: Prediction, facts: Facts) -> None:
             path.write_text(as_csv(prediction, facts), encoding="utf-8", errors="backslashreplace")
         elif path.suffix == ".npz":
             arrays = {"predictions": prediction.values.numpy()}
-            if prediction.probabilities is not None and facts.class_names is not None:
-                arrays |= {"probabilities": prediction.probabilities.numpy(), "class_names": numpy.array(facts.class_names)}
+            if facts.class_names is not None:
+                arrays["class_names"] = numpy.array(facts.class_names)
+            if prediction.probabilities is not None:
+                arrays["probabilities"] = prediction.probabilities.numpy()
             numpy.savez(path, **arrays)  # pyright: ignore[reportArgumentType]
         else:
             raise Mistake(f"--out expects a .csv or .npz file, got {path.name!r}")

@@ -210,6 +210,9 @@ def write_report(folder: RunFolder, task: Task) -> Path:
         lead += "interrupted: these are the curves so far."
     else:
         lead += f"{result['steps']:,} steps in {result['seconds']:.1f} s."
+        best = next((line for line in lines if line["step"] == result["best_step"]), None)
+        if best is not None and result["best_step"] < result["steps"]:
+            lead += f" The result is that of the best model by validation, of epoch {best['epoch']:g}."
         sections.append(report.metrics_table(result["metrics"]))
         if target := result["target"]:
             row = (target["metric"], target["bound"], target["value"], target["met"])

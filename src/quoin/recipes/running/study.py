@@ -133,5 +133,7 @@ def _page(folder: RunFolder, result: dict[str, Any], study: Study) -> str:
         for member in _members(folder, study)
     }
     sections += report.figures(report.curve_panels(validation))
+    sections.append(report.links("Each run", {name: f"{name}/report.html" for name in validation}))
     sections.append(report.folded("Options", folder.config["options"] | folder.config["settings"]))
-    return report.page(folder.path.name, f"Recipe {folder.recipe}, {study.count} {study.over}s.", sections)
+    lead = f"Recipe {folder.recipe}, {study.count} {study.over}s. The spread is the standard deviation over the runs."
+    return report.page(folder.path.name, lead, sections)
