@@ -110,20 +110,27 @@ def test_the_target_is_named_or_goes_by_a_usual_name(put):
         ("a,y\n1,2\n\n3,4\n", "line 3 .* blank"),
         ("a,y\n1,2\nred,4\n", "line 3, column 'a' .* got 'red'"),
         ("a,y\n1,2\n1_0,4\n", "line 3, column 'a' .* got '1_0'"),
-        ("a;y\n1;2\n1,5;4\n", "line 3, column 'a' .* got '1,5'"),
+        ('a,y\n1,2\n"1,5",4\n', "line 3, column 'a' .* got '1,5'"),  # a comma is a decimal mark only beside semicolons
+        ("a;y\n1,5;2\n2,5;2\n1.5;4\n", "line 4, column 'a' .* got '1.5': .* decimal comma; use one mark"),
+        ("a;y\n1.5;2\n2.5;2\n1,5;4\n", "line 4, column 'a' .* got '1,5': .* decimal point; use one mark"),
+        ("a;b;y\n1.5;1.5;2,5\n2;2;3\n", "line 2, column 'y' .* got '2,5': .* decimal point; use one mark"),
+        ("a;y\n1,500,000;2\n", "line 2, column 'a' .* got '1,500,000'"),
         ("a,y\n1,2\n,4\n", "line 3, column 'a' .* empty"),
         ("a,y\n1,2\n  ,4\n", "line 3, column 'a' .* empty"),
         ("a,y\n1,2\nnan,4\n", "line 3, column 'a' .* 'nan'"),
         ("a,y\n1,2\n-inf,4\n", "line 3, column 'a' .* '-inf'"),
         ("a,y\n1,2\n1e39,4\n", "line 3, column 'a' .* '1e39'"),
         ("a,y\n1,2\n4,\n", "line 3, column 'y' .* empty"),
-        ("a,y\n1,red\n4,\n", "line 3, column 'y' .* empty"),
+        ("a,y\n1,red\n4,\n", "expected a class .* line 3, column 'y' .* empty"),
         ("a,y\n1,2\n4,NaN\n", "line 3, column 'y' .* 'NaN'"),
         ("a,y\n1,red\n4,NaN\n", "line 3, column 'y' .* 'NaN'"),
         ("a,y\n1,2\n4,inf\n", "line 3, column 'y' .* 'inf'"),
         ("a,a,y\n1,2,3\n", "'a' twice"),
         (",a,y\n1,2,3\n", "column 1 .* index=False"),
-        ("1,2,3\n4,5,6\n", "add a header"),
+        ("1,2,3\n4,5,6\n", "the first line looks like data: add a header line"),
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "the first line looks like data: add a header line"),
+        ("5,1;3,5;setosa\n4,9;3,0;setosa\n", "the first line looks like data: add a header line"),
+        ("7,3,red,blue\n", "the first line looks like data: add a header line"),
         ('a,y\n1,"2\n', "well-formed"),
         ('a,y\n1,"2"3\n', "well-formed"),
         ("a,y\n1," + "x" * 200_000 + "\n", "well-formed .* field"),
@@ -135,6 +142,43 @@ def test_the_target_is_named_or_goes_by_a_usual_name(put):
 )
 def test_a_wrong_table_is_told_in_one_line(put, content, match):
     refused(put(content), match)
+
+
+def test_text_is_counted_over_the_whole_table_and_told_how_to_leave_out(put):
+    table = "id,city,big town,y\n" + "1,Rome,Oslo,0\n" * 4200 + "2,3,Bern,1\nx,Bonn,Kyiv,0\n"
+    refused(put(table), r"line 2, column 'city' .* got 'Rome' \(8404 cells in 3 columns are not numbers\)")
+    refused(put(table), "text columns: leave them out with --ignore city 'big town' or encode them as numbers")
+    refused(put("a,b,y\n1,red,0\n2,blue,1\n"), r"\(2 cells in 1 column .*: text column: leave it out with --ignore b or encode it as")
+    refused(put("a,y\n1,0\n2,0\nx,0\n"), "got 'x': mend or drop it$")
+    with pytest.raises(Mistake, match="needs this column as numbers") as caught:
+        read_features(put(table), ("city",))
+    assert "--ignore" not in str(caught.value)  # a model cannot do without
+
+
+@pytest.mark.parametrize("target", ["kind", "y"])
+def test_decimal_commas_are_read_where_semicolons_part_the_cells(put, target):
+    values = np.random.default_rng(0).normal(size=(5000, 3)).round(6)  # over two blocks
+    values[0] = 7  # no mark at all on the first line
+    rows = [[*map(repr, row), "ab"[i % 2]] for i, row in enumerate(values.tolist())]
+    lines = ["u;v;y;kind", *(";".join(row) for row in rows)]
+    point, comma = "\n".join(lines), "\n".join(lines).replace(".", ",")
+    left_out = "y" if target == "kind" else "kind"
+    ours = load(f"csv:{put(comma)}", target=target, ignore=[left_out])
+    peer = np.loadtxt(put(point), delimiter=";", skiprows=1, usecols=(0, 1, 2)).astype(np.float32)
+    assert np.array_equal(ours.features.numpy(), peer[:, :2])
+    if target == "y":
+        assert np.array_equal(ours.targets.numpy(), peer[:, 2])
+    assert torch.equal(read_features(put(comma), ("v", "u")), ours.features[:, [1, 0]])
+
+
+def test_only_the_target_may_have_the_commas_and_text_with_commas_stays_text(read):
+    assert read("a;y\n1;2,5\n2;3\n").targets.tolist() == [2.5, 3.0]
+    assert read("a;y\n1.5;u,v\n2;3\n").class_names == ("3", "u,v")
+
+
+def test_numbers_that_rise_may_name_columns(read):
+    assert read("0,1,2,y\n5,6,7,0\n").feature_names == ("0", "1", "2")  # as pandas names them
+    assert read("2019,2020,y\n5,6,0\n").feature_names == ("2019", "2020")
 
 
 def test_a_wrong_cell_is_found_beyond_the_first_block(put):
@@ -155,11 +199,18 @@ def test_reading_for_prediction(put):
     path = put("note,b,a\nhello,1,2\n,3,4\n")
     assert read_features(path, ("a", "b")).tolist() == [[2, 1], [4, 3]]
     assert read_features(put("a\n1\n2\n", "one.tsv"), ("a",)).tolist() == [[1], [2]]
-    for names, match in [(("a", "c"), "column 'c' .* 'note', 'b', 'a'"), (("note",), "line 2, column 'note' .* 'hello'")]:
+    for names, match in [
+        (("a", "c"), "expected the column 'c' in .* 'note', 'b', 'a': add what is missing"),
+        (("a", "c", "d"), "expected the columns 'c', 'd' in"),
+        (("a", "B"), "expected the column 'B' in .*: 'b' and 'B' differ only in case; rename the column"),
+        (("note",), "line 2, column 'note' .* 'hello'"),
+    ]:
         with pytest.raises(Mistake, match=match):
             read_features(path, names)
     with pytest.raises(Mistake, match=r"line 3 .* blank"):
         read_features(put("a\n1\n\n2\n"), ("a",))  # to skip it would shift every later prediction
+    semi = put("a;b\n1;2\n", "semi.txt")
+    assert read_features(f"csv:{semi}", ("b",)).tolist() == [[2]]
     with pytest.raises(Mistake, match=r"\.csv, \.tsv or \.npz"):
         read_features(put("a\n1\n", "a.json"), ("a",))
 

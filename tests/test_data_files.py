@@ -37,6 +37,7 @@ def test_npz_tables_are_read_back(tmp_path, names):
     assert np.array_equal(data.targets.numpy(), y.astype(np.float32))
     assert data.feature_names == ("x0", "x1", "x2")
     assert torch.equal(read_features(path, data.feature_names), data.features)
+    assert torch.equal(read_features(f"npz:{path}", data.feature_names), data.features)
     with pytest.raises(Mistake, match="expected 2 features"):
         read_features(path, ("a", "b"))
 

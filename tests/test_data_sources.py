@@ -152,9 +152,11 @@ def test_an_unknown_source_gets_one_line_with_a_hint(source, hint):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_target_is_for_csv_only():
+def test_target_and_ignore_are_for_csv_only():
     with pytest.raises(Mistake, match="csv:PATH only"):
         load("iris", target="species")
+    with pytest.raises(Mistake, match=r"csv:PATH only.* leave --ignore out"):
+        load("iris", ignore=["species"])
 
 
 def test_checking_a_name_costs_no_torch():
@@ -195,6 +197,23 @@ def test_classes_are_refused_where_there_are_none_one_or_thousands():
         as_classes(table([0, 0], ("only",)))
     with pytest.raises(Mistake, match="at most 1000"):
         as_classes(table(range(1001), tuple(f"c{i}" for i in range(1001))))
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "rows_each", "taken"),
+    [(10, 1, True), (11, 1, False), (11, 4, False), (11, 5, True), (40, 10, True), (214, 2, False), (900, 3, False)],
+)
+def test_many_whole_numbers_with_few_rows_each_are_no_classes(num_classes, rows_each, taken):
+    numerals = tuple(str(3 * i - 50) for i in range(num_classes))
+    data = table([i for i in range(num_classes) for _ in range(rows_each)], numerals)
+    assert as_regression(data).targets.tolist() == [3 * i - 50 for i in range(num_classes) for _ in range(rows_each)]
+    if taken:
+        assert as_classes(data) is data
+    else:
+        with pytest.raises(Mistake, match=f"{num_classes} different whole numbers in {len(data.targets)} rows: .*regression-mlp"):
+            as_classes(data)
+    named = table(data.targets.tolist(), tuple(f"c{i}" for i in range(num_classes)))  # words are classes, however many
+    assert as_classes(named) is named
 
 
 def test_taken_rows_and_the_fingerprint_follow_the_content():

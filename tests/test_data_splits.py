@@ -101,8 +101,19 @@ def test_parts_that_cannot_be_are_told_in_one_line():
         fold(table([0, 1, 2]), 1, 0, 0)
     with pytest.raises(Mistake, match="from 0 to 2"):
         fold(table([0, 1, 2] * 4), 3, 3, 0)
-    with pytest.raises(Mistake, match="validation part"):
-        split(table([0, 1]), 0)
+    for parted, needed in [
+        (lambda n: split(table([0] * n), 0), 3),  # round(0.2 n) is 1 from 3 rows on
+        (lambda n: split(table([0] * n), 0, validation=0.1), 6),  # round(0.1 n) from 6 on
+        (lambda n: fold(table([0] * n), 2, 0, 0, validation=0.1), 12),  # the 6 that are not in the first fold
+        (lambda n: split(table([0] * (n + 5), test_from=n), 0, test=0.5), 3),  # the source's own test rows do not count
+    ]:
+        with pytest.raises(Mistake, match=f"at least {needed} rows .* has 2: add rows"):
+            parted(2)
+        with pytest.raises(Mistake, match=f"at least {needed} rows .* has {needed - 1}: add rows"):
+            parted(needed - 1)
+        assert all(len(part) for part in parted(needed))
+    with pytest.raises(Mistake, match="at least 10002 rows"):
+        split(table([0, 0]), 0, validation=1e-9)  # and the search for the number ends
     for validation, test in [(0.5, 0.5), (-0.1, 0.2), (float("nan"), 0.1)]:
         with pytest.raises(Mistake, match="fractions"):
             split(table([0, 1] * 10), 0, validation=validation, test=test)

@@ -48,9 +48,11 @@ def resume(parsed: argparse.Namespace) -> int:
         if parsed.step is not None:
             raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
         return _show_study(resume_study(parsed.folder, visible=not parsed.json), parsed)
-    if parsed.step is None and folder.result is not None and not parsed.json:
+    was_finished = parsed.step is None and folder.result is not None
+    finished = resume(parsed.folder, step=parsed.step, visible=not parsed.json)
+    if was_finished and not parsed.json:
         print(f"quoin: {parsed.folder} was finished already; this is its result", file=sys.stderr)
-    return _show_run(resume(parsed.folder, step=parsed.step, visible=not parsed.json), parsed)
+    return _show_run(finished, parsed)
 
 
 def _show_run(finished: Any, parsed: argparse.Namespace) -> int:

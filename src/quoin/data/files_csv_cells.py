@@ -5,12 +5,12 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
 from quoin.data.files import quoted
-from quoin.data.files_csv_text import Block, Table, listed, number_in
+from quoin.data.files_csv_text import Block, Table, number_in
 from quoin.errors import Mistake, shown
 
 __all__ = ["Cells", "read_cells"]
@@ -34,7 +34,7 @@ def read_cells(table: Table, columns: list[int], aim: int | None, *, may_ignore:
         found = _read_with(table, mark, columns, aim)
         if found is not None:
             return found
-    _refuse(table, columns, aim, may_ignore)
+    raise _refusal(table, columns, aim, may_ignore)
 
 
 def _read_with(table: Table, mark: str, columns: list[int], aim: int | None) -> Cells | None:
@@ -85,8 +85,8 @@ class _Wrong(NamedTuple):
     first: dict[int, tuple[int, str]]
 
 
-def _refuse(table: Table, columns: list[int], aim: int | None, may_ignore: bool) -> NoReturn:
-    """Name the first cell that is no number, by the decimal mark which most cells have, and count all of them."""
+def _refusal(table: Table, columns: list[int], aim: int | None, may_ignore: bool) -> Mistake:
+    """Names the first cell that is no number, by the decimal mark which most cells have, and counts all of them."""
     found, num_rows = _searched(table, columns, aim)
     mark = min(found, key=lambda mark: found[mark].counts.total())
     counts, first = found[mark]
@@ -109,7 +109,7 @@ def _refuse(table: Table, columns: list[int], aim: int | None, may_ignore: bool)
         advice = f"{what}: leave {it} out with --ignore {_words(text)} or encode {it} as numbers"
     else:
         advice = "mend or drop it" if total == 1 else "mend or drop them"
-    raise Mistake(f"expected a finite number {where}, but {came}: {advice}")
+    return Mistake(f"expected a finite number {where}, but {came}: {advice}")
 
 
 def _searched(table: Table, columns: list[int], aim: int | None) -> tuple[dict[str, _Wrong], int]:

@@ -102,7 +102,7 @@ def _looks_like_data(header: list[str], marks: tuple[str, ...]) -> bool:
     if len(numbers) == len(header):
         return True
     whole = all(name.isdecimal() for name in numbers)
-    names = whole and all(int(left) < int(right) for left, right in itertools.pairwise(numbers))
+    names = whole and all(float(left) < float(right) for left, right in itertools.pairwise(numbers))
     return 2 * len(numbers) >= len(header) and not names
 
 

@@ -36,8 +36,8 @@ class LinearFace(RegressorMixin, BaseEstimator):
 class LinearRegressor(LinearFace):
     """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2, and among several the shortest w.
 
-    `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation with
-    pivots, which does not square the condition number) or "sgd" (`max_iter` passes of minibatch descent, near the same place).
+    `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation, or singular
+    values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter` passes of minibatch descent, near the same place).
 
     >>> LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
@@ -112,10 +112,18 @@ class RidgeRegressor(LinearFace):
 
 
 def shortest_least_squares(examples: Examples, targets: Tensor, l2: float = 0.0) -> Tensor:  # (n,) -> (d,)
-    """The shortest w of least weighted squares by QR with pivots; l2 |w|^2 enters as d further rows, sqrt(l2) w = 0."""
+    """The shortest w of least weighted squares, R^-1 Q^T y, or by singular values where columns depend on one another.
+
+    l2 |w|^2 enters as d further rows, sqrt(l2) w = 0. Nothing here squares the condition number.
+    """
     root = examples.weights.sqrt().double()
     rows, right = examples.X.double() * root.unsqueeze(-1), targets.double() * root
     if l2:
         rows = torch.cat([rows, l2**0.5 * torch.eye(rows.shape[1], dtype=torch.float64)])
         right = torch.cat([right, right.new_zeros(rows.shape[1])])
-    return torch.linalg.lstsq(rows.cpu(), right.unsqueeze(-1).cpu(), driver="gelsy").solution.squeeze(-1)
+    if len(rows) >= rows.shape[1]:
+        Q, R = torch.linalg.qr(rows)
+        unexplained = R.diagonal().abs() / rows.norm(dim=0)  # the share of each column that those before it leave
+        if (unexplained > len(rows) * torch.finfo(torch.float64).eps).all():
+            return torch.linalg.solve_triangular(R, (Q.mT @ right).unsqueeze(-1), upper=True).squeeze(-1)
+    return torch.linalg.lstsq(rows, right.unsqueeze(-1), driver="gelsd").solution.squeeze(-1)

@@ -4,31 +4,27 @@ Measured on an AMD processor in float32, 20,000 × 784: numpy's OpenBLAS takes 8
 for X W with ten columns; torch's MKL takes 200 ms and 32 ms. Products with one vector take either about the same time.
 """
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-__all__ = ["gram", "on_one_pool", "times", "transposed_times"]
-
-Given, Found = ParamSpec("Given"), TypeVar("Found")
+__all__ = ["gram", "one_pool", "times", "transposed_times"]
 
 
-def on_one_pool(solver: Callable[Given, Found]) -> Callable[Given, Found]:
-    """The solver with torch on one thread: numpy's threads do the large products, and torch's, waiting busily, would be in their way."""
+@contextmanager
+def one_pool() -> Iterator[None]:
+    """Keep torch to one thread: numpy's threads do the large products, and torch's, which wait busily, would be in their way.
 
-    @wraps(solver)
-    def alone(*args: Given.args, **kwargs: Given.kwargs) -> Found:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            return solver(*args, **kwargs)
-        finally:
-            torch.set_num_threads(threads)
-
-    return alone
+    Of two cores, both pools together made a solver take twice to five times as long.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def times(X: Tensor, W: Tensor) -> Tensor:  # (n, d), (d,) or (d, k) -> (n,) or (n, k)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.products import gram, on_one_pool, times, transposed_times
+from quoin.optim.products import gram, one_pool, times, transposed_times
 from quoin.tensor import check_shapes
 
 __all__ = ["ScoreLoss", "ScoresFit", "fit_scores"]
@@ -37,7 +37,7 @@ class ScoresFit(NamedTuple):
     converged: bool  # whether the slope came below the tolerance
 
 
-@on_one_pool
+@one_pool()
 def fit_scores(
     X: Tensor,
     loss: ScoreLoss,
