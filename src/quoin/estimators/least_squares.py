@@ -37,7 +37,8 @@ class LinearRegressor(LinearFace):
     """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2, and among several the shortest w.
 
     `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation, or singular
-    values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter` passes of minibatch descent, near the same place).
+    values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter` passes of minibatch
+    descent, which end near the same place).
 
     >>> LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
