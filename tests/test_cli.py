@@ -3,7 +3,6 @@
 What it says to mistakes is in test_cli_mistakes.py, what it does with random words and tables in test_cli_hypothesis.py.
 """
 
-import contextlib
 import csv
 import dataclasses
 import io
@@ -23,7 +22,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import quoin
-from quoin.cli import every, main
+from commands import tried
+from quoin.cli import every
 from quoin.cli.commands import COMMANDS
 from quoin.train import Diverged, Loop
 
@@ -38,13 +38,6 @@ def ran(*words: object) -> str:
     return out
 
 
-def tried(*words: object) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(word) for word in words])
-    return code, out.getvalue(), err.getvalue()
-
-
 def parsed(*words: object):
     """The JSON that a command prints: strict, so NaN and Infinity are refused."""
 
@@ -56,12 +49,6 @@ def parsed(*words: object):
 
 def process(*words: str, **how) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "quoin.cli", *words], capture_output=True, text=True, timeout=120, **how)
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,7 @@
 """Runs that are damaged, foreign, newer, locked or gone, and disks that are full: exit code 2, one line, nothing lost."""
 
-import contextlib
 import errno
 import fcntl
-import hashlib
-import io
 import json
 import os
 import shutil
@@ -15,41 +12,9 @@ import pytest
 
 import quoin.train.checkpoint
 import quoin.train.folder
-from quoin.cli import main
+from commands import contents, refused, tried
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
-
-
-def ran(*words: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(word) for word in words])
-    return code, out.getvalue(), err.getvalue()
-
-
-def refused(*words: object) -> str:
-    """The one line with which a command was refused."""
-    code, out, err = ran(*words)
-    assert (code, out) == (2, ""), (code, out, err)
-    assert err.startswith("quoin: ")
-    assert len(err.splitlines()) == 1, err
-    assert "Traceback" not in err
-    assert len(err) < 600
-    return err
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """Every file with the hash of its bytes, and every folder; the lock, which is taken and let go, aside."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.name != "lock"]
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty working folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +22,7 @@ def trained(tmp_path_factory):
     """A finished run of each recipe, of a few steps, with two checkpoints."""
     runs = tmp_path_factory.mktemp("trained")
     for name in ("mlp", "linear-regression"):
-        assert ran("train", name, "--runs", runs, *QUICK)[0] == 0
+        assert tried("train", name, "--runs", runs, *QUICK)[0] == 0
     return runs
 
 
@@ -109,7 +74,7 @@ def test_damaged_checkpoints(name, harm, runs, here):
         assert name in message
         assert "--step 2" in message
         assert contents(here) == before
-    assert ran("resume", "runs/mlp-1", "--step", "2")[0] == 0  # as the message says
+    assert tried("resume", "runs/mlp-1", "--step", "2")[0] == 0  # as the message says
 
 
 def test_a_step_that_was_not_saved(runs):
@@ -135,7 +100,7 @@ def test_a_newer_format(module, here, monkeypatch):
     np.savez("rows.npz", features=np.zeros((3, 64)))
     with monkeypatch.context() as newer:
         newer.setattr(module, "FORMAT", 99)
-        assert ran("train", "mlp", *QUICK)[0] == 0
+        assert tried("train", "mlp", *QUICK)[0] == 0
     before = contents(here)
     for words in COMMANDS:
         message = refused(*words)
@@ -184,7 +149,7 @@ def test_configs_that_say_what_cannot_be(part, value, runs, here):
 
 def test_data_that_changed_since(here):
     (here / "good.csv").write_text(GOOD)
-    assert ran("train", "mlp", "--data", "csv:good.csv", *QUICK)[0] == 0
+    assert tried("train", "mlp", "--data", "csv:good.csv", *QUICK)[0] == 0
     (here / "good.csv").write_text(GOOD.replace("3,9", "3,8"))
     before = contents(here)
     for words in (["resume"], ["eval"]):
@@ -202,7 +167,7 @@ def test_a_run_that_is_being_trained(runs):
     assert "being trained" in message
     assert "wait" in message
     assert contents(runs) == before
-    assert ran("resume", "runs/mlp-1")[0] == 0
+    assert tried("resume", "runs/mlp-1")[0] == 0
 
 
 # ---- disks --------------------------------------------------------------------------------------------------------------
@@ -242,13 +207,13 @@ def test_a_disk_that_fills_up_on_the_way(share, trained, here, monkeypatch):
 
     with monkeypatch.context() as filling:
         filling.setattr(os, "fsync", full_later)
-        assert ran("train", "mlp", "--runs", "whole", *QUICK)[0] == 0
+        assert tried("train", "mlp", "--runs", "whole", *QUICK)[0] == 0
         syncs[0], room[0] = 0, int(share * syncs[0])
         message = refused("train", "mlp", *QUICK)
     assert "the disk is full" in message
     assert "quoin resume" in message
     assert [path.name for path in here.glob("runs/*")] == ["mlp-1"]
-    assert ran("resume", "runs/mlp-1")[0] == 0
+    assert tried("resume", "runs/mlp-1")[0] == 0
     metrics = [json.loads((runs / "mlp-1" / "result.json").read_text())["metrics"] for runs in (here / "runs", trained)]
     assert metrics[0] == metrics[1]
 

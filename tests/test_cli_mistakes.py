@@ -3,54 +3,18 @@
 Damaged runs and full disks are in test_cli_damage.py.
 """
 
-import contextlib
 import dataclasses
-import hashlib
-import io
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from quoin.cli import main
+from commands import contents, refused, tried
 from quoin.options import flag_name
 from quoin.recipes import find_recipe, recipe_names
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
-
-
-def ran(*words: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(word) for word in words])
-    return code, out.getvalue(), err.getvalue()
-
-
-def refused(*words: object) -> str:
-    """The one line with which a command was refused."""
-    code, out, err = ran(*words)
-    assert (code, out) == (2, ""), (code, out, err)
-    assert err.startswith("quoin: ")
-    assert len(err.splitlines()) == 1, err
-    assert "Traceback" not in err
-    assert len(err) < 600
-    return err
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """Every file with the hash of its bytes, and every folder; the lock, which is taken and let go, aside."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.name != "lock"]
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty working folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 # ---- words --------------------------------------------------------------------------------------------------------------
@@ -223,7 +187,7 @@ def test_bad_archives(here):
     for name in [*bad, "object.npz", "nan.npz", "short.npz", "names.npz", "none.npz"]:
         assert name in refused("train", "mlp", "--data", f"npz:{name}", *QUICK)
     assert contents(here) == before
-    assert ran("train", "mlp", "--data", "npz:good.npz", *QUICK)[0] == 0  # so each was refused for what is wrong with it
+    assert tried("train", "mlp", "--data", "npz:good.npz", *QUICK)[0] == 0  # so each was refused for what is wrong with it
 
 
 def test_bad_image_folders(here):

@@ -1,0 +1,33 @@
+"""Commands run in this process, with what they print; shared by the tests of the command line."""
+
+import contextlib
+import hashlib
+import io
+from pathlib import Path
+
+from quoin.cli import main
+
+
+def tried(*words: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return code, out.getvalue(), err.getvalue()
+
+
+def refused(*words: object) -> str:
+    """The one line with which a command was refused."""
+    code, out, err = tried(*words)
+    assert (code, out) == (2, ""), (code, out, err)
+    assert err.startswith("quoin: ")
+    assert len(err.splitlines()) == 1, err
+    assert "Traceback" not in err
+    assert len(err) < 600
+    return err
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file with the hash of its bytes, and every folder; the lock, which is taken and let go, aside."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.name != "lock"]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths}
