@@ -71,7 +71,9 @@ def _places(table: Table, names: Sequence[str]) -> list[int]:
         twins = [name for name in missing if name.casefold() in folded]
         advice = "add what is missing"
         if twins:
-            advice = f"{shown(folded[twins[0].casefold()], 30)} and {shown(twins[0], 30)} differ only in case; rename the column{'s' if len(twins) > 1 else ''}"
+            theirs, ours = folded[twins[0].casefold()], twins[0]
+            what = "the column" if len(twins) == 1 else "the columns"
+            advice = f"{shown(theirs, 30)} and {shown(ours, 30)} differ only in case; rename {what}"
         raise Mistake(
             f"expected the column{'s' if len(missing) > 1 else ''} {listed(missing)} in {quoted(table.path)}, "
             f"but its columns are {listed(table.header)}: {advice}"

@@ -1,4 +1,4 @@
-"""A cubic found among polynomials of every degree: too low a degree underfits, too high a one overfits."""
+"""Polynomials of every degree fitted to a noisy cubic: too low a degree underfits, too high a one overfits."""
 
 from dataclasses import dataclass
 

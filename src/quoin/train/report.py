@@ -43,7 +43,7 @@ def metrics_table(metrics: dict[str, float]) -> str:
     """Final metrics with a row for each and a column for each part of the data."""
     parts = ("train", "validation", "test")
     names = sorted({name.partition("_")[2] for name in metrics})
-    return table("Result", ("", *parts), [(name, *(metrics.get(f"{part}_{name}") for part in parts)) for name in names])
+    return table("Result", ("", *parts), [(_words(name), *(metrics.get(f"{part}_{name}") for part in parts)) for name in names])
 
 
 def links(title: str, places: dict[str, str]) -> str:
@@ -79,10 +79,14 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
                     series[f"{run} {part}".strip()] = tuple(map(list, zip(*points)))
         values = [value for _, ys in series.values() for value in ys]
         wide = min(values) > 0 and max(values) > 100 * min(values)
-        drawing = draw.curves(series, x_label="epoch", y_label=metric, log_y=wide)
+        drawing = draw.curves(series, x_label="epoch", y_label=_words(metric), log_y=wide)
         only = next(iter(series)).strip() if len(series) == 1 else ""
-        panels.append(Panel(f"{only} {metric} over the epochs".strip().capitalize(), drawing))
+        panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), drawing))
     return panels
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ")
 
 
 def _cell(value: Any) -> str:
