@@ -10,13 +10,13 @@ from quoin.draw import Panel
 __all__ = ["of_classifier", "of_regression"]
 
 WORST = 12
+LONGEST = 20  # letters of a class name
 MOST_CLASSES = 40  # beyond this a confusion matrix is unreadable
 
 
 def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, q) on the test part
     """The confusion matrix, and the mistakes the model was surest of."""
-    names, labels = data.facts.class_names, data.test.targets.cpu()
-    assert names is not None
+    names, labels = _names(data), data.test.targets.cpu()
     predicted = probabilities.argmax(-1)
     wrong = int((predicted != labels).sum())
     caption = f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} test examples are wrong."
@@ -32,9 +32,14 @@ def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, 
     return panels
 
 
+def _names(data: Prepared) -> list[str]:
+    """The classes as a picture has room for them."""
+    assert data.facts.class_names is not None
+    return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in data.facts.class_names]
+
+
 def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, data: Prepared) -> Panel:
-    names = data.facts.class_names
-    assert names is not None
+    names = _names(data)
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
     sure = [f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst]

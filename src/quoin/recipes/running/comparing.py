@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quoin.errors import Mistake, shown
 from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
 
@@ -32,8 +31,6 @@ def comparison(paths: list[Path]) -> Comparison:
     names = [folder.path.name for folder in folders]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    if len(set(names)) < len(names):
-        raise Mistake(f"expected different runs, got {shown(', '.join(names))}: name each once")
     names = [name + _standing(folder) for name, folder in zip(names, folders)]
     configs = [_config(folder) for folder in folders]
     results = [_flat((folder.result or {}).get("metrics", {})) for folder in folders]
