@@ -231,5 +231,14 @@ def test_outputs_onto_a_full_disk(runs, here):
 def test_outputs_to_where_nothing_can_be(runs, here):
     (here / "file").write_text("x")
     np.savez("rows.npz", features=np.zeros((3, 64)))
-    for words in ("predict runs/mlp-1 rows.npz", "compare runs/mlp-1 runs/mlp-1", "figure D1F1"):
-        assert "file/a.csv" in refused(*words.split(), "--out", "file/a.csv")
+    places = {"predict runs/mlp-1 rows.npz": "file/a.csv", "compare runs/mlp-1 runs/mlp-1": "file/a.html", "figure D1F1": "file/a"}
+    for words, place in places.items():
+        assert place in refused(*words.split(), "--out", place)
+
+
+def test_outputs_do_not_overwrite_what_was_given(runs, here):
+    np.savez("rows.npz", features=np.zeros((3, 64)))
+    before = contents(here)
+    assert "would be lost" in refused("predict", "runs/mlp-1", "rows.npz", "--out", "rows.npz")
+    assert ".html" in refused("compare", "runs/mlp-1", "runs/linear-regression-1", "--out", "rows.npz")
+    assert contents(here) == before

@@ -7,6 +7,7 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -226,3 +227,35 @@ def test_the_report_is_one_page_that_asks_nothing_of_the_network(recipe, shows, 
         assert reference.startswith(("#", "data:")), reference
     # What looks like an address is the name of an XML namespace and nothing else.
     assert all(re.search(r"xmlns(:\w+)?=[\"']$", page[: found.start()]) for found in re.finditer("https?://", page))
+
+
+def test_scores_of_a_margin_are_not_passed_off_as_probabilities(tmp_path, capsys):
+    assert main(["train", "svm", "--max-steps", "20", "--threads", "1", "--runs", str(tmp_path)]) == 0
+    data = load("breast-cancer")
+    np.savez(tmp_path / "rows.npz", features=data.features.numpy())
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "svm-1"), str(tmp_path / "rows.npz")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert data.class_names is not None
+    assert set(lines[1:]) <= set(data.class_names)
+    assert len(lines) == 1 + data.num_rows
+    assert set(open_run(tmp_path / "svm-1").evaluate(data)) == {"accuracy"}
+
+
+def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, capsys):
+    words = ["train", "linear-regression", "--max-steps", "20", "--threads", "1", "--runs", str(tmp_path)]
+    assert main(words) == 0
+    before = RunFolder.open(tmp_path / "linear-regression-1").result
+    capsys.readouterr()
+    assert main(["resume", str(tmp_path / "linear-regression-1")]) == 0
+    assert "finished already" in capsys.readouterr().err
+    after = RunFolder.open(tmp_path / "linear-regression-1").result
+    assert before is not None
+    assert after is not None
+    assert after["metrics"] == before["metrics"]
+
+
+def test_a_study_that_misses_says_how_many_runs_kept_the_target(tmp_path, capsys):
+    words = ["train", "mlp", "--seeds", "2", "--max-steps", "1", "--threads", "1", "--runs", str(tmp_path)]
+    assert main(words) == 0
+    assert "kept by 0 of 2 runs; missed" in capsys.readouterr().out
