@@ -7,7 +7,6 @@ import os
 import statistics
 import sys
 import textwrap
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -61,7 +60,7 @@ def row(*contestants: Contestant) -> Row:
     return Row("fake", "nothing at all", contestants, rounds=4, warm_up=2, threads=1)
 
 
-def test_rounds_are_interleaved_and_rotate(log):
+def test_rounds_are_interleaved_in_changing_orders(log):
     told = []
     found = run_row(row(fake("steady"), fake("settled", environment=(("MINE", "7"),))), rounds=4, tell=told.append)
     assert [len(side.seconds) for side in found.sides] == [4, 4]  # the two of the warm-up are run, not counted
@@ -70,7 +69,7 @@ def test_rounds_are_interleaved_and_rotate(log):
     rounds = [tuple(laps[start : start + 2]) for start in range(2, 12, 2)]
     assert len(laps) == 12
     assert all(sorted(each) == ["settled", "steady"] for each in rounds)
-    assert all(before != after for before, after in pairwise(rounds))
+    assert len(set(rounds)) == 2  # each has gone first
     assert found.sides[0].figures == {"quality": 0.75}
     assert found.sides[1].figures == {"threads": 1.0, "given": 1.0, "mine": 7.0}
     assert all(side.peak_bytes > 2**20 for side in found.sides)

@@ -1,4 +1,4 @@
-"""Run a row: every contestant in a worker of its own, asked in turn, one lap each a round, in an order that rotates.
+"""Run a row: every contestant in a worker of its own, asked in turn, one lap each a round, in a new order every round.
 
 All workers have the same number of threads and only one works at a time, so what disturbs one round disturbs all its sides.
 """
@@ -6,9 +6,11 @@ All workers have the same number of threads and only one works at a time, so wha
 import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,6 +21,9 @@ from quoin.bench.rows import Contestant, Row
 from quoin.errors import Mistake
 
 __all__ = ["run_row"]
+
+# Threads of the one before may spin for a while after their work; in a fixed order it would always be the same one who pays.
+REST = 0.2  # seconds before each lap
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -96,8 +101,8 @@ def run_row(row: Row, *, rounds: int, tell: Callable[[str], None] = lambda text:
         for worker in list(workers):  # set-ups may overlap: nothing is timed yet
             attempt(worker, worker.answer)
         for number in range(2 - row.warm_up, rounds + 1):  # the first lap of the warm-up is behind; rounds that count start at 1
-            turn = number % len(workers) if workers else 0
-            for worker in workers[turn:] + workers[:turn]:
+            for worker in random.Random(number).sample(workers, len(workers)):
+                time.sleep(REST)
                 seconds = attempt(worker, worker.lap)
                 if number > 0 and seconds is not None:
                     worker.seconds.append(seconds)

@@ -74,10 +74,12 @@ class SupervisedTask(ABC):
             group["lr"] = first * rate
         for parameter in self._parameters:
             parameter.grad = None  # what zero_grad does, without its bookkeeping
-        pieces = rows.split(self.micro_batch) if len(rows) > self.micro_batch else (rows,)
         batch_rows = len(rows) if self.place.world == 1 else self.batches.rows_handed_out
-        total = sum(self._loss(self.data.train, piece, batch_rows) for piece in pieces)
-        assert isinstance(total, Tensor)
+        if len(rows) <= self.micro_batch:
+            total = self._loss(self.data.train, rows, batch_rows)
+        else:
+            pieces = rows.split(self.micro_batch)
+            total = torch.stack([self._loss(self.data.train, piece, batch_rows) for piece in pieces]).sum()
         self._scaler.unscale_(self.optimiser)
         if self.clip:
             nn.utils.clip_grad_norm_(self._parameters, self.clip)
