@@ -59,7 +59,7 @@ def cross_validate(fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[t
     errors = []
     for number, (train, validation) in enumerate(folds):
         if len(both := set(train.tolist()) & set(validation.tolist())):
-            raise Mistake(f"expected a fold's two parts to share no row, came row {min(both)} in both of fold {number}; drop one")
+            raise Mistake(f"expected a fold's two parts to share no row, came row {min(both)} in both parts of fold {number}; drop one")
         model = fit(x[train], y[train])
         errors.append([held_out_loss(model, loss, x[rows], y[rows]) for rows in (train, validation)])
     if not errors:
