@@ -259,3 +259,19 @@ def test_a_study_that_misses_says_how_many_runs_kept_the_target(tmp_path, capsys
     words = ["train", "mlp", "--seeds", "2", "--max-steps", "1", "--threads", "1", "--runs", str(tmp_path)]
     assert main(words) == 0
     assert "kept by 0 of 2 runs; missed" in capsys.readouterr().out
+
+
+def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path, capsys):
+    path = train(tmp_path, "--max-steps", "3").path
+    told = json.loads((path / "environment.json").read_text())
+    (path / "environment.json").write_text(json.dumps({**told, "torch": "1.0"}))
+    capsys.readouterr()
+    assert main(["resume", str(path)]) == 0
+    assert "torch 1.0 is now" in capsys.readouterr().err
+
+
+def test_torchrun_is_refused_until_it_works(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["train", "mlp", "--runs", str(tmp_path)]) == 2
+    assert "without torchrun" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

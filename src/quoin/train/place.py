@@ -48,6 +48,8 @@ def choose_place(
     device: str = "auto", *, threads: int = 0, precision: str = "float32", compile: bool = False, deterministic: bool = False
 ) -> tuple[Place, list[str]]:
     """Set torch up as asked and say in plain lines what could not be had."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise Mistake("torchrun starts several processes, and Quoin trains in one as yet: call quoin without torchrun")
     remarks = []
     if threads:
         torch.set_num_threads(threads)

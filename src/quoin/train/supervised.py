@@ -103,7 +103,9 @@ class SupervisedTask(ABC):
 
     def diverged(self, features: Tensor | None = None) -> str:
         where = first_bad_tensor(self.model, self.data.train.features[:1] if features is None else features)
-        return f"the loss is not finite at step {self.step_count + 1}; first bad tensor: {where}; try a smaller --lr, or --clip 1"
+        # On a GPU the loss is looked at only now and then, so there the step is the one by which it was seen.
+        when = "at" if self.place.device.type == "cpu" else "by"
+        return f"the loss is not finite {when} step {self.step_count + 1}; first bad tensor: {where}; try a smaller --lr, or --clip 1"
 
     @torch.no_grad()
     def evaluate(self, part: str) -> Metrics:

@@ -64,6 +64,7 @@ def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Fini
     recipe, options, settings = read_config(folder)
     with folder.locked():
         place, remarks = _place(_as_begun(folder, settings))
+        remarks += _changed(folder.environment, describe_environment(place, options.seed))
         task = _build(recipe, options, place)
         check_data_unchanged(folder, task)
         return _train(recipe, options, settings, folder, task, visible, remarks, resuming=True, step=step)
@@ -85,6 +86,13 @@ def _as_begun(folder: RunFolder, settings: Settings) -> Settings:
     if not isinstance(threads, int):
         raise Mistake(f"{folder.path / 'environment.json'} has no number of threads: restore it or train again")
     return dataclasses.replace(settings, threads=threads)
+
+
+def _changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """A remark where the run goes on with something else than it began with: equal bits are then not promised."""
+    names = ("quoin", "torch", "device", "device_name", "system")
+    changes = [f"{name} {before[name]} is now {now[name]}" for name in names if name in before and before[name] != now[name]]
+    return [f"{'; '.join(changes)}: the run goes on, but not to the bits it would have had"] if changes else []
 
 
 def _build(recipe: Recipe, options: Any, place: Place) -> Task:
