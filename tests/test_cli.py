@@ -339,7 +339,7 @@ def test_the_program_and_the_module():
     assert subprocess.run([program, "--version"], capture_output=True, text=True).stdout == done.stdout
     done = process("train", "mpl")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "quoin: no recipe 'mpl': did you mean 'mlp'?; `quoin list` shows all\n"
+    assert done.stderr == "quoin: no recipe 'mpl' (`quoin list` shows all): did you mean 'mlp'?\n"
 
 
 # As a user has it: into a pipe or file Python writes by the block, and the last one at its end.

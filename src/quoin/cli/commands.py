@@ -25,7 +25,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if name.startswith("-"):
         return _top().parse(words)
     if name not in COMMANDS:
-        raise Mistake(f"no command {shown(name)}: {nearest(name, COMMANDS)}; `quoin --help` shows all")
+        raise Mistake(f"no command {shown(name)} (`quoin --help` shows all): {nearest(name, COMMANDS)}")
     what, add_words = COMMANDS[name]
     parser = Parser(f"quoin {name}", what[0].upper() + what[1:] + ".")
     add_words(parser, words[1:])

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.models.linear import linear_from_zero
 
 __all__ = ["LinearScore"]
 
@@ -25,10 +26,7 @@ class LinearScore(nn.Module):
         super().__init__()
         if num_features < 1:
             raise Mistake(f"expected at least one feature, came {num_features}; give the number of columns")
-        self.linear = nn.Linear(num_features, 1)
-        # Both losses are convex in (w, b): no start is better than another and none needs chance.
-        nn.init.zeros_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.linear = linear_from_zero(num_features, 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, 2)
         if x.ndim < 2 or x.shape[1:].numel() != self.linear.in_features:

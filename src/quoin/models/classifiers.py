@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.models.closed_form import LinearFit, least_squares
+from quoin.models.linear import linear_from_zero
 from quoin.tensor import check_labels, check_shapes, one_hot
 
 __all__ = ["SoftmaxRegression", "one_hot_regression", "softmax_regression_definition"]
@@ -34,10 +35,7 @@ class SoftmaxRegression(nn.Module):
         super().__init__()
         if num_features < 1 or num_classes < 2:
             raise Mistake(f"expected at least one feature and two classes, came {num_features} and {num_classes}; give e.g. 4 and 3")
-        self.linear = nn.Linear(num_features, num_classes)
-        # Cross-entropy is convex in (W, b): no start is better than another and none needs chance.
-        nn.init.zeros_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.linear = linear_from_zero(num_features, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, q)
         if x.ndim < 2 or x.shape[1:].numel() != self.linear.in_features:

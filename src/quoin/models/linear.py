@@ -23,6 +23,14 @@ def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
     return (x * weight).sum(dim=-1) + bias
 
 
+def linear_from_zero(inputs: int, outputs: int) -> nn.Linear:
+    """A linear layer that starts at zero: under a loss convex in (W, b) no start is better than another, and none needs chance."""
+    linear = nn.Linear(inputs, outputs)
+    nn.init.zeros_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
 class LinearRegression(nn.Module):
     """X w + b: one prediction for each row of the design matrix, starting from w = 0 and b = 0.
 
@@ -33,10 +41,7 @@ class LinearRegression(nn.Module):
         super().__init__()
         if num_features < 1:
             raise Mistake(f"expected at least one feature, came {num_features}; give the number of columns")
-        self.linear = nn.Linear(num_features, 1)
-        # The squared loss is convex in (w, b), so no start is better than another and none needs chance.
-        nn.init.zeros_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.linear = linear_from_zero(num_features, 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
         if x.ndim == 0 or x.shape[-1] != self.linear.in_features:

@@ -30,7 +30,7 @@ def recipe_names() -> list[str]:
 def find_recipe(name: str) -> "Recipe":
     """The recipe `name`, or a Mistake with the nearest one."""
     if name not in recipe_names():
-        raise Mistake(f"no recipe {shown(name)}: {nearest(name, recipe_names())}; `quoin list` shows all")
+        raise Mistake(f"no recipe {shown(name)} (`quoin list` shows all): {nearest(name, recipe_names())}")
     return Recipe(name, importlib.import_module(f"quoin.recipes.{name.replace('-', '_')}"))
 
 
