@@ -52,8 +52,8 @@ GUESTS = {  # third parties and the paths where they may be imported
     "matplotlib": ("draw/", "figures/"),
     "sklearn": ("data/", "estimators/", "bench/"),
     "rich": ("cli/", "recipes/", "train/progress.py"),
-    "safetensors": ("train/",),
-    "networkx": ("autodiff/", "draw/"),
+    "safetensors": ("train/", "models/foreign.py"),
+    "networkx": ("autodiff/", "draw/", "data/graphs.py"),
     "keras": ("bench/",),
     "jax": ("bench/",),
 }

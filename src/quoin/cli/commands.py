@@ -128,6 +128,28 @@ def _compare(parser: Parser, words: Sequence[str]) -> None:
     parser.set_defaults(run=_later("trained.compare"))
 
 
+def _inspect(parser: Parser, words: Sequence[str]) -> None:
+    _run(parser)
+    parser.description = (
+        "Look inside a trained run: a table of its layers (shapes, parameters, silent units) and a page of pictures.\n\n"
+        "Of images it shows the learnt kernels, the feature maps of a test image, the pixels on which decisions hang, and the\n"
+        "patches that excite a layer most; of any data, the silent units and the size of signals and gradients by layer."
+    )
+    parser.epilog = """\
+examples:
+  quoin inspect runs/lenet-1                          the table, and runs/lenet-1/inspect.html
+  quoin inspect runs/lenet-1 --row 3 8                how the layers see two test images
+  quoin inspect runs/lenet-1 --layer features.3       one layer more closely; the table has the names
+  quoin inspect runs/lenet-1 --format png --out pictures"""
+    parser.add_flag("--layer", "show this layer: its maps, its kernels, its strongest patches", "NAME")
+    parser.add_rows("--row", "show these test rows, counted from 1 (default: the first of each class)")
+    parser.add_flag("--out", "where to write: a .html page, or with --format svg or png a folder (default: in RUN)", "PLACE", type=Path)
+    parser.add_flag("--format", "html for one page, svg or png for one file a picture (default: html)", "html|svg|png", default="html")
+    _step(parser)
+    _json(parser)
+    parser.set_defaults(run=_later("inspecting.inspect"))
+
+
 def _words(parser: Parser, help: str) -> None:
     parser.add_argument("words", nargs="*", metavar="ID|AREA", help=help)
 
@@ -175,6 +197,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "eval": ("evaluate a trained run, on its own data or on others", _eval),
     "predict": ("predict for the rows of a CSV or NPZ file", _predict),
     "compare": ("runs side by side: options that differ, curves, results", _compare),
+    "inspect": ("look inside a trained run: layers, kernels, feature maps, saliency", _inspect),
     "check": ("check the notes' claims", _check),
     "figure": ("draw the notes' figures", _figure),
     "map": ("where each item of the notes lives, what checks it and draws it", _map),

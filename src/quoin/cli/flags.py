@@ -31,6 +31,11 @@ class Parser(argparse.ArgumentParser):
         self.flags.append(name)
         self.add_argument(name, help=help.replace("%", "%%"), metavar=metavar, type=type, default=default)
 
+    def add_rows(self, name: str, help: str) -> None:
+        """A flag that takes whole numbers, one or more."""
+        self.flags.append(name)
+        self.add_argument(name, help=help.replace("%", "%%"), metavar="N", type=whole_number, nargs="+", default=[])
+
     def add_switch(self, name: str, help: str) -> None:
         """A flag that is there or not."""
         self.flags.append(name)

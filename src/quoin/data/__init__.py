@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from quoin.data.sources import SOURCES, check_source_name, load
 
 if TYPE_CHECKING:
+    from quoin.data.augment import background, crop, cutout, flip, shift
     from quoin.data.batches import Batches, order
     from quoin.data.dataset import Dataset, as_classes, as_regression
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
+    from quoin.data.graphs import LabelledGraph, karate_club
     from quoin.data.pictures import segment_digits, tiny_pictures
     from quoin.data.predicting import load_like, read_features
     from quoin.data.prepared import Facts, Prepared, prepare
@@ -23,15 +25,21 @@ __all__ = [
     "Dataset",
     "Facts",
     "Fold",
+    "LabelledGraph",
     "Prepared",
     "Split",
     "Standardiser",
     "as_classes",
     "as_regression",
+    "background",
     "blobs",
     "check_source_name",
     "circles",
+    "crop",
+    "cutout",
+    "flip",
     "fold",
+    "karate_club",
     "keyed_generator",
     "kfold",
     "linear",
@@ -43,11 +51,12 @@ __all__ = [
     "prepare",
     "read_features",
     "segment_digits",
+    "shift",
     "split",
     "tiny_pictures",
 ]
 
-_FILES = ("batches", "dataset", "folds", "generated", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
+_FILES = ("augment", "batches", "dataset", "folds", "generated", "graphs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
 
 
 def __getattr__(name: str) -> object:

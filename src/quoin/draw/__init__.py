@@ -4,6 +4,26 @@ from quoin.draw.charts import bars, curves, scatter
 from quoin.draw.drawing import FORMATS, Drawing, Panel
 from quoin.draw.graphs import Box, GraphDrawing, graph
 from quoin.draw.grids import heat_map, image_grid
+from quoin.draw.maps import map_rows
 from quoin.draw.networks import network
+from quoin.draw.nodes import nodes
+from quoin.draw.volumes import Volume, volumes
 
-__all__ = ["FORMATS", "Box", "Drawing", "GraphDrawing", "Panel", "bars", "curves", "graph", "heat_map", "image_grid", "network", "scatter"]
+__all__ = [
+    "FORMATS",
+    "Box",
+    "Drawing",
+    "GraphDrawing",
+    "Panel",
+    "Volume",
+    "bars",
+    "curves",
+    "graph",
+    "heat_map",
+    "image_grid",
+    "map_rows",
+    "network",
+    "nodes",
+    "scatter",
+    "volumes",
+]

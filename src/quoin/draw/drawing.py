@@ -51,6 +51,7 @@ _STYLE: Any = {  # its keys are matplotlib's own, and typed as such there
     "grid.linewidth": 0.7,
     "lines.linewidth": 1.8,
     "legend.frameon": False,
+    "image.composite_image": False,  # small images stay themselves, pixel for pixel, and are not redrawn as one large one
     "svg.fonttype": "path",
     "svg.hashsalt": "quoin",
     "mathtext.fontset": "dejavusans",

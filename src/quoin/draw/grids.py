@@ -93,7 +93,7 @@ def image_grid(images: object, captions: Sequence[str] | None = None, columns: i
         for i, image in enumerate(array):
             left, top = (i % columns) * (1 + gap), (i // columns) * (ratio + below)
             grey = {"cmap": "gray", "vmin": 0, "vmax": 1} if image.ndim == 2 else {}
-            axes.imshow(image, extent=(left, left + 1, top + ratio, top), interpolation="nearest", **grey)
+            axes.imshow(image, extent=(left, left + 1, top + ratio, top), interpolation="none", **grey)
             if captions is not None:
                 font = max(7.0, min(9.0, 11 * size))
                 axes.text(left + 0.5, top + ratio + 0.03, plain(captions[i]), ha="center", va="top", fontsize=font)

@@ -2,23 +2,49 @@
 
 from quoin.inspect.activity import DeadUnits, Sparsity, activation_sparsity, dead_units
 from quoin.inspect.confidence import confidence_along_ray
+from quoin.inspect.feature_maps import FeatureMaps, draw_feature_maps, feature_maps
 from quoin.inspect.intermediates import Intermediate, intermediates
 from quoin.inspect.jacobian import jacobian_rank
+from quoin.inspect.kernels import Kernels, draw_kernels, kernels, pixel_weights
+from quoin.inspect.patches import Patch, crop_patches, draw_patches, strongest_patches
+from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
+from quoin.inspect.saliency import gradient_times_input, input_gradient, saliency, smooth_gradient
 from quoin.inspect.stability import StabilityReport, StabilityRow, gradient_norms, stability_report
+from quoin.inspect.summary import LayerSummary, layer_summary
 from quoin.inspect.topology import num_components
 
 __all__ = [
     "DeadUnits",
+    "FeatureMaps",
     "Intermediate",
+    "Kernels",
+    "LayerSummary",
+    "Patch",
+    "ReceptiveField",
+    "ReceptiveFields",
     "Sparsity",
     "StabilityReport",
     "StabilityRow",
     "activation_sparsity",
     "confidence_along_ray",
+    "crop_patches",
     "dead_units",
+    "draw_feature_maps",
+    "draw_kernels",
+    "draw_patches",
+    "feature_maps",
     "gradient_norms",
+    "gradient_times_input",
+    "input_gradient",
     "intermediates",
     "jacobian_rank",
+    "kernels",
+    "layer_summary",
     "num_components",
+    "pixel_weights",
+    "receptive_fields",
+    "saliency",
+    "smooth_gradient",
     "stability_report",
+    "strongest_patches",
 ]

@@ -15,6 +15,7 @@ from quoin.tensor.eigen import (
 from quoin.tensor.einsum import einsum, einsum_definition
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.geometry import angle, cosine_similarity, cosine_similarity_definition, hyperplane_distance, hyperplane_side, project
+from quoin.tensor.images import channels_first, channels_last, check_image_batch, flatten_images, unflatten_images
 from quoin.tensor.indices import index_set, zero_based
 from quoin.tensor.labels import check_labels, one_hot
 from quoin.tensor.masks import causal_mask, valid_mask
@@ -38,8 +39,11 @@ __all__ = [
     "bmm",
     "bmm_definition",
     "causal_mask",
+    "channels_first",
+    "channels_last",
     "check_finite",
     "check_floating",
+    "check_image_batch",
     "check_labels",
     "check_same_dtype",
     "check_shapes",
@@ -57,6 +61,7 @@ __all__ = [
     "einsum_definition",
     "einsum_multiplications",
     "entry",
+    "flatten_images",
     "frobenius",
     "gershgorin",
     "growth_rates",
@@ -83,6 +88,7 @@ __all__ = [
     "symmetric_eigendecomposition",
     "tensor_product",
     "tensor_product_definition",
+    "unflatten_images",
     "unfolding",
     "unfolding_ranks",
     "valid_mask",

@@ -2,10 +2,11 @@
 
 from quoin.train.checkpoint import read_checkpoint, write_checkpoint
 from quoin.train.folder import RunFolder
+from quoin.train.layout import settle_layout
 from quoin.train.loop import Ending, Goal, Loop
 from quoin.train.place import Place, choose_place, describe_environment
 from quoin.train.progress import Progress
-from quoin.train.supervised import Classification, Regression, SupervisedTask
+from quoin.train.supervised import Classification, Regression, SupervisedTask, rows_at_once
 from quoin.train.task import Diverged, Metrics, Task, Totals
 from quoin.train.weights import load_strictly, load_weights, save_weights
 
@@ -28,6 +29,8 @@ __all__ = [
     "load_strictly",
     "load_weights",
     "read_checkpoint",
+    "rows_at_once",
     "save_weights",
+    "settle_layout",
     "write_checkpoint",
 ]

@@ -6,15 +6,17 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import nn
 
 from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["Place", "choose_place", "compiler", "describe_environment"]
+
+Function = TypeVar("Function", bound=Callable)
 
 _AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -39,9 +41,9 @@ class Place:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, dtype=self.autocast_dtype)
 
-    def compiled(self, model: nn.Module) -> nn.Module:
-        """`model` compiled if asked for; the weights stay the ones of `model`."""
-        return torch.compile(model) if self.compile else model  # pyright: ignore[reportReturnType]
+    def compiled(self, function: Function) -> Function:
+        """`function` compiled for the shapes it is called with, if asked for; the weights that it reads stay the same tensors."""
+        return torch.compile(function, dynamic=False) if self.compile else function
 
 
 def choose_place(

@@ -11,17 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Batches, Dataset, Facts, Prepared
+from quoin.data import Batches, Facts, Prepared, keyed_generator
 from quoin.draw import Panel
 from quoin.optim import Schedule, constant
 from quoin.train import pictures
 from quoin.train.place import Place
 from quoin.train.task import LOOK_EVERY, Diverged, Metrics, Totals, first_bad_tensor
-from quoin.train.weights import load_strictly
+from quoin.train.weights import lay_out_like_parameters, load_strictly
 
-__all__ = ["Classification", "Regression", "SupervisedTask"]
+__all__ = ["Classification", "Regression", "SupervisedTask", "rows_at_once"]
 
-EVALUATION_ROWS = 4096  # per forward pass without gradients: large enough to be fast, small enough for a laptop
+# Per forward pass without gradients, the lesser of the two: large enough to be fast, small enough for a laptop. Of large images a
+# convolutional network keeps many times their numbers, so that rows alone would be no measure.
+EVALUATION_ROWS = 4096
+EVALUATION_NUMBERS = 2**20
+
+
+def rows_at_once(features: Tensor) -> int:  # (n, ...)
+    """How many rows of `features` to send through a model together when no gradient is wanted."""
+    return max(1, min(EVALUATION_ROWS, EVALUATION_NUMBERS // max(1, features.shape[1:].numel())))
 
 
 class SupervisedTask(ABC):
@@ -29,6 +37,9 @@ class SupervisedTask(ABC):
 
     `batch_size` is the global batch: the gradients of all ranks add up (are not averaged) to that of its mean loss. With `micro_batch` a
     rank works its share off in pieces, whose gradients add up likewise. `clip` bounds the norm of the gradient; 0 leaves it.
+
+    `augment` changes the features of every training batch, and of no other, before the batch is cut into pieces. Its generator is a
+    function of the seed, the step and the rank: no state to save, and a resumed run draws what it would have drawn.
     """
 
     def __init__(
@@ -45,17 +56,21 @@ class SupervisedTask(ABC):
         schedule: Schedule = constant,
         clip: float = 0.0,
         micro_batch: int = 0,
+        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
     ) -> None:
         self.model, self.objective, self.optimiser, self.data = model, objective, optimiser, data
         self.facts: Facts | None = data.facts
-        self.place, self.schedule, self.clip = place, schedule, clip
+        self.place, self.schedule, self.clip, self.augment = place, schedule, clip, augment
         self.batches = Batches(
             data.train.num_rows, batch_size, seed=seed, rank=place.rank, world=place.world, device=place.device
         )
         self.total_steps = max(1, epochs * self.batches.num_batches)
         self.micro_batch = micro_batch or batch_size
         self.step_count = 0
-        self._forward = place.compiled(model)
+        self.memory_format = torch.contiguous_format  # of batches of images; `lay_out` changes it together with the kernels
+        # Compiled for one shape: batches of any other, such as an epoch's last, are left to `losses`, or kernels for all sizes would be made.
+        self._full_rows = min(self.micro_batch, batch_size, data.train.num_rows)
+        self._compiled_losses = place.compiled(self.losses)
         self._rates = [group["lr"] for group in optimiser.param_groups]
         self._parameters = [each for group in optimiser.param_groups for each in group["params"]]
         # Half precision loses small gradients to underflow; scaling the loss keeps them, and is off (a no-op) elsewhere.
@@ -75,11 +90,12 @@ class SupervisedTask(ABC):
         for parameter in self._parameters:
             parameter.grad = None  # what zero_grad does, without its bookkeeping
         batch_rows = len(rows) if self.place.world == 1 else self.batches.rows_handed_out
+        features, targets = self._examples(rows)
         if len(rows) <= self.micro_batch:
-            total = self._loss(self.data.train, rows, batch_rows)
+            total = self._loss(features, targets, batch_rows)
         else:
-            pieces = rows.split(self.micro_batch)
-            total = torch.stack([self._loss(self.data.train, piece, batch_rows) for piece in pieces]).sum()
+            pieces = zip(features.split(self.micro_batch), targets.split(self.micro_batch))
+            total = torch.stack([self._loss(*piece, batch_rows) for piece in pieces]).sum()
         self._scaler.unscale_(self.optimiser)
         if self.clip:
             nn.utils.clip_grad_norm_(self._parameters, self.clip)
@@ -88,11 +104,22 @@ class SupervisedTask(ABC):
         self.step_count += 1
         return {"loss": total}
 
-    def _loss(self, part: Dataset, rows: Tensor, batch_rows: int) -> Tensor:
-        """Add the gradient of the mean loss over the batch, as far as these rows go; the sum of their losses."""
-        features, targets = part.features.index_select(0, rows), part.targets.index_select(0, rows)
+    def _examples(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Features, augmented where that was asked for, and targets of training rows."""
+        features, targets = self.data.train.features.index_select(0, rows), self.data.train.targets.index_select(0, rows)
+        if self.augment is not None:
+            features = self.augment(features, keyed_generator("augment", self.batches.seed, self.step_count, self.place.rank))
+        # By the batch, which costs less than a thousandth of a step; laid out once, the data would be held twice meanwhile.
+        return features.contiguous(memory_format=self.memory_format), targets
+
+    def losses(self, features: Tensor, targets: Tensor) -> Tensor:
+        """One loss for each example."""
         with self.place.autocast():
-            losses = self.objective(self._forward(features), targets)
+            return self.objective(self.model(features), targets)
+
+    def _loss(self, features: Tensor, targets: Tensor, batch_rows: int) -> Tensor:
+        """Add the gradient of the mean loss over the batch, as far as these examples go; the sum of their losses."""
+        losses = (self._compiled_losses if len(features) == self._full_rows else self.losses)(features, targets)
         total = losses.detach().sum()
         # Reading one number is free on the CPU; on a GPU it stalls the queue, so there only now and then.
         if (total.device.type == "cpu" or self.step_count % LOOK_EVERY == 0) and not math.isfinite(total.item()):
@@ -115,7 +142,8 @@ class SupervisedTask(ABC):
             return {}
         totals = Totals()
         self.model.eval()
-        for features, targets in zip(data.features.split(EVALUATION_ROWS), data.targets.split(EVALUATION_ROWS)):
+        rows = rows_at_once(data.features)
+        for features, targets in zip(data.features.split(rows), data.targets.split(rows)):
             outputs = self.model(features)
             values = {"loss": self.objective(outputs, targets), **self.measure(outputs, targets)}
             totals.add({name: value.sum() for name, value in values.items()}, len(targets))
@@ -132,7 +160,8 @@ class SupervisedTask(ABC):
     def outputs(self, part: str) -> Tensor:
         """The model's outputs on a part, in its order."""
         self.model.eval()
-        return torch.cat([self.model(piece) for piece in getattr(self.data, part).features.split(EVALUATION_ROWS)])
+        features = getattr(self.data, part).features
+        return torch.cat([self.model(piece) for piece in features.split(rows_at_once(features))])
 
     def state(self) -> dict[str, Any]:
         # A run falls back on this state, and a finite loss can be followed by a step that overflows.
@@ -150,6 +179,7 @@ class SupervisedTask(ABC):
     def load(self, state: dict[str, Any]) -> None:
         load_strictly(self.model, state["model"]["weights"])
         self.optimiser.load_state_dict(state["optimiser"])
+        lay_out_like_parameters(self.optimiser)
         self._scaler.load_state_dict(state["scaler"])
         self.batches.load(state["batches"])
         self.step_count = state["step_count"]

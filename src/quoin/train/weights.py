@@ -6,13 +6,14 @@ A run's checkpoints, which hold everything that training needs, are in checkpoin
 from pathlib import Path
 
 import safetensors.torch
+import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.train import durable
 from quoin.train.state import identity
 
-__all__ = ["load_strictly", "load_weights", "save_weights"]
+__all__ = ["lay_out_like_parameters", "load_strictly", "load_weights", "save_weights"]
 
 
 def save_weights(model: nn.Module, path: str | Path) -> Path:
@@ -58,6 +59,14 @@ def load_strictly(model: nn.Module, weights: dict[str, Tensor]) -> None:
                 "the options are not those of the run"
             )
     model.load_state_dict(weights)
+
+
+def lay_out_like_parameters(optimiser: torch.optim.Optimizer) -> None:
+    """Give what an optimiser keeps of each weight, read from a file, the weight's strides: in another order updates round otherwise."""
+    for parameter, kept in optimiser.state.items():
+        for name, value in kept.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
+                kept[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def _first_names(state: dict[str, Tensor]) -> dict[str, str]:

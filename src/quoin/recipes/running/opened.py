@@ -13,11 +13,9 @@ from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.run import open_one, read_config, saved_state
-from quoin.train import Metrics, RunFolder, load_strictly
+from quoin.train import Metrics, RunFolder, load_strictly, rows_at_once
 
 __all__ = ["OpenedRun", "Prediction", "open_run"]
-
-ROWS = 4096  # per forward pass
 
 
 class Prediction(NamedTuple):
@@ -47,7 +45,7 @@ class OpenedRun:
             raise Mistake(f"expected rows of {self.facts.num_features} features, got shape {tuple(features.shape)}")
         self.model.eval()
         scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape).float())
-        return torch.cat([self.model(piece) for piece in scaled.split(ROWS)])
+        return torch.cat([self.model(piece) for piece in scaled.split(rows_at_once(scaled))])
 
     def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
         """Predict for rows in the source's own units."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin.options import Checked, option
 
-__all__ = ["DataOptions", "DescentOptions", "RunOptions", "ScheduleName"]
+__all__ = ["AugmentOptions", "DataOptions", "DescentOptions", "ImageOptions", "RunOptions", "ScheduleName"]
 
 ScheduleName = Literal["constant", "cosine", "step"]
 
@@ -40,3 +40,22 @@ class DataOptions(Checked):
     target: str | None = option(None, "the target column of a CSV file")
     ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
+
+
+@dataclass(frozen=True)
+class AugmentOptions(Checked):
+    """What every recipe has that learns from images: how each of a training batch is changed at random."""
+
+    shift: int = option(0, "move each training image by up to so many pixels; 0 leaves it", at_least=0, at_most=10**9)
+    crop: int = option(0, "stretch a window of it that is up to so many pixels smaller; 0 leaves it", at_least=0, at_most=10**9)
+    flip: bool = option(False, "mirror it left to right, every other time; not for letters and digits")
+    cutout: int = option(0, "cover a square of so many pixels a side in it; 0 covers nothing", at_least=0, at_most=10**9)
+
+
+@dataclass(frozen=True)
+class ImageOptions(AugmentOptions, DataOptions, DescentOptions):
+    """What the recipes of convolutional networks share: momentum and a falling rate, on images that move a little."""
+
+    momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    shift: int = option(1, "move each training image by up to so many pixels; 0 leaves it", at_least=0, at_most=10**9)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from quoin.data import Dataset, Prepared, as_classes, as_regression, fold, load, prepare, split
-from quoin.errors import Mistake
+from quoin.errors import Mistake, shown
 from quoin.optim import Schedule, constant, cosine, step_decay, with_warm_up
 from quoin.recipes.running.options import DescentOptions
 from quoin.train import Place, SupervisedTask
 
-__all__ = ["classes", "learner", "numbers"]
+__all__ = ["classes", "images", "learner", "numbers"]
 
 VALIDATION = 0.1
 
@@ -23,6 +23,17 @@ Kind = TypeVar("Kind", bound=SupervisedTask)
 def classes(options, place: Place) -> Prepared:
     """The data that `options` name, for a classifier."""
     return _parted(as_classes(_loaded(options)), options, place)
+
+
+def images(options, place: Place) -> Prepared:
+    """The images that `options` name, for a classifier that must know which pixels are neighbours."""
+    dataset = _loaded(options)
+    if dataset.image_shape is None:
+        raise Mistake(
+            f"expected images, got {shown(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
+            "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
+        )
+    return _parted(as_classes(dataset), options, place)
 
 
 def numbers(options, place: Place) -> Prepared:
@@ -52,6 +63,8 @@ def learner(
     data: Prepared,
     options: DescentOptions,
     place: Place,
+    *,
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
 ) -> Kind:
     """A supervised task of this kind, run as the shared options say."""
     return kind(
@@ -66,6 +79,7 @@ def learner(
         schedule=_schedule(options),
         clip=options.clip,
         micro_batch=options.micro_batch,
+        augment=augment,
     )
 
 

@@ -13,11 +13,25 @@ from quoin.data import keyed_generator
 from quoin.errors import Mistake
 from quoin.options import Checked, options_from_json
 from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.recipes.running.inspecting import report_panels
 from quoin.recipes.running.memory import memory_told
 from quoin.recipes.running.settings import Settings
-from quoin.train import Diverged, Ending, Loop, Metrics, Place, Progress, RunFolder, Task, choose_place, describe_environment, report
+from quoin.train import (
+    Diverged,
+    Ending,
+    Loop,
+    Metrics,
+    Place,
+    Progress,
+    RunFolder,
+    Task,
+    choose_place,
+    describe_environment,
+    report,
+    settle_layout,
+)
 
-__all__ = ["Finished", "evaluate_own", "open_one", "read_config", "resume", "saved_state", "start", "start_in"]
+__all__ = ["Finished", "best_task", "evaluate_own", "open_one", "read_config", "resume", "saved_state", "start", "start_in"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,10 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
     if micro_batch := getattr(options, "micro_batch", 0):
         pieces = -(-options.batch_size // micro_batch)
         remarks.append(f"each batch of {options.batch_size} is worked off in {pieces} micro-batches of at most {micro_batch}")
+    with memory_told():
+        layout, remark = settle_layout(task, settings.layout, max_steps=settings.max_steps)
+    settings = dataclasses.replace(settings, layout=layout)  # resolved: a resumed run asks no clock
+    remarks += [remark] if remark else []
     config = {
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(settings),
@@ -65,7 +83,7 @@ def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Fini
     with folder.locked():
         place, remarks = _place(_as_begun(folder, settings))
         remarks += _changed(folder.environment, describe_environment(place, options.seed))
-        task = _build(recipe, options, place)
+        task = _build_again(recipe, options, settings, place)
         check_data_unchanged(folder, task)
         return _train(recipe, options, settings, folder, task, visible, remarks, resuming=True, step=step)
 
@@ -100,6 +118,13 @@ def _build(recipe: Recipe, options: Any, place: Place) -> Task:
     torch.manual_seed(keyed_generator("torch", options.seed).initial_seed())
     with memory_told():
         return recipe.build(options, place)
+
+
+def _build_again(recipe: Recipe, options: Any, settings: Settings, place: Place) -> Task:
+    """The task of a run that was begun, in the layout it was begun with."""
+    task = _build(recipe, options, place)
+    settle_layout(task, "channels-first" if settings.layout == "auto" else settings.layout)
+    return task
 
 
 def _train(
@@ -140,16 +165,22 @@ def _train(
 
 def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     """The metrics of a run's best model so far, on the parts of its own data."""
+    _, task = best_task(path, step=step)
+    return final_metrics(task)
+
+
+def best_task(path: Path, *, step: int | None = None) -> tuple[RunFolder, Task]:
+    """A run's folder and its task, its own data loaded again and the best model so far in it."""
     folder = open_one(path)
     recipe, options, settings = read_config(folder)
     place, _ = _place(_as_begun(folder, settings))
-    task = _build(recipe, options, place)
+    task = _build_again(recipe, options, settings, place)
     check_data_unchanged(folder, task)
     loop = Loop(task, folder, epochs=options.epochs)
     state, _ = saved_state(folder, step)
     loop.load(state)
     loop.take_best()
-    return final_metrics(task)
+    return folder, task
 
 
 def saved_state(folder: RunFolder, step: int | None) -> tuple[Any, int]:
@@ -227,7 +258,7 @@ def write_report(folder: RunFolder, task: Task) -> Path:
             sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))
     if lines:
         sections += report.figures(report.curve_panels({"": lines}))
-    sections += report.figures(task.panels())
+    sections += report.figures([*task.panels(), *report_panels(task)])
     sections.append("<h2>How it was run</h2>")
     sections.append(report.folded("Options", config["options"] | config["settings"]))
     if config["data"]:

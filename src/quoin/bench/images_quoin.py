@@ -1,0 +1,64 @@
+"""The rows on images, on Quoin: the step of every image recipe, in the layout that it chooses for itself, and compiled."""
+
+import torch
+from torch import nn
+
+from quoin.bench.images_problem import CLASSES, LENET, MOMENTUM, RATE, RESNET, Images, Work, accuracy
+from quoin.bench.worker import Laps
+from quoin.data import Dataset, Split, column_names, prepare
+from quoin.models import cifar_resnet18, lenet
+from quoin.objectives import cross_entropy
+from quoin.train import Classification, choose_place, settle_layout
+
+__all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
+
+
+def lenet_quoin(laps: Laps) -> dict[str, float]:
+    return _run(laps, LENET, _lenet(), compile=False)
+
+
+def lenet_compiled(laps: Laps) -> dict[str, float]:
+    return _run(laps, LENET, _lenet(), compile=True)
+
+
+def resnet_quoin(laps: Laps) -> dict[str, float]:
+    return _run(laps, RESNET, _resnet(), compile=False)
+
+
+def resnet_compiled(laps: Laps) -> dict[str, float]:
+    return _run(laps, RESNET, _resnet(), compile=True)
+
+
+def _lenet() -> nn.Module:
+    return lenet(LENET.image_shape, CLASSES, generator=torch.Generator().manual_seed(0))
+
+
+def _resnet() -> nn.Module:
+    return cifar_resnet18(CLASSES, generator=torch.Generator().manual_seed(0))
+
+
+def _run(laps: Laps, work: Work, model: nn.Module, *, compile: bool) -> dict[str, float]:
+    place, remarks = choose_place("cpu", threads=laps.threads, compile=compile)
+    if place.compile != compile:
+        raise SystemExit(remarks[0])
+    given = work.images()
+    data = prepare(_dataset(work, given), _split(given))
+    sgd = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM)
+    task = Classification(model, cross_entropy, sgd, data, batch_size=work.batch, epochs=laps.count, seed=0, place=place)
+    layout, _ = settle_layout(task, "auto")
+    for _ in range(laps.count):
+        for rows in task.batches:
+            task.step(rows)
+        laps.end()
+    return accuracy(task.outputs("test").numpy(), given) | {"channels last": float(layout == "channels-last")}
+
+
+def _dataset(work: Work, given: Images) -> Dataset:
+    features = torch.from_numpy(given.features), torch.from_numpy(given.test_features)
+    targets = torch.from_numpy(given.labels), torch.from_numpy(given.test_labels)
+    return Dataset("patterns", torch.cat(features), torch.cat(targets), column_names(work.image_shape), tuple(map(str, range(CLASSES))))
+
+
+def _split(given: Images) -> Split:
+    num_train, num_test = len(given.labels), len(given.test_labels)
+    return Split(torch.arange(num_train), torch.arange(0), torch.arange(num_train, num_train + num_test))

@@ -1,0 +1,48 @@
+"""A model's layers at a glance: shapes, parameters, and how much of each ReLU is at work."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.inspect.at_rest import at_rest
+from quoin.inspect.intermediates import intermediates
+
+__all__ = ["LayerSummary", "layer_summary"]
+
+
+class LayerSummary(NamedTuple):
+    """One call of one innermost module."""
+
+    path: str
+    kind: str
+    output_shape: tuple[int, ...]  # of one example
+    num_parameters: int
+    zeros: float | None  # of a ReLU, the share of its outputs that are exactly zero
+    dead: int | None  # of a ReLU, the units or channels that are zero for all the examples
+
+
+@torch.no_grad()
+def layer_summary(model: nn.Module, x: Tensor) -> list[LayerSummary]:  # (n, ...)
+    """The innermost modules in the order in which the model calls them, as they answer the batch `x`.
+
+    >>> model = nn.Sequential(nn.Linear(2, 5), nn.ReLU())
+    >>> [(row.kind, row.output_shape, row.num_parameters) for row in layer_summary(model, torch.ones(1, 2))]
+    [('Linear', (5,), 15), ('ReLU', (5,), 0)]
+    """
+    if x.ndim == 0 or len(x) == 0:
+        raise Mistake(f"expected a batch of at least one example, came shape {tuple(x.shape)}; give data with rows")
+    with at_rest(model):
+        steps = intermediates(model, x)
+    return [_row(step.path, step.module, step.output) for step in steps]
+
+
+def _row(path: str, module: nn.Module, output: Tensor) -> LayerSummary:
+    parameters = sum(parameter.numel() for parameter in module.parameters())
+    zeros = dead = None
+    if isinstance(module, nn.ReLU) and output.ndim > 1:
+        silent = output == 0
+        zeros = float(silent.double().mean())
+        dead = int(silent.transpose(0, 1).flatten(1).all(dim=1).sum())
+    return LayerSummary(path, type(module).__name__, tuple(output.shape[1:]), parameters, zeros, dead)

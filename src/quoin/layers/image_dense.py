@@ -1,0 +1,96 @@
+"""From a dense layer on images to a convolution in three steps: by offsets, the same weights everywhere, offsets cut short.
+
+One image has one channel here; channels, stride and padding come in conv.py. The fast form of the dense layer is `torch.nn.Linear`
+on flattened images, that of the shared one `cross_correlate2d` with as much padding as reach.
+
+    h height, w width; a, b offsets from -A to A and from -B to B, stored from index 0
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.layers.windows import check_whole
+from quoin.tensor import check_same_dtype, check_shapes
+
+__all__ = [
+    "cut_offsets",
+    "image_dense_definition",
+    "offset_dense_definition",
+    "shared_dense_definition",
+    "weights_by_offset",
+]
+
+
+def image_dense_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (p, q, h, w), (p, q) -> (..., p, q)
+    """H_ij = U_ij + sum_kl W_ijkl X_kl: every pixel of the output sees every pixel of the input with a weight of its own.
+
+    Notes: Z7.2.
+    """
+    check_shapes("... h w, p q h w, p q", x=x, weight=weight, bias=bias)
+    check_same_dtype(x, weight, bias)
+    return torch.einsum("ijkl,...kl->...ij", weight, x) + bias
+
+
+def weights_by_offset(weight: Tensor) -> Tensor:  # (h, w, h, w) -> (h, w, 2h - 1, 2w - 1)
+    """V_ijab = W_i,j,i+a,j+b, the same weights named by how far away they look; zero where (i + a, j + b) is outside the image.
+
+    Notes: Z7.3.
+    """
+    check_shapes("h w h w", weight=weight)
+    height, width = weight.shape[:2]
+    rows, columns = torch.arange(height, device=weight.device), torch.arange(width, device=weight.device)
+    i, j = rows.reshape(-1, 1, 1, 1), columns.reshape(-1, 1, 1)
+    k = i + torch.arange(1 - height, height, device=weight.device).reshape(-1, 1)  # i + a
+    l = j + torch.arange(1 - width, width, device=weight.device)  # noqa: E741  j + b
+    inside = (k >= 0) & (k < height) & (l >= 0) & (l < width)
+    return torch.where(inside, weight[i, j, k.clamp(0, height - 1), l.clamp(0, width - 1)], 0)
+
+
+def offset_dense_definition(x: Tensor, offsets: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (h, w, 2A + 1, 2B + 1), (h, w)
+    """H_ij = U_ij + sum_ab V_ijab X_i+a,j+b, X being zero outside the image.
+
+    Notes: Z7.3.
+    """
+    check_shapes("... h w, h w a b, h w", x=x, offsets=offsets, bias=bias)
+    check_same_dtype(x, offsets, bias)
+    return torch.einsum("ijab,...ijab->...ij", offsets, _neighbours(x, offsets)) + bias
+
+
+def shared_dense_definition(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (2A + 1, 2B + 1), () -> (..., h, w)
+    """H_ij = u + sum_ab V_ab X_i+a,j+b, V and u the same in every place: shift X and H shifts along, but for the border.
+
+    X is zero outside the image. With A = h - 1 and B = w - 1 every pixel is seen; smaller ones make it local.
+
+    Notes: Z7.4, Z7.5.
+    """
+    check_shapes("... h w, a b, ()", x=x, kernel=kernel, bias=bias)
+    check_same_dtype(x, kernel, bias)
+    return torch.einsum("ab,...ijab->...ij", kernel, _neighbours(x, kernel)) + bias
+
+
+def cut_offsets(kernel: Tensor, reach: int) -> Tensor:  # (..., 2A + 1, 2B + 1) -> (..., 2 reach + 1, 2 reach + 1)
+    """The weights of the offsets with |a|, |b| <= reach; those further away are left out, which makes the layer local.
+
+    Notes: Z7.5.
+    """
+    check_shapes("... a b", kernel=kernel)
+    check_whole("reach", reach, 0)
+    middle, centre = _reach(kernel)
+    if reach > min(middle, centre):
+        raise Mistake(f"expected a reach of at most {min(middle, centre)} for shape {tuple(kernel.shape)}, came {reach}; cut less far out")
+    return kernel[..., middle - reach : middle + reach + 1, centre - reach : centre + reach + 1]
+
+
+def _neighbours(x: Tensor, kernel: Tensor) -> Tensor:  # (..., h, w) -> (..., h, w, 2A + 1, 2B + 1)
+    """X_i+a,j+b for every pixel and offset."""
+    rows, columns = _reach(kernel)
+    padded = torch.nn.functional.pad(x, (columns, columns, rows, rows))
+    return padded.unfold(-2, 2 * rows + 1, 1).unfold(-2, 2 * columns + 1, 1)
+
+
+def _reach(kernel: Tensor) -> tuple[int, int]:
+    rows, columns = kernel.shape[-2:]
+    if rows % 2 == 0 or columns % 2 == 0:
+        raise Mistake(f"expected odd numbers of offsets, -A to A and -B to B, came {rows}x{columns}; add offsets of weight zero")
+    return rows // 2, columns // 2

@@ -1,0 +1,266 @@
+"""Residual blocks: what a few layers compute is added to what went into them, so that the layers need only learn the difference.
+
+The definitions show the wiring; convolution and normalisation have definitions of their own in this room. A convolution before
+a normalisation has no bias, as that would only be subtracted again. Attributes of the modules are named as in torchvision, so that
+its weights load by name.   n images, c channels, o output channels, h and w pixels, k side of the kernel
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers.activation import relu
+from quoin.layers.conv import cross_correlate2d_definition
+from quoin.layers.norm import Moments, batch_norm_at_test_definition, batch_norm_definition
+
+__all__ = [
+    "BasicBlock",
+    "Bottleneck",
+    "ConvNorm",
+    "ResNeXtBlock",
+    "Residual",
+    "ResidualForward",
+    "basic_block_definition",
+    "bottleneck_definition",
+    "residual_definition",
+    "resnext_definition",
+]
+
+
+class ResidualForward(NamedTuple):
+    """A block taken apart: the output, and the two terms of its sum."""
+
+    output: Tensor
+    residual: Tensor  # F(x)
+    shortcut: Tensor  # s(x)
+
+
+def identity(x: Tensor) -> Tensor:
+    return x
+
+
+def residual_definition(
+    x: Tensor,
+    body: Callable[[Tensor], Tensor],
+    shortcut: Callable[[Tensor], Tensor] = identity,
+    activation: Callable[[Tensor], Tensor] = identity,
+) -> ResidualForward:
+    """phi(F(x) + s(x)) for a body F and a shortcut s, the identity unless F changes the shape.
+
+    >>> residual_definition(torch.tensor([1.0, 2.0]), torch.square).output
+    tensor([2., 6.])
+
+    Notes: D1.6-5, Z8.9.
+    """
+    residual, kept = body(x), shortcut(x)
+    _check_sum(residual, kept)
+    return ResidualForward(activation(residual + kept), residual, kept)
+
+
+class ConvNorm(NamedTuple):
+    """A convolution with an odd kernel, padded to keep the size, and the batch normalisation of its channels.
+
+    Without a mean and a variance, the running averages, the batch is normalised by its own.
+    """
+
+    kernel: Tensor  # (o, c, k, k)
+    scale: Tensor  # (o,)  gamma
+    shift: Tensor  # (o,)  beta
+    mean: Tensor | None = None  # (o,)
+    variance: Tensor | None = None  # (o,)
+
+    def __call__(self, x: Tensor, stride: int = 1, *, eps: float = 1e-5) -> Tensor:  # (n, c, h, w) -> (n, o, h', w')
+        return self.normalise(cross_correlate2d_definition(x, self.kernel, stride=stride, padding=self.kernel.shape[-1] // 2), eps)
+
+    def normalise(self, x: Tensor, eps: float = 1e-5) -> Tensor:  # (n, o, h, w)
+        if self.mean is None or self.variance is None:
+            return batch_norm_definition(x, self.scale, self.shift, eps=eps).output
+        return batch_norm_at_test_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
+
+    def parted(self, groups: int) -> list["ConvNorm"]:
+        """The output channels shared out; a channel passes normalisation and ReLU by itself, so what follows may stay apart."""
+        parts = [[None] * groups if part is None else part.chunk(groups) for part in self]
+        return [ConvNorm(*part) for part in zip(*parts, strict=True)]
+
+
+def basic_block_definition(
+    x: Tensor, first: ConvNorm, second: ConvNorm, project: ConvNorm | None = None, *, stride: int = 1
+) -> ResidualForward:
+    """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalised, and a 1x1 shortcut s where the shape changes.
+
+    Notes: D1.6-5, Z8.9.
+    """
+    return residual_definition(x, lambda x: second(relu(first(x, stride))), _shortcut(project, stride), relu)
+
+
+def bottleneck_definition(
+    x: Tensor,
+    narrow: ConvNorm,
+    across: ConvNorm,
+    widen: ConvNorm,
+    project: ConvNorm | None = None,
+    *,
+    strides: tuple[int, int, int] = (1, 1, 1),
+    eps: float = 1e-5,
+) -> ResidualForward:
+    """relu(B3 relu(B2 relu(B1 x)) + s(x)): 1x1 to f channels, 3x3 among these, 1x1 to 4 f; s is the identity or 1x1 to 4 f.
+
+    With strides (s, 1, 1) and eps 1.001e-5 it is the block of Keras' ResNet, with (1, s, 1) that of torchvision ("v1.5").
+
+    Notes: D1.6-15, DE23.
+    """
+
+    def body(x: Tensor) -> Tensor:
+        h = relu(narrow(x, strides[0], eps=eps))
+        h = relu(across(h, strides[1], eps=eps))
+        return widen(h, strides[2], eps=eps)
+
+    return residual_definition(x, body, _shortcut(project, math.prod(strides), eps), relu)
+
+
+def resnext_definition(
+    x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm | None = None, *, groups: int, stride: int = 1
+) -> ResidualForward:
+    """relu(N(T_1(x) + ... + T_g(x)) + s(x)): bottlenecks T_i side by side, each with its share of the inner channels.
+
+    T_i is a 1x1 convolution to its share, a 3x3 among the share, and a 1x1 back; N normalises their sum. `across` holds a
+    kernel (width, width / groups, 3, 3), the form of a grouped convolution.
+
+    Notes: Z8.9.
+    """
+    width = widen.kernel.shape[1]
+    if groups < 1 or width % groups:
+        raise Mistake(f"expected groups that divide the {width} inner channels, came {groups}; choose a divisor")
+
+    def body(x: Tensor) -> Tensor:
+        shares = zip(narrow.parted(groups), across.parted(groups), widen.kernel.chunk(groups, dim=1), strict=True)
+        branches = [cross_correlate2d_definition(relu(middle(relu(first(x)), stride)), last) for first, middle, last in shares]
+        return widen.normalise(torch.stack(branches).sum(0))
+
+    return residual_definition(x, body, _shortcut(project, stride), relu)
+
+
+class Residual(nn.Module):
+    """`residual_definition` about any two modules, without an activation: body(x) + shortcut(x).
+
+    >>> block = Residual(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3)))
+    >>> block(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+
+    Notes: D1.6-5.
+    """
+
+    def __init__(self, body: nn.Module, shortcut: nn.Module | None = None):
+        super().__init__()
+        self.body = body
+        self.shortcut = nn.Identity() if shortcut is None else shortcut
+
+    def forward(self, x: Tensor) -> Tensor:
+        residual, kept = self.body(x), self.shortcut(x)
+        _check_sum(residual, kept)
+        return residual + kept
+
+
+class BasicBlock(nn.Module):
+    """`basic_block_definition` with its weights, the block of ResNet-18 and 34; the first 3x3 convolution has the stride.
+
+    Notes: D1.6-5, Z8.9.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, stride: int = 1):
+        super().__init__()
+        _check_sizes({"inputs": inputs, "outputs": outputs, "stride": stride})
+        self.conv1 = _convolution(inputs, outputs, 3, stride)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = _convolution(outputs, outputs, 3)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample = _projection(inputs, outputs, stride)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
+        _check_channels(x, self.conv1.in_channels)
+        kept = x if self.downsample is None else self.downsample(x)
+        h = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(h)) + kept)
+
+
+class _Narrowed(nn.Module):
+    """The three convolutions of a bottleneck, for any inner width; the 3x3 one has the stride and the groups."""
+
+    def __init__(self, inputs: int, width: int, outputs: int, stride: int, groups: int):
+        super().__init__()
+        self.conv1 = _convolution(inputs, width, 1)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = _convolution(width, width, 3, stride, groups)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = _convolution(width, outputs, 1)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample = _projection(inputs, outputs, stride)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
+        _check_channels(x, self.conv1.in_channels)
+        kept = x if self.downsample is None else self.downsample(x)
+        h = torch.relu(self.bn1(self.conv1(x)))
+        h = torch.relu(self.bn2(self.conv2(h)))
+        return torch.relu(self.bn3(self.conv3(h)) + kept)
+
+
+class Bottleneck(_Narrowed):
+    """`bottleneck_definition` with its weights, from `inputs` to 4 `filters` channels; strides (1, stride, 1).
+
+    The shortcut is a 1x1 convolution where the channels or the size change, otherwise the identity.
+
+    Notes: D1.6-15, Z8.9, DE23.
+    """
+
+    def __init__(self, inputs: int, filters: int, *, stride: int = 1):
+        _check_sizes({"inputs": inputs, "filters": filters, "stride": stride})
+        super().__init__(inputs, filters, 4 * filters, stride, groups=1)
+
+
+class ResNeXtBlock(_Narrowed):
+    """`resnext_definition` on one grouped convolution: `groups` bottlenecks of `group_width` channels each; (1, stride, 1).
+
+    Notes: Z8.9.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, groups: int = 32, group_width: int = 4, stride: int = 1):
+        _check_sizes({"inputs": inputs, "outputs": outputs, "groups": groups, "group_width": group_width, "stride": stride})
+        super().__init__(inputs, groups * group_width, outputs, stride, groups)
+
+
+def _shortcut(project: ConvNorm | None, stride: int, eps: float = 1e-5) -> Callable[[Tensor], Tensor]:
+    return identity if project is None else lambda x: project(x, stride, eps=eps)
+
+
+def _convolution(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, groups=groups, bias=False)
+
+
+def _projection(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
+    """The shortcut where the identity does not fit."""
+    if inputs == outputs and stride == 1:
+        return None
+    return nn.Sequential(_convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+
+def _check_sum(residual: Tensor, kept: Tensor) -> None:
+    if residual.shape != kept.shape:  # torch would stretch some of these silently
+        raise Mistake(
+            f"expected body and shortcut of one shape, came {tuple(residual.shape)} and {tuple(kept.shape)}; "
+            "project the shortcut to the shape of the body"
+        )
+
+
+def _check_sizes(sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise Mistake(f"expected {name} to be a positive whole number, came {size!r}; give e.g. {name}=1")
+
+
+def _check_channels(x: Tensor, channels: int) -> None:
+    if x.ndim != 4 or x.shape[1] != channels:
+        raise Mistake(f"expected images (n, {channels}, h, w), came shape {tuple(x.shape)}; give the block {channels} channels")

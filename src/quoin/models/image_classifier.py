@@ -1,0 +1,24 @@
+"""What the convolutional networks share: features of the image, found by convolutions, and a head with one logit for each class."""
+
+from torch import Tensor, nn
+
+from quoin.models.image_start import ImageShape, check_images
+
+__all__ = ["ImageClassifier"]
+
+
+class ImageClassifier(nn.Module):
+    """`head(features(images))` for images of one shape, a perceptron on learned features; functions such as `vgg16` build the parts.
+
+    The outputs are logits: `quoin.objectives.cross_entropy` takes them, and a softmax over the last axis makes them probabilities.
+    """
+
+    def __init__(self, features: nn.Module, head: nn.Module, image_shape: ImageShape):
+        super().__init__()
+        self.image_shape = image_shape
+        self.features = features
+        self.head = head
+
+    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
+        check_images(images, self.image_shape)
+        return self.head(self.features(images))

@@ -1,0 +1,156 @@
+"""Residual networks: a stem, stages of residual blocks that halve the image, the mean over the pixels, a linear head.
+
+The blocks are in quoin.layers. Names of weights are torchvision's (`conv1.weight`, `layer2.0.downsample.0.weight`, `fc.bias`), and
+so is the stride of a bottleneck, on its 3x3 convolution.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from quoin.layers import BasicBlock, Bottleneck
+from quoin.models.foreign import Weights, load_foreign
+from quoin.models.image_start import check_image_model, check_images, start_image_weights
+
+__all__ = ["ResNet", "cifar_resnet18", "load_torchvision_resnet", "resnet18", "resnet34", "resnet50", "resnet101", "small_resnet"]
+
+ImageShape = tuple[int, int, int]  # (c, h, w)
+Block = Callable[[int, int, int], nn.Module]  # (inputs, outputs, stride)
+
+WIDTHS = (64, 128, 256, 512)  # of the four stages; a bottleneck gives out four times as much
+
+
+class ResNet(nn.Module):
+    """fc(mean over pixels of stage_4(... stage_1(pool(relu(bn1(conv1(x))))))), for images of one shape.
+
+    `block(inputs, outputs, stride)` builds a block, and stage i holds `depths[i]` of them, with `outputs[i]` channels; all stages but
+    the first begin with stride 2. Any stem and block will do, so ResNeXt is this class too. Weights start as `start_image_weights` says.
+
+    Notes: Z8.9, Z8.0.
+    """
+
+    def __init__(
+        self,
+        image_shape: ImageShape,
+        num_classes: int,
+        *,
+        stem: nn.Conv2d,
+        pool: nn.Module,
+        block: Block,
+        depths: Sequence[int],
+        outputs: Sequence[int],
+        generator: torch.Generator | None = None,
+    ):
+        super().__init__()
+        self.image_shape = image_shape
+        self.conv1 = stem
+        self.bn1 = nn.BatchNorm2d(stem.out_channels)
+        self.maxpool = pool
+        channels = [stem.out_channels, *outputs]
+        for number, ((before, after), depth) in enumerate(zip(pairwise(channels), depths, strict=True), start=1):
+            first = block(before, after, 1 if number == 1 else 2)
+            self.add_module(f"layer{number}", nn.Sequential(first, *(block(after, after, 1) for _ in range(depth - 1))))
+        self.num_stages = len(depths)
+        self.fc = nn.Linear(channels[-1], num_classes)
+        start_image_weights(self, generator)
+
+    def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
+        check_images(x, self.image_shape)
+        h = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
+        for number in range(1, self.num_stages + 1):
+            h = getattr(self, f"layer{number}")(h)
+        return self.fc(h.mean(dim=(2, 3)))
+
+
+def large_stem(channels: int) -> nn.Conv2d:
+    """The 7x7 convolution that large images begin with; with the pooling after it they have a quarter of their side left."""
+    return nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+
+
+def large_pool() -> nn.Module:
+    return nn.MaxPool2d(3, stride=2, padding=1)
+
+
+def small_stem(channels: int, width: int) -> nn.Conv2d:
+    """A 3x3 convolution, for images that have no pixels to spare."""
+    return nn.Conv2d(channels, width, 3, padding=1, bias=False)
+
+
+def _basic(inputs: int, outputs: int, stride: int) -> nn.Module:
+    return BasicBlock(inputs, outputs, stride=stride)
+
+
+def _bottleneck(inputs: int, outputs: int, stride: int) -> nn.Module:
+    return Bottleneck(inputs, outputs // 4, stride=stride)
+
+
+def _large(block: Block, depths: Sequence[int], expansion: int, num_classes: int, image_shape: ImageShape, generator) -> ResNet:
+    check_image_model(image_shape, num_classes, smallest=32)
+    outputs = [expansion * width for width in WIDTHS]
+    stem = large_stem(image_shape[0])
+    return ResNet(image_shape, num_classes, stem=stem, pool=large_pool(), block=block, depths=depths, outputs=outputs, generator=generator)
+
+
+def resnet18(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-18: two basic blocks in each of four stages; images of 32 x 32 pixels or more.
+
+    Notes: Z8.9, Z8.0.
+    """
+    return _large(_basic, (2, 2, 2, 2), 1, num_classes, image_shape, generator)
+
+
+def resnet34(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-34: 3, 4, 6 and 3 basic blocks.
+
+    Notes: Z8.9, Z8.0.
+    """
+    return _large(_basic, (3, 4, 6, 3), 1, num_classes, image_shape, generator)
+
+
+def resnet50(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-50: 3, 4, 6 and 3 bottlenecks.
+
+    Notes: Z8.9, Z8.0.
+    """
+    return _large(_bottleneck, (3, 4, 6, 3), 4, num_classes, image_shape, generator)
+
+
+def resnet101(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-101: 3, 4, 23 and 3 bottlenecks.
+
+    Notes: Z8.9, Z8.0.
+    """
+    return _large(_bottleneck, (3, 4, 23, 3), 4, num_classes, image_shape, generator)
+
+
+def cifar_resnet18(num_classes: int = 10, *, generator: torch.Generator | None = None) -> ResNet:
+    """ResNet-18 for 3 x 32 x 32 images: a 3x3 stem and no pooling before the stages, so that the last one still sees 4 x 4 pixels.
+
+    Notes: Z8.9, Z8.0.
+    """
+    stem, pool = small_stem(3, 64), nn.Identity()
+    return ResNet((3, 32, 32), num_classes, stem=stem, pool=pool, block=_basic, depths=(2, 2, 2, 2), outputs=WIDTHS, generator=generator)
+
+
+def small_resnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ResNet:
+    """A residual network for images from 8 x 8 pixels: 3x3 stem, three stages of two basic blocks with 16, 32 and 64 channels.
+
+    >>> model = small_resnet((1, 8, 8), 10, generator=torch.Generator().manual_seed(0))
+    >>> model(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+
+    Notes: Z8.9, Z8.0.
+    """
+    check_image_model(image_shape, num_classes, smallest=8)
+    stem, pool = small_stem(image_shape[0], 16), nn.Identity()
+    return ResNet(image_shape, num_classes, stem=stem, pool=pool, block=_basic, depths=(2, 2, 2), outputs=(16, 32, 64), generator=generator)
+
+
+def load_torchvision_resnet(model: ResNet, weights: Weights) -> None:
+    """Fill a ResNet or ResNeXt from torchvision's `state_dict` of the same depth, given as such or as a safetensors path.
+
+    The names are ours, letter for letter.
+    """
+    load_foreign(model, weights, str)

@@ -1,0 +1,31 @@
+"""A small DenseNet that reads handwritten digits: every layer of a block sees all layers before it."""
+
+from dataclasses import dataclass
+
+from quoin.options import option
+from quoin.recipes.running.options import ImageOptions
+from quoin.recipes.running.target import Target
+
+NOTES = ("Z8.0", "Z8.7", "D1.6-12", "Z7.17")
+TARGET = Target("test_accuracy", at_least=0.98)
+GOAL = None  # TODO
+
+
+@dataclass(frozen=True)
+class Options(ImageOptions):
+    """Options of the recipe `densenet`."""
+
+    lr: float = option(0.02, "the learning rate of the first step", above=0.0, at_most=1e38)
+
+
+def model(options, facts):
+    from quoin.data import keyed_generator
+    from quoin.models import small_densenet
+
+    return small_densenet(facts.feature_shape, facts.num_classes, generator=keyed_generator("weights", options.seed))
+
+
+def build(options, place):
+    from quoin.recipes.running.images import image_classifier
+
+    return image_classifier(model, options, place)
