@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from quoin.bench import Contestant, Measured, Row, Side, choose_rows, run_row, summary
-from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Spread
+from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Spread, TimesAsQuickAs
 from quoin.bench.rows import ROWS
 from quoin.bench.worker import Laps
 from quoin.errors import Mistake
@@ -165,6 +165,13 @@ def test_rows_are_chosen_by_name():
         run_row(ROWS[0], rounds=0)
 
 
+def test_a_side_may_be_held_against_another_than_the_first():
+    sides = Side("first", (9.0, 9.0)), Side("quick", (1.0, 2.0)), Side("slow", (2.0, 4.0))
+    found = [TimesAsQuickAs("slow", bound).met(sides[1], sides) for bound in (2.0, 2.01)]
+    assert found == [True, False]
+    assert TimesAsQuickAs("first", 1.0).met(Side("gone", absent="not installed"), sides) is None
+
+
 @pytest.mark.parametrize("contestant", [each for found in ROWS for each in found.contestants], ids=lambda each: each.function)
 def test_every_contestant_is_there(contestant):
     """Read, not imported: importing torch, Keras and JAX together here would prove no more."""
@@ -203,3 +210,30 @@ def test_quoins_side_learns_what_the_bare_loop_learns():
         torch.set_num_threads(threads)  # which the contestants set for the whole process
     assert figures[0] > 0.3  # ten classes
     assert figures[0] == pytest.approx(figures[1], abs=0.04)  # 4,000 test rows: one standard deviation is below 0.008
+
+
+def test_the_networks_on_images_are_the_same_on_either_side(monkeypatch):
+    """The hand-written LeNet and ResNet have Quoin's weights, one by one; a lap of LeNet ends at one quality from either."""
+    import copy
+
+    import torch
+
+    from quoin.bench import images_problem, images_quoin, images_torch
+
+    for ours, theirs in ((images_quoin._lenet(), images_torch._lenet()), (images_quoin._resnet(), images_torch._resnet())):
+        assert sorted(each.shape for each in ours.parameters()) == sorted(each.shape for each in theirs.parameters())
+    with torch.no_grad():
+        start = images_torch._lenet()
+        for theirs, ours in zip(start.parameters(), images_quoin._lenet().parameters(), strict=True):
+            theirs.copy_(ours)
+    monkeypatch.setattr(images_torch, "_lenet", lambda: copy.deepcopy(start))
+    threads = torch.get_num_threads()
+    short = dataclasses.replace(images_problem.LENET, batch=32, steps=20)
+    figures = []
+    try:
+        for module, contestant in ((images_quoin, "lenet_quoin"), (images_torch, "lenet_eager"), (images_torch, "lenet_channels_last")):
+            monkeypatch.setattr(module, "LENET", short)
+            figures.append(getattr(module, contestant)(Laps(1, 1, io.StringIO(), io.StringIO()))["test accuracy"])
+    finally:
+        torch.set_num_threads(threads)
+    assert min(figures) > 0.9  # ten classes, told apart by their patterns

@@ -147,5 +147,5 @@ def tell(bad, words):
 def test_what_fits_is_let_through():
     check_image_batch(X, [4, 8, 8])
     check_image_batch(X.half(), torch.Size([4, 8, 8]))
-    assert cross_correlate2d(X, V, torch.ones(6), padding=[(0, 1), [1, 0]]).shape == (2, 6, 7, 7)
+    assert cross_correlate2d(X, V, torch.ones(6), padding=[(0, 1), (1, 0)]).shape == (2, 6, 7, 7)
     assert cross_correlate2d(X, torch.ones(6, 4, 10, 3), padding=1).shape == (2, 6, 1, 8)

@@ -1,20 +1,26 @@
 """The recipes of convolutional networks: digits, IDX, CIFAR-10 and NPZ images go in, tables and sizes that cannot be are told."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from commands import refused, tried
-from quoin.data import load
+from quoin.data import load, split
 from quoin.options import flag_name
 from quoin.recipes import find_recipe, open_run
-from quoin.train import Place
+from quoin.train import Place, rows_at_once
 from test_data_files import cifar, idx
 
 RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")
-QUICK = ("--epochs", "1", "--batch-size", "8", "--threads", "1", "--device", "cpu")
+
+
+def built(name, **options: Any) -> Any:
+    """The task of a recipe, on the CPU."""
+    kind: Any = find_recipe(name).options
+    return find_recipe(name).build(kind(**options), Place())
 
 
 def write_idx(folder, side=(9, 12), rows=30):
@@ -39,21 +45,30 @@ def sources(tmp_path):
     return {"idx": f"idx:{tmp_path}/idx", "cifar10": f"cifar10:{tmp_path}/cifar", "npz": f"npz:{tmp_path}/images.npz"}
 
 
+@pytest.mark.parametrize("kind", ["idx", "cifar10"])
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_learns_from_every_kind_of_image_file(name, sources, tmp_path):
-    """An epoch on each, with all augmentations on; the model that was saved is opened again and judged alike."""
-    changes = ("--shift", "2", "--crop", "2", "--flip", "--cutout", "3") if name == "lenet" else ()
-    for number, source in enumerate(sources.values() if name == "lenet" else [sources["idx"], sources["cifar10"]], start=1):
-        code, out, err = tried("train", name, "--data", source, *QUICK, *changes, "--runs", tmp_path / "runs", "--json")
-        assert code == 0, err
-        result = json.loads(out)
-        assert result["target"] is None  # it speaks of the digits
-        run = open_run(tmp_path / "runs" / f"{name}-{number}")
-        data = load(source)
-        assert run.facts.feature_shape == data.features.shape[1:]
-        own = json.loads(tried("eval", run.folder.path, "--json")[1])
-        assert own["metrics"]["test_accuracy"] == result["metrics"]["test_accuracy"]
-        assert 0 <= run.evaluate(data)["accuracy"] <= 1
+def test_every_recipe_learns_from_image_files(name, kind, sources):
+    task = built(name, data=sources[kind], batch_size=8)
+    before = {key: value.clone() for key, value in task.model.state_dict().items()}
+    assert all(task.step(rows)["loss"].isfinite() for rows in task.batches)
+    assert not any(torch.equal(before[key], value) for key, value in task.model.state_dict().items() if key.endswith("weight"))
+    assert task.facts.feature_shape == load(sources[kind]).features.shape[1:]
+    assert 0 <= task.evaluate("test")["accuracy"] <= 1
+
+
+def test_a_whole_run_on_images_from_a_file_with_every_change(sources, tmp_path):
+    """Trained, opened again and judged alike; the target, which speaks of the digits, is silent."""
+    changes = ("--shift", "2", "--crop", "2", "--flip", "--cutout", "3")
+    quick = ("--epochs", "1", "--batch-size", "8", "--threads", "1", "--device", "cpu")
+    code, out, err = tried("train", "lenet", "--data", sources["npz"], *quick, *changes, "--runs", tmp_path / "runs", "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert result["target"] is None
+    data, run = load(sources["npz"]), open_run(tmp_path / "runs" / "lenet-1")
+    options = {name: getattr(run.options, name) for name in ("shift", "crop", "flip", "cutout")}
+    assert options == {"shift": 2, "crop": 2, "flip": True, "cutout": 3}
+    test = data.take(split(data, 0, validation=0.1).test)
+    assert run.evaluate(test)["accuracy"] == pytest.approx(result["metrics"]["test_accuracy"])
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -83,14 +98,18 @@ def test_a_change_larger_than_the_images_is_refused_before_the_run(name, here):
 @pytest.mark.parametrize("name", RECIPES)
 def test_batches_of_one_image_train(name):
     """The smallest images leave 2 x 2 pixels to the last normalisation: enough for a variance even of one image."""
-    recipe = find_recipe(name)
-    task = recipe.build(recipe.options(batch_size=1), Place())
+    task = built(name, batch_size=1)
     assert task.step(torch.tensor([0]))["loss"].isfinite()
 
 
 def test_weights_that_multiply_are_pulled_towards_zero_and_vectors_are_not():
-    recipe = find_recipe("resnet")
-    task = recipe.build(recipe.options(weight_decay=0.25), Place())
+    task = built("resnet", weight_decay=0.25)
     pulled = {id(each) for group in task.optimiser.param_groups if group["weight_decay"] == 0.25 for each in group["params"]}
     for name, parameter in task.model.named_parameters():
         assert (id(parameter) in pulled) == (name.endswith("weight") and ("conv" in name or "downsample.0" in name or name == "fc.weight"))
+
+
+@pytest.mark.parametrize(("image_shape", "rows"), [((1, 8, 8), 4096), ((3, 32, 32), 341), ((3, 224, 224), 6), ((3, 2000, 2000), 1)])
+def test_large_images_are_judged_few_at_a_time(image_shape, rows):
+    """At most 4096 rows and at most 2^20 numbers, but always one row."""
+    assert rows_at_once(torch.empty(2, *image_shape)) == rows

@@ -97,14 +97,13 @@ def chains(draw):
 class SumPool(nn.Module):
     """Every pixel of the window counts, where the gradient of max pooling shows only the largest."""
 
-    def __init__(self, pool: nn.MaxPool2d) -> None:
+    def __init__(self, pool: Any) -> None:
         super().__init__()
-        self.pool = pool
+        self.size, self.how = pool.kernel_size, (pool.stride, pool.padding, pool.dilation)
 
     def forward(self, x: Tensor) -> Tensor:
-        how = {"stride": self.pool.stride, "padding": self.pool.padding, "dilation": self.pool.dilation}
-        weight = torch.ones(x.shape[1], 1, self.pool.kernel_size, self.pool.kernel_size, dtype=x.dtype)
-        return nn.functional.conv2d(x, weight, groups=x.shape[1], **how)
+        weight = torch.ones(x.shape[1], 1, self.size, self.size, dtype=x.dtype)
+        return nn.functional.conv2d(x, weight, None, *self.how, groups=x.shape[1])
 
 
 @settings(max_examples=25, deadline=None)
@@ -192,6 +191,22 @@ def test_a_model_at_rest_keeps_what_activations_would_overwrite():
     assert model[1].inplace
 
 
+def test_the_output_of_a_layer_is_what_it_was_before_the_model_wrote_over_it():
+    class Doubled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Conv2d(1, 2, 3)
+
+        def forward(self, x):
+            output = self.layer(x)
+            output *= 2
+            return output
+
+    model, x = Doubled(), torch.randn(1, 1, 5, 5, generator=seeded(0))
+    assert torch.equal(layer_output(model, x, "layer"), model.layer(x))
+    assert torch.equal(feature_maps(model, x[0], ["layer"])[0].maps, model.layer(x)[0])
+
+
 # ---- feature maps, kernels, the table of layers
 
 
@@ -225,7 +240,7 @@ def test_every_network_can_be_seen_layer_by_layer(build):
 
 
 def test_layers_are_summed_up():
-    model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU())
+    model: Any = nn.Sequential(nn.Conv2d(1, 2, 1), nn.ReLU())
     with torch.no_grad():
         model[0].weight.copy_(torch.tensor([1.0, -1.0]).reshape(2, 1, 1, 1))
         model[0].bias.copy_(torch.tensor([0.0, 0.0]))
@@ -306,7 +321,7 @@ def test_a_planted_pattern_is_the_strongest_patch():
     places = {3: (0, 0), 11: (6, 8), 17: (2, 5)}
     for number, (image, (i, j)) in enumerate(places.items()):
         images[image, 0, i : i + 3, j : j + 3] = pattern * (1 - 0.1 * number)
-    model = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, bias=False), nn.ReLU())
+    model: Any = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, bias=False), nn.ReLU())
     with torch.no_grad():
         model[0].weight.copy_(torch.stack([pattern, -pattern])[:, None])
     [found] = strongest_patches(model, images, "1", channels=[0], count=3)
@@ -409,7 +424,7 @@ def test_mistakes_are_told_in_one_line(call, says):
 
 
 def test_a_layer_with_bad_weights_and_one_never_called_are_told():
-    model = nn.Sequential(nn.Conv2d(1, 1, 1))
+    model: Any = nn.Sequential(nn.Conv2d(1, 1, 1))
     with torch.no_grad():
         model[0].bias.fill_(math.nan)
     with pytest.raises(Mistake, match="blank image"):

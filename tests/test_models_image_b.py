@@ -315,15 +315,16 @@ def test_a_small_model_learns(name):
 
 
 def test_wrong_images_are_told_in_one_line():
-    small, full = models.small_resnet((1, 8, 8), 10), "meta"
-    with torch.device(full):
+    small = models.small_resnet((1, 8, 8), 10)
+    with torch.device("meta"):
         large, dense = models.resnet18(), models.densenet121()
     for mistaken, words in (
-        (lambda: small(torch.zeros(2, 3, 8, 8)), r"\(n, 1, 8, 8\), came \(2, 3, 8, 8\)"),
-        (lambda: small(torch.zeros(2, 1, 9, 8)), r"\(n, 1, 8, 8\), came \(2, 1, 9, 8\)"),
-        (lambda: small(torch.zeros(1, 8, 8)), r"came \(1, 8, 8\)"),
-        (lambda: large(torch.zeros(1, 3, 32, 32, device=full)), r"\(n, 3, 224, 224\), came \(1, 3, 32, 32\)"),
-        (lambda: dense(torch.zeros(1, 3, 32, 32, device=full)), r"\(n, 3, 224, 224\), came \(1, 3, 32, 32\)"),
+        (lambda: small(torch.zeros(2, 3, 8, 8)), "1 channel and 8x8 pixels, came 3 channels and 8x8 pixels"),
+        (lambda: small(torch.zeros(2, 1, 9, 8)), "1 channel and 8x8 pixels, came 1 channel and 9x8 pixels"),
+        (lambda: small(torch.zeros(1, 8, 8)), r"came shape \(1, 8, 8\)"),
+        (lambda: large(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, came 3 channels and 32x32 pixels"),
+        (lambda: dense(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, came 3 channels and 32x32 pixels"),
+        (lambda: models.cifar_resnet18(0), "at least one class, came 0"),
         *((lambda build=build: build((1, 7, 8), 10), "at least 8 x 8 pixels, came 7 x 8") for build in SMALL.values()),
         *((lambda build=build: build((1, 8, 8), 0), "at least one class, came 0") for build in SMALL.values()),
         *((lambda build=build: build(image_shape=(3, 31, 40)), "at least 32 x 32 pixels, came 31 x 40") for build, _, _ in FULL.values()),

@@ -5,7 +5,7 @@ from torch import nn
 
 from quoin.bench.images_problem import CLASSES, LENET, MOMENTUM, RATE, RESNET, Images, Work, accuracy
 from quoin.bench.worker import Laps
-from quoin.data import Dataset, Split, column_names, prepare
+from quoin.data import Dataset, Split, prepare
 from quoin.models import cifar_resnet18, lenet
 from quoin.objectives import cross_entropy
 from quoin.train import Classification, choose_place, settle_layout
@@ -42,7 +42,7 @@ def _run(laps: Laps, work: Work, model: nn.Module, *, compile: bool) -> dict[str
     if place.compile != compile:
         raise SystemExit(remarks[0])
     given = work.images()
-    data = prepare(_dataset(work, given), _split(given))
+    data = prepare(_dataset(given), _split(given))
     sgd = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM)
     task = Classification(model, cross_entropy, sgd, data, batch_size=work.batch, epochs=laps.count, seed=0, place=place)
     layout, _ = settle_layout(task, "auto")
@@ -53,10 +53,11 @@ def _run(laps: Laps, work: Work, model: nn.Module, *, compile: bool) -> dict[str
     return accuracy(task.outputs("test").numpy(), given) | {"channels last": float(layout == "channels-last")}
 
 
-def _dataset(work: Work, given: Images) -> Dataset:
+def _dataset(given: Images) -> Dataset:
     features = torch.from_numpy(given.features), torch.from_numpy(given.test_features)
     targets = torch.from_numpy(given.labels), torch.from_numpy(given.test_labels)
-    return Dataset("patterns", torch.cat(features), torch.cat(targets), column_names(work.image_shape), tuple(map(str, range(CLASSES))))
+    names = tuple(f"x{index}" for index in range(given.features[0].size))
+    return Dataset("patterns", torch.cat(features), torch.cat(targets), names, tuple(map(str, range(CLASSES))))
 
 
 def _split(given: Images) -> Split:

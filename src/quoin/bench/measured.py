@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["FigureAtMost", "Measured", "RatioAtLeast", "SecondsAtMost", "Side", "Spread", "Target", "summary"]
+__all__ = ["FigureAtMost", "Measured", "RatioAtLeast", "SecondsAtMost", "Side", "Spread", "Target", "TimesAsQuickAs", "summary"]
 
 MEBI = 2**20
 
@@ -55,7 +55,7 @@ class Target(Protocol):
 
     def text(self) -> str: ...
 
-    def met(self, side: Side, first: Side) -> bool | None:
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
         """Whether the bound holds; None where a side is absent."""
         ...
 
@@ -69,8 +69,23 @@ class RatioAtLeast:
     def text(self) -> str:
         return f"ratio >= {self.bound:g}"
 
-    def met(self, side: Side, first: Side) -> bool | None:
-        ratio = side.ratio_to(first)
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
+        ratio = side.ratio_to(sides[0])
+        return None if ratio is None else ratio.median >= self.bound
+
+
+@dataclass(frozen=True)
+class TimesAsQuickAs:
+    """The side `other` takes at least `bound` times as long as this one."""
+
+    other: str
+    bound: float
+
+    def text(self) -> str:
+        return f"{self.bound:g} times as quick as {self.other}"
+
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
+        ratio = next(each for each in sides if each.name == self.other).ratio_to(side)
         return None if ratio is None else ratio.median >= self.bound
 
 
@@ -83,7 +98,7 @@ class SecondsAtMost:
     def text(self) -> str:
         return f"seconds <= {self.bound:g}"
 
-    def met(self, side: Side, first: Side) -> bool | None:
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
         return None if side.absent else Spread.of(side.seconds).median <= self.bound
 
 
@@ -97,7 +112,7 @@ class FigureAtMost:
     def text(self) -> str:
         return f"{self.name} <= {self.bound:g}"
 
-    def met(self, side: Side, first: Side) -> bool | None:
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
         return None if side.absent else side.figures[self.name] <= self.bound
 
 
@@ -114,7 +129,7 @@ class Measured:
     def verdict(self, index: int) -> bool | None:
         """Whether side `index` meets its target; None without a target or without the side."""
         target = self.targets[index]
-        return None if target is None else target.met(self.sides[index], self.sides[0])
+        return None if target is None else target.met(self.sides[index], self.sides)
 
     def as_json(self) -> dict[str, Any]:
         return {

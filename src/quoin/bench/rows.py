@@ -7,7 +7,7 @@ and gives back its figures of quality. The first of a row is the one that ratios
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Target
+from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
 from quoin.errors import Mistake, nearest
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
@@ -40,6 +40,24 @@ class Row:
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
 _TRACE = "quoin.bench.trace"
 _LINEAR, _LINEAR_PEERS = "quoin.bench.linear_quoin", "quoin.bench.linear_peers"
+_IMAGES, _IMAGES_TORCH, _IMAGES_PEERS = (f"quoin.bench.images_{name}" for name in ("quoin", "torch", "peers"))
+
+# Of the same work in the same kernels half the ratios fall below 1 by chance: as quick means this close to it.
+AS_QUICK = 0.97
+
+
+def _on_images(network: str) -> tuple[Contestant, ...]:
+    """The same contestants for either network; the best of the peers is the one that Quoin must be as quick as."""
+    on_jax, on_torch = (("KERAS_BACKEND", "jax"),), (("KERAS_BACKEND", "torch"),)
+    return (
+        Contestant("Quoin", _IMAGES, f"{network}_quoin"),
+        Contestant("Quoin --compile", _IMAGES, f"{network}_compiled", TimesAsQuickAs("torch", 1.3)),
+        Contestant("torch", _IMAGES_TORCH, f"{network}_eager", RatioAtLeast(AS_QUICK)),
+        Contestant("torch, channels last", _IMAGES_TORCH, f"{network}_channels_last", RatioAtLeast(AS_QUICK)),
+        Contestant("Keras on JAX", _IMAGES_PEERS, f"{network}_keras_jax", RatioAtLeast(1.0), ("keras", "jax"), on_jax),
+        Contestant("Keras on torch", _IMAGES_PEERS, f"{network}_keras_torch", RatioAtLeast(1.0), ("keras",), on_torch),
+    )
+
 
 ROWS = (
     Row(
@@ -77,6 +95,8 @@ ROWS = (
         rounds=7,
         warm_up=1,
     ),
+    Row("lenet-28", "40 training steps of LeNet on 128 images of 1 x 28 x 28, SGD with momentum", _on_images("lenet"), rounds=15),
+    Row("resnet18-cifar", "4 training steps of ResNet-18 on 32 images of 3 x 32 x 32, SGD with momentum", _on_images("resnet"), rounds=7),
     Row(
         "trace",
         "100 steps of an MLP 64-128-10 on 64 rows, forward and backward, with and without a record of every value and adjoint",

@@ -214,7 +214,7 @@ def layer_norm_ignores_the_batch(generator: torch.Generator) -> Evidence:
             gamma, beta = normal(*shape, generator=generator), normal(*shape, generator=generator)
             together = layer_norm_definition(x, gamma, beta, eps=EPS).output
             alone = torch.cat([layer_norm_definition(each, gamma, beta, eps=EPS).output for each in x.split(1)])
-            fast = nn.LayerNorm(shape, eps=EPS).double()
+            fast = nn.LayerNorm(list(shape), eps=EPS).double()
             fast.load_state_dict({"weight": gamma, "bias": beta})
             worst = max(worst, gap(together, alone), gap(together, fast.train()(x)), gap(together, fast.eval()(x)))
         rows, batched = x.flatten(1), nn.BatchNorm1d(n * c, eps=EPS).double()

@@ -56,7 +56,10 @@ __all__ = [
     "tiny_pictures",
 ]
 
-_FILES = ("augment", "batches", "dataset", "folds", "generated", "graphs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits")
+_FILES = (
+    "augment", "batches", "dataset", "folds", "generated", "graphs", "pictures",
+    "predicting", "prepared", "scaling", "seeds", "splits",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

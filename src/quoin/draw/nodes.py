@@ -59,7 +59,7 @@ def nodes(
         for number, (heading, each) in enumerate(shown.items(), start=1):
             axes = figure.add_subplot(rows, columns, number)
             axes.set_title(plain(heading), fontsize=10, fontweight="normal", loc="center")
-            axes.add_collection(LineCollection(places[pairs.T], colors=_LINE, linewidths=0.7, zorder=1), autolim=False)
+            axes.add_collection(LineCollection([*places[pairs.T]], colors=_LINE, linewidths=0.7, zorder=1), autolim=False)
             fill = colours(norm(each))
             axes.scatter(*places.T, s=(1.9 * font) ** 2, c=fill, edgecolors=INK, linewidths=rims, zorder=2)
             for node, (x, y) in enumerate(places):

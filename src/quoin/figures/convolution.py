@@ -46,9 +46,7 @@ def kernel_over_image() -> Drawing:
         return Drawing(sheet, "a kernel sliding over an image")
 
 
-@figure(
-    "Z7.14", "Digits, and their edges as two kernels find them: blue where it gets lighter to the right or downwards, red where darker."
-)
+@figure("Z7.14", "Digits, and their edges as two kernels find them: blue where it gets lighter rightwards or downwards, red where darker.")
 def edges_of_digits() -> Drawing:
     data = load("digits")
     images = data.features[[int((data.targets == digit).nonzero()[0]) for digit in (0, 1, 4, 7)]]

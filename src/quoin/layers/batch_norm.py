@@ -4,6 +4,7 @@ What it computes is in norm.py.
 """
 
 import copy
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +13,12 @@ from quoin.errors import Mistake
 
 __all__ = ["check_batch_norm", "with_batch_norm"]
 
+Model = TypeVar("Model", bound=nn.Module)
+
 KINDS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
-def with_batch_norm(model: nn.Module) -> nn.Module:
+def with_batch_norm(model: Model) -> Model:
     """A copy of `model`, same weights, in which every `Conv2d` is followed by a `BatchNorm2d` and has no bias, for that would cancel.
 
     >>> model = with_batch_norm(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()))

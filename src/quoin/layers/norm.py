@@ -111,8 +111,7 @@ def batch_norm_at_test_definition(
     for name, each in running._asdict().items():
         if each.shape != weight.shape:
             raise Mistake(f"expected a running {name} of shape {tuple(weight.shape)}, came {tuple(each.shape)}; give one number a channel")
-    output = weight * (rows - running.mean) / (running.variance + eps).sqrt() + bias
-    return output.movedim(-1, channel_axis)
+    return _rescaled(rows, running.mean, running.variance, weight, bias, eps).movedim(-1, channel_axis)
 
 
 def running_moments(running: Moments, batch: Moments, count: int, *, momentum: float = 0.1) -> Moments:
@@ -170,11 +169,15 @@ def layer_norm_definition(
 
 
 def _normalised(x: Tensor, axes: Sequence[int], weight: Tensor, bias: Tensor, eps: float) -> Normalised:
+    mean, variance = moments(x, axes, keepdim=True)
+    output = _rescaled(x, mean, variance, weight, bias, eps)
+    return Normalised(output, mean.squeeze(tuple(axes)), variance.squeeze(tuple(axes)))
+
+
+def _rescaled(x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     if not 0 <= eps < float("inf"):
         raise Mistake(f"expected an eps of at least 0, came {eps}; give e.g. 1e-5")
-    mean, variance = moments(x, axes, keepdim=True)
-    output = weight * (x - mean) / (variance + eps).sqrt() + bias
-    return Normalised(output, mean.squeeze(tuple(axes)), variance.squeeze(tuple(axes)))
+    return weight * (x - mean) / (variance + eps).sqrt() + bias
 
 
 def _channels_last(x: Tensor, weight: Tensor, bias: Tensor, channel_axis: int) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.conv import cross_correlate2d_definition
-from quoin.layers.norm import Moments, batch_norm_at_test_definition, batch_norm_definition
+from quoin.layers.norm import EPS, Moments, batch_norm_at_test_definition, batch_norm_definition
 
 __all__ = [
     "BasicBlock",
@@ -73,10 +73,10 @@ class ConvNorm(NamedTuple):
     mean: Tensor | None = None  # (o,)
     variance: Tensor | None = None  # (o,)
 
-    def __call__(self, x: Tensor, stride: int = 1, *, eps: float = 1e-5) -> Tensor:  # (n, c, h, w) -> (n, o, h', w')
+    def __call__(self, x: Tensor, stride: int = 1, *, eps: float = EPS) -> Tensor:  # (n, c, h, w) -> (n, o, h', w')
         return self.normalise(cross_correlate2d_definition(x, self.kernel, stride=stride, padding=self.kernel.shape[-1] // 2), eps)
 
-    def normalise(self, x: Tensor, eps: float = 1e-5) -> Tensor:  # (n, o, h, w)
+    def normalise(self, x: Tensor, eps: float = EPS) -> Tensor:  # (n, o, h, w)
         if self.mean is None or self.variance is None:
             return batch_norm_definition(x, self.scale, self.shift, eps=eps).output
         return batch_norm_at_test_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
@@ -105,7 +105,7 @@ def bottleneck_definition(
     project: ConvNorm | None = None,
     *,
     strides: tuple[int, int, int] = (1, 1, 1),
-    eps: float = 1e-5,
+    eps: float = EPS,
 ) -> ResidualForward:
     """relu(B3 relu(B2 relu(B1 x)) + s(x)): 1x1 to f channels, 3x3 among these, 1x1 to 4 f; s is the identity or 1x1 to 4 f.
 
@@ -232,7 +232,7 @@ class ResNeXtBlock(_Narrowed):
         super().__init__(inputs, groups * group_width, outputs, stride, groups)
 
 
-def _shortcut(project: ConvNorm | None, stride: int, eps: float = 1e-5) -> Callable[[Tensor], Tensor]:
+def _shortcut(project: ConvNorm | None, stride: int, eps: float = EPS) -> Callable[[Tensor], Tensor]:
     return identity if project is None else lambda x: project(x, stride, eps=eps)
 
 

@@ -36,7 +36,7 @@ def alexnet(
 
 
 def small_alexnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
-    """AlexNet for small images: 3 x 3 kernels, no stride, a quarter of the channels or fewer, a pooling less; sides from 8.
+    """AlexNet for small images: 3 x 3 kernels, no stride, half the channels or fewer, one pooling less; sides from 8.
 
     Notes: D1-8b, Z8.0.
     """

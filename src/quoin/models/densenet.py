@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.models.foreign import Weights, load_foreign, read_safetensors
-from quoin.models.image_start import check_image_model, check_images, start_image_weights
-from quoin.models.resnet import ImageShape, large_pool, large_stem, small_stem
+from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.models.resnet import large_pool, large_stem, small_stem
+from quoin.tensor import check_image_batch
 
 __all__ = ["DenseLayer", "DenseNet", "dense_block_definition", "densenet121", "load_torchvision_densenet", "small_densenet"]
 
@@ -93,7 +94,7 @@ class DenseNet(nn.Module):
         start_image_weights(self, generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
-        check_images(x, self.image_shape)
+        check_image_batch(x, self.image_shape)
         return self.classifier(torch.relu(self.features(x)).mean(dim=(2, 3)))
 
 

@@ -49,6 +49,8 @@ def load_foreign(model: nn.Module, weights: Weights, rename: Callable[[str], str
                 f"expected {shown(foreign[name])} of shape {tuple(own[name].shape)}, came {tuple(tensor.shape)}; "
                 "build the model for these weights: same classes, channels and depth"
             )
+        if own[name].is_meta and not tensor.is_meta:  # torch would load nothing, with a warning
+            raise Mistake("expected a model with memory, came one on the meta device; give it some with model.to_empty(device='cpu')")
     model.load_state_dict({**own, **found})
 
 

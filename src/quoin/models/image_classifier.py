@@ -2,7 +2,8 @@
 
 from torch import Tensor, nn
 
-from quoin.models.image_start import ImageShape, check_images
+from quoin.models.image_start import ImageShape
+from quoin.tensor import check_image_batch
 
 __all__ = ["ImageClassifier"]
 
@@ -20,5 +21,5 @@ class ImageClassifier(nn.Module):
         self.head = head
 
     def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
-        check_images(images, self.image_shape)
+        check_image_batch(images, self.image_shape)
         return self.head(self.features(images))

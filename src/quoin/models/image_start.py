@@ -4,11 +4,11 @@ import math
 from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from quoin.errors import Mistake, shown
 
-__all__ = ["check_image_model", "check_images", "start_image_weights"]
+__all__ = ["check_image_model", "start_image_weights"]
 
 ImageShape = tuple[int, int, int]  # (channels, height, width)
 Model = TypeVar("Model", bound=nn.Module)
@@ -45,16 +45,6 @@ def check_image_model(image_shape: ImageShape, num_classes: int, *, smallest: in
         )
     if num_classes < 1:
         raise Mistake(f"expected at least one class, came {num_classes}; give e.g. 10")
-
-
-def check_images(images: Tensor, image_shape: ImageShape) -> None:  # (n, c, h, w)
-    """Refuse a batch whose images are not the (channels, height, width) that the model was built for."""
-    if images.ndim != 4 or tuple(images.shape[1:]) != tuple(image_shape):
-        expected = ", ".join(map(str, image_shape))
-        raise Mistake(
-            f"expected images of shape (n, {expected}), came {tuple(images.shape)}; "
-            "resize them, put the channels second, or build the model for these images"
-        )
 
 
 def _draw(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.Linear, fan: int, generator: torch.Generator | None) -> None:

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from quoin.layers import BasicBlock, Bottleneck
 from quoin.models.foreign import Weights, load_foreign
-from quoin.models.image_start import check_image_model, check_images, start_image_weights
+from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.tensor import check_image_batch
 
 __all__ = ["ResNet", "cifar_resnet18", "load_torchvision_resnet", "resnet18", "resnet34", "resnet50", "resnet101", "small_resnet"]
 
-ImageShape = tuple[int, int, int]  # (c, h, w)
 Block = Callable[[int, int, int], nn.Module]  # (inputs, outputs, stride)
 
 WIDTHS = (64, 128, 256, 512)  # of the four stages; a bottleneck gives out four times as much
@@ -57,7 +57,7 @@ class ResNet(nn.Module):
         start_image_weights(self, generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
-        check_images(x, self.image_shape)
+        check_image_batch(x, self.image_shape)
         h = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
         for number in range(1, self.num_stages + 1):
             h = getattr(self, f"layer{number}")(h)
@@ -86,7 +86,9 @@ def _bottleneck(inputs: int, outputs: int, stride: int) -> nn.Module:
     return Bottleneck(inputs, outputs // 4, stride=stride)
 
 
-def _large(block: Block, depths: Sequence[int], expansion: int, num_classes: int, image_shape: ImageShape, generator) -> ResNet:
+def _large(
+    block: Block, depths: Sequence[int], expansion: int, num_classes: int, image_shape: ImageShape, generator: torch.Generator | None
+) -> ResNet:
     check_image_model(image_shape, num_classes, smallest=32)
     outputs = [expansion * width for width in WIDTHS]
     stem = large_stem(image_shape[0])
@@ -130,8 +132,10 @@ def cifar_resnet18(num_classes: int = 10, *, generator: torch.Generator | None =
 
     Notes: Z8.9, Z8.0.
     """
+    image_shape = (3, 32, 32)
+    check_image_model(image_shape, num_classes, smallest=32)
     stem, pool = small_stem(3, 64), nn.Identity()
-    return ResNet((3, 32, 32), num_classes, stem=stem, pool=pool, block=_basic, depths=(2, 2, 2, 2), outputs=WIDTHS, generator=generator)
+    return ResNet(image_shape, num_classes, stem=stem, pool=pool, block=_basic, depths=(2, 2, 2, 2), outputs=WIDTHS, generator=generator)
 
 
 def small_resnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ResNet:

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from quoin.layers import ResNeXtBlock
-from quoin.models.image_start import check_image_model
-from quoin.models.resnet import Block, ImageShape, ResNet, large_pool, large_stem, small_stem
+from quoin.models.image_start import ImageShape, check_image_model
+from quoin.models.resnet import Block, ResNet, large_pool, large_stem, small_stem
 
 __all__ = ["resnext50", "small_resnext"]
 

@@ -83,9 +83,7 @@ def load_torchvision_vgg(model: ImageClassifier, weights: Weights) -> None:
     load_foreign(model, weights, theirs)
 
 
-def _full(
-    depths: Sequence[int], num_classes: int, image_shape: ImageShape, generator: torch.Generator | None
-) -> ImageClassifier:
+def _full(depths: Sequence[int], num_classes: int, image_shape: ImageShape, generator: torch.Generator | None) -> ImageClassifier:
     check_image_model(image_shape, num_classes, smallest=32)
     return start_image_weights(_vgg(depths, _CHANNELS, 7, 4096, num_classes, image_shape), generator)
 

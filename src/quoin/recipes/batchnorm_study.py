@@ -9,7 +9,7 @@ from quoin.recipes.running.target import Target
 
 NOTES = ("Z8.1", "Z8.2", "Z8.5", "Z8.5c", "Z8.7", "D1.6-12")
 # The training loss, averaged over the run: with batch norm over without, at the batch size at which batch norm helps least.
-TARGET = Target("test_loss_ratio", at_most=0.8)
+TARGET = Target("test_loss_ratio", at_most=0.85)
 GOAL = None  # all are compared as they end
 
 
@@ -119,7 +119,7 @@ def build(options, place):
             told = "; ".join(f"batches of {size}: {found[f'norm_{size}']} with, {found[f'plain_{size}']} without" for size in sizes)
             blocks = [(step + 1) / self.batches.num_batches for step in range(steps)]
             epochs = list(range(1, len(self.accuracies[f"norm_{kept}"]) + 1))
-            losses = f"All saw the same rows in the same order, with a learning rate of {options.lr:g}. Points are means over {sizes[-1]} rows."
+            losses = f"All saw the same rows in the same order, at a learning rate of {options.lr:g}. A point tells of {sizes[-1]} rows."
             panels = [Panel("Training loss with and without batch norm", by_size(self.losses, blocks, "loss"), losses)]
             if epochs:
                 accuracies = by_size(self.accuracies, epochs, "validation accuracy")

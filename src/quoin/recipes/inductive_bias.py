@@ -26,7 +26,7 @@ class Options(DataOptions, DescentOptions):
     """Options of the recipe `inductive-bias`."""
 
     rows: tuple[int, ...] = option((50, 100, 200, 400, 800, 1200), "numbers of training rows to learn from, side by side", at_least=1)
-    move: int = option(1, "move every image, of all parts, by up to so many pixels; 0 leaves digits in the middle", at_least=0, at_most=10**9)
+    move: int = option(1, "move every image, of all parts, by up to so many pixels; 0 leaves them", at_least=0, at_most=10**9)
     epochs: int = option(10, "passes over the most rows; with fewer rows as many updates are made", at_least=1, at_most=10**9)
     momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
     lr: float = option(0.02, "the learning rate of the first step", above=0.0, at_most=1e38)
@@ -111,7 +111,8 @@ def build(options, place):
                 "All have about as many parameters and made as many updates. Scrambled pixels, in one order for all images, are nothing to "
                 "a perceptron; from a convolutional network they take what it was built on, that neighbours belong together."
             )
-            assert data.test_images is not None and mixed.test_images is not None  # they are images
+            assert data.test_images is not None  # they are images
+            assert mixed.test_images is not None
             pictures = draw.image_grid(torch.cat([data.test_images[:6], mixed.test_images[:6]]), columns=6)
             same = "Above, some of the images; below, the same ones scrambled."
             return [Panel("Test accuracy by training rows", by_rows, caption), Panel("Images", pictures, same), *super().panels()]
@@ -140,8 +141,10 @@ def moved(data, options):
     """The data with every image moved at random, once and for all: where a thing is then says nothing of what it is."""
     from quoin.data import background, keyed_generator, shift
 
-    black = background(data.feature_scale)
-    return redrawn(data, lambda images, name, fill: shift(images, keyed_generator("move", name, options.seed), options.move, fill=fill), black)
+    def change(images, name, fill):
+        return shift(images, keyed_generator("move", name, options.seed), options.move, fill=fill)
+
+    return redrawn(data, change, background(data.feature_scale))
 
 
 def scrambled(data, seed):

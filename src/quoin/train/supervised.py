@@ -68,7 +68,7 @@ class SupervisedTask(ABC):
         self.micro_batch = micro_batch or batch_size
         self.step_count = 0
         self.memory_format = torch.contiguous_format  # of batches of images; `lay_out` changes it together with the kernels
-        # Compiled for one shape: batches of any other, such as an epoch's last, are left to `losses`, or kernels for all sizes would be made.
+        # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled, or slower kernels for all sizes would be made.
         self._full_rows = min(self.micro_batch, batch_size, data.train.num_rows)
         self._compiled_losses = place.compiled(self.losses)
         self._rates = [group["lr"] for group in optimiser.param_groups]

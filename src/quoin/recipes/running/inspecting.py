@@ -19,7 +19,7 @@ from quoin.train import SupervisedTask, Task
 __all__ = ["Inspection", "inspect_task", "report_panels"]
 
 EXAMPLES = 6  # images whose saliency is shown, and channels whose patches are
-EXAMINED = 1000  # test images, at most, that are searched for patches or asked which units are at work
+EXAMINED = 500  # test images, at most, that are searched for patches or asked which units are at work
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Inspection:
 def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows: Sequence[int] = ()) -> Inspection:
     """Look into the model of a task: all of it, or one layer more closely; at these test rows, counted from 1, if any are given."""
     if not isinstance(task, SupervisedTask):
-        raise Mistake(f"expected a run of a network that learns from examples, came {name}, which has no layers to look into")
+        raise Mistake(f"expected a run of one network that learns from examples, came {name}, which is none; choose another recipe's")
     model, data = task.model, task.data
     if layer is not None:
         find_layer(model, layer)

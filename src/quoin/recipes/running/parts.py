@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from quoin.data import Dataset, Prepared, as_classes, as_regression, fold, load, prepare, split
 from quoin.errors import Mistake, shown
+from quoin.layers import check_batch_norm
 from quoin.optim import Schedule, constant, cosine, step_decay, with_warm_up
 from quoin.recipes.running.options import DescentOptions
 from quoin.train import Place, SupervisedTask
@@ -67,6 +68,8 @@ def learner(
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
 ) -> Kind:
     """A supervised task of this kind, run as the shared options say."""
+    if _fewest_rows(data.train.num_rows, options) == 1:  # what batch norm may not bear is told before the run begins
+        check_batch_norm(model, data.train.features[:1])
     return kind(
         model,
         objective,
@@ -81,6 +84,14 @@ def learner(
         micro_batch=options.micro_batch,
         augment=augment,
     )
+
+
+def _fewest_rows(num_rows: int, options: DescentOptions) -> int:
+    """The rows of the smallest piece that the model will see at once while it trains."""
+    whole = max(1, min(options.batch_size, num_rows))
+    sizes = {whole, num_rows % whole} - {0}
+    piece = options.micro_batch or whole
+    return min(size % piece or min(size, piece) for size in sizes)
 
 
 def _schedule(options: DescentOptions) -> Schedule:
