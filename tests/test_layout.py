@@ -230,7 +230,7 @@ def test_a_steps_memory_is_the_last_steps():
             kept = [torch.empty(2**21).fill_(1.0) for _ in range(20)]
             del kept
             faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
-        print(faults[-1] - faults[1])
+        print(faults[-1] - faults[5])  # the first rounds may still make the heap grow
     """
     found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 80
+    assert int(found.stdout) < 6 * 20 * 2  # half of what six rounds would be in the largest pages; in common ones it is 245,000

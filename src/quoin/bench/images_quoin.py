@@ -12,6 +12,8 @@ from quoin.train import Classification, choose_place, settle_layout
 
 __all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
 
+LONG = 10_000  # epochs of the run that the laps are the beginning of: one that is worth choosing a layout for
+
 
 def lenet_quoin(laps: Laps) -> dict[str, float]:
     return _run(laps, LENET, _lenet(), compile=False)
@@ -44,7 +46,7 @@ def _run(laps: Laps, work: Work, model: nn.Module, *, compile: bool) -> dict[str
     given = work.images()
     data = prepare(_dataset(given), _split(given))
     sgd = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM)
-    task = Classification(model, cross_entropy, sgd, data, batch_size=work.batch, epochs=laps.count, seed=0, place=place)
+    task = Classification(model, cross_entropy, sgd, data, batch_size=work.batch, epochs=LONG, seed=0, place=place)
     layout, _ = settle_layout(task, "auto")
     for _ in range(laps.count):
         for rows in task.batches:

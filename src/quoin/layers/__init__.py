@@ -1,4 +1,4 @@
-"""One step of a forward pass each: dense, activation, initialisation, convolution, normalisation, attention."""
+"""One step of a forward pass each: dense, activation, initialisation, convolution, pooling, normalisation, residual, graph."""
 
 from quoin.layers.activation import (
     elu,

@@ -1,4 +1,4 @@
-"""Named architectures, one family a file, flat: linear models, multilayer perceptrons and their successors."""
+"""Named architectures, one family a file, flat: linear models, perceptrons, convolutional and residual networks, graph networks."""
 
 from quoin.models.alexnet import alexnet, load_torchvision_alexnet, small_alexnet
 from quoin.models.binary import LinearScore
