@@ -27,7 +27,7 @@ def list_recipes(parsed: argparse.Namespace) -> int:
             ]
         )
         return 0
-    rows = [(each.name, each.summary, getattr(each.options(), "data", "generated"), each.target) for each in recipes]
+    rows = [(each.name, each.summary, each.data, each.target) for each in recipes]
     print_table(("recipe", "what it does", "data", "target"), rows)
     print()
     print_table(("source", "what --data can name"), SOURCES.items())

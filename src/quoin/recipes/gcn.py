@@ -8,6 +8,7 @@ from quoin.recipes.running.target import Target
 
 NOTES = ("D1.1-25", "D1.1-20")
 TARGET = Target("test_accuracy", at_least=0.9)  # of the members whose faction was not told
+DATA = "karate club"
 GOAL = None  # no member can be spared to choose by
 
 

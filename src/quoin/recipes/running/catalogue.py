@@ -63,6 +63,11 @@ class Recipe:
         return getattr(self.module, "GIVES_PROBABILITIES", True)
 
     @property
+    def data(self) -> str:
+        """What it learns from unless told otherwise; a file whose options have no `data` may say it in `DATA`."""
+        return getattr(self.options(), "data", getattr(self.module, "DATA", "generated"))
+
+    @property
     def goal(self) -> Goal | None:
         return self.module.GOAL
 
