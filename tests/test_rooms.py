@@ -54,6 +54,8 @@ GUESTS = {  # third parties and the paths where they may be imported
     "rich": ("cli/", "recipes/", "train/progress.py"),
     "safetensors": ("train/", "models/foreign.py"),
     "networkx": ("autodiff/", "draw/", "data/graphs.py"),
+    "constriction": ("info/range_coding.py",),
+    "scipy": ("bench/",),
     "keras": ("bench/",),
     "jax": ("bench/",),
 }

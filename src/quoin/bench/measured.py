@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["FigureAtMost", "Measured", "RatioAtLeast", "SecondsAtMost", "Side", "Spread", "Target", "TimesAsQuickAs", "summary"]
+__all__ = [
+    "FigureAboveFirst",
+    "FigureAtMost",
+    "Measured",
+    "RatioAtLeast",
+    "SecondsAtMost",
+    "Side",
+    "Spread",
+    "Target",
+    "TimesAsQuickAs",
+    "summary",
+]
 
 MEBI = 2**20
 
@@ -114,6 +125,19 @@ class FigureAtMost:
 
     def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
         return None if side.absent else side.figures[self.name] <= self.bound
+
+
+@dataclass(frozen=True)
+class FigureAboveFirst:
+    """The figure `name` is larger than the first side's."""
+
+    name: str
+
+    def text(self) -> str:
+        return f"more {self.name} than the first"
+
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
+        return None if side.absent or sides[0].absent else side.figures[self.name] > sides[0].figures[self.name]
 
 
 @dataclass(frozen=True)

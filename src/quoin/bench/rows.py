@@ -7,7 +7,7 @@ and gives back its figures of quality. The first of a row is the one that ratios
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoin.bench.measured import FigureAtMost, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
+from quoin.bench.measured import FigureAboveFirst, FigureAtMost, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
 from quoin.errors import Mistake, nearest
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
@@ -38,9 +38,14 @@ class Row:
 
 
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
-_TRACE = "quoin.bench.trace"
+_TRACE, _HUFFMAN = "quoin.bench.trace", "quoin.bench.huffman"
+_KL = "quoin.bench.kl_tables"
 _LINEAR, _LINEAR_PEERS = "quoin.bench.linear_quoin", "quoin.bench.linear_peers"
 _IMAGES, _IMAGES_TORCH, _IMAGES_PEERS = (f"quoin.bench.images_{name}" for name in ("quoin", "torch", "peers"))
+
+_COMPRESS = "quoin.bench.compress"
+
+_GAUSSIAN = "quoin.bench.gaussian_sides"
 
 # Of the same work in the same kernels half the ratios fall below 1 by chance: as quick means this close to it.
 AS_QUICK = 0.97
@@ -149,6 +154,55 @@ ROWS = (
         ),
         rounds=5,
         warm_up=1,
+    ),
+    Row(
+        "huffman",
+        "Huffman's code of 1 MB: count, build, encode, decode",
+        (
+            Contestant("Quoin", _HUFFMAN, "quoin"),
+            Contestant("heapq, decoded word by word", _HUFFMAN, "by_dict", RatioAtLeast(3.0)),
+            Contestant("heapq, decoded by a pattern", _HUFFMAN, "by_pattern", RatioAtLeast(3.0)),
+        ),
+        rounds=9,
+        warm_up=1,
+        threads=1,
+    ),
+    Row(
+        "compress",
+        "the help texts of CPython, each paragraph once: bytes of the archive, and the speed of making it and of undoing it",
+        (
+            Contestant("Quoin", _COMPRESS, "compressing"),
+            Contestant("Quoin, back again", _COMPRESS, "decompressing"),
+            Contestant("xz -9e", _COMPRESS, "xz", FigureAboveFirst("bytes")),
+            Contestant("bzip2 -9", _COMPRESS, "bzip2", FigureAboveFirst("bytes")),
+        ),
+        rounds=5,
+        warm_up=1,
+        threads=1,
+    ),
+    Row(
+        "gaussian-conditioning",
+        "10,000 normal laws on 20 coordinates in float32, each conditioned on 10 of them",
+        (
+            Contestant("Quoin, input checked", _GAUSSIAN, "quoin"),
+            Contestant("torch, cholesky_solve, as GPyTorch", _GAUSSIAN, "torch_cholesky", RatioAtLeast(1.0)),
+            Contestant("torch, triangular solves", _GAUSSIAN, "torch_triangular"),
+            Contestant("NumPy, batched solve", _GAUSSIAN, "numpy_batched", RatioAtLeast(1.0)),
+            Contestant("NumPy, loop", _GAUSSIAN, "numpy_loop", RatioAtLeast(3.0)),
+            Contestant("SciPy, loop of cho_solve", _GAUSSIAN, "scipy_loop", RatioAtLeast(3.0)),
+        ),
+        rounds=15,
+    ),
+    Row(
+        "kl-tables",
+        "the Kullback-Leibler divergence of 100,000 pairs of laws on 100 outcomes in float64",
+        (
+            Contestant("Quoin, input checked", _KL, "quoin"),
+            Contestant("scipy.stats.entropy", _KL, "scipy_entropy", RatioAtLeast(2.0)),
+            Contestant("scipy.special.rel_entr, summed", _KL, "scipy_rel_entr", RatioAtLeast(1.0)),
+            Contestant("torch kl_div, summed", _KL, "torch_kl_div", RatioAtLeast(1.0)),
+        ),
+        rounds=15,
     ),
 )
 

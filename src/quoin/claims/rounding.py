@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["gap", "randint", "roundings"]
+__all__ = ["excess", "gap", "randint", "roundings"]
 
 
 def gap(left: Tensor, right: Tensor) -> float:
@@ -17,6 +17,12 @@ def gap(left: Tensor, right: Tensor) -> float:
     scale = max(1.0, float(left.abs().max()), float(right.abs().max()))
     difference = float((left - right).abs().max()) / scale
     return difference if math.isfinite(difference) else math.inf
+
+
+def excess(left: Tensor, right: Tensor) -> float:
+    """How far `left` comes above `right` where it does so most, negative where it never does; a NaN on either side is infinitely far."""
+    above = (left - right).detach()
+    return math.inf if above.isnan().any() else float(above.max())
 
 
 def roundings(count: int) -> float:

@@ -35,7 +35,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 def _top() -> Parser:
     import quoin
 
-    lines = "\n".join(f"  {name:<10}{what}" for name, (what, _) in COMMANDS.items())
+    lines = "\n".join(f"  {name:<12}{what}" for name, (what, _) in COMMANDS.items())
     top = Parser("quoin", f"Deep learning, block by block.\n\ncommands:\n{lines}", _EXAMPLES)
     top.usage = "quoin COMMAND ..."
     top.add_argument("--version", action="version", version=f"quoin {quoin.__version__}")
@@ -150,6 +150,43 @@ examples:
     parser.set_defaults(run=_later("inspecting.inspect"))
 
 
+def _compress(parser: Parser, words: Sequence[str]) -> None:
+    _whole_file(parser, "the file to make smaller", "FILE.quoin", "compressing.compress")
+    parser.description = (
+        "Make a file smaller, so that `quoin decompress` gives it back byte for byte on any machine.\n\n"
+        "Models of the last 0 to 6 bytes and of words each guess the next bit from what followed the same context before; a mix\n"
+        "that learns whom to trust joins the guesses, and a coder spends -log2 p bits on a bit that had probability p. What no\n"
+        "model makes smaller is stored as it is. The archive carries checksums, and is written whole or not at all."
+    )
+    parser.epilog = """\
+examples:
+  quoin compress notes.txt                    writes notes.txt.quoin; notes.txt stays
+  quoin decompress notes.txt.quoin -o same.txt
+  quoin compress notes.txt -o n.quoin --force --json"""
+
+
+def _decompress(parser: Parser, words: Sequence[str]) -> None:
+    _whole_file(parser, "an archive of `quoin compress`", "the archive's name without .quoin", "compressing.decompress")
+    parser.description = (
+        "Give back the file that `quoin compress` made smaller.\n\n"
+        "The archive's checksum is compared before anything is decoded, and that of the content before anything is written:\n"
+        "what is damaged or cut is refused, and no file is touched."
+    )
+    parser.epilog = """\
+examples:
+  quoin decompress notes.txt.quoin            writes notes.txt, if there is none
+  quoin decompress notes.txt.quoin -o same.txt"""
+
+
+def _whole_file(parser: Parser, help: str, default: str, run: str) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help=help)
+    parser.flags += ["-o", "--out"]
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help=f"where to write (default: {default})")
+    parser.add_switch("--force", "write over a file that is there")
+    _json(parser)
+    parser.set_defaults(run=_later(run))
+
+
 def _words(parser: Parser, help: str) -> None:
     parser.add_argument("words", nargs="*", metavar="ID|AREA", help=help)
 
@@ -198,6 +235,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "predict": ("predict for the rows of a CSV or NPZ file", _predict),
     "compare": ("runs side by side: options that differ, curves, results", _compare),
     "inspect": ("look inside a trained run: layers, kernels, feature maps, saliency", _inspect),
+    "compress": ("make a file smaller with a mix of context models", _compress),
+    "decompress": ("give back a file that compress made smaller", _decompress),
     "check": ("check the notes' claims", _check),
     "figure": ("draw the notes' figures", _figure),
     "map": ("where each item of the notes lives, what checks it and draws it", _map),

@@ -1,22 +1,25 @@
 """How far apart two laws are: L^p, total variation, Kullback-Leibler, cross-entropy; in nats, one number for each pair of laws.
 
 A law stands along the last axis, and what comes before are batch axes. That p comes first and q second matters for the last
-two: what p does not do costs nothing (0 log 0 = 0), and what q calls impossible while p does it costs infinity.   n outcomes
+two: what p does not do costs nothing (0 log 0 = 0), and what q calls impossible while p does it costs infinity. Bits instead of nats,
+and laws that are `torch.distributions`, are in quoin.info.   n outcomes
 """
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.prob.law import check_laws
 from quoin.tensor import check_shapes
 
 __all__ = [
     "TotalVariation",
     "cross_entropy_of",
     "kl",
+    "kl_definition",
     "lp_distance",
     "lp_distance_definition",
     "total_variation",
@@ -24,6 +27,7 @@ __all__ = [
 ]
 
 _MOST_OUTCOMES = 20  # a million events
+_BLOCK = 2**18  # entries: small enough that they and their logarithms stay in a core's cache, large enough for threads to share
 
 
 def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (..., n) -> (...)
@@ -31,7 +35,7 @@ def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..
 
     Notes: D1.4-2.
     """
-    _check(p, q)
+    check_laws(p, q)
     _check_order(order)
     apart = (p - q).abs()
     return apart.amax(dim=-1) if order == float("inf") else apart.pow(order).sum(dim=-1).pow(1 / order)
@@ -42,7 +46,7 @@ def lp_distance(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (...
 
     Notes: D1.4-2.
     """
-    _check(p, q)
+    check_laws(p, q)
     _check_order(order)
     return torch.linalg.vector_norm(p - q, ord=order, dim=-1)
 
@@ -59,7 +63,7 @@ def total_variation_definition(p: Tensor, q: Tensor) -> TotalVariation:  # (n,),
 
     Notes: D1.4-4.
     """
-    _check(p, q)
+    check_laws(p, q)
     check_shapes("n, n", p=p, q=q)
     n = len(p)
     if n > _MOST_OUTCOMES:
@@ -83,31 +87,66 @@ def cross_entropy_of(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (
 
     >>> cross_entropy_of(torch.tensor([1.0, 0.0]), torch.tensor([0.25, 0.75]))  # log 4
     tensor(1.3863)
+
+    Notes: Z13.26, M17.
     """
-    _check(p, q)
+    check_laws(p, q)
     # Where both are zero the term is 0 log 0 = 0; a one in q's place gives that, and a gradient that is a number.
     q = torch.where((p == 0) & (q == 0), 1, q)
     return -(p * q.log()).sum(dim=-1)
 
 
-def kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """KL(p || q) = sum_i p_i log(p_i / q_i).
+def kl_definition(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """KL(p || q) = sum_i p_i log(p_i / q_i), with 0 log(0 / q) = 0 and p log(p / 0) = infinity.
 
     At p_i = 0, where the slope in p_i is minus infinity, the gradient takes -log q_i instead.
 
+    Notes: Z13.21.
+    """
+    check_laws(p, q)
+    return _kl(p, q)
+
+
+def kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """`kl_definition`; many laws on the CPU that nobody differentiates are taken a block at a time, each in the same memory.
+
     >>> kl(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
     tensor(inf)
+
+    Notes: Z13.21.
     """
-    _check(p, q)
+    check_laws(p, q)
+    if p.numel() <= _BLOCK or p.device.type != "cpu" or p.dtype != q.dtype or _recorded(p, q):
+        return _kl(p, q)
+    return _kl_in_blocks(p.reshape(-1, p.shape[-1]), q.reshape(-1, q.shape[-1])).reshape(p.shape[:-1])
+
+
+def _kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     nothing = p == 0
     q = torch.where(nothing & (q == 0), 1, q)
     return (p * (torch.where(nothing, 1, p).log() - q.log())).sum(dim=-1)
 
 
-def _check(p: Tensor, q: Tensor) -> None:
-    check_law(p, "p")
-    check_law(q, "q")
-    check_shapes("... n, ... n", p=p, q=q)
+def _kl_in_blocks(p: Tensor, q: Tensor) -> Tensor:  # (k, n), (k, n) -> (k,)
+    """The formula with one logarithm, and without a table-sized intermediate: fresh memory costs more than logarithms do."""
+    rows = max(1, _BLOCK // p.shape[-1])
+    divergences = p.new_empty(len(p))
+    terms, nothings = p.new_empty(rows, p.shape[-1]), p.new_empty(rows, p.shape[-1], dtype=torch.bool)
+    for p_i, q_i, sums in zip(p.split(rows), q.split(rows), divergences.split(rows)):
+        term, nothing = terms[: len(p_i)], nothings[: len(p_i)]
+        torch.div(p_i, q_i, out=term).log_().mul_(p_i)
+        term.masked_fill_(torch.eq(p_i, 0, out=nothing), 0)  # there it is NaN, whatever q says
+        torch.sum(term, dim=-1, out=sums)
+    far = divergences.isinf()  # or p / q was beyond the floats while its logarithm is not
+    divergences[far] = _kl(p[far], q[far])
+    return divergences
+
+
+def _recorded(p: Tensor, q: Tensor) -> bool:
+    """Whether someone follows what is done to p or q: for a gradient, for a tangent, or to compile it."""
+    if torch.compiler.is_compiling() or any(forward_ad.unpack_dual(each).tangent is not None for each in (p, q)):
+        return True
+    return torch.is_grad_enabled() and (p.requires_grad or q.requires_grad)
 
 
 def _check_order(order: float) -> None:

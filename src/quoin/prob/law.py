@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.tensor import check_shapes
 
-__all__ = ["check_law"]
+__all__ = ["check_law", "check_laws"]
 
 _SLACK = 1e-4  # a law that float32 rounded must pass, also when it comes as float64
 
@@ -24,3 +25,10 @@ def check_law(law: Tensor, name: str) -> None:
             f"expected {name} to be non-negative and to sum to one over the last axis, came a least entry of {low:.3g} and "
             f"a sum {far:.3g} away from one; divide counts by their sum, or take a softmax of scores"
         )
+
+
+def check_laws(p: Tensor, q: Tensor) -> None:
+    """Refuse `p` and `q` unless they are laws on the same outcomes, as many of the one as of the other."""
+    check_law(p, "p")
+    check_law(q, "q")
+    check_shapes("... n, ... n", p=p, q=q)

@@ -1,0 +1,85 @@
+"""Surprise and its mean: the entropy of one variable, of a pair, and of one variable once the other is known.
+
+A law stands along the last axis. The joint law of a pair (X, Y) is a table on the last two: X along the rows, Y along the columns,
+so that `joint.mT` swaps them. What comes before are batch axes. Nats, unless a base is given; 0 log 0 = 0. The slope of an
+entropy in a probability of zero is infinite; the gradient here is then finite, that of the rest.   n outcomes of X, m of Y
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from quoin.errors import Mistake
+from quoin.info.closed_form import closed_entropy
+from quoin.info.units import in_base
+from quoin.prob import check_law
+from quoin.tensor import check_shapes
+
+__all__ = ["check_joint", "conditional_entropy", "entropy", "joint_entropy", "self_information"]
+
+
+def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (...) -> (...)
+    """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen.
+
+    >>> self_information(torch.tensor([1.0, 0.5, 0.125]), base=2)
+    tensor([0., 1., 3.])
+
+    Notes: Z13.6.
+    """
+    if not probability.is_floating_point():
+        raise Mistake(f"expected probabilities as floats, came {probability.dtype}; divide counts by their sum")
+    if not torch.compiler.is_compiling() and not ((probability >= 0) & (probability <= 1)).all():
+        low, high = probability.detach().aminmax()
+        raise Mistake(f"expected probabilities from 0 to 1, came {float(low):.3g} to {float(high):.3g}; divide counts by their sum")
+    return in_base(0 - probability.log(), base)  # not -log 1, which floats write as -0
+
+
+def entropy(law: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., n) -> (...)
+    """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density -E log p(X).
+
+    >>> entropy(torch.tensor([0.5, 0.25, 0.25]), base=2)
+    tensor(1.5000)
+    >>> entropy(torch.distributions.Bernoulli(torch.tensor(0.5)), base=2)
+    tensor(1.)
+
+    Notes: Z13.7, M16.
+    """
+    if isinstance(law, Distribution):
+        return in_base(closed_entropy(law), base)
+    check_law(law, "the law")
+    return in_base(_mean_surprise(law, law), base)
+
+
+def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+    """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes.
+
+    Notes: Z13.14.
+    """
+    check_joint(joint)
+    return in_base(_mean_surprise(joint, joint).sum(dim=-1), base)
+
+
+def conditional_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+    """H(Y | X) = -E log p(Y | X) = -sum_xy p(x, y) log(p(x, y) / p(x)), the surprise left in Y once X is known.
+
+    >>> conditional_entropy(torch.tensor([[0.5, 0.0], [0.25, 0.25]]), base=2)  # only the second x leaves a bit open
+    tensor(0.5000)
+
+    Notes: Z13.16.
+    """
+    check_joint(joint)
+    rows = joint.sum(dim=-1, keepdim=True).expand_as(joint)
+    return in_base((_mean_surprise(joint, joint) - _mean_surprise(joint, rows)).sum(dim=-1), base)
+
+
+def check_joint(joint: Tensor) -> None:
+    """Refuse `joint` unless its last two axes together hold the probabilities of a pair."""
+    check_shapes("... n m", joint=joint)
+    check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
+
+
+def _mean_surprise(law: Tensor, seen: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """-sum_i p_i log s_i over what can happen; a one in the place of the rest gives 0, and a gradient that is a number."""
+    return 0 - (law * torch.where(law == 0, 1, seen).log()).sum(dim=-1)

@@ -1,0 +1,61 @@
+"""How fast a law moves with its parameters: Fisher information, the curvature of relative entropy at its least value.
+
+A family is a function from a vector of parameters to a law: a table, or a torch distribution.   d parameters, n outcomes
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from quoin.errors import Mistake
+from quoin.info.relative import relative_entropy
+from quoin.prob import check_law
+from quoin.tensor import check_shapes
+
+__all__ = ["fisher_information", "fisher_information_definition"]
+
+
+def fisher_information_definition(family: Callable[[Tensor], Tensor], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
+    """F(theta) = E[s s^T], s = grad_theta log p_theta(X) the score, for tables: sum_i grad p_i (grad p_i)^T / p_i.
+
+    An outcome of probability zero is left out: its slope is zero too where the family is smooth on both sides.
+
+    Notes: D1.4-18.
+    """
+    law = family(theta)
+    check_shapes("d, n", theta=theta, law=law)
+    check_law(law, "the family's law")
+    slopes = torch.autograd.functional.jacobian(family, theta, create_graph=_followed(theta))  # (n, d)
+    possible = law != 0
+    scores = slopes[possible] / law[possible].sqrt().unsqueeze(-1)  # each with the root of its probability
+    return scores.mT @ scores
+
+
+def fisher_information(family: Callable[[Tensor], Tensor | Distribution], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
+    """`fisher_information_definition` as the curvature at delta = 0 of D(p_theta || p_{theta + delta}) = delta^T F delta / 2 + O(|delta|^3).
+
+    So it serves densities with a closed form too. The laws of a batch count as independent variables.
+
+    >>> def normal(theta):
+    ...     return torch.distributions.Normal(theta[0], theta[1])
+    >>> fisher_information(normal, torch.tensor([0.0, 2.0]))  # 1 / sigma^2 and 2 / sigma^2
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.5000]])
+
+    Notes: D1.4-18.
+    """
+    check_shapes("d", theta=theta)
+    if not theta.is_floating_point():
+        raise Mistake(f"expected parameters as floats, came {theta.dtype}; convert with .float()")
+
+    def divergence(other: Tensor) -> Tensor:
+        return relative_entropy(family(theta), family(other)).sum()
+
+    return cast(Tensor, torch.autograd.functional.hessian(divergence, theta, create_graph=_followed(theta)))
+
+
+def _followed(theta: Tensor) -> bool:
+    return theta.requires_grad and torch.is_grad_enabled()

@@ -1,0 +1,58 @@
+"""What two variables tell about each other: outcome by outcome, and on the mean.
+
+The joint law of a pair (X, Y) is a table on the last two axes, X along the rows; see entropy.py.   n outcomes of X, m of Y
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from quoin.info.entropy import check_joint, conditional_entropy, joint_entropy
+from quoin.info.units import in_base
+
+__all__ = ["mutual_information", "mutual_information_definition", "pmi"]
+
+
+def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """log(p(x, y) / (p(x) p(y))), pointwise mutual information: above 0 where x and y keep company, minus infinity where never.
+
+    Of 16 word pairs, "hot tea" was seen 6 times where chance gives 4, and so is 0.585 = log2(6 / 4) bits likelier together.
+
+    >>> pairs = torch.tensor([[6.0, 2.0], [2.0, 6.0]])  # hot, iced; tea, coffee
+    >>> pmi(pairs / pairs.sum(), base=2)
+    tensor([[ 0.5850, -1.0000],
+            [-1.0000,  0.5850]])
+
+    Notes: Z13.20.
+    """
+    check_joint(joint)
+    return in_base(torch.where(joint == 0, -math.inf, _log_ratio(joint)), base)
+
+
+def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+    """I(X, Y) = H(X, Y) - H(Y | X) - H(X | Y), what is left of the pair's surprise without what either keeps to itself.
+
+    Notes: Z13.18.
+    """
+    return joint_entropy(joint, base) - conditional_entropy(joint, base) - conditional_entropy(joint.mT, base)
+
+
+def mutual_information(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+    """`mutual_information_definition` as the mean of `pmi` under the joint law, where no large terms cancel.
+
+    >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]), base=2)  # Y = X, a fair coin
+    tensor(1.)
+
+    Notes: Z13.18.
+    """
+    check_joint(joint)
+    return in_base((joint * _log_ratio(joint)).sum(dim=(-2, -1)), base)
+
+
+def _log_ratio(joint: Tensor) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """log p(x, y) - log p(x) - log p(y), and 0 at pairs that never happen; not the log of a product, which may be below the least float."""
+    never = joint == 0
+    parts = (joint, joint.sum(dim=-1, keepdim=True), joint.sum(dim=-2, keepdim=True))
+    p_xy, p_x, p_y = (torch.where(never, 1, part).log() for part in parts)
+    return p_xy - p_x - p_y

@@ -1,0 +1,77 @@
+"""Arithmetic coding at full speed where every law is known before coding starts: constriction's range coder (extra `coding`).
+
+The bytes are constriction's own and not those of arithmetic.py, whose coder steps its model and so needs no law in advance; both spend
+-log2 p(s) bits a symbol but for some thousandths of a percent. Laws are floats: decode where they come out the same to the last
+bit.   n symbols of an alphabet of k
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob import check_law
+
+__all__ = ["range_decode", "range_encode"]
+
+
+def range_encode(symbols: Tensor, laws: Tensor) -> bytes:  # (n,), (n, k) or (k,)
+    """`symbols` as bytes under one law for all of them, or a law for each; `arithmetic_encode` with the same laws is its definition."""
+    probabilities = _checked(laws, len(symbols))
+    k = probabilities.shape[-1]
+    if symbols.ndim != 1 or symbols.is_floating_point() or (len(symbols) and not 0 <= int(symbols.min()) <= int(symbols.max()) < k):
+        raise Mistake(f"expected one axis of symbols from 0 to {k - 1}, came {_described(symbols)}; number the alphabet from 0")
+    if k == 1:
+        return b""  # constriction wants two symbols; of one there is nothing to tell
+    coding, encoder = _constriction(), _constriction().queue.RangeEncoder()
+    whole = symbols.detach().cpu().numpy().astype(np.int32)
+    if probabilities.ndim == 1:
+        encoder.encode(whole, coding.model.Categorical(probabilities, perfect=False))
+    else:
+        encoder.encode(whole, coding.model.Categorical(perfect=False), probabilities)
+    return encoder.get_compressed().astype("<u4").tobytes()
+
+
+def range_decode(data: bytes, laws: Tensor, count: int) -> Tensor:  # -> (n,)
+    """The `count` symbols that `range_encode` made `data` of under the same laws."""
+    probabilities = _checked(laws, count)
+    if len(data) % 4:
+        raise Mistake(f"expected bytes of range_encode, four to a word, came {len(data)}; were they cut?")
+    if probabilities.shape[-1] == 1 or count == 0:
+        if data:
+            raise Mistake(f"expected no bytes for {count} symbols of these laws, came {len(data)}; ask for as many as were coded")
+        return torch.zeros(count, dtype=torch.int64)
+    coding = _constriction()
+    decoder = coding.queue.RangeDecoder(np.frombuffer(data, "<u4").astype(np.uint32))
+    try:
+        if probabilities.ndim == 1:
+            symbols = decoder.decode(coding.model.Categorical(probabilities, perfect=False), count)
+        else:
+            symbols = decoder.decode(coding.model.Categorical(perfect=False), probabilities)
+    except AssertionError as error:  # what constriction raises where no symbol fits; it may also not notice
+        raise Mistake("expected bytes of range_encode under these laws, came others; give the same laws and all the bytes") from error
+    if not decoder.maybe_exhausted():
+        raise Mistake(f"expected the bytes to end with symbol {count}, came more; ask for as many symbols as were coded")
+    return torch.from_numpy(symbols.astype(np.int64))
+
+
+def _checked(laws: Tensor, count: int) -> np.ndarray:
+    check_law(laws, "the laws")
+    if laws.ndim > 2 or (laws.ndim == 2 and len(laws) != count):
+        raise Mistake(f"expected one law (k,) or a law for each of {count} symbols (n, k), came shape {tuple(laws.shape)}; reshape it")
+    return np.ascontiguousarray(laws.detach().cpu().double().numpy())
+
+
+def _described(symbols: Tensor) -> str:
+    kind = f"{str(symbols.dtype).removeprefix('torch.')} of shape {tuple(symbols.shape)}"
+    return kind if symbols.numel() == 0 else f"{kind} from {symbols.min().item()} to {symbols.max().item()}"
+
+
+def _constriction() -> Any:
+    try:
+        import constriction  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise Mistake("expected the package constriction, came none; pip install 'quoin[coding]', or use arithmetic_encode") from error
+    return constriction.stream  # pyright: ignore[reportAttributeAccessIssue]

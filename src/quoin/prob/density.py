@@ -1,0 +1,223 @@
+"""Laws with a density on a box of one to three dimensions: probabilities, means, marginals and conditioning, all by quadrature.
+
+A function of a point takes one tensor for each coordinate, `lambda x, y: x + y`, and works elementwise. A box is one increasing
+sequence of edges for each coordinate, the outermost possibly infinite; put edges at kinks and jumps, and about a width apart where the
+mass is (quadrature.py says why). A density may carry parameters: what is computed here is differentiable in them.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from quoin.errors import Mistake
+from quoin.prob.edges import support_edges
+from quoin.prob.quadrature import Quadrature, check_settled, line_quadrature
+
+__all__ = ["Density", "condition_density", "independence_gap_of_density", "normal_density_1d", "product_density"]
+
+_MOST_POINTS = 2**24
+_SLACK = 1e-5  # how far a density's integral may be from one: float32 rounds some log-densities by nearly that much
+_COARSE_SLACK = 1e-2  # and how far with half the nodes: more says that the nodes do not resolve it
+
+
+def normal_density_1d(x: Tensor, mean: Tensor | float = 0.0, std: Tensor | float = 1.0) -> Tensor:  # (...) -> (...)
+    """(2 pi sigma^2)^(-1/2) exp(-(x - mu)^2 / (2 sigma^2)); `torch.distributions.Normal` gives its logarithm.
+
+    >>> normal_density_1d(torch.tensor([0.0, 1.0]))
+    tensor([0.3989, 0.2420])
+
+    Notes: Z3.17.
+    """
+    variance = torch.as_tensor(std, dtype=x.dtype, device=x.device) ** 2
+    if not bool((variance > 0).all()):
+        raise Mistake(f"expected a standard deviation above zero, came {std}; a law of variance zero has no density")
+    return torch.exp(-((x - mean) ** 2) / (2 * variance)) / torch.sqrt(2 * math.pi * variance)
+
+
+class Density:
+    """The law P_X[B] = int 1_B(x) p(x) dx on a box, with E f(X) = int f(x) p(x) dx.
+
+    >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
+    >>> round(float(joint.probability((0, 0.5), (0, 0.5))), 12)
+    0.125
+    >>> round(float(joint.expectation(lambda x, y: x * y)), 12)
+    0.333333333333
+
+    Notes: D5-5.
+    """
+
+    def __init__(self, density: Callable[..., Tensor], *edges: Sequence[float] | Tensor, num_nodes: int = 80):
+        if not edges:
+            raise Mistake("expected the edges of a box, one sequence for each coordinate, came none; give e.g. (0, 1)")
+        self._density, self.num_nodes = density, num_nodes
+        self.edges = tuple(torch.as_tensor(each, dtype=torch.float64) for each in edges)
+        if any(each.ndim != 1 for each in self.edges):
+            raise Mistake("expected one law, with one sequence of edges for each coordinate, came a batch; take its laws one by one")
+        self._axes = tuple(line_quadrature(each, num_nodes) for each in self.edges)
+        count = math.prod(len(axis.points) for axis in self._axes)
+        if count > _MOST_POINTS:
+            raise Mistake(f"expected at most {_MOST_POINTS} nodes in all, came {count}; give fewer `num_nodes` or edges, or sample instead")
+        self._check_mass()
+
+    @classmethod
+    def of(cls, distribution: Distribution, *, num_nodes: int = 80) -> "Density":
+        """A `torch.distributions` law on the line, with edges about a width apart where it has its mass."""
+        return cls(lambda x: distribution.log_prob(x).exp(), support_edges(distribution), num_nodes=num_nodes)
+
+    @property
+    def dim(self) -> int:
+        return len(self.edges)
+
+    def __call__(self, *x: Tensor | float) -> Tensor:  # d of (...) -> (...)
+        """p(x), which is zero outside the box."""
+        if len(x) != self.dim:
+            raise Mistake(f"expected {self.dim} coordinates, came {len(x)}; give one tensor for each")
+        coordinates = torch.broadcast_tensors(*(torch.as_tensor(each, dtype=torch.float64) for each in x))
+        inside = functools.reduce(torch.logical_and, ((a[0] <= each) & (each <= a[-1]) for a, each in zip(self.edges, coordinates)))
+        # Outside the box p may not be defined: it is asked at some inner point instead, and the answer dropped.
+        asked = (torch.where(inside, each, axis.points[0]) for axis, each in zip(self._axes, coordinates))
+        return torch.where(inside, self._values(*asked), 0)
+
+    def weighed(self, f: Callable[..., Tensor] | None = None) -> tuple[Tensor, Tensor]:  # -> (m,), (m,)
+        """f at every node, and the nodes' masses w_i p(x_i): E f(X) is the sum of their products. Without f, the one coordinate itself."""
+        if f is None and self.dim > 1:
+            raise Mistake(f"expected a function of {self.dim} coordinates, came none; give e.g. lambda x, y: x * y")
+        mesh = _mesh(self._axes)
+        masses = functools.reduce(torch.mul, _mesh([Quadrature(axis.weights, axis.weights) for axis in self._axes]), self._values(*mesh))
+        values = torch.broadcast_to(mesh[0] if f is None else torch.as_tensor(f(*mesh), dtype=masses.dtype), masses.shape)
+        terms = torch.where(masses == 0, 0, values * masses).abs()
+        for axis in range(self.dim):  # seen along one axis, the others summed out
+            of_axis, mass = (each.movedim(axis, -1).reshape(-1, each.shape[axis]).sum(dim=0) for each in (terms, masses))
+            check_settled(of_axis / torch.where(mass == 0, 1, mass), mass)
+        return values.flatten(), masses.flatten()
+
+    def expectation(self, f: Callable[..., Tensor] | None = None) -> Tensor:  # -> ()
+        """E f(X) = int f(x) p(x) dx; without f, in one dimension, the mean. What has no mass counts nothing, even where f is infinite."""
+        values, masses = self.weighed(f)
+        return (torch.where(masses == 0, 0, values) * masses).sum()
+
+    def probability(self, *box: Sequence[float]) -> Tensor:  # -> ()
+        """P_X[B] for a box B, one (low, high) for each coordinate; for another event take `expectation` of its indicator, less exactly."""
+        if len(box) != self.dim or any(len(sides) != 2 or not sides[0] <= sides[1] for sides in box):
+            raise Mistake(f"expected {self.dim} intervals (low, high), came {box}; use -inf and inf for a whole axis")
+        parts = [_between(axis, *sides) for axis, sides in zip(self.edges, box)]
+        if any(part is None for part in parts):
+            return torch.zeros((), dtype=torch.float64)
+        return _integral(self._values, [line_quadrature(part, self.num_nodes) for part in parts if part is not None])
+
+    def marginal(self, *keep: int) -> "Density":
+        """The law of some coordinates: p_X(x) = int p(x, y) dy.
+
+        >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
+        >>> joint.marginal(0)(torch.tensor([0.0, 1.0]))  # x + 1/2
+        tensor([0.5000, 1.5000], dtype=torch.float64)
+
+        Notes: D5-6.
+        """
+        self._check_axes(keep)
+        rest = [axis for axis in range(self.dim) if axis not in keep]
+
+        def density(*x: Tensor) -> Tensor:
+            def inner(*y: Tensor) -> Tensor:
+                at = dict(zip(keep, (each[(..., *[None] * len(rest))] for each in x))) | dict(zip(rest, y))
+                return self._values(*(at[axis] for axis in range(self.dim)))
+
+            return _integral(inner, [self._axes[axis] for axis in rest])
+
+        return Density(density, *(self.edges[axis] for axis in keep), num_nodes=self.num_nodes)
+
+    def _values(self, *x: Tensor) -> Tensor:
+        values = self._density(*x)
+        values = values if isinstance(values, Tensor) else torch.tensor(values, dtype=torch.float64)
+        return values.broadcast_to(torch.broadcast_shapes(*(each.shape for each in x)))
+
+    def _check_axes(self, axes: Sequence[int]) -> None:
+        if not axes or len(set(axes)) != len(axes) or not set(axes) < set(range(self.dim)):
+            raise Mistake(f"expected some but not all of the coordinates 0 to {self.dim - 1}, came {tuple(axes)}; name each once")
+
+    def _check_mass(self) -> None:
+        values = self._values(*_mesh(self._axes)).detach()
+        # Every second node, each with twice its weight, is the same rule with double the step.
+        mass, coarse = float(_sum(values, self._axes)), float(_sum(values, self._axes, step=2))
+        if not (abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0):  # NaN fails too
+            raise Mistake(
+                f"expected a density, non-negative with integral one, came a least value of {float(values.min()):.3g} and an integral "
+                f"{mass - 1:.3g} away from one ({coarse - 1:.3g} on half the nodes); divide by the integral, or set edges where the mass is"
+            )
+
+
+def product_density(first: Density, second: Density) -> Density:
+    """The law of an independent pair, in d_X + d_Y coordinates: p(x, y) = p_X(x) p_Y(y).
+
+    Notes: D5-7.
+    """
+    split = first.dim
+    nodes = min(first.num_nodes, second.num_nodes)
+    return Density(lambda *z: first(*z[:split]) * second(*z[split:]), *first.edges, *second.edges, num_nodes=nodes)
+
+
+def independence_gap_of_density(joint: Density, *first: int) -> Tensor:  # -> ()
+    """int |p(x, y) - p_X(x) p_Y(y)| / 2, X being the coordinates `first`: zero exactly if X and the others are independent.
+
+    Notes: D5-7.
+    """
+    joint._check_axes(first)
+    rest = [axis for axis in range(joint.dim) if axis not in first]
+    left, right = joint.marginal(*first), joint.marginal(*rest)
+    return _integral(lambda *z: (joint(*z) - left(*(z[i] for i in first)) * right(*(z[i] for i in rest))).abs() / 2, joint._axes)
+
+
+def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: Density | None = None) -> Density:
+    """The law of the other coordinates once those in `given` are known: p_{X|Y=y}(x) = p(x, y) / p_Y(y).
+
+    Where p_Y(y) = 0 any fixed law will do, but it must be a law: `otherwise`, and a refusal where there is none.
+
+    >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
+    >>> condition_density(joint, {1: 0.0})(torch.tensor([0.25, 0.75]))  # x / (1/2)
+    tensor([0.5000, 1.5000], dtype=torch.float64)
+
+    Notes: D5-9, D5-12.
+    """
+    joint._check_axes(tuple(given))
+    rest = [axis for axis in range(joint.dim) if axis not in given]
+    of_given = joint.marginal(*given)(*given.values())
+    if not float(of_given) > 0:
+        if otherwise is None:
+            raise Mistake(f"expected a place of positive density to condition on, came {dict(given)} of density 0; give `otherwise`")
+        if otherwise.dim != len(rest):
+            raise Mistake(f"expected `otherwise` in {len(rest)} dimensions, came {otherwise.dim}; it stands for the coordinates {rest}")
+        return otherwise
+
+    def density(*x: Tensor) -> Tensor:
+        at = dict(zip(rest, x)) | dict(given)
+        return joint(*(at[axis] for axis in range(joint.dim))) / of_given
+
+    return Density(density, *(joint.edges[axis] for axis in rest), num_nodes=joint.num_nodes)
+
+
+def _between(edges: Tensor, low: float, high: float) -> Tensor | None:
+    """The edges of the part of an axis between low and high; None where there is none."""
+    # The axis's own ends stay themselves: they may be parameters of the law, in which a probability has a gradient.
+    first, last = edges[0].maximum(edges.new_tensor(low)), edges[-1].minimum(edges.new_tensor(high))
+    if not bool(first < last):
+        return None
+    return torch.cat([first[None], edges[(first < edges) & (edges < last)], last[None]])
+
+
+def _mesh(axes: Sequence[Quadrature]) -> list[Tensor]:
+    """The coordinates of all nodes, each along its own axis, to be broadcast."""
+    return [axis.points.reshape(-1, *[1] * (len(axes) - 1 - place)) for place, axis in enumerate(axes)]
+
+
+def _integral(f: Callable[..., Tensor], axes: Sequence[Quadrature]) -> Tensor:
+    return _sum(f(*_mesh(axes)), axes)
+
+
+def _sum(values: Tensor, axes: Sequence[Quadrature], step: int = 1) -> Tensor:
+    for axis in reversed(axes):
+        values = values[..., ::step] @ (step * axis.weights[::step]).to(values.dtype)
+    return values

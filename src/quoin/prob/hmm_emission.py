@@ -1,0 +1,155 @@
+"""How a hidden state speaks: laws of one observation, one for each of k states, that can be weighted, counted and fitted again.
+
+`relative` is P(o | X = i) as scaled messages want it, `statistics` and `maximised` are the two halves of a likelihood fit in which
+an observation belongs to each state by a share: sums that add up over pieces of the data, and the best law for such sums.
+k states, m symbols, d numbers
+"""
+
+import math
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.covariance import check_covariance
+from quoin.prob.hmm import log_table
+from quoin.prob.hmm_fast import Relative, relative
+from quoin.prob.law import check_law
+from quoin.tensor import check_finite, check_labels, check_same_dtype, check_shapes
+
+__all__ = ["CategoricalEmission", "Emission", "GaussianEmission"]
+
+
+class Emission(Protocol):
+    """A law of observations for each of k states; an observation has `event_ndim` axes of its own."""
+
+    num_states: int
+    event_ndim: int
+
+    def check(self, observations: Tensor) -> None:
+        """Refuse what no such law speaks of."""
+        ...
+
+    def log_prob(self, observations: Tensor) -> Tensor:  # (..., k)
+        """ln P(o | X = i) for every state i."""
+        ...
+
+    def relative(self, observations: Tensor) -> Relative: ...
+
+    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:
+        """An observation for each state of (...)."""
+        ...
+
+    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
+        """Sums over observations, each weighted by its shares (..., k)."""
+        ...
+
+    def maximised(self, statistics: tuple[Tensor, ...]) -> Any:
+        """The likeliest law of this kind for such sums; a state without a share stays as it is."""
+        ...
+
+
+class CategoricalEmission:
+    """State i says symbol j of 0, ..., m - 1 with probability B_ij.
+
+    Notes: D5.1-10.
+    """
+
+    event_ndim = 0
+
+    def __init__(self, probabilities: Tensor):  # (k, m)
+        check_shapes("k m", probabilities=probabilities)
+        check_law(probabilities, "probabilities")
+        self.probabilities = probabilities
+        self.num_states, self.num_symbols = probabilities.shape
+
+    def check(self, observations: Tensor) -> None:
+        check_labels(observations, self.num_symbols)
+
+    def log_prob(self, observations: Tensor) -> Tensor:  # (...) -> (..., k)
+        """ln B_io for every state i."""
+        return log_table(self.probabilities).mT[observations]
+
+    def relative(self, observations: Tensor) -> Relative:
+        symbols = relative(log_table(self.probabilities).mT)  # a table of m rows: no exponential for each observation
+        return Relative(symbols.weights[observations], symbols.log_scale[observations])
+
+    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (...)
+        laws = self.probabilities.detach()[states.flatten()]
+        return torch.multinomial(laws, 1, generator=generator).reshape(states.shape)
+
+    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
+        """How often each state said each symbol, (m, k)."""
+        counts = shares.new_zeros(self.num_symbols, self.num_states)
+        return (counts.index_add_(0, observations.flatten(), shares.flatten(0, -2)),)
+
+    def maximised(self, statistics: tuple[Tensor, ...]) -> "CategoricalEmission":
+        return CategoricalEmission(normalised(statistics[0].mT, self.probabilities))
+
+
+class GaussianEmission:
+    """State i says x of R^d with density N(x; μ_i, Σ_i).
+
+    Notes: D5.1-10.
+    """
+
+    event_ndim = 1
+
+    def __init__(self, means: Tensor, covariances: Tensor):  # (k, d), (k, d, d)
+        check_shapes("k d, k d d", means=means, covariances=covariances)
+        check_same_dtype(means, covariances)
+        check_finite(means, "means")
+        check_covariance(covariances, "covariances")
+        self.means, self.covariances = means, covariances
+        self.num_states, self.dim = means.shape
+        factors, failed = torch.linalg.cholesky_ex(covariances)
+        if bool(failed.any()):
+            state = int(failed.nonzero()[0])
+            raise Mistake(
+                f"expected positive definite covariances, came state {state}'s with none or a negative variance in some direction; "
+                "take fewer states or more data, or add a little to its diagonal"
+            )
+        self.factors = factors
+
+    def check(self, observations: Tensor) -> None:
+        check_shapes("... d, k d", observations=observations, means=self.means)
+        check_same_dtype(self.means, observations)
+        check_finite(observations, "observations")
+
+    def log_prob(self, observations: Tensor) -> Tensor:  # (..., d) -> (..., k)
+        """-|L_i^-1 (x - μ_i)|^2 / 2 - ln det L_i - d/2 ln 2π for every state i, with L_i L_i^T = Σ_i."""
+        away = self._away(observations)  # (k, d, n)
+        squares = torch.linalg.solve_triangular(self.factors, away, upper=False).square().sum(dim=-2)
+        log_volume = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1) + self.dim / 2 * math.log(2 * math.pi)
+        return (-squares / 2 - log_volume.unsqueeze(-1)).mT.reshape(*observations.shape[:-1], self.num_states)
+
+    def relative(self, observations: Tensor) -> Relative:
+        return relative(self.log_prob(observations))
+
+    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (..., d)
+        noise = torch.randn(*states.shape, self.dim, 1, generator=generator, dtype=self.means.dtype)
+        return self.means.detach()[states] + (self.factors.detach()[states] @ noise).squeeze(-1)
+
+    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
+        """Shares (k,), and of x - μ_i, which is small where it counts, the sums (k, d) and those of its squares (k, d, d)."""
+        away = self._away(observations)
+        shared = away * shares.reshape(-1, self.num_states).mT.unsqueeze(-2)
+        return shares.reshape(-1, self.num_states).sum(dim=0), shared.sum(dim=-1), shared @ away.mT
+
+    def maximised(self, statistics: tuple[Tensor, ...]) -> "GaussianEmission":
+        total, first, second = statistics
+        some = (total > 0)[:, None, None]
+        total = torch.where(total > 0, total, 1)
+        moved = first / total.unsqueeze(-1)
+        spread = second / total[:, None, None] - moved.unsqueeze(-1) * moved.unsqueeze(-2)
+        return GaussianEmission(self.means + moved, torch.where(some, (spread + spread.mT) / 2, self.covariances))
+
+    def _away(self, observations: Tensor) -> Tensor:  # (..., d) -> (k, d, n): one matrix for each state
+        return observations.reshape(-1, self.dim).mT - self.means.unsqueeze(-1)
+
+
+def normalised(counts: Tensor, otherwise: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """Counts over their sum, and where there are none the law that was there before."""
+    total = counts.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, counts / torch.where(total > 0, total, 1), otherwise)

@@ -1,0 +1,287 @@
+"""Hidden Markov models at full speed: scaled messages, all blocks of a long sequence at once.
+
+A step of the forward recursion waits for the one before, which a machine for large matrices does badly. So a sequence is cut into
+blocks that run side by side, each from a guess of the message that enters it. The guesses are made by running a while over the end of
+the block before, which is mostly enough to forget where one started. Then they are checked: the message that leaves a block must be
+the one that was assumed to enter the next, entry by entry, up to rounding. Where it is not, it is the better guess and all run again;
+after as many runs as there are blocks it is exact in any case. The check is a proof: multiplying by a non-negative matrix takes no two
+messages further apart in Hilbert's metric max_i ln(x_i / y_i) - min_i ln(x_i / y_i), so errors at the cuts add up and never grow.
+
+Messages are scaled to sum to one. A state less likely than the smallest float by more than all others thus counts as impossible;
+if it matters later, the likelihoods found forwards and backwards differ, and the sequence goes to log space (hmm.py).
+k states, n steps, s sequences, c blocks of each, l steps of a block
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from quoin.errors import Mistake, shown
+from quoin.prob.hmm import HiddenPosterior, check_possible, check_tables, posterior_unchecked
+
+__all__ = ["hmm_log_prob", "hmm_posterior"]
+
+RESCALE = 8  # steps between two divisions by the sum
+WARM_UP = 32  # steps before a block from which its first guess is made
+LEAST_STEPS = 2 * WARM_UP  # of a block: a shorter one costs more to guess than to run
+MANY_ROWS = 128  # messages that step together at the price of one
+SETTLED = 64  # roundings that two messages may differ by to be the same
+GROUP = 2**19  # numbers of a group of sequences worked on together: a few arrays of this size stay in the cache
+
+
+def hmm_posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> HiddenPosterior:
+    """`hmm_posterior_definition` by scaled messages, for sequences (..., n, k) of the lengths (...) given; without a gradient.
+
+    Beyond a sequence's length its `log_emission` is not looked at and its posterior is zero.
+
+    Notes: D5.1-10.
+    """
+    found = _posterior(log_start, log_transition, log_emission, lengths)
+    check_possible(found.log_prob)
+    return found
+
+
+def hmm_log_prob(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> Tensor:  # -> (...)
+    """ln P(o) = ln sum_i α_{n-1}(i) by scaled messages; minus infinity, with a zero gradient, for what cannot happen.
+
+    Its gradient is the posterior: ∂/∂ln b_t(i) = P[X_t = i | o], and ∂/∂ln A_ij the expected number of steps from i to j.
+
+    Notes: D5.1-10.
+    """
+    return _LogProb.apply(log_start, log_transition, log_emission, lengths)  # pyright: ignore[reportReturnType]
+
+
+class _LogProb(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, log_start, log_transition, log_emission, lengths):
+        found = _posterior(log_start, log_transition, log_emission, lengths)
+        ctx.save_for_backward(found.output, found.transitions)
+        return found.log_prob
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients):
+        states, transitions = ctx.saved_tensors
+        (gradient,) = gradients
+        states = states * gradient[..., None, None]
+        steps = (transitions * gradient[..., None, None]).flatten(0, -3).sum(dim=0) if gradient.ndim else transitions * gradient
+        return states[..., 0, :].reshape(-1, states.shape[-1]).sum(dim=0), steps, states, None
+
+
+class Folded(NamedTuple):
+    """How s sequences of n steps lie as l steps of s c blocks, filled up at their ends."""
+
+    num_sequences: int
+    num_steps: int
+    num_blocks: int  # of a sequence
+    valid: Tensor | None  # (l, s c): which steps are not filling; None where all are
+
+    @property
+    def block_steps(self) -> int:
+        return -(-self.num_steps // self.num_blocks)
+
+    def fold(self, x: Tensor) -> Tensor:  # (s, n, ...) -> (l, s c, ...)
+        filling = self.num_blocks * self.block_steps - self.num_steps
+        if filling:
+            x = torch.cat([x, x.new_zeros(len(x), filling, *x.shape[2:])], dim=1)
+        return x.unflatten(1, (self.num_blocks, -1)).movedim(2, 0).flatten(1, 2).contiguous()
+
+    def unfold(self, x: Tensor) -> Tensor:  # (l, s c, ...) -> (s, n, ...)
+        return x.unflatten(1, (self.num_sequences, self.num_blocks)).movedim(0, 2).flatten(1, 2)[:, : self.num_steps]
+
+
+def folded(num_sequences: int, num_steps: int, lengths: Tensor | None) -> Folded:
+    """The layout for this many sequences, of the lengths (s,) given or all of n steps."""
+    blocks = max(1, min(MANY_ROWS // num_sequences, num_steps // LEAST_STEPS))
+    layout = Folded(num_sequences, num_steps, blocks, None)
+    if lengths is None and blocks * layout.block_steps == num_steps:
+        return layout
+    lengths = torch.full((num_sequences,), num_steps) if lengths is None else lengths
+    return layout._replace(valid=layout.fold(torch.arange(num_steps, device=lengths.device) < lengths.unsqueeze(-1)))
+
+
+class Group(NamedTuple):
+    """Some of the sequences, as many as are worked on together."""
+
+    place: slice  # among all sequences
+    rows: Tensor  # (s, n, ...)
+    lengths: Tensor | None  # (s,)
+    layout: Folded
+
+
+def groups(rows: Tensor, lengths: Tensor | None, num_states: int) -> Iterator[Group]:
+    """All sequences of `rows` in groups."""
+    size = max(1, GROUP // (rows.shape[1] * num_states))
+    for first in range(0, len(rows), size):
+        place = slice(first, first + size)
+        known = None if lengths is None else lengths[place]
+        yield Group(place, rows[place], known, folded(len(rows[place]), rows.shape[1], known))
+
+
+def check_lengths(lengths: Tensor | None, shape: torch.Size, num_steps: int) -> Tensor | None:  # -> (s,)
+    """The lengths of all sequences in a row, each from 1 to n."""
+    if lengths is None:
+        return None
+    if lengths.shape != shape or lengths.is_floating_point() or lengths.numel() == 0 or lengths.min() < 1 or lengths.max() > num_steps:
+        came = f"{shown(lengths.tolist())} for {tuple(shape)} sequences"
+        raise Mistake(f"expected as lengths an integer from 1 to {num_steps} for each sequence, came {came}; count each one's steps")
+    return lengths.flatten()
+
+
+@torch.no_grad()
+def _posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None) -> HiddenPosterior:
+    check_tables(log_start, log_transition, log_emission)
+    *batch, n, k = log_emission.shape
+    rows = log_emission.reshape(-1, n, k)
+    lengths = check_lengths(lengths, log_emission.shape[:-2], n)
+    states, transitions = torch.empty_like(rows), rows.new_empty(len(rows), k, k)
+    log_prob = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
+    for place, piece, known, layout in groups(rows, lengths, k):
+        got = messages(log_start.exp(), log_transition.exp(), relative(layout.fold(piece)), layout)
+        step, after = layout.unfold(_rows(got.step)), layout.unfold(_rows(got.after))
+        states[place] = layout.unfold(_rows(got.left * got.beta))
+        transitions[place] = step[:, :-1].mT @ after[:, 1:] * log_transition.exp()
+        log_prob[place] = got.log_prob
+    for row in log_prob.isnan().nonzero().flatten().tolist():  # impossible, or nearly so: log space can tell
+        steps = n if lengths is None else int(lengths[row])
+        exact = posterior_unchecked(log_start.double(), log_transition.double(), rows[row, :steps].double())
+        states[row] = 0
+        states[row, :steps], transitions[row], log_prob[row] = exact
+    return HiddenPosterior(
+        states.reshape(*batch, n, k), transitions.reshape(*batch, k, k), log_prob.to(log_emission.dtype).reshape(batch)
+    )
+
+
+class Relative(NamedTuple):
+    """P(o | X = i) = e^log_scale weights_i, the largest weight being one, or all zero for what no state can say."""
+
+    weights: Tensor  # (..., k)
+    log_scale: Tensor  # (...)
+
+
+def relative(log_emission: Tensor) -> Relative:  # (..., k)
+    log_scale = log_emission.amax(dim=-1)
+    log_scale = torch.where(log_scale == -torch.inf, 0, log_scale)
+    return Relative((log_emission - log_scale.unsqueeze(-1)).exp_(), log_scale)
+
+
+class Expected(NamedTuple):
+    """Posterior of a group of sequences in blocks."""
+
+    states: Tensor  # (l, s c, k), zero where there is no observation
+    transitions: Tensor  # (k, k), of all sequences together
+    log_prob: Tensor  # (s,) float64; NaN where scaled messages could not tell
+
+
+class Messages(NamedTuple):
+    """All messages of a group in lanes, scaled so that their products are the posterior.
+
+    P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = step_t(i) A_ij after_{t+1}(j).
+    """
+
+    left: Tensor  # (l, g, k, r)
+    beta: Tensor
+    step: Tensor
+    after: Tensor
+    log_prob: Tensor  # (s,) float64; NaN where scaled messages could not tell
+
+
+def expected(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Expected:
+    """What the observations of a group in blocks tell."""
+    left, beta, step, after, log_prob = messages(start, transition, observed, layout)
+    inside = torch.bmm(step[:-1].flatten(0, 1), after[1:].flatten(0, 1).mT).sum(dim=0)
+    across = _rows(step[-1])[:-1].mT @ _rows(after[0])[1:]
+    return Expected(_rows(left.mul_(beta)), (inside + across) * transition, log_prob)
+
+
+def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Messages:
+    """Forwards a message is α_t, in proportion to P(o_0 ... o_t, X_t = i); backwards b_t β_t, to P(o_t ... o_{n-1} | X_t = i)."""
+    s, c, valid = layout.num_sequences, layout.num_blocks, layout.valid
+    weights, log_scale = observed
+    if valid is not None:  # what is not observed tells nothing
+        weights, log_scale = weights.masked_fill(~valid.unsqueeze(-1), 1), log_scale * valid
+    weights = _lanes(weights)
+    alpha, forward = _swept(start, transition.mT.contiguous(), weights, c, backwards=False)[1:]
+    beta, after, backward = _swept(torch.ones_like(start), transition.contiguous(), weights, c, backwards=True)
+    heads = _rows(after[0])  # (s c, k)
+    backward = backward + (heads[::c] @ start).double().log()
+    apart = 8 * len(start) * layout.num_steps * torch.finfo(weights.dtype).eps  # roundings of a sum of k at every step
+    log_prob = torch.where((forward - backward).abs() <= apart, forward, torch.nan)
+    log_prob = log_prob + log_scale.sum(dim=0, dtype=torch.float64).unflatten(0, (s, c)).sum(dim=-1)
+
+    shares = (alpha * beta).sum(dim=-2, keepdim=True).reciprocal_()
+    if valid is not None:
+        there = _lanes(valid.unsqueeze(-1))
+        shares, after = shares * there, after * there
+    left = alpha * shares
+    # The last step of a block and the first of the next are not scaled alike; and no step leads from one sequence to the next.
+    ends = _rows(alpha[-1])
+    total = ((ends @ transition) * heads.roll(-1, dims=0)).sum(dim=-1, keepdim=True)
+    total[c - 1 :: c] = torch.inf
+    step = left.clone()
+    step[-1] = _lanes((ends / total).unsqueeze(0))[0]
+    return Messages(left, beta, step, after, log_prob)
+
+
+def _swept(first: Tensor, matrix: Tensor, weights: Tensor, num_blocks: int, *, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The message that enters each step, the same times the step's weights, and ln P(o) (s,) as scaling took it away, in float64."""
+    eps, tiny = torch.finfo(weights.dtype).eps, torch.finfo(weights.dtype).tiny
+    entry = (first / first.sum()).unsqueeze(-1)
+    guess = entry.expand_as(weights[0])
+    if num_blocks > 1:
+        tail = weights[:WARM_UP] if backwards else weights[-WARM_UP:]
+        _, after, _ = _sweep(torch.full_like(weights[0], 1 / len(first)), matrix, tail, backwards)
+        guess, _ = _onward(after, matrix, entry, num_blocks, backwards)
+    for _ in range(num_blocks):
+        before, after, scales = _sweep(guess, matrix, weights, backwards)
+        entering, sums = _onward(after, matrix, entry, num_blocks, backwards)
+        # Below tiny / eps a float may have lost its digits. NaN ends the search: there is another way.
+        if not bool(((entering - guess).abs() > SETTLED * eps * entering + tiny / eps).any()):
+            break
+        guess = entering
+    taken = scales.double().log().sum(dim=0).flatten() + sums.double().log()
+    return before, after, taken.unflatten(0, (-1, num_blocks)).sum(dim=-1) + first.double().sum().log()
+
+
+def _sweep(start: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """before_t = M after_{t-1}, after_t = before_t w_t, side by side for all blocks; and the sums (-1, g, r) that were divided out."""
+    before, after = torch.empty_like(weights), torch.empty_like(weights)
+    steps = list(zip(before.unbind(), after.unbind(), weights.unbind()))
+    matrices = matrix.expand(weights.shape[1], -1, -1)
+    scales, last = [], start
+    for number, (b, a, w) in enumerate(reversed(steps) if backwards else steps, 1):
+        if number == 1:
+            b.copy_(start)
+        else:
+            torch.bmm(matrices, last, out=b)
+        torch.mul(b, w, out=a)
+        if number % RESCALE == 0 or number == len(steps):
+            scales.append(a.sum(dim=-2, keepdim=True))
+            a.div_(scales[-1])
+        last = a
+    return before, after, torch.stack(scales).squeeze(-2)
+
+
+def _onward(after: Tensor, matrix: Tensor, entry: Tensor, num_blocks: int, backwards: bool) -> tuple[Tensor, Tensor]:
+    """The messages that enter the blocks if those left them, each divided by its sum, and the sums (s c,), one where a sequence begins."""
+    ends = matrix @ _columns(after[0] if backwards else after[-1])  # (k, s c)
+    ends = ends.roll(-1 if backwards else 1, dims=-1)  # to the block where they go
+    ends[:, num_blocks - 1 if backwards else 0 :: num_blocks] = entry
+    sums = ends.sum(dim=0)
+    return (ends / sums).unflatten(-1, (len(after[0]), -1)).movedim(1, 0).contiguous(), sums
+
+
+def _lanes(x: Tensor) -> Tensor:  # (l, s c, k) -> (l, g, k, r)
+    """States before blocks, and blocks in two lanes: as `bmm` is quickest, and uses two threads."""
+    return x.unflatten(1, (2 - x.shape[1] % 2, -1)).mT.contiguous()
+
+
+def _rows(x: Tensor) -> Tensor:  # (..., g, k, r) -> (..., s c, k)
+    return x.mT.flatten(-3, -2)
+
+
+def _columns(x: Tensor) -> Tensor:  # (g, k, r) -> (k, s c)
+    return x.movedim(0, 1).flatten(1)

@@ -1,0 +1,90 @@
+"""Independent variables of one law: their joint law, draws of them, and what becomes of their means and sums.   n variables, k outcomes"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.law import check_law
+from quoin.tensor import check_floating
+
+__all__ = ["iid_law", "iid_sample", "iid_sum_law", "iid_sum_law_definition", "running_means", "scaled_sums"]
+
+_MOST_OUTCOMES = 2**22
+
+
+def iid_law(law: Tensor, num_variables: int) -> Tensor:  # (k,) -> (k,) * n
+    """P[X_1 = x_1, ..., X_n = x_n] = p(x_1) ... p(x_n): independent, each with law p.
+
+    Notes: D5-32.
+    """
+    check_law(law, "law")
+    if law.ndim != 1 or num_variables < 1 or len(law) ** num_variables > _MOST_OUTCOMES:
+        came = f"{num_variables} variables of shape {tuple(law.shape)}"
+        raise Mistake(f"expected one law and 1 or more variables with at most {_MOST_OUTCOMES} outcomes together, came {came}; take fewer")
+    joint = law
+    for _ in range(num_variables - 1):
+        joint = joint.unsqueeze(-1) * law
+    return joint
+
+
+def iid_sample(quantile: Callable[[Tensor], Tensor], *shape: int, generator: torch.Generator) -> Tensor:
+    """Independent X_i = F^{-1}(U_i), U_i uniform on (0, 1): each has the distribution function F.
+
+    `quantile` is F^{-1}, such as `torch.distributions.Cauchy(0.0, 1.0).icdf`; draws are float64.
+
+    Notes: D5-32.
+    """
+    uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
+    return quantile(uniform.clamp(min=torch.finfo(torch.float64).tiny))  # zero itself would be drawn once in 2^53 and may be infinite
+
+
+def running_means(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
+    """(X_1 + ... + X_m) / m for m = 1, ..., n: by the strong law they go to E X with probability one, if E|X| is finite.
+
+    Notes: D5-33.
+    """
+    check_floating(x)
+    return x.cumsum(dim=-1) / torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)
+
+
+def scaled_sums(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
+    """(X_1 + ... + X_m) / √m for m = 1, ..., n: if E X = 0 they go to N(0, E X²) in distribution.
+
+    Notes: D5-34.
+    """
+    check_floating(x)
+    return x.cumsum(dim=-1) / torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device).sqrt()
+
+
+def iid_sum_law_definition(law: Tensor, num_variables: int) -> Tensor:  # (k,) -> (n (k - 1) + 1,)
+    """The law of S = X_1 + ... + X_n for X_i with P[X_i = j] = p_j, j = 0, ..., k - 1: P[S_n = s] = sum_j p_j P[S_{n-1} = s - j].
+
+    Notes: D5-34.
+    """
+    _check_sum(law, num_variables)
+    total = law
+    for _ in range(num_variables - 1):
+        shifted = [torch.nn.functional.pad(p * total, (j, len(law) - 1 - j)) for j, p in enumerate(law)]
+        total = torch.stack(shifted).sum(dim=0)
+    return total
+
+
+def iid_sum_law(law: Tensor, num_variables: int) -> Tensor:  # (k,) -> (n (k - 1) + 1,)
+    """`iid_sum_law_definition` by the discrete Fourier transform, which turns the n-fold convolution into an n-th power.
+
+    Rounding is that of the largest probability, so that far tails are not known to all their digits, and none is below zero.
+
+    Notes: D5-34.
+    """
+    _check_sum(law, num_variables)
+    size = num_variables * (len(law) - 1) + 1
+    total = torch.fft.irfft(torch.fft.rfft(law, n=size) ** num_variables, n=size) if size > 1 else law
+    return total.clamp(min=0)
+
+
+def _check_sum(law: Tensor, num_variables: int) -> None:
+    check_law(law, "law")
+    if law.ndim != 1 or num_variables < 1:
+        raise Mistake(f"expected one law and 1 or more variables, came shape {tuple(law.shape)} and {num_variables}; take them one by one")

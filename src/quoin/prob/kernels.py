@@ -1,0 +1,75 @@
+"""Markov chains on any space: a start law and a stochastic kernel, which gives a law A(x, ·) of the next state for each x.
+
+A kernel is a law P(y | x) in the sense of `ConditionalModel`: it can be drawn from, and has a density. Finitely many states are in
+markov.py.   n steps, p paths, d dimensions
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.conditional import ConditionalModel
+from quoin.prob.markov import check_steps
+from quoin.prob.normal import MultivariateNormal
+from quoin.tensor import check_same_dtype, check_shapes
+
+__all__ = ["GaussianKernel", "KernelChain", "StartLaw"]
+
+
+class StartLaw(Protocol):
+    """A law to begin with, such as a `MultivariateNormal`."""
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """ln P(x), or the log of the density at x, one value per example."""
+        ...
+
+    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        """Independent draws along these leading axes."""
+        ...
+
+
+class KernelChain:
+    """X_0 ~ ν and P[X_{t+1} in B | X_0, ..., X_t = x] = A(x, B), where A(x, ·) is a law for every x.
+
+    Notes: D5.1-2, D5.1-8.
+    """
+
+    def __init__(self, start: StartLaw, kernel: ConditionalModel):
+        self.start, self.kernel = start, kernel
+
+    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1, ...)
+        states = [self.start.sample((num_paths,), generator=generator)]
+        for _ in range(check_steps(num_steps)):
+            states.append(self.kernel.sample(states[-1], generator=generator))
+        return torch.stack(states, dim=1)
+
+    def log_prob(self, path: Tensor) -> Tensor:  # (p, n + 1, ...) -> (p,)
+        """The log of the density of whole paths, ln ν(x_0) + sum_t ln A(x_t, x_{t+1})."""
+        if path.ndim < 2 or path.shape[1] == 0:
+            raise Mistake(f"expected paths along the second axis, came shape {tuple(path.shape)}; stack them as (paths, times, ...)")
+        total = self.start.log_prob(path[:, 0])
+        for before, after in zip(path[:, :-1].unbind(dim=1), path[:, 1:].unbind(dim=1)):
+            total = total + self.kernel.log_prob(after, before)
+        return total
+
+
+class GaussianKernel:
+    """A(x, ·) = N(x, Σ), with density (2π)^{-d/2} (det Σ)^{-1/2} exp(-½ (y - x)ᵀ Σ^{-1} (y - x)); for a singular Σ that on its support.
+
+    Notes: D5.1-8, D5.1-9.
+    """
+
+    def __init__(self, covariance: Tensor):  # (d, d)
+        check_shapes("d d", covariance=covariance)
+        self.step = MultivariateNormal(torch.zeros_like(covariance[0]), covariance)
+
+    def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., d) -> (..., d)
+        check_same_dtype(x, self.step.covariance)
+        return x + self.step.sample(x.shape[:-1], generator=generator)
+
+    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+        check_shapes("... d, ... d", y=y, x=x)
+        return self.step.log_prob(y - x)

@@ -1,0 +1,146 @@
+"""Ways in which random variables X_1, X_2, ... may go to a limit X: almost surely, in L^p, in probability, in distribution.
+
+The first three are about variables on one probability space, seen here as a table with a row for each draw ω of chance and a
+column for each time; with equal weights of all ω in a finite space the numbers are exact, with random ω they are estimates.
+Convergence in distribution is about laws alone; its metric is in prokhorov.py.   w draws, n times
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.law import check_law
+from quoin.tensor import check_floating, check_shapes
+
+__all__ = [
+    "TypewriterInterval",
+    "exceedance",
+    "kolmogorov_distance",
+    "lp_error",
+    "set_probability_gap",
+    "tail_exceedance",
+    "typewriter",
+    "typewriter_interval",
+    "weak_gap",
+]
+
+
+def exceedance(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # (w, n), (w,) -> (n,)
+    """P[|X_n - X| > ε] for each n; X_n goes to X in probability if this goes to 0 for every ε > 0.
+
+    Notes: D5-27.
+    """
+    return _beyond(sequence, limit, epsilon).mean(dim=0)
+
+
+def tail_exceedance(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # (w, n), (w,) -> (n,)
+    """P[sup_{m >= n} |X_m - X| > ε] for each n, the supremum up to the last column.
+
+    With all times to come in it, this goes to 0 for every ε > 0 if and only if X_n goes to X almost surely.
+
+    Notes: D5-28.
+    """
+    beyond = _beyond(sequence, limit, epsilon)
+    return beyond.flip(-1).cummax(dim=-1).values.flip(-1).mean(dim=0)
+
+
+def lp_error(sequence: Tensor, limit: Tensor, order: float) -> Tensor:  # (w, n), (w,) -> (n,)
+    """E|X_n - X|^p for each n; X_n goes to X in L^p if this goes to 0.
+
+    Notes: D5-29.
+    """
+    _check(sequence, limit)
+    if not 1 <= order < math.inf:
+        raise Mistake(f"expected an order from 1 up, came {order}; below 1 it is no norm, and infinity has no mean")
+    return (sequence - limit.unsqueeze(-1)).abs().pow(order).mean(dim=0)
+
+
+def weak_gap(first: Tensor, second: Tensor, functions: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:  # (w, ...), (v, ...) -> ()
+    """The largest |E f(X) - E f(Y)| over the functions given, from draws of X and of Y or their equally likely values.
+
+    X_n goes to X in distribution if this goes to 0 for every bounded continuous f.
+
+    Notes: D5-26.
+    """
+    if not functions or len(first) == 0 or len(second) == 0:
+        raise Mistake(f"expected functions and draws, came {len(functions)}, {len(first)} and {len(second)}; give at least one of each")
+    return torch.stack([(f(first).mean(dim=0) - f(second).mean(dim=0)).abs() for f in functions]).amax()
+
+
+def set_probability_gap(first: Tensor, second: Tensor, event: Callable[[Tensor], Tensor]) -> Tensor:  # (w, ...), (v, ...) -> ()
+    """|P[X in A] - P[Y in A]|, A given by its indicator; if X_n goes to Y in distribution it goes to 0 where P[Y on the edge of A] = 0.
+
+    Notes: D5-26.
+    """
+    return weak_gap(first, second, [lambda x: event(x).double()])
+
+
+def kolmogorov_distance(values: Tensor, law: Tensor, cdf: Callable[[Tensor], Tensor]) -> Tensor:  # (w,), (w,) -> ()
+    """sup_x |F(x) - G(x)| for F the distribution function of P[X = x_i] = p_i and G one without jumps; equal p_i give a sample's.
+
+    Where G has no jumps, X_n goes to it in distribution if and only if this goes to 0.
+
+    >>> kolmogorov_distance(torch.tensor([0.0]), torch.tensor([1.0]), lambda x: torch.special.ndtr(x))
+    tensor(0.5000)
+
+    Notes: D5-26.
+    """
+    check_shapes("w, w", values=values, law=law)
+    check_law(law, "law")
+    order = values.argsort()
+    heights, other = law[order].cumsum(dim=0), cdf(values[order])
+    # F steps at the values and is flat between them, so |F - G| is largest just before or at one.
+    return torch.maximum((heights - other).abs().amax(), (heights - law[order] - other).abs().amax())
+
+
+class TypewriterInterval(NamedTuple):
+    """Where X_n is one: the place-th of so many equal parts of [0, 1)."""
+
+    parts: Tensor
+    place: Tensor
+
+
+def typewriter_interval(n: Tensor) -> TypewriterInterval:  # (...) whole numbers from 1 up
+    """X_1, X_2 are the indicators of two halves, X_3, X_4, X_5 of three thirds, and so on: block m starts at n = m (m - 1) / 2.
+
+    Notes: D5-31.
+    """
+    if n.is_floating_point() or bool((n < 1).any()):
+        raise Mistake(f"expected whole numbers from 1 up, came {n.dtype} down to {float(n.min())}; the sequence starts at X_1")
+    parts = ((1 + (1 + 8 * n.double()).sqrt()) / 2).long()
+    parts = parts - (parts * (parts - 1) // 2 > n).long()  # the root of a large number may be rounded up
+    return TypewriterInterval(parts, n - parts * (parts - 1) // 2)
+
+
+def typewriter(n: Tensor, omega: Tensor) -> Tensor:  # (...), (...), broadcast -> (...)
+    """X_n(ω) = 1 on [j/m, (j + 1)/m), else 0, the interval sweeping [0, 1) in ever more, ever shorter strokes.
+
+    X_n goes to 0 in probability and in every L^p, yet X_n(ω) = 1 again and again for every ω < 1.
+
+    >>> typewriter(torch.arange(1, 10), torch.tensor(0.3)).tolist()
+    [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+
+    Notes: D5-31.
+    """
+    check_floating(omega, "omega")
+    parts, place = typewriter_interval(n)
+    here = (omega * parts).floor().clamp(max=parts - 1)  # rounding may take ω m up to m
+    return ((here == place) & (omega >= 0) & (omega < 1)).to(omega.dtype)
+
+
+def _beyond(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # -> (w, n) of zeros and ones
+    _check(sequence, limit)
+    if not epsilon > 0:
+        raise Mistake(f"expected a positive epsilon, came {epsilon}; give the distance that counts as far")
+    return ((sequence - limit.unsqueeze(-1)).abs() > epsilon).to(sequence.dtype)
+
+
+def _check(sequence: Tensor, limit: Tensor) -> None:
+    check_shapes("w n, w", sequence=sequence, limit=limit)
+    check_floating(sequence, "sequence")
+    if sequence.isnan().any() or limit.isnan().any():
+        raise Mistake("expected numbers, came NaN; a draw without a value has no distance")

@@ -1,0 +1,124 @@
+"""Two variables in a table: the joint law P[X = i, Y = j] on the last two axes, taken apart into a law of Y and a law of X for each y.
+
+A kernel has one law of X in each row, a row for each y: it is laid out for sampling and for `joint_of`, its inverse. Densities are
+conditioned in density.py, Gaussians in conditioning.py.   n values of X, m values of Y
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.divergence import total_variation
+from quoin.prob.law import check_law
+from quoin.tensor import check_floating, check_shapes
+
+__all__ = ["bayes", "bayes_from_log", "condition_discrete", "conditional", "independence_gap", "joint_of"]
+
+
+def condition_discrete(joint: Tensor, y: int) -> Tensor:  # (..., n, m) -> (..., n)
+    """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y]; refuses a y of probability zero.
+
+    >>> condition_discrete(torch.tensor([[0.125, 0.5], [0.375, 0.0]]), 0)
+    tensor([0.2500, 0.7500])
+
+    Notes: D5-11.
+    """
+    _check_joint(joint)
+    if not -joint.shape[-1] <= y < joint.shape[-1]:
+        raise Mistake(f"expected a value of Y from 0 to {joint.shape[-1] - 1}, came {y}; it numbers the columns of the table")
+    column = joint[..., y]
+    total = column.sum(dim=-1, keepdim=True)
+    if not bool((total > 0).all()):
+        raise Mistake(f"expected a y of positive probability to condition on, came Y = {y} of probability 0; see `conditional` for all y")
+    return column / total
+
+
+def conditional(joint: Tensor, *, otherwise: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., m, n)
+    """The kernel of X given Y, `condition_discrete` for every y: P[X in A, Y in B] = sum_{y in B} P_{X|Y=y}[A] P[Y = y].
+
+    Where P[Y = y] = 0 the row is `otherwise`, any law of X, for every row must be a law; P_X itself if none is given.
+
+    >>> conditional(torch.tensor([[0.125, 0.5, 0.0], [0.375, 0.0, 0.0]]))
+    tensor([[0.2500, 0.7500],
+            [1.0000, 0.0000],
+            [0.6250, 0.3750]])
+
+    Notes: D5-9, D5-11.
+    """
+    _check_joint(joint)
+    if otherwise is None:
+        otherwise = joint.sum(dim=-1)
+    check_law(otherwise, "otherwise")
+    if otherwise.shape[-1] != joint.shape[-2]:
+        raise Mistake(f"expected `otherwise` on the {joint.shape[-2]} values of X, came {otherwise.shape[-1]}; give a probability for each")
+    total = joint.sum(dim=-2).unsqueeze(-1)
+    never = total == 0
+    return torch.where(never, otherwise.unsqueeze(-2), joint.mT / torch.where(never, 1, total))
+
+
+def joint_of(kernel: Tensor, law: Tensor) -> Tensor:  # (..., m, n), (..., m) -> (..., n, m)
+    """P[X = x, Y = y] = P_{X|Y=y}(x) P[Y = y], which puts together what `conditional` took apart.
+
+    Notes: D5-9.
+    """
+    check_law(kernel, "the kernel's rows")
+    check_law(law, "the law of Y")
+    check_shapes("... m n, ... m", kernel=kernel, law=law)
+    return (kernel * law.unsqueeze(-1)).mT
+
+
+def independence_gap(joint: Tensor) -> Tensor:  # (..., n, m) -> (...)
+    """The largest |P[(X, Y) in C] - (P_X x P_Y)[C]| over all events C of pairs: zero exactly if X and Y are independent.
+
+    Notes: D5-4.
+    """
+    _check_joint(joint)
+    product = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
+    return total_variation(joint.flatten(-2), product.flatten(-2))
+
+
+def bayes(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """P(A_i | B) = P(B | A_i) P(A_i) / P(B), P(B) = sum_j P(B | A_j) P(A_j); refuses P(B) = 0.
+
+    A test finds 99 of 100 who are ill, 5 of 100 who are not; one in a hundred is ill. Of those found, one in six is:
+
+    >>> bayes(torch.tensor([0.01, 0.99]), torch.tensor([0.99, 0.05]))
+    tensor([0.1667, 0.8333])
+
+    Notes: Z2.8.
+    """
+    check_shapes("... n, ... n", prior=prior, likelihood=likelihood)
+    _check_evidence(prior, likelihood, "likelihood")
+    if bool((likelihood < 0).any()):
+        raise Mistake(f"expected likelihoods P(B | A) >= 0, came {float(likelihood.min()):.3g}; give logarithms to bayes_from_log")
+    both = likelihood * prior
+    total = both.sum(dim=-1, keepdim=True)
+    if not bool((total > 0).all()):
+        raise Mistake("expected an event B that can happen, came P(B) = 0; no A with a prior above zero has a likelihood above zero")
+    return both / total
+
+
+def bayes_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """`bayes` for likelihoods given by their logarithms, which may lie far below the least float: softmax(log P(A) + log P(B | A)).
+
+    Notes: Z2.8.
+    """
+    check_shapes("... n, ... n", prior=prior, log_likelihood=log_likelihood)
+    _check_evidence(prior, log_likelihood, "log_likelihood")
+    never = (prior == 0) | (log_likelihood == -torch.inf)
+    if bool(never.all(dim=-1).any()):
+        raise Mistake("expected an event B that can happen, came P(B) = 0; no A with a prior above zero has a likelihood above zero")
+    scores = torch.where(prior == 0, 1, prior).log() + torch.where(never, 0, log_likelihood)
+    return torch.where(never, -torch.inf, scores).softmax(dim=-1)
+
+
+def _check_joint(joint: Tensor) -> None:
+    check_shapes("... n m", joint=joint)
+    check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
+
+
+def _check_evidence(prior: Tensor, evidence: Tensor, name: str) -> None:
+    check_law(prior, "the prior")
+    check_floating(evidence, name)
+    if bool((evidence.isnan() | (evidence == torch.inf)).any()):
+        raise Mistake(f"expected a {name} of numbers below infinity, came NaN or infinity; look at what gave it")

@@ -1,0 +1,148 @@
+"""Random processes to draw paths of: the simple random walk, the walk with Gaussian steps, and Brownian motion on a grid of times.
+
+A process in discrete time draws X_0, ..., X_n; one in continuous time is seen at times the caller chooses. Chains of a matrix are in
+markov.py and are processes too.   n steps, p paths, d dimensions
+"""
+
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.kernels import GaussianKernel
+from quoin.prob.markov import MarkovChain, check_steps
+from quoin.prob.normal import MultivariateNormal
+from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+
+__all__ = ["BrownianMotion", "ContinuousProcess", "GaussianRandomWalk", "Process", "RandomWalk", "WalkLaw"]
+
+
+class Process(Protocol):
+    """A random sequence X_0, X_1, X_2, ...
+
+    Notes: D5.1-1.
+    """
+
+    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:
+        """Independent paths X_0, ..., X_n of shape (p, n + 1, ...)."""
+        ...
+
+
+class ContinuousProcess(Protocol):
+    """A random function (X_t) of a time 0 <= t <= T.
+
+    Notes: D5.1-1.
+    """
+
+    def sample_paths(self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:
+        """Independent paths at these rising times, of shape (p, len(times), ...)."""
+        ...
+
+
+class WalkLaw(NamedTuple):
+    """A law on finitely many positions."""
+
+    output: Tensor  # (m,), probabilities
+    positions: Tensor  # (m,)
+
+
+class RandomWalk:
+    """Y_n = X_0 + ... + X_n with independent steps of +1 (probability `up`) and -1.
+
+    >>> RandomWalk().law(1)
+    WalkLaw(output=tensor([0.2500, 0.5000, 0.2500], dtype=torch.float64), positions=tensor([-2,  0,  2]))
+
+    Notes: D5.1-1, D5.1-4.
+    """
+
+    def __init__(self, up: float = 0.5):
+        if not 0 <= up <= 1:
+            raise Mistake(f"expected the probability of a step up from 0 to 1, came {up}; 0.5 is the fair walk")
+        self.up = up
+
+    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1)
+        rises = torch.rand(num_paths, check_steps(num_steps) + 1, generator=generator, dtype=torch.float64) < self.up
+        return torch.where(rises, 1, -1).cumsum(dim=-1)
+
+    def law(self, num_steps: int) -> WalkLaw:
+        """P[Y_n = 2r - (n + 1)] = C(n + 1, r) up^r (1 - up)^{n + 1 - r}, r of the n + 1 steps going up."""
+        steps = check_steps(num_steps) + 1
+        rises = torch.arange(steps + 1)
+        binomial = torch.distributions.Binomial(steps, torch.tensor(self.up, dtype=torch.float64))
+        return WalkLaw(binomial.log_prob(rises.double()).exp(), 2 * rises - steps)
+
+    def chain(self, num_steps: int) -> MarkovChain:
+        """The walk's first n steps as a chain: state s is the position s - (n + 1), and the outermost two keep what they get."""
+        size = 2 * check_steps(num_steps) + 3
+        transition = torch.zeros(size, size, dtype=torch.float64)
+        inner = torch.arange(1, size - 1)
+        transition[inner, inner + 1], transition[inner, inner - 1] = self.up, 1 - self.up
+        transition[0, 0] = transition[-1, -1] = 1
+        start = torch.zeros(size, dtype=torch.float64)
+        start[num_steps], start[num_steps + 2] = 1 - self.up, self.up
+        return MarkovChain(start, transition)
+
+
+class GaussianRandomWalk:
+    """X_{t+1} = X_t + N(0, Σ) from a fixed x_0, the chain of `GaussianKernel`; X_n has the law N(x_0, nΣ).
+
+    Notes: D5.1-1, D5.1-9.
+    """
+
+    def __init__(self, start: Tensor, covariance: Tensor):  # (d,), (d, d)
+        check_shapes("d, d d", start=start, covariance=covariance)
+        check_same_dtype(start, covariance)
+        self.start, self.kernel = start, GaussianKernel(covariance)
+
+    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1, d)
+        steps = self.kernel.step.sample((num_paths, check_steps(num_steps)), generator=generator)
+        return torch.cat([self.start.expand(num_paths, 1, -1), self.start + steps.cumsum(dim=1)], dim=1)
+
+    def law(self, num_steps: int) -> MultivariateNormal:
+        """N(x_0, nΣ), the law of X_n."""
+        return MultivariateNormal(self.start, check_steps(num_steps) * self.kernel.step.covariance)
+
+    def log_prob(self, path: Tensor) -> Tensor:  # (..., n, d), the positions X_1, ..., X_n -> (...)
+        """The log of the density of X_1, ..., X_n."""
+        before = torch.cat([self.start.expand(*path.shape[:-2], 1, -1), path[..., :-1, :]], dim=-2)
+        return self.kernel.log_prob(path, before).sum(dim=-1)
+
+
+class BrownianMotion:
+    """B_0 = 0, independent increments B_t - B_s ~ N(0, (t - s) I) and continuous paths, seen at given times.
+
+    >>> times = torch.linspace(0, 1, 5)
+    >>> BrownianMotion(dim=2).sample_paths(times, 3, generator=torch.Generator().manual_seed(0)).shape
+    torch.Size([3, 5, 2])
+
+    Notes: D5.1-1.
+    """
+
+    def __init__(self, dim: int = 1):
+        if dim < 1:
+            raise Mistake(f"expected at least one dimension, came {dim}; give dim=1 for a curve over time")
+        self.dim = dim
+
+    def sample_paths(self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # (m,) -> (p, m, d)
+        """Exact at the times asked for, however coarse the grid."""
+        gaps = _increments(times)
+        noise = torch.randn(num_paths, len(times), self.dim, generator=generator, dtype=times.dtype)
+        return (gaps.sqrt().unsqueeze(-1) * noise).cumsum(dim=1)
+
+    def covariance(self, times: Tensor) -> Tensor:  # (m,) -> (m, m)
+        """Cov(B_s, B_t) = min(s, t), in each coordinate."""
+        _increments(times)
+        return torch.minimum(times.unsqueeze(-1), times)
+
+
+def _increments(times: Tensor) -> Tensor:  # (m,) -> (m,)
+    check_shapes("m", times=times)
+    check_floating(times, "times")
+    check_finite(times, "times")
+    gaps = times.diff(prepend=times.new_zeros(1))
+    if bool((gaps < 0).any()):
+        place = int((gaps < 0).nonzero()[0])
+        before = float(times[place - 1]) if place else 0.0
+        raise Mistake(f"expected times that rise from 0 on, came {float(times[place]):.4g} after {before:.4g}; sort them")
+    return gaps
