@@ -195,6 +195,11 @@ def test_a_decoder_refuses_what_is_no_code():
             decoded(wrong, laws)
 
 
+def test_a_code_too_short_for_its_length_is_refused_before_the_work():
+    with pytest.raises(Mistake, match="damaged or cut"):
+        mix_decode(mix_encode(b"\0" * 300), 2**50)  # would take years
+
+
 # ---- archives -------------------------------------------------------------------------------------------------------------
 
 
@@ -389,14 +394,17 @@ def test_mistakes_are_one_line_and_leave_nothing(here):
     assert sorted(os.listdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_permissions_are_told(here):
-    (here / "secret").write_bytes(b"x")
-    os.chmod("secret", 0)
-    assert "Permission denied" in refused("compress", "secret")
-    (here / "locked").mkdir(mode=0o500)
+def test_permissions_are_told(here, monkeypatch):
     (here / "plain").write_bytes(b"x")
-    assert "choose another place with -o" in refused("compress", "plain", "-o", "locked/out")
+
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as broken:  # simulated: root may read and write everything
+        broken.setattr(Path, "read_bytes", denied)
+        assert "cannot be read (Permission denied)" in refused("compress", "plain")
+    monkeypatch.setattr(archives.tempfile, "mkstemp", denied)
+    assert "cannot be written (Permission denied): choose another place with -o" in refused("compress", "plain")
 
 
 @pytest.mark.parametrize("call", ["replace", "fsync", "chmod"])

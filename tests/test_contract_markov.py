@@ -50,7 +50,7 @@ def ruin(size: int, up: float) -> torch.Tensor:
 
 
 @given(seeds, st.integers(1, 5), st.integers(0, 20), st.sampled_from([(), (3,), (2, 2)]), st.sampled_from(DTYPES))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_repeated_squaring_is_the_product(seed, k, n, batch, dtype):
     g = generator(seed)
     start = torch.rand(*batch, k, generator=g, dtype=dtype).softmax(-1).requires_grad_()
@@ -169,7 +169,7 @@ def test_gamblers_ruin(up, size):
 
 
 @given(seeds, st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_hitting_probabilities_are_limits(seed, k):
     matrix, target = sparse_rows(seed, k, k), torch.arange(k) == seed % k
     stopped = matrix.clone()

@@ -105,6 +105,7 @@ def test_ranks_may_differ_in_a_batch_and_company_changes_nothing():
     x = mean + (root @ torch.randn(4, 3, 1, generator=generator, dtype=torch.float64)).squeeze(-1)
     alone = torch.stack([MultivariateNormal(mean[k], covariance[k]).log_prob(x[k]) for k in range(4)])
     torch.testing.assert_close(law.log_prob(x), alone, rtol=1e-14, atol=1e-14)
+    assert law.log_prob(x)[3] == alone[3]  # the regular one to the bit
     small = MultivariateNormal(torch.zeros(3), torch.diag(torch.tensor([1e6, 1.0, 1e-14])))
     for each in (small, small.condition([0], torch.ones(1)), small.affine(torch.eye(3))):  # small is not singular
         assert each.support().basis is None
@@ -164,6 +165,20 @@ def test_conditioning_on_given_ones_that_are_bound_to_each_other():
     bound = law.condition([1], torch.tensor([2.7], dtype=torch.float64))  # the third is now known as well
     assert bound.marginal([1]).sample((), generator=torch.Generator()).item() == pytest.approx(4.4, abs=1e-12)
     assert bound.marginal([1]).log_prob(torch.tensor([4.41], dtype=torch.float64)).item() == -math.inf
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_determined_has_no_variance_left(seed):
+    """Of rank 2 in R^4: two coordinates determine the others, and combinations across the support are certain."""
+    generator = torch.Generator().manual_seed(seed)
+    mean, root = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((4,), (4, 2)))
+    law = MultivariateNormal(mean, root @ root.T)
+    x = law.sample((), generator=generator)
+    across = torch.linalg.svd(root).U[:, 2:].T
+    for certain, point in ((law.condition([1, 3], x[[1, 3]]), x[[0, 2]]), (law.affine(across), across @ x)):
+        torch.testing.assert_close(certain.sample((3,), generator=generator), point.expand(3, 2), rtol=1e-9, atol=1e-9)
+        assert certain.log_prob(certain.mean).item() == 0
+        assert certain.log_prob(certain.mean + 0.01).item() == -math.inf
 
 
 def test_slopes_against_finite_differences():

@@ -47,7 +47,7 @@ def laws(seed: int, *sizes: int, dtype=torch.float64) -> list[torch.Tensor]:
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 6), st.floats(0.1, 2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_modes_against_loops(seed, w, n, epsilon):
     sequence = torch.randn(w, n, generator=generator(seed), dtype=torch.float64)
     limit = torch.randn(w, generator=generator(seed + 1), dtype=torch.float64)
@@ -76,7 +76,7 @@ def test_typewriter_by_hand():
 
 
 @given(st.floats(0, 1, exclude_max=True), st.integers(2, 5000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_block_strikes_every_omega_once(omega, m):
     n = torch.arange(m * (m - 1) // 2, m * (m + 1) // 2)
     assert float(typewriter(n, torch.tensor(omega, dtype=torch.float64)).sum()) == 1
@@ -89,7 +89,7 @@ def test_typewriter_outside():
 
 
 @given(seeds, st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_kolmogorov_distance_of_a_sample_is_scipys(seed, size):
     sample = torch.randn(size, generator=generator(seed), dtype=torch.float64).round(decimals=1)  # with ties
     ours = kolmogorov_distance(sample, torch.full((size,), 1 / size, dtype=torch.float64), torch.special.ndtr)
@@ -121,7 +121,7 @@ def test_iid_sample_has_the_law_and_is_independent():
 
 
 @given(seeds, st.integers(1, 5), st.integers(1, 9), st.sampled_from([torch.float32, torch.float64]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_law_of_a_sum(seed, k, n, dtype):
     (law,) = laws(seed, k, dtype=dtype)
     law = law.requires_grad_()
@@ -163,7 +163,7 @@ def by_linear_programming(p: np.ndarray, q: np.ndarray, distances: np.ndarray) -
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 6), st.sampled_from([torch.float32, torch.float64]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_prokhorov_by_events_and_by_flow(seed, n, m, dtype):
     p, q = (law.requires_grad_() for law in laws(seed, n, m, dtype=dtype))
     points = torch.rand(n + m, 2, generator=generator(seed + 1), dtype=dtype)

@@ -58,6 +58,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "scipy": ("bench/",),
     "keras": ("bench/",),
     "jax": ("bench/",),
+    "hmmlearn": ("bench/",),
 }
 NOT_A_ROOM = {"utils", "util", "common", "misc", "core", "helpers", "helper"}
 RUNS_WHAT_IT_READS = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

@@ -14,7 +14,7 @@ __all__ = ["bzip2", "compressing", "decompressing", "help_texts", "xz"]
 
 def help_texts() -> bytes:
     """What `help("topics")` can show, topics in order of name and each paragraph only where it first stands."""
-    paragraphs = (each for name in sorted(topics) for each in topics[name].split("\n\n") if each.strip())
+    paragraphs = (each.strip("\n") for name in sorted(topics) for each in topics[name].split("\n\n") if each.strip())
     return "\n\n".join(dict.fromkeys(paragraphs)).encode()
 
 

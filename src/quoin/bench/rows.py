@@ -40,6 +40,7 @@ class Row:
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
 _TRACE, _HUFFMAN = "quoin.bench.trace", "quoin.bench.huffman"
 _KL = "quoin.bench.kl_tables"
+_HMM, _HMM_PEERS = "quoin.bench.hmm_quoin", "quoin.bench.hmm_peers"
 _LINEAR, _LINEAR_PEERS = "quoin.bench.linear_quoin", "quoin.bench.linear_peers"
 _IMAGES, _IMAGES_TORCH, _IMAGES_PEERS = (f"quoin.bench.images_{name}" for name in ("quoin", "torch", "peers"))
 
@@ -61,6 +62,13 @@ def _on_images(network: str) -> tuple[Contestant, ...]:
         Contestant("torch, channels last", _IMAGES_TORCH, f"{network}_channels_last", RatioAtLeast(AS_QUICK)),
         Contestant("Keras on JAX", _IMAGES_PEERS, f"{network}_keras_jax", RatioAtLeast(1.0), ("keras", "jax"), on_jax),
         Contestant("Keras on torch", _IMAGES_PEERS, f"{network}_keras_torch", RatioAtLeast(1.0), ("keras",), on_torch),
+    )
+
+
+def _hidden(function: str, share: float) -> tuple[Contestant, ...]:
+    return (
+        Contestant("Quoin", _HMM, function),
+        Contestant("hmmlearn, scaling", _HMM_PEERS, function, RatioAtLeast(share), ("hmmlearn",)),
     )
 
 
@@ -203,6 +211,15 @@ ROWS = (
             Contestant("torch kl_div, summed", _KL, "torch_kl_div", RatioAtLeast(1.0)),
         ),
         rounds=15,
+    ),
+    Row("hmm", "3 steps of Baum-Welch, 20 states, 10 symbols: one sequence of 10,000 in float64", _hidden("one", 0.7), rounds=15),
+    Row("hmm-64", "3 steps of Baum-Welch, 20 states, 10 symbols: 64 sequences of 10,000 in float64", _hidden("many", 3.0), rounds=5),
+    Row(
+        "hmm-gaussian-64",
+        "3 steps of Baum-Welch, 20 states, Gaussians in the plane with full covariances: 64 sequences of 10,000 in float64",
+        _hidden("gaussian_many", 3.0),
+        rounds=5,
+        warm_up=1,
     ),
 )
 

@@ -136,7 +136,7 @@ def locally_a_square(generator: torch.Generator) -> Evidence:
         for size in (1.0, 0.1, 0.01, 0.001):
             delta = size * direction
             ratio = relative_entropy(theta.softmax(-1), (theta + delta).softmax(-1)) / (delta @ fisher @ delta / 2)
-            worst = max(worst, gap(ratio.log() / (delta.max() - delta.min()), torch.zeros(())))
+            worst = max(worst, excess(ratio.log().abs() / (delta.max() - delta.min()), torch.zeros(())))
         mean, spread = theta[:2].exp()
         normal = fisher_information(lambda given: Normal(given[0], given[1]), torch.stack([mean, spread]))
         square = relative_entropy(Normal(mean, spread), Normal(mean + direction[0], spread))

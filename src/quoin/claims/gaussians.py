@@ -10,7 +10,7 @@ from quoin.claims.rounding import gap, randint, roundings
 from quoin.prob import MultivariateNormal, condition_normal, normal_density_1d, normal_expectation, wick
 from quoin.tensor import inverse
 
-CASES = 30
+CASES = 20
 # Equidistant sums of a normal density in steps h err by about e^(-2 (πs/h)²), s the deviation along an axis given the others; here s > 3 h
 # and the edges lie 12 deviations out, so that nothing but the rounding of each term is left.
 STEPS = 193

@@ -139,8 +139,8 @@ def forms_of_information_agree(generator: torch.Generator) -> Evidence:
         law = MultivariateNormal(torch.zeros(2, dtype=torch.float64), covariance)
         edges = (-math.inf, -1, 0, 1, math.inf)
 
-        def density(x: Tensor, y: Tensor, law=law) -> Tensor:
-            return law.log_prob(torch.stack(torch.broadcast_tensors(x, y), dim=-1)).exp()
+        def density(x: Tensor, y: Tensor, rest=1 - correlation**2, correlation=correlation) -> Tensor:
+            return torch.exp(-(x * x - 2 * correlation * x * y + y * y) / (2 * rest)) / (2 * math.pi * math.sqrt(rest))
 
         known = -math.log(1 - correlation**2) / 2
         for joint in (Density(density, edges, edges, num_nodes=48), law):
@@ -235,10 +235,10 @@ def pushed(law: Normal, transform: Transform) -> Density:
     """The law of ψ(X): p(ψ⁻¹(y)) / |ψ'(ψ⁻¹(y))|, on the image of the line."""
 
     def density(y: Tensor) -> Tensor:
-        x = transform.inv(y)
+        x = torch.as_tensor(transform.inv(y))
         return torch.exp(law.log_prob(x) - transform.log_abs_det_jacobian(x, y))
 
-    return Density(density, transform(support_edges(law)).sort().values)
+    return Density(density, torch.as_tensor(transform(support_edges(law))).sort().values)
 
 
 @claim("D6-6", "a diffeomorphism ψ leaves KL as it is, D(ψP ‖ ψQ) = D(P ‖ Q), and moves a differential entropy by E log |ψ'(X)|")
@@ -309,9 +309,9 @@ def kl_both_ways(generator: torch.Generator) -> Evidence:
         p = MixtureSameFamily(Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, width)))
         matched, settled = (torch.zeros((), dtype=torch.float64), p.stddev), (modes[1], torch.tensor(width, dtype=torch.float64))
         covers = [each.clone().requires_grad_() for each in matched]
-        slopes = torch.autograd.grad(kl_of_densities(p, Normal(*covers)), covers)
+        slopes = torch.autograd.grad(kl_of_densities(p, Normal(covers[0], covers[1])), covers)
         far = max(far, *(abs(float(each)) for each in slopes))  # the moments of P are where KL(P, Q) is level
-        one, both = Normal(*settled), Normal(*matched)
+        one, both = Normal(settled[0], settled[1]), Normal(matched[0], matched[1])
         at_one, at_both = float(kl_of_densities(one, p)), float(kl_of_densities(both, p))
         # P ≥ ½ of that mode, hence KL ≤ ln 2, and less only by E log(1 + e^(-2ax/w²)) ≤ E e^(-ax/w²) = e^(-a²/2w²), log(1 + u) being ≤ √u.
         overlap = math.exp(-((distance / width) ** 2) / 2)

@@ -90,7 +90,8 @@ def _far_from_counting(space: ProbabilitySpace, cause: RandomVariable, happened:
     for place, value in enumerate(cause.values):
         if float(prior[place]) > 0:
             likelihood[place] = space.given(takes(cause, value)).probability(happened)
-    counted = torch.stack([space.given(happened).probability(takes(cause, value)) for value in cause.values])
+    both = [space.probability(lambda w, value=value: happened(w) and cause(w) == value) for value in cause.values]
+    counted = torch.stack(both) / space.probability(happened)
     return max(gap(bayes(prior, likelihood), counted), gap(bayes_from_log(prior, likelihood.log()), counted))
 
 

@@ -56,7 +56,7 @@ def typewriter_strokes() -> Drawing:
         return Drawing(sheet, "the typewriter")
 
 
-@figure("D5-33", "Ten paths of running means for each of four laws: with a finite mean (dashed) every path settles; Cauchy means jump for ever.")
+@figure("D5-33", "Ten paths of running means for each of four laws: with a mean (dashed) they settle; Cauchy ones jump for ever.")
 def means() -> Drawing:
     generator = keyed_generator("figure D5-33")
     times, paths = 10_000, 10

@@ -216,7 +216,8 @@ def _nodes(edges: Sequence[Tensor], num_nodes: int) -> _Nodes:
 def _where_positive(law: _Known, nodes: _Nodes) -> _Nodes:
     """The nodes where p > 0: elsewhere 0 log 0 = 0, but its gradient in floats is not a number."""
     with torch.no_grad():
-        return nodes.keep(law.log(*nodes.points).exp() > 0)
+        positive = law.log(*nodes.points).exp() > 0
+    return nodes.keep(positive)
 
 
 def _summed(nodes: _Nodes, integrand: Tensor) -> Tensor:

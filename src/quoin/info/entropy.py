@@ -14,10 +14,9 @@ from torch.distributions import Distribution
 from quoin.errors import Mistake
 from quoin.info.closed_form import closed_entropy
 from quoin.info.units import in_base
-from quoin.prob import check_law
-from quoin.tensor import check_shapes
+from quoin.prob import check_joint, check_law
 
-__all__ = ["check_joint", "conditional_entropy", "entropy", "joint_entropy", "self_information"]
+__all__ = ["conditional_entropy", "entropy", "joint_entropy", "self_information"]
 
 
 def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (...) -> (...)
@@ -72,12 +71,6 @@ def conditional_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (...,
     check_joint(joint)
     rows = joint.sum(dim=-1, keepdim=True).expand_as(joint)
     return in_base((_mean_surprise(joint, joint) - _mean_surprise(joint, rows)).sum(dim=-1), base)
-
-
-def check_joint(joint: Tensor) -> None:
-    """Refuse `joint` unless its last two axes together hold the probabilities of a pair."""
-    check_shapes("... n m", joint=joint)
-    check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
 
 
 def _mean_surprise(law: Tensor, seen: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)

@@ -70,15 +70,16 @@ def plug_in_mutual_information(counts: Tensor, *, base: float = math.e) -> Tenso
 def mutual_information_from_counts(counts: Tensor, *, base: float = math.e) -> Estimate:  # (..., n, m) -> (...)
     """I(p^) - (cells - rows - columns + 1) / 2N, counting those that occurred: Miller and Madow's correction of three entropies.
 
-    May come out below zero where the variables are independent. The variance is that of a mean of N pointwise informations plus
-    (rows - 1)(columns - 1) / 2N², that of the chi-square law which is all that is left at independence.
+    May come out below zero where the variables are independent. The variance is that of a mean of N pointwise informations, which chance
+    makes f / N² too large for f = (rows - 1)(columns - 1), plus f / 2N², that of the chi-square law which is all there is at independence.
     """
     shares, information, pointwise, total = _pointwise(counts)
     cells = (shares > 0).sum(dim=(-2, -1))
     rows, columns = ((shares.sum(dim=axis) > 0).sum(dim=-1) for axis in (-1, -2))
     corrected = information - (cells - rows - columns + 1) / (2 * total)
     spread = (shares * (pointwise - information[..., None, None]).square()).sum(dim=(-2, -1)) / total
-    variance = spread + (rows - 1) * (columns - 1) / (2 * total.square())
+    by_chance = (rows - 1) * (columns - 1) / total.square()
+    variance = (spread - by_chance).clamp(min=0) + by_chance / 2
     return Estimate(in_base(corrected, base), in_base(variance.sqrt(), base))
 
 

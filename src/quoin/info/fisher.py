@@ -35,7 +35,7 @@ def fisher_information_definition(family: Callable[[Tensor], Tensor], theta: Ten
 
 
 def fisher_information(family: Callable[[Tensor], Tensor | Distribution], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
-    """`fisher_information_definition` as the curvature at delta = 0 of D(p_theta || p_{theta + delta}) = delta^T F delta / 2 + O(|delta|^3).
+    """`fisher_information_definition` as the curvature of D(p_theta || p_{theta + delta}) = delta^T F delta / 2 + O(|delta|^3) at 0.
 
     So it serves densities with a closed form too. The laws of a batch count as independent variables.
 

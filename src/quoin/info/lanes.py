@@ -15,7 +15,7 @@ from quoin.info.context import MOST_LANES, WHOLE, ContextMix, LaneMix
 
 __all__ = ["LaneDecoder", "lanes_encode", "lanes_encode_definition", "mix_decode", "mix_encode"]
 
-LEAST_STATE = 1 << 24  # 2^8 times WHOLE: x // f is then coarse enough to cost some hundredths of a percent
+LEAST_STATE = 1 << 24  # 2^8 times WHOLE, so that the rounding in x // f costs some hundredths of a percent only
 STATE_BYTES = 5
 BLOCK = 1 << 22  # bytes coded with one mix; its laws take 16 times as many while they wait
 LANE = 1 << 10  # a file has a lane for so many of its bytes
@@ -47,9 +47,9 @@ def lanes_encode_definition(bits: Sequence[Sequence[int]], laws: Sequence[Sequen
 def lanes_encode(bits: np.ndarray, laws: np.ndarray) -> bytes:  # (T, L), (T, L)
     """`lanes_encode_definition`, all lanes of a step at once."""
     states, words = np.full(bits.shape[1], LEAST_STATE, np.int64), []
-    zeros = WHOLE - laws.astype(np.int64)
-    for one, zero in zip(bits[::-1] != 0, zeros[::-1]):
-        share = np.where(one, WHOLE - zero, zero)
+    for bit, law in zip(bits[::-1], laws[::-1]):
+        one, zero = bit != 0, WHOLE - law.astype(np.int64)
+        share = np.where(one, law, zero)
         over = states >= share << 24
         words.append((states[over] & 0xFFFF).astype("<u2"))
         states = np.where(over, states >> 16, states)
@@ -106,9 +106,9 @@ def mix_encode(content: bytes, tell: Tell = lambda done, total: None) -> bytes:
         bits = np.unpackbits(padded, axis=1).T  # (8 num_steps, num_lanes)
         laws = np.empty(bits.shape, np.uint16)
         mix = _mix(size)
-        for step, step_bits in enumerate(bits.astype(np.int64)):
+        for step, step_bits in enumerate(bits):
             laws[step] = mix.law()
-            mix.update(step_bits)
+            mix.update(step_bits.astype(np.int64))
             if step % 512 == 0:
                 tell(start + step * num_lanes // 8, len(content))
         laws[-8:, last:] = 0

@@ -8,8 +8,9 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.info.entropy import check_joint, conditional_entropy, joint_entropy
+from quoin.info.entropy import conditional_entropy, joint_entropy
 from quoin.info.units import in_base
+from quoin.prob import check_joint
 
 __all__ = ["mutual_information", "mutual_information_definition", "pmi"]
 

@@ -13,9 +13,8 @@ from torch.distributions import Distribution
 
 from quoin.errors import Mistake
 from quoin.info.closed_form import closed_entropy, closed_kl
-from quoin.info.entropy import check_joint
 from quoin.info.units import in_base
-from quoin.prob import check_law, check_laws, cross_entropy_of, kl
+from quoin.prob import check_joint, check_law, check_laws, cross_entropy_of, kl
 from quoin.tensor import check_shapes
 
 __all__ = ["conditional_cross_entropy", "cross_entropy", "density_ratio", "is_abs_continuous", "radon_nikodym", "relative_entropy"]

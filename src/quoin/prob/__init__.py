@@ -1,4 +1,4 @@
-"""Chance: Gaussians, mixtures, Markov chains, limits, divergences between laws."""
+"""Chance: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models, divergences between laws."""
 
 from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
 from quoin.prob.conditional import (
@@ -37,7 +37,7 @@ from quoin.prob.hmm_fit import BaumWelch, BaumWelchStep, baum_welch, baum_welch_
 from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
 from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
 from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
-from quoin.prob.law import check_law, check_laws
+from quoin.prob.law import check_joint, check_law, check_laws
 from quoin.prob.likelihood import log_likelihood, mle
 from quoin.prob.limits import (
     TypewriterInterval,
@@ -137,6 +137,7 @@ __all__ = [
     "binary_log_prob_definition",
     "chain_law",
     "chain_law_definition",
+    "check_joint",
     "check_law",
     "check_laws",
     "check_settled",

@@ -52,11 +52,11 @@ def condition_normal(mean: Tensor, covariance: Tensor, given: Sequence[int], y: 
     """
     check_covariance(covariance)
     check_vectors(mean, covariance, covariance.shape[:-2], "mean")
-    return conditioned(mean, covariance, given, y)
+    return conditioned(mean, covariance, given, y)[0]
 
 
-def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> ConditionalNormal:
-    """`condition_normal` of a mean and a covariance that have been checked."""
+def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> tuple[ConditionalNormal, Tensor]:
+    """`condition_normal` of a mean and a covariance that have been checked, and the variances that are only rounding, (..., d - k)."""
     d = mean.shape[-1]
     given = check_places(given, d, "given")
     rest = [place for place in range(d) if place not in given]
@@ -72,19 +72,18 @@ def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tenso
         raise Mistake(f"expected y on the support of the given coordinates, whose covariance is singular, but {where}; check y")
     whitened = held.whiten_columns(block(covariance, given, rest))  # W (..., k, d - k)
     shift = (whitened.mT @ held.whiten(y - mean_Y).unsqueeze(-1)).squeeze(-1)
-    left = block(covariance, rest, rest) - whitened.mT @ whitened
+    whole = block(covariance, rest, rest)
+    left = whole - whitened.mT @ whitened
+    floor = slack_of(covariance) * whole.detach().diagonal(dim1=-2, dim2=-1) / held.share.unsqueeze(-1)
     if not torch.compiler.is_compiling():
-        _check_left(left.detach(), covariance.detach())
-    return ConditionalNormal(mean_X + shift, left)
+        _check_left(left.detach().diagonal(dim1=-2, dim2=-1), floor)
+    return ConditionalNormal(mean_X + shift, left), floor
 
 
-def _check_left(left: Tensor, covariance: Tensor) -> None:
+def _check_left(variances: Tensor, floor: Tensor) -> None:
     """A covariance leaves no negative variance: what a matrix leaves below rounding shows that it is none."""
-    if left.numel() == 0:
-        return
-    lowest, scale = left.diagonal(dim1=-2, dim2=-1).amin(dim=-1), covariance.diagonal(dim1=-2, dim2=-1).amax(dim=-1)
-    if not bool((lowest >= -slack_of(covariance) * scale).all()):  # NaN fails too
+    if not bool((variances >= -floor).all()):  # NaN fails too
         raise Mistake(
-            f"expected a positive semi-definite covariance, came one that leaves a variance of {float(lowest.min()):.3g} to a coordinate "
+            f"expected a positive semi-definite covariance, came one that leaves a variance of {float(variances.min()):.3g} to a number "
             "once others are known; estimate it from more data, or cut its negative eigenvalues off"
         )

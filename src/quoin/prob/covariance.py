@@ -26,6 +26,7 @@ class Support(NamedTuple):
     """
 
     factor: Tensor  # (..., d, d), lower triangular
+    share: Tensor  # (...), the least part of a variance that is left once others are known: by it rounding is magnified
     basis: Tensor | None = None  # (..., d, d), orthonormal columns: V, and 0 for the directions without variance
     null: Tensor | None = None  # (..., d, d), orthonormal columns: those directions, and 0 for the others
     reach: Tensor | None = None  # (...), how far a point of the support may lie off it by rounding
@@ -71,7 +72,7 @@ def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (...
     """
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if torch.compiler.is_compiling() or covariance.numel() == 0:
-        return Support(factor)  # reading values would break the graph: a compiled step trusts its data
+        return Support(factor, factor.new_ones(factor.shape[:-2]))  # reading values would break the graph: a compiled step trusts its data
     slack = slack_of(covariance)
     with torch.no_grad():
         left, whole = factor.diagonal(dim1=-2, dim2=-1).square(), covariance.diagonal(dim1=-2, dim2=-1)
@@ -81,7 +82,7 @@ def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (...
         before = torch.nn.functional.pad(least[..., :-1], (1, 0), value=1.0)
         regular = (failed == 0) & (left * before > floor).all(dim=-1)
         if bool(regular.all()):
-            return Support(factor)
+            return Support(factor, least[..., -1])
         values, vectors = torch.linalg.eigh(covariance)
         rounding = (slack * values.abs().amax(dim=-1)).maximum(floor.amax(dim=-1))
         _check_semi_definite(torch.where(regular, 0, values[..., 0] + rounding), values[..., 0])
@@ -89,14 +90,16 @@ def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (...
         kept = regular.unsqueeze(-1) | (values > rounding.unsqueeze(-1))
         regular = regular | (kept.all(dim=-1) & (failed == 0))
         if bool(regular.all()):
-            return Support(factor)
+            return Support(factor, least[..., -1])
         own = torch.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
         vectors = torch.where(regular[..., None, None], own, vectors)
         basis, null = vectors * kept.unsqueeze(-2), vectors * ~kept.unsqueeze(-2)
         # The largest deviation that would still have counted as none.
         reach = torch.where(regular, math.inf, rounding.sqrt())
+        part = torch.where(kept, values, math.inf).amin(dim=-1) / values[..., -1]
+        share = torch.where(regular, least[..., -1], part.clamp(max=1).nan_to_num(1.0))
     inside = basis.mT @ covariance @ basis + torch.diag_embed((~kept).to(covariance.dtype))
-    return Support(torch.linalg.cholesky(inside), basis, null, reach)
+    return Support(torch.linalg.cholesky(inside), share, basis, null, reach)
 
 
 def check_covariance(covariance: Tensor, name: str = "covariance") -> None:  # (..., d, d)

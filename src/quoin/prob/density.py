@@ -119,16 +119,19 @@ class Density:
         Notes: D5-6.
         """
         self._check_axes(keep)
-        rest = [axis for axis in range(self.dim) if axis not in keep]
-
-        def density(*x: Tensor) -> Tensor:
-            def inner(*y: Tensor) -> Tensor:
-                at = dict(zip(keep, (each[(..., *[None] * len(rest))] for each in x))) | dict(zip(rest, y))
-                return self._values(*(at[axis] for axis in range(self.dim)))
-
-            return _integral(inner, [self._axes[axis] for axis in rest])
-
+        density = lambda *x: self._summed_out(dict(zip(keep, x)))  # noqa: E731
         return Density(density, *(self.edges[axis] for axis in keep), num_nodes=self.num_nodes)
+
+    def _summed_out(self, at: Mapping[int, Tensor]) -> Tensor:  # coordinate: (...) -> (...)
+        """The integral over all coordinates but those in `at`."""
+        rest = [axis for axis in range(self.dim) if axis not in at]
+        known = {axis: x[(..., *[None] * len(rest))] for axis, x in at.items()}  # room for the nodes of the others
+
+        def inner(*y: Tensor) -> Tensor:
+            point = known | dict(zip(rest, y))
+            return self._values(*(point[axis] for axis in range(self.dim)))
+
+        return _integral(inner, [self._axes[axis] for axis in rest])
 
     def _values(self, *x: Tensor) -> Tensor:
         values = self._density(*x)
@@ -142,7 +145,7 @@ class Density:
     def _check_mass(self) -> None:
         values = self._values(*_mesh(self._axes)).detach()
         # Every second node, each with twice its weight, is the same rule with double the step.
-        mass, coarse = float(_sum(values, self._axes)), float(_sum(values, self._axes, step=2))
+        mass, coarse = (float(_sum(values, self._axes, step).detach()) for step in (1, 2))
         if not (abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0):  # NaN fails too
             raise Mistake(
                 f"expected a density, non-negative with integral one, came a least value of {float(values.min()):.3g} and an integral "
@@ -184,8 +187,10 @@ def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: 
     """
     joint._check_axes(tuple(given))
     rest = [axis for axis in range(joint.dim) if axis not in given]
-    of_given = joint.marginal(*given)(*given.values())
-    if not float(of_given) > 0:
+    at = {axis: torch.as_tensor(y, dtype=torch.float64) for axis, y in given.items()}
+    inside = all(bool((joint.edges[axis][0] <= y) & (y <= joint.edges[axis][-1])) for axis, y in at.items())
+    of_given = joint._summed_out(at) if inside else torch.zeros(())
+    if not bool(of_given > 0):
         if otherwise is None:
             raise Mistake(f"expected a place of positive density to condition on, came {dict(given)} of density 0; give `otherwise`")
         if otherwise.dim != len(rest):
@@ -193,8 +198,8 @@ def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: 
         return otherwise
 
     def density(*x: Tensor) -> Tensor:
-        at = dict(zip(rest, x)) | dict(given)
-        return joint(*(at[axis] for axis in range(joint.dim))) / of_given
+        point = at | dict(zip(rest, x))
+        return joint._values(*(point[axis] for axis in range(joint.dim))) / of_given
 
     return Density(density, *(joint.edges[axis] for axis in rest), num_nodes=joint.num_nodes)
 

@@ -6,7 +6,7 @@ k states, m symbols, d numbers
 """
 
 import math
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -25,7 +25,9 @@ class Emission(Protocol):
     """A law of observations for each of k states; an observation has `event_ndim` axes of its own."""
 
     num_states: int
-    event_ndim: int
+
+    @property
+    def event_ndim(self) -> int: ...
 
     def check(self, observations: Tensor) -> None:
         """Refuse what no such law speaks of."""
@@ -45,7 +47,7 @@ class Emission(Protocol):
         """Sums over observations, each weighted by its shares (..., k)."""
         ...
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> Any:
+    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
         """The likeliest law of this kind for such sums; a state without a share stays as it is."""
         ...
 
@@ -84,8 +86,8 @@ class CategoricalEmission:
         counts = shares.new_zeros(self.num_symbols, self.num_states)
         return (counts.index_add_(0, observations.flatten(), shares.flatten(0, -2)),)
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> "CategoricalEmission":
-        return CategoricalEmission(normalised(statistics[0].mT, self.probabilities))
+    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
+        return type(self)(normalised(statistics[0].mT, self.probabilities))
 
 
 class GaussianEmission:
@@ -137,13 +139,13 @@ class GaussianEmission:
         shared = away * shares.reshape(-1, self.num_states).mT.unsqueeze(-2)
         return shares.reshape(-1, self.num_states).sum(dim=0), shared.sum(dim=-1), shared @ away.mT
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> "GaussianEmission":
+    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
         total, first, second = statistics
         some = (total > 0)[:, None, None]
         total = torch.where(total > 0, total, 1)
         moved = first / total.unsqueeze(-1)
         spread = second / total[:, None, None] - moved.unsqueeze(-1) * moved.unsqueeze(-2)
-        return GaussianEmission(self.means + moved, torch.where(some, (spread + spread.mT) / 2, self.covariances))
+        return type(self)(self.means + moved, torch.where(some, (spread + spread.mT) / 2, self.covariances))
 
     def _away(self, observations: Tensor) -> Tensor:  # (..., d) -> (k, d, n): one matrix for each state
         return observations.reshape(-1, self.dim).mT - self.means.unsqueeze(-1)

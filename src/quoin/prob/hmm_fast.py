@@ -27,9 +27,9 @@ __all__ = ["hmm_log_prob", "hmm_posterior"]
 RESCALE = 8  # steps between two divisions by the sum
 WARM_UP = 32  # steps before a block from which its first guess is made
 LEAST_STEPS = 2 * WARM_UP  # of a block: a shorter one costs more to guess than to run
-MANY_ROWS = 128  # messages that step together at the price of one
+MANY_ROWS = 512  # messages that step together at the price of one
 SETTLED = 64  # roundings that two messages may differ by to be the same
-GROUP = 2**19  # numbers of a group of sequences worked on together: a few arrays of this size stay in the cache
+GROUP = 2**20  # numbers of a group of sequences worked on together: a few arrays of this size stay in the cache
 
 
 def hmm_posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> HiddenPosterior:
@@ -139,7 +139,7 @@ def _posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, 
     lengths = check_lengths(lengths, log_emission.shape[:-2], n)
     states, transitions = torch.empty_like(rows), rows.new_empty(len(rows), k, k)
     log_prob = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
-    for place, piece, known, layout in groups(rows, lengths, k):
+    for place, piece, _, layout in groups(rows, lengths, k):
         got = messages(log_start.exp(), log_transition.exp(), relative(layout.fold(piece)), layout)
         step, after = layout.unfold(_rows(got.step)), layout.unfold(_rows(got.after))
         states[place] = layout.unfold(_rows(got.left * got.beta))

@@ -1,6 +1,6 @@
 """Learning a hidden Markov model from observations alone: Baum-Welch, which is EM with the hidden path as what is missing."""
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,29 +9,29 @@ from quoin.errors import Mistake
 from quoin.prob.hmm import log_table
 from quoin.prob.hmm_emission import normalised
 from quoin.prob.hmm_fast import Expected, expected, groups, hmm_posterior
-from quoin.prob.hmm_model import HiddenMarkovModel
+from quoin.prob.hmm_model import HiddenMarkovModel, Spoken
 from quoin.prob.markov import MarkovChain
 
 __all__ = ["BaumWelch", "BaumWelchStep", "baum_welch", "baum_welch_step"]
 
 
-class BaumWelchStep(NamedTuple):
+class BaumWelchStep(NamedTuple, Generic[Spoken]):
     """A model that explains the observations at least as well, and how well the old one did."""
 
-    output: HiddenMarkovModel
+    output: HiddenMarkovModel[Spoken]
     log_prob: Tensor  # (), float64: ln P(o) of all sequences together under the old model
 
 
-class BaumWelch(NamedTuple):
+class BaumWelch(NamedTuple, Generic[Spoken]):
     """The model after the last step, and ln P(o) before each step and after the last."""
 
-    output: HiddenMarkovModel
+    output: HiddenMarkovModel[Spoken]
     log_probs: list[float]
 
 
 def baum_welch(
-    model: HiddenMarkovModel, observations: Tensor, *, num_steps: int, tolerance: float = 0.0, lengths: Tensor | None = None
-) -> BaumWelch:
+    model: HiddenMarkovModel[Spoken], observations: Tensor, *, num_steps: int, tolerance: float = 0.0, lengths: Tensor | None = None
+) -> BaumWelch[Spoken]:
     """Up to `num_steps` steps, fewer where one raises ln P(o) by at most `tolerance` for each observation.
 
     Notes: D5.1-10.
@@ -52,7 +52,7 @@ def baum_welch(
 
 
 @torch.no_grad()
-def baum_welch_step(model: HiddenMarkovModel, observations: Tensor, lengths: Tensor | None = None) -> BaumWelchStep:
+def baum_welch_step(model: HiddenMarkovModel[Spoken], observations: Tensor, lengths: Tensor | None = None) -> BaumWelchStep[Spoken]:
     """ν_i, A_ij and the emission's law as the posterior's expected counts say: A_ij = E[steps from i to j | o] / E[steps from i | o].
 
     It maximises E[ln P'(X, o) | o] over new models P', and ln P'(o) rises by no less than that does. A state that is never

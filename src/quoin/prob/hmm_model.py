@@ -1,6 +1,6 @@
 """The hidden Markov model as one thing: a hidden chain and how its states speak, with what can be asked of the two."""
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from quoin.prob.markov import MarkovChain
 
 __all__ = ["HiddenMarkovModel", "HiddenSample"]
 
+Spoken = TypeVar("Spoken", bound=Emission)
+
 
 class HiddenSample(NamedTuple):
     """Observations and the states behind them."""
@@ -21,7 +23,7 @@ class HiddenSample(NamedTuple):
     states: Tensor  # (p, n)
 
 
-class HiddenMarkovModel:
+class HiddenMarkovModel(Generic[Spoken]):
     """A hidden Markov chain X, and o_t drawn by the law that its state chooses: P(o) = sum_x P[X = x] prod_t P(o_t | X_t = x_t).
 
     >>> from quoin.prob import CategoricalEmission
@@ -35,7 +37,7 @@ class HiddenMarkovModel:
     Notes: D5.1-10.
     """
 
-    def __init__(self, chain: MarkovChain, emission: Emission):
+    def __init__(self, chain: MarkovChain, emission: Spoken):
         if len(chain.start) != emission.num_states:
             raise Mistake(
                 f"expected a law of observations for each of the chain's {len(chain.start)} states, came {emission.num_states}; "

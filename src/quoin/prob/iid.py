@@ -80,8 +80,9 @@ def iid_sum_law(law: Tensor, num_variables: int) -> Tensor:  # (k,) -> (n (k - 1
     """
     _check_sum(law, num_variables)
     size = num_variables * (len(law) - 1) + 1
-    total = torch.fft.irfft(torch.fft.rfft(law, n=size) ** num_variables, n=size) if size > 1 else law
-    return total.clamp(min=0)
+    if size == 1:  # one outcome
+        return law**num_variables
+    return torch.fft.irfft(torch.fft.rfft(law, n=size) ** num_variables, n=size).clamp(min=0)
 
 
 def _check_sum(law: Tensor, num_variables: int) -> None:

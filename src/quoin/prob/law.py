@@ -6,7 +6,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.tensor import check_shapes
 
-__all__ = ["check_law", "check_laws"]
+__all__ = ["check_joint", "check_law", "check_laws"]
 
 _SLACK = 1e-4  # a law that float32 rounded must pass, also when it comes as float64
 
@@ -25,6 +25,12 @@ def check_law(law: Tensor, name: str) -> None:
             f"expected {name} to be non-negative and to sum to one over the last axis, came a least entry of {low:.3g} and "
             f"a sum {far:.3g} away from one; divide counts by their sum, or take a softmax of scores"
         )
+
+
+def check_joint(joint: Tensor) -> None:
+    """Refuse `joint` unless its last two axes together hold the probabilities of a pair."""
+    check_shapes("... n m", joint=joint)
+    check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
 
 
 def check_laws(p: Tensor, q: Tensor) -> None:

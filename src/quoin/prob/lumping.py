@@ -131,7 +131,7 @@ def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple
     """Pasts, shortest first, and the law of the present X_t given each, until those that end in a value span all that do."""
     start, transition = chain.start.detach(), chain.transition.detach()
     spanned: list[list[Tensor]] = [[] for _ in members]
-    waiting = [((), start)]  # a past, and the law of the state that comes after it
+    waiting: list[tuple[tuple[int, ...], Tensor]] = [((), start)]  # a past, and the law of the state that comes after it
     while waiting:
         history, ahead = waiting.pop(0)
         for value, member in enumerate(members):

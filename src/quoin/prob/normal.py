@@ -162,9 +162,9 @@ class MultivariateNormal:
 
         Notes: D5-24.
         """
-        found = conditioned(self.mean, self.covariance, given, y)
+        found, floor = conditioned(self.mean, self.covariance, given, y)
         rest = [place for place in range(self.dim) if place not in given]
-        return self._of(found.mean, found.covariance, entries(self._deviations(), rest).square() * slack_of(self.covariance))
+        return self._of(found.mean, found.covariance, floor + entries(self._floor, rest))
 
     def _deviations(self) -> Tensor:  # (..., d)
         """What each coordinate spreads, counting the rounding that the law was made with."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.divergence import total_variation
-from quoin.prob.law import check_law
+from quoin.prob.law import check_joint, check_law
 from quoin.tensor import check_floating, check_shapes
 
 __all__ = ["bayes", "bayes_from_log", "condition_discrete", "conditional", "independence_gap", "joint_of"]
@@ -23,7 +23,7 @@ def condition_discrete(joint: Tensor, y: int) -> Tensor:  # (..., n, m) -> (...,
 
     Notes: D5-11.
     """
-    _check_joint(joint)
+    check_joint(joint)
     if not -joint.shape[-1] <= y < joint.shape[-1]:
         raise Mistake(f"expected a value of Y from 0 to {joint.shape[-1] - 1}, came {y}; it numbers the columns of the table")
     column = joint[..., y]
@@ -45,7 +45,7 @@ def conditional(joint: Tensor, *, otherwise: Tensor | None = None) -> Tensor:  #
 
     Notes: D5-9, D5-11.
     """
-    _check_joint(joint)
+    check_joint(joint)
     if otherwise is None:
         otherwise = joint.sum(dim=-1)
     check_law(otherwise, "otherwise")
@@ -72,7 +72,7 @@ def independence_gap(joint: Tensor) -> Tensor:  # (..., n, m) -> (...)
 
     Notes: D5-4.
     """
-    _check_joint(joint)
+    check_joint(joint)
     product = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
     return total_variation(joint.flatten(-2), product.flatten(-2))
 
@@ -110,11 +110,6 @@ def bayes_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n)
         raise Mistake("expected an event B that can happen, came P(B) = 0; no A with a prior above zero has a likelihood above zero")
     scores = torch.where(prior == 0, 1, prior).log() + torch.where(never, 0, log_likelihood)
     return torch.where(never, -torch.inf, scores).softmax(dim=-1)
-
-
-def _check_joint(joint: Tensor) -> None:
-    check_shapes("... n m", joint=joint)
-    check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
 
 
 def _check_evidence(prior: Tensor, evidence: Tensor, name: str) -> None:

@@ -17,7 +17,7 @@ GOAL = None  # convex: the last law is the best
 class Options(RunOptions):
     """Options of the recipe `cross-entropy-descent`."""
 
-    outcomes: int = option(20, "outcomes of the population, a random law on them", at_least=2, at_most=10**6)
+    outcomes: int = option(20, "outcomes of the population, a random law on them", at_least=3, at_most=1000)
     spread: float = option(1.0, "how far its log-probabilities are scattered", at_least=0.0, at_most=50.0)
     epochs: int = option(50, "looks at the divergence", at_least=1, at_most=10**6)
     steps: int = option(10, "updates between two looks", at_least=1, at_most=10**6)
@@ -84,13 +84,26 @@ def build(options, place):
         @torch.no_grad()
         def panels(self):
             found = laws()
-            series = {name: (range(1, n + 1), law) for name, law in {"Pop": pop, **found}.items()}
-            reached = {"H(Pop)": entropy(pop)} | {f"H(Pop, Q), Q among {name}": cross_entropy(pop, law) for name, law in found.items()}
+            reached = {"H(Pop)": entropy(pop)} | {f"H(Pop, Q), {name}": cross_entropy(pop, law) for name, law in found.items()}
             told = "With a logit for each outcome the descent ends in Pop. A family that does not hold Pop ends as near as it can."
             below = "No Q costs less than H(Pop); what more it costs is KL(Pop, Q)."
             return [
-                Panel("The laws", draw.curves(series, x_label="outcome", y_label="probability"), told),
+                Panel("The laws", side_by_side(found), told),
                 Panel("Cross-entropies reached", draw.bars({name: float(nats) for name, nats in reached.items()}, x_label="nats"), below),
             ]
+
+    def side_by_side(found):
+        from quoin.draw.drawing import COLOURS, FAINT, house_style, new_figure
+
+        with house_style():
+            figure = new_figure(height=3.8)
+            axes = figure.add_subplot(xlabel="outcome", ylabel="probability")
+            places = range(1, n + 1)
+            axes.bar(places, pop.tolist(), color=FAINT, width=0.8, label="Pop")
+            for colour, (name, law) in zip(COLOURS, found.items()):
+                axes.plot(places, law.tolist(), "o", color=colour, markersize=4, label=f"Q among {name}")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            figure.legend(loc="outside lower center", ncols=3)
+            return draw.Drawing(figure, "Pop and the two laws that the descents ended in")
 
     return Descent()
