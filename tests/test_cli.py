@@ -195,6 +195,15 @@ def test_predict_takes_columns_by_name(flowers, here):
     assert ran("predict", run, "turned.csv") == ran("predict", run, flowers / "iris.csv")
 
 
+def test_predict_says_when_a_file_is_on_another_scale(flowers, here):
+    run = flowers / "runs" / "mlp-1"
+    data: Any = load_iris()
+    np.savez("millimetres.npz", features=10 * data.data)
+    said = tried("predict", run, "millimetres.npz", "--out", "out.csv")[2]
+    assert "training spreads from the training mean; is millimetres.npz on the scale" in said
+    assert "training spreads" not in tried("predict", run, flowers / "iris.csv", "--out", "out.csv")[2]
+
+
 def test_compare(flowers, here):
     runs = [flowers / "runs" / "mlp-1", flowers / "runs" / "mlp-2"]
     found = parsed("compare", *runs)

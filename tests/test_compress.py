@@ -365,6 +365,15 @@ def test_nothing_is_written_over_unasked(here):
     assert (here / "a").read_bytes() == b"old"
 
 
+def test_a_target_that_cannot_be_is_told_before_the_work(here, monkeypatch):
+    (here / "a").write_bytes(b"x")
+    monkeypatch.setattr("quoin.info.pack", lambda *_, **__: pytest.fail("the work was begun"))
+    for target in ("nowhere/out", "a/out", "n" * 256):
+        assert "cannot be written" in refused("compress", "a", "-o", target)
+    os.rename("a", "n" * 252)  # whose archive would have too long a name
+    assert "cannot be written (File name too long)" in refused("compress", "n" * 252)
+
+
 def test_mistakes_are_one_line_and_leave_nothing(here):
     (here / "text.quoin").write_text("not an archive at all")
     (here / "empty.quoin").write_bytes(b"")
@@ -381,6 +390,11 @@ def test_mistakes_are_one_line_and_leave_nothing(here):
     assert "tar" in refused("compress", "folder")
     assert "folder" in refused("compress", "pack", "-o", "folder")
     assert "no plain file" in refused("compress", "pipe")
+    assert "a plain file to write to" in refused("compress", "pack", "-o", "pipe", "--force")  # as /dev/null would be lost
+    for nameless in (".", "/", ""):
+        assert "tar" in refused("compress", nameless)
+    assert "cannot be read (File name too long)" in refused("compress", "n" * 256)
+    assert "cannot be written (File name too long)" in refused("compress", "pack", "-o", "n" * 256)
     assert "came bytes that begin with b'not an a'" in refused("decompress", "text.quoin")
     assert "an empty file" in refused("decompress", "empty.quoin")
     assert "newer Quoin" in refused("decompress", "newer.quoin")

@@ -90,6 +90,29 @@ def test_a_node_without_edges_hears_itself():
     torch.testing.assert_close(pass_messages(H, normalised_links(torch.zeros(2, 0, dtype=torch.int64), 3)), H)
 
 
+def test_mixing_does_not_swell():
+    """Of a star the middle hears more than one node's worth, 1/5 + 4/sqrt 10; but no eigenvalue of Â is beyond 1."""
+    star = torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 0, 0, 0, 0]])
+    mixing = normalised_adjacency(adjacency_matrix(star, 5).double())
+    assert float(mixing.sum(dim=1).max()) == pytest.approx(0.2 + 4 / 10**0.5)
+    torch.testing.assert_close(torch.linalg.eigvalsh(mixing).abs().max(), torch.tensor(1.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("sizes", [[4, 2], [2, 4]])  # features travel before the product with W, or after it
+def test_a_layer_runs_in_half_precision_beside_links_in_float32(sizes):
+    inputs, outputs = sizes
+    links = normalised_links(torch.tensor([[0, 1, 2], [1, 2, 3]]), 4)
+    layer = GraphConv(inputs, outputs, generator=torch.Generator().manual_seed(0))
+    H = torch.randn(4, inputs, generator=torch.Generator().manual_seed(1))
+    with torch.autocast("cpu", torch.bfloat16):
+        coarse = layer(H, links)
+        twice = layer(H.bfloat16(), links)
+    for found in (coarse, twice):
+        torch.testing.assert_close(found.float(), layer(H, links), rtol=0.03, atol=0.03)  # bfloat16 keeps 8 bits
+    widened = pass_messages(H, links._replace(weights=links.weights.double()))
+    torch.testing.assert_close(widened, pass_messages(H.double(), links._replace(weights=links.weights.double())))
+
+
 def test_a_network_is_its_layers_one_after_another():
     generator = torch.Generator().manual_seed(0)
     model, links = GCN([3, 5, 4, 2], generator=generator), normalised_links(torch.tensor([[0, 1, 2], [1, 2, 3]]), 4)

@@ -339,6 +339,18 @@ def test_samples_follow_the_model():
     torch.testing.assert_close(numbers.mean(dim=0), gaussian.emission.means[1], rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_symbols_of_any_whole_dtype_are_the_same(dtype):
+    """As many observations as symbols: bytes would fit as a mask too."""
+    chain = MarkovChain(torch.tensor([0.5, 0.5]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
+    hidden = HiddenMarkovModel(chain, CategoricalEmission(torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])))
+    seen = torch.tensor([1, 2, 1])
+    assert hidden.log_prob(seen.to(dtype)) == hidden.log_prob(seen)
+    assert hidden.viterbi(seen.to(dtype)).output.tolist() == hidden.viterbi(seen).output.tolist()
+    ours, same = baum_welch_step(hidden, seen.to(dtype)), baum_welch_step(hidden, seen)
+    assert torch.equal(ours.output.emission.probabilities, same.output.emission.probabilities)
+
+
 EVEN = MarkovChain(torch.tensor([0.5, 0.5]), torch.eye(2))
 ONE_EACH = HiddenMarkovModel(EVEN, CategoricalEmission(torch.eye(2)))  # never changes its state, so never its symbol
 NUMBERS = HiddenMarkovModel(EVEN, GaussianEmission(torch.zeros(2, 1), torch.ones(2, 1, 1)))

@@ -355,6 +355,8 @@ EYE, ZERO = torch.eye(2), torch.zeros(2)
         (lambda: condition_normal(ZERO, EYE, [0, 1], ZERO), r"at least one coordinate that is not given"),
         (lambda: condition_normal(ZERO, EYE, [1], torch.zeros(2)), r"y with 1 coordinates"),
         (lambda: condition_normal(ZERO, torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [1], torch.zeros(1)), r"leaves a variance of -3"),
+        (lambda: wick(torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [0, 0, 1, 1]), r"semi-definite covariance, came .* eigenvalue of -1;"),
+        (lambda: normal_moment(ZERO, -EYE, [0, 0]), r"semi-definite covariance, came .* eigenvalue of -1;"),
         (lambda: wick(EYE, [0, 2]), r"indices from 0 to 1, came 2"),
         (lambda: polynomial_moment({}, ZERO, EYE), r"at least one term"),
         (lambda: normal_expectation(torch.sum, MultivariateNormal(torch.zeros(9), torch.eye(9))), r"nodes in all"),

@@ -1,6 +1,7 @@
 """Pictures: deterministic, self-contained, true to their data, and no traceback for a bad input."""
 
 import io
+import itertools
 import re
 import subprocess
 import sys
@@ -110,6 +111,17 @@ def test_a_heat_map_puts_the_first_row_on_top_and_writes_readable_numbers():
     colour = {text.get_text(): text.get_color() for text in axes.texts}
     assert colour["250"] == "white"
     assert colour["1"] != "white"
+
+
+@pytest.mark.parametrize("columns", [5, 8])
+def test_captions_of_neighbouring_images_do_not_meet(columns):
+    figure = draw.image_grid(torch.zeros(10, 32, 32), ["automobile (36%), is airplane"] * 10, columns=columns).figure
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    boxes = [text.get_window_extent() for text in axes.texts]
+    pictures = [image.get_window_extent() for image in axes.images]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert not any(box.shrunk(0.98, 0.98).overlaps(picture) for box in boxes for picture in pictures)
 
 
 def test_an_image_grid_shows_the_pixels_in_order():

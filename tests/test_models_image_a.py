@@ -135,13 +135,22 @@ def test_images_of_another_shape_are_refused_with_both_shapes(shape, words):
             build((1, 8, 8), 10)(torch.zeros(shape))
 
 
+def test_images_of_bytes_are_told_what_to_become():
+    model = models.small_lenet((1, 8, 8), 10)
+    images = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
+    with pytest.raises(Mistake, match=r"came torch.uint8; convert them with images.float\(\)"):
+        model(images)
+    assert model(images.float()).shape == (2, 10)  # the advice is enough
+
+
 @pytest.mark.parametrize("build", [*SMALL, models.lenet], ids=lambda build: build.__name__)
 def test_what_is_no_image_and_no_class_is_refused(build):
-    for shape in [(8, 8), (1, 8, 0), (1, 7, 8), (0, 8, 8), (1, 8, 8.5)]:
+    for shape in [(8, 8), (1, 8, 0), (1, 7, 8), (0, 8, 8), (1, 8, 8.5), 8]:
         with pytest.raises(Mistake, match="; "):
             build(shape, 10)
-    with pytest.raises(Mistake, match="at least one class, came 0"):
-        build((1, 16, 16), 0)
+    for classes in (0, 10.0):
+        with pytest.raises(Mistake, match=f"at least one class, came {classes}"):
+            build((1, 16, 16), classes)
 
 
 # ---- the picture --------------------------------------------------------------------------------------------------------

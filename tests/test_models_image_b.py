@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from quoin import models
 from quoin.errors import Mistake
+from quoin.inspect import layer_summary
 from quoin.models import load_torchvision_densenet, load_torchvision_resnet, num_parameters
 
 State = dict[str, Tensor]
@@ -332,3 +333,13 @@ def test_wrong_images_are_told_in_one_line():
         with pytest.raises(Mistake, match=words) as caught:
             mistaken()
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("build", "count"), [(models.small_resnet, 13), (models.small_resnext, 19), (models.small_densenet, 27)])
+def test_every_relu_can_be_looked_at(build, count):
+    """One after the stem, two or three in each of six blocks; or two in each of twelve layers, one in either transition, one at the end."""
+    generator = torch.Generator().manual_seed(0)
+    rows = layer_summary(build((1, 8, 8), 10, generator=generator), torch.rand(2, 1, 8, 8, generator=generator))
+    seen = [row for row in rows if row.kind == "ReLU"]
+    assert len({row.path for row in seen}) == len(seen) == count
+    assert all(row.zeros is not None for row in seen)

@@ -76,6 +76,14 @@ def test_two_dice_by_counting():
     assert float(pairs.probability(lambda pair: pair == (9, 4))) == pytest.approx(2 / 36)
 
 
+def test_float32_does_not_make_independent_variables_depend():
+    law_x, law_y = torch.tensor([0.1, 0.2, 0.7]), torch.tensor([0.3, 0.3, 0.4])
+    space = ProbabilitySpace(itertools.product(range(3), range(3)), torch.outer(law_x, law_y).flatten())
+    x, y = RandomVariable(space, lambda pair: pair[0]), RandomVariable(space, lambda pair: pair[1])
+    assert are_independent(x, y)
+    assert not are_independent(x, RandomVariable(space, sum))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_batch_of_measures_is_each_measure_alone(seed):
     generator = torch.Generator().manual_seed(seed)

@@ -90,6 +90,20 @@ def test_gaps_against_brute_force(seed, k, n):
     assert markov_test(MarkovChain(rows(seed, k), rows(seed + 1, k, k)).joint_law(n)).holds
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_float32_does_not_make_a_chain_forget_that_it_is_one(seed):
+    """Rows that agree only up to rounding are no counterexample: the chain itself, and a function that lumps it exactly."""
+    chain = MarkovChain(rows(seed, 5).float(), rows(seed + 1, 5, 5).float())
+    assert markov_test(chain.joint_law(4)).holds
+    assert lumping_test(chain, torch.arange(5)).holds
+    labels, between = torch.tensor([0, 0, 0, 1, 1]), rows(seed + 2, 2, 2).float()
+    blocks = torch.cat([rows(seed + 3, 5, 3).float() * between[labels, :1], rows(seed + 4, 5, 2).float() * between[labels, 1:]], dim=1)
+    lumped = MarkovChain(chain.start, blocks)
+    assert lumping_test(lumped, labels).holds
+    assert not lumping_test(chain, labels).holds
+    assert not markov_test(function_law(chain, labels, 3)).holds
+
+
 def test_pasts_that_cannot_happen_do_not_count():
     joint = torch.zeros(2, 2, 2, dtype=torch.float64)
     joint[0, 0, 0], joint[0, 1, 1] = 0.5, 0.5  # X_0 = 1 is impossible

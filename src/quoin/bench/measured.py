@@ -13,6 +13,7 @@ __all__ = [
     "FigureAboveFirst",
     "FigureAtMost",
     "Measured",
+    "NoMoreMemoryThan",
     "RatioAtLeast",
     "SecondsAtMost",
     "Side",
@@ -111,6 +112,20 @@ class SecondsAtMost:
 
     def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
         return None if side.absent else Spread.of(side.seconds).median <= self.bound
+
+
+@dataclass(frozen=True)
+class NoMoreMemoryThan:
+    """The peak of this side is at most that of `other`, up to the sixteenth part by which runs of one program differ."""
+
+    other: str
+
+    def text(self) -> str:
+        return f"no more memory than {self.other}"
+
+    def met(self, side: Side, sides: Sequence[Side]) -> bool | None:
+        other = next(each for each in sides if each.name == self.other)
+        return None if side.absent or other.absent else side.peak_bytes <= other.peak_bytes * 17 / 16
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ and gives back its figures of quality. The first of a row is the one that ratios
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoin.bench.measured import FigureAboveFirst, FigureAtMost, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
+from quoin.bench.measured import FigureAboveFirst, FigureAtMost, NoMoreMemoryThan, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
 from quoin.errors import Mistake, nearest
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
@@ -46,6 +46,10 @@ _IMAGES, _IMAGES_TORCH, _IMAGES_PEERS = (f"quoin.bench.images_{name}" for name i
 
 _COMPRESS = "quoin.bench.compress"
 
+_RULES = "quoin.bench.rules"
+
+_REGIONS = "quoin.bench.regions"
+
 _GAUSSIAN = "quoin.bench.gaussian_sides"
 
 # Of the same work in the same kernels half the ratios fall below 1 by chance: as quick means this close to it.
@@ -56,7 +60,7 @@ def _on_images(network: str) -> tuple[Contestant, ...]:
     """The same contestants for either network; the best of the peers is the one that Quoin must be as quick as."""
     on_jax, on_torch = (("KERAS_BACKEND", "jax"),), (("KERAS_BACKEND", "torch"),)
     return (
-        Contestant("Quoin", _IMAGES, f"{network}_quoin"),
+        Contestant("Quoin", _IMAGES, f"{network}_quoin", NoMoreMemoryThan("torch")),
         Contestant("Quoin --compile", _IMAGES, f"{network}_compiled", TimesAsQuickAs("torch", 1.3)),
         Contestant("torch", _IMAGES_TORCH, f"{network}_eager", RatioAtLeast(AS_QUICK)),
         Contestant("torch, channels last", _IMAGES_TORCH, f"{network}_channels_last", RatioAtLeast(AS_QUICK)),
@@ -119,6 +123,29 @@ ROWS = (
         ),
         rounds=15,
         threads=1,
+    ),
+    Row(
+        "rules",
+        "100 steps of each of six update rules on the parameters of an MLP 784-256-10, gradients ready",
+        (
+            Contestant("Quoin's definitions", _RULES, "definitions"),
+            Contestant("torch.optim, foreach=False", _RULES, "unfused", RatioAtLeast(1 / 3)),
+            Contestant("torch.optim, fused", _RULES, "fused"),
+            Contestant("both, rule by rule", _RULES, "rule_by_rule", FigureAtMost("slowest rule", 3.0)),
+        ),
+        rounds=9,
+        threads=1,
+    ),
+    Row(
+        "regions",
+        "every linear region of random ReLU networks of the plane in a window; a grid of 500 x 500 points counts those it meets",
+        (
+            Contestant("Quoin, 2-64-64-1", _REGIONS, "narrow", SecondsAtMost(5.0)),
+            Contestant("Quoin, 2-128-128-1", _REGIONS, "wide"),
+            Contestant("grid, 2-64-64-1", _REGIONS, "grid"),
+        ),
+        rounds=5,
+        warm_up=1,
     ),
     Row(
         "lstsq",

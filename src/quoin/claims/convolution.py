@@ -1,6 +1,7 @@
 """Convolution: from dense layers to shared kernels, the flipped kernel, sizes, channels, pooling, and what sharing saves."""
 
 import itertools
+import math
 
 import torch
 from torch import Tensor, nn
@@ -255,8 +256,8 @@ def pooling_is_fixed(generator: torch.Generator) -> Evidence:
         largest, mean = max_pool2d_definition(x, window, stride=stride), average_pool2d_definition(x, window, stride=stride)
         worst = max(worst, gap(mean, cross_correlate2d(x, even, stride=stride, groups=3)))
         worst = max(worst, gap(max_pool2d_definition(x.tanh(), window, stride=stride), largest.tanh()))
-        middle = pool2d_definition(x, window, lambda entries: entries.sort(dim=-1).values[..., -1], stride=stride)
-        worst = max(worst, gap(middle, largest), float((mean - largest).max()))
+        last = pool2d_definition(x, window, lambda entries: entries.sort(dim=-1).values[..., -1], stride=stride)
+        worst = max(worst, gap(last, largest), float((mean - largest).max()))
     return Evidence("largest departure", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
@@ -269,10 +270,13 @@ def features_are_local(generator: torch.Generator) -> Evidence:
         h = x = normal(generator, 1, 1, field + 9, field + 9).abs().requires_grad_()
         for layer in stack:  # positive kernels and inputs, so that no ReLU is silent and nothing cancels
             h = relu(cross_correlate2d(h, normal(generator, 1, 1, layer.kernel, layer.kernel).abs(), stride=layer.stride))
-        (slope,) = torch.autograd.grad(h[0, 0, 0, 0], x)
+        (slope,) = torch.autograd.grad(h[0, 0, 0, 0], x, retain_graph=True)
         rows, columns = slope[0, 0].nonzero().amax(dim=0).tolist()
         wrong += (rows + 1, columns + 1) != (field, field)
-    return Evidence("stacks whose features see another patch", wrong, 0, EXACT, CASES, "==")
+        (next_slope,) = torch.autograd.grad(h[0, 0, 1, 1], x)  # the same weights, so many pixels further on
+        step = math.prod(layer.stride for layer in stack)
+        wrong += gap(next_slope, nn.functional.pad(slope, (step, -step, step, -step))) > ROUNDING
+    return Evidence("features that see another patch, or by other weights", wrong, 0, EXACT, 2 * CASES, "==")
 
 
 @claim(("D1.1-22", "D1.1-23"), "a kernel of 3 slid along x is ReLU(A x), A banded and with one number along each diagonal")

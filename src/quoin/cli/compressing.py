@@ -16,9 +16,9 @@ PATIENCE = 1.0  # seconds before a bar is drawn: what ends sooner needs none
 
 
 def compress(parsed: argparse.Namespace) -> int:
+    content = _read(parsed.file)
     target = parsed.out or parsed.file.with_name(parsed.file.name + SUFFIX)
     _check_target(parsed.file, target, parsed.force)  # before the work, not after it
-    content = _read(parsed.file)
     from quoin.info import pack
 
     with _Work("compressing", visible=not parsed.json) as work:
@@ -31,9 +31,9 @@ def compress(parsed: argparse.Namespace) -> int:
 def decompress(parsed: argparse.Namespace) -> int:
     if parsed.out is None and (parsed.file.suffix != SUFFIX or parsed.file.name == SUFFIX):
         raise Mistake(f"expected a file name ending in {SUFFIX}, came {shown(parsed.file.name)}; say with -o where its content goes")
+    archive = _read(parsed.file)
     target = parsed.out or parsed.file.with_suffix("")
     _check_target(parsed.file, target, parsed.force)
-    archive = _read(parsed.file)
     from quoin.info import unpack
 
     try:
@@ -54,27 +54,39 @@ def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: b
 
 
 def _check_target(source: Path, target: Path, force: bool) -> None:
-    if target.is_dir():
-        raise Mistake(f"expected a file to write to, came the folder {shown(str(target))}; give -o a file name")
-    if target.exists() and source.exists() and target.samefile(source):
-        raise Mistake(f"-o {shown(str(target))} is the file to read: choose another, or it would be lost")
-    if (target.exists() or target.is_symlink()) and not force:
-        raise Mistake(f"{shown(str(target))} is there already: choose another with -o, or write over it with --force")
+    try:
+        if target.is_dir():
+            raise Mistake(f"expected a file to write to, came the folder {shown(str(target))}; give -o a file name")
+        if target.exists() and target.samefile(source):
+            raise Mistake(f"-o {shown(str(target))} is the file to read: choose another, or it would be lost")
+        if target.exists() and not target.is_file():  # a file renamed over a device such as /dev/null would take its place
+            raise Mistake(f"expected a plain file to write to, came {shown(str(target))}, which is none: choose another with -o")
+        if (target.exists() or target.is_symlink()) and not force:
+            raise Mistake(f"{shown(str(target))} is there already: choose another with -o, or write over it with --force")
+        os.stat(f"{target.parent}/")  # a folder that is missing, or is a file, is told now too
+    except OSError as error:
+        raise _unwritable(target, error) from None
 
 
 def _read(path: Path) -> bytes:
-    if path.is_dir():
-        raise Mistake(f"expected a file, came the folder {shown(str(path))}: make one file of it first, as tar does")
-    if path.exists() and not path.is_file():  # a pipe would wait for ever, a device may never end
-        raise Mistake(f"expected a file, came {shown(str(path))}, which is no plain file: copy its content into one")
     try:
+        if path.is_dir():
+            raise Mistake(f"expected a file, came the folder {shown(str(path))}: make one file of it first, as tar does")
+        if path.exists() and not path.is_file():  # a pipe would wait for ever, a device may never end
+            raise Mistake(f"expected a file, came {shown(str(path))}, which is no plain file: copy its content into one")
         return path.read_bytes()
     except FileNotFoundError:
         raise Mistake(f"there is no file {shown(str(path))}: check the name") from None
     except OSError as error:
-        raise Mistake(f"{shown(str(path))} cannot be read ({error.strerror}): check its permissions") from None
+        raise Mistake(f"{shown(str(path))} cannot be read ({error.strerror}): check its name and permissions") from None
+    except Mistake:
+        raise
     except ValueError:  # a name with a null character
         raise Mistake(f"{shown(str(path))} cannot be a file's name: check it") from None
+
+
+def _unwritable(target: Path, error: OSError) -> Mistake:
+    return Mistake(f"{shown(str(target))} cannot be written ({error.strerror}): choose another place with -o")
 
 
 def _write(target: Path, content: bytes, source: Path) -> None:
@@ -84,7 +96,7 @@ def _write(target: Path, content: bytes, source: Path) -> None:
     try:
         write_whole(target, content, mode=os.stat(source).st_mode & 0o777)
     except OSError as error:
-        raise Mistake(f"{shown(str(target))} cannot be written ({error.strerror}): choose another place with -o") from None
+        raise _unwritable(target, error) from None
 
 
 class _Work:

@@ -52,7 +52,8 @@ def _write_page(path: Path, name: str, columns, rows, found) -> Path:
     lead = " ".join(["The layers of the trained model, and what they do.", *(f"{each[0].upper()}{each[1:]}." for each in found.remarks)])
     table = report.table("Layers", columns, rows)
     note = "<p>Of each ReLU: the share of its outputs that are exactly zero, and the units or channels that are zero for every row.</p>"
-    page = report.page(f"Inside {name}", lead, [table, note, *report.figures(found.panels)])
+    notes = [note] if any(each.zeros is not None for each in found.layers) else []
+    page = report.page(f"Inside {name}", lead, [table, *notes, *report.figures(found.panels)])
     try:
         path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:

@@ -10,6 +10,8 @@ from quoin.errors import Mistake, shown
 
 __all__ = ["compare", "evaluate", "predict"]
 
+FAR = 30.0  # training spreads from the training mean: no outlier, more likely another unit, such as grey levels to 255 for ones to 1
+
 
 def evaluate(parsed: argparse.Namespace) -> int:
     if parsed.data is None:
@@ -39,7 +41,11 @@ def predict(parsed: argparse.Namespace) -> int:
     if parsed.out is not None and parsed.out.exists() and parsed.input.exists() and parsed.out.samefile(parsed.input):
         raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
     run = open_run(parsed.folder, step=parsed.step)
-    prediction = run.predict_file(parsed.input)
+    features = run.read_features(parsed.input)
+    if (far := run.farthest(features)) > FAR:
+        note = f"a value lies {far:.0f} training spreads from the training mean; is {parsed.input} on the scale of the training data?"
+        print(f"note: {note}", file=sys.stderr)
+    prediction = run.predict(features)
     if parsed.out is None:
         sys.stdout.write(as_csv(prediction, run.facts))
     else:

@@ -7,6 +7,7 @@ from quoin.draw.grids import heat_map, image_grid
 from quoin.draw.maps import map_rows
 from quoin.draw.networks import network
 from quoin.draw.nodes import nodes
+from quoin.draw.polygons import PolygonMap, polygon_maps
 from quoin.draw.volumes import Volume, volumes
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Drawing",
     "GraphDrawing",
     "Panel",
+    "PolygonMap",
     "Volume",
     "bars",
     "curves",
@@ -24,6 +26,7 @@ __all__ = [
     "map_rows",
     "network",
     "nodes",
+    "polygon_maps",
     "scatter",
     "volumes",
 ]

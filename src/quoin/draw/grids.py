@@ -1,6 +1,7 @@
 """Numbers in rows and columns: heat maps and grids of images."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -86,7 +87,12 @@ def image_grid(images: object, captions: Sequence[str] | None = None, columns: i
     ratio = array.shape[1] / array.shape[2]
     gap, below = 0.08, 0.28 if captions is not None else 0.08  # of an image's width
     size = min(1.6, (WIDTH - 0.2) / (columns * (1 + gap)))  # inches
-    below = max(below, 0.2 / size) if captions is not None else below
+    font = max(7.0, min(9.0, 11 * size))
+    if captions is not None:
+        # A letter is about half as wide as it is high; what is wider than its image is written in several lines, or neighbours would meet.
+        captions = [textwrap.fill(plain(caption), max(8, int(72 * size / (0.55 * font)))) for caption in captions]
+        lines = 1 + max(caption.count("\n") for caption in captions)
+        below = max(below, 0.2 / size) + (lines - 1) * 1.25 * font / (72 * size)
     with house_style():
         figure = new_figure(height=(0.5 if title else 0.2) + rows * size * (ratio + below))
         axes = figure.add_subplot(title=title, aspect="equal")
@@ -95,8 +101,7 @@ def image_grid(images: object, captions: Sequence[str] | None = None, columns: i
             grey = {"cmap": "gray", "vmin": 0, "vmax": 1} if image.ndim == 2 else {}
             axes.imshow(image, extent=(left, left + 1, top + ratio, top), interpolation="none", **grey)
             if captions is not None:
-                font = max(7.0, min(9.0, 11 * size))
-                axes.text(left + 0.5, top + ratio + 0.03, plain(captions[i]), ha="center", va="top", fontsize=font)
+                axes.text(left + 0.5, top + ratio + 0.03, captions[i], ha="center", va="top", fontsize=font)
         axes.set_xlim(-0.02, columns * (1 + gap) - gap + 0.02)
         axes.set_ylim(rows * (ratio + below), -0.02)
         axes.set_axis_off()

@@ -18,7 +18,7 @@ def closed_entropy(law: Distribution) -> Tensor:  # -> law.batch_shape
     try:
         return law.entropy()
     except NotImplementedError:
-        came = f"{type(law).__name__}; give a table, or integrate its density with differential_entropy"
+        came = f"{type(law).__name__}; give a table of its probabilities, or for a density differential_entropy"
         raise NoClosedForm(f"expected a law whose entropy has a closed form, came {came}") from None
 
 
@@ -28,7 +28,7 @@ def closed_kl(p: Distribution, q: Distribution) -> Tensor:  # -> the batch shape
     try:
         return kl_divergence(p, q)
     except NotImplementedError:
-        came = f"{type(p).__name__} and {type(q).__name__}; give tables, or integrate densities with kl_of_densities"
+        came = f"{type(p).__name__} and {type(q).__name__}; give tables of their probabilities, or for densities kl_of_densities"
         raise NoClosedForm(f"expected a pair of laws whose KL has a closed form, came {came}") from None
 
 

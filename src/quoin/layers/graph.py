@@ -48,7 +48,9 @@ def adjacency_matrix(edges: Tensor, num_nodes: int, edge_weights: Tensor | None 
 
 
 def normalised_adjacency(adjacency: Tensor) -> Tensor:  # (v, v) -> (v, v)
-    """Â = D^-1/2 (A + I) D^-1/2 with the diagonal D_tt = Σ_s (A + I)_ts: each node hears itself, and no crowd is louder than one.
+    """Â = D^-1/2 (A + I) D^-1/2 with the diagonal D_tt = Σ_s (A + I)_ts: each node hears itself, and mixing does not swell.
+
+    Where A is symmetric and has no negative entry, 1 is the largest eigenvalue of Â in size, however many neighbours a node has.
 
     Notes: D1.1-25.
     """
@@ -97,7 +99,8 @@ def pass_messages(features: Tensor, links: Links) -> Tensor:  # (..., v, n) -> (
     _check_nodes(features, links)
     sources, targets = links.edges
     messages = features.index_select(-2, sources) * links.weights[:, None]
-    return torch.zeros_like(features).index_add(-2, targets, messages)
+    # As wide as the messages: under autocast the features come in half precision, and the weights, so the sums too, do not.
+    return messages.new_zeros(features.shape).index_add(-2, targets, messages)
 
 
 class GraphConv(nn.Module):

@@ -176,15 +176,17 @@ class BasicBlock(nn.Module):
         _check_sizes({"inputs": inputs, "outputs": outputs, "stride": stride})
         self.conv1 = _convolution(inputs, outputs, 3, stride)
         self.bn1 = nn.BatchNorm2d(outputs)
+        self.relu1 = nn.ReLU()  # a module each, and not torch.relu, so that one can look at what they let through
         self.conv2 = _convolution(outputs, outputs, 3)
         self.bn2 = nn.BatchNorm2d(outputs)
+        self.relu2 = nn.ReLU()
         self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
-        h = torch.relu(self.bn1(self.conv1(x)))
-        return torch.relu(self.bn2(self.conv2(h)) + kept)
+        h = self.relu1(self.bn1(self.conv1(x)))
+        return self.relu2(self.bn2(self.conv2(h)) + kept)
 
 
 class _Narrowed(nn.Module):
@@ -194,18 +196,21 @@ class _Narrowed(nn.Module):
         super().__init__()
         self.conv1 = _convolution(inputs, width, 1)
         self.bn1 = nn.BatchNorm2d(width)
+        self.relu1 = nn.ReLU()
         self.conv2 = _convolution(width, width, 3, stride, groups)
         self.bn2 = nn.BatchNorm2d(width)
+        self.relu2 = nn.ReLU()
         self.conv3 = _convolution(width, outputs, 1)
         self.bn3 = nn.BatchNorm2d(outputs)
+        self.relu3 = nn.ReLU()
         self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
-        h = torch.relu(self.bn1(self.conv1(x)))
-        h = torch.relu(self.bn2(self.conv2(h)))
-        return torch.relu(self.bn3(self.conv3(h)) + kept)
+        h = self.relu1(self.bn1(self.conv1(x)))
+        h = self.relu2(self.bn2(self.conv2(h)))
+        return self.relu3(self.bn3(self.conv3(h)) + kept)
 
 
 class Bottleneck(_Narrowed):

@@ -48,13 +48,15 @@ class DenseLayer(nn.Module):
             raise Mistake(f"expected a positive number of inputs and of added channels, came {inputs} and {growth}; give e.g. 64 and 32")
         width = NARROWING * growth
         self.norm1 = nn.BatchNorm2d(inputs)
+        self.relu1 = nn.ReLU()
         self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
         self.norm2 = nn.BatchNorm2d(width)
+        self.relu2 = nn.ReLU()
         self.conv2 = nn.Conv2d(width, growth, 3, padding=1, bias=False)
 
     def added(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, growth, h, w)
         """H(x), the channels that this layer adds."""
-        return self.conv2(torch.relu(self.norm2(self.conv1(torch.relu(self.norm1(x))))))
+        return self.conv2(self.relu2(self.norm2(self.conv1(self.relu1(self.norm1(x))))))
 
     def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, inputs + growth, h, w)
         return torch.cat([x, self.added(x)], dim=1)
@@ -90,12 +92,13 @@ class DenseNet(nn.Module):
             self.features.add_module(f"denseblock{number}", nn.Sequential(block))
             channels += depth * growth
         self.features.add_module("norm5", nn.BatchNorm2d(channels))  # its number in torchvision, whatever the depth
+        self.relu = nn.ReLU()
         self.classifier = nn.Linear(channels, num_classes)
         start_image_weights(self, generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
         check_image_batch(x, self.image_shape)
-        return self.classifier(torch.relu(self.features(x)).mean(dim=(2, 3)))
+        return self.classifier(self.relu(self.features(x)).mean(dim=(2, 3)))
 
 
 def _transition(channels: int) -> nn.Sequential:

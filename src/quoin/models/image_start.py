@@ -1,6 +1,7 @@
 """How the image models begin: the images they are built for, checked, and the weights they start from, drawn."""
 
 import math
+from collections.abc import Sequence
 from typing import TypeVar
 
 import torch
@@ -35,16 +36,16 @@ def start_image_weights(model: Model, generator: torch.Generator | None = None) 
 
 def check_image_model(image_shape: ImageShape, num_classes: int, *, smallest: int) -> None:
     """Refuse to build a model for what is no image, for images with a side under `smallest`, or for no class."""
-    whole = len(image_shape) == 3 and all(isinstance(size, int) and size > 0 for size in image_shape)
-    if not whole:
+    sizes = tuple(image_shape) if isinstance(image_shape, Sequence) else ()
+    if len(sizes) != 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
         raise Mistake(f"expected image_shape as (channels, height, width), came {shown(image_shape)}; give e.g. (1, 28, 28)")
     if min(image_shape[1:]) < smallest:
         raise Mistake(
             f"expected images of at least {smallest} x {smallest} pixels, came {image_shape[1]} x {image_shape[2]}; "
             "enlarge them or choose a smaller model"
         )
-    if num_classes < 1:
-        raise Mistake(f"expected at least one class, came {num_classes}; give e.g. 10")
+    if not isinstance(num_classes, int) or num_classes < 1:
+        raise Mistake(f"expected at least one class, came {shown(num_classes)}; give a whole number, e.g. 10")
 
 
 def _draw(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.Linear, fan: int, generator: torch.Generator | None) -> None:

@@ -47,6 +47,7 @@ class ResNet(nn.Module):
         self.image_shape = image_shape
         self.conv1 = stem
         self.bn1 = nn.BatchNorm2d(stem.out_channels)
+        self.relu = nn.ReLU()
         self.maxpool = pool
         channels = [stem.out_channels, *outputs]
         for number, ((before, after), depth) in enumerate(zip(pairwise(channels), depths, strict=True), start=1):
@@ -58,7 +59,7 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
         check_image_batch(x, self.image_shape)
-        h = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
+        h = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for number in range(1, self.num_stages + 1):
             h = getattr(self, f"layer{number}")(h)
         return self.fc(h.mean(dim=(2, 3)))

@@ -6,7 +6,7 @@ A schedule maps progress in [0, 1] to a factor and has no state, so a resumed ru
 import math
 from collections.abc import Callable
 
-__all__ = ["Schedule", "constant", "cosine", "step_decay", "with_warm_up"]
+__all__ = ["Schedule", "constant", "cosine", "one_cycle", "step_decay", "with_warm_up"]
 
 Schedule = Callable[[float], float]
 
@@ -23,6 +23,19 @@ def cosine(progress: float) -> float:
     [1.0, 0.5, 0.0]
     """
     return (1 + math.cos(math.pi * progress)) / 2
+
+
+def one_cycle(progress: float) -> float:
+    """Up along half a cosine from 1/25 to 1 over the first three tenths, then down along another to a ten-thousandth of the start.
+
+    >>> [round(one_cycle(p), 3) for p in (0.0, 0.15, 0.3, 0.65, 1.0)]
+    [0.04, 0.52, 1.0, 0.5, 0.0]
+    """
+    peak, start = 0.3, 1 / 25
+    if progress < peak:
+        return 1 + (start - 1) * cosine(progress / peak)
+    end = start / 10_000
+    return end + (1 - end) * cosine((progress - peak) / (1 - peak))
 
 
 def step_decay(progress: float) -> float:

@@ -71,11 +71,12 @@ class CategoricalEmission:
 
     def log_prob(self, observations: Tensor) -> Tensor:  # (...) -> (..., k)
         """ln B_io for every state i."""
-        return log_table(self.probabilities).mT[observations]
+        return log_table(self.probabilities).mT[observations.long()]  # bytes as they are would be taken for a mask
 
     def relative(self, observations: Tensor) -> Relative:
         symbols = relative(log_table(self.probabilities).mT)  # a table of m rows: no exponential for each observation
-        return Relative(symbols.weights[observations], symbols.log_scale[observations])
+        chosen = observations.long()
+        return Relative(symbols.weights[chosen], symbols.log_scale[chosen])
 
     def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (...)
         laws = self.probabilities.detach()[states.flatten()]
@@ -84,7 +85,7 @@ class CategoricalEmission:
     def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
         """How often each state said each symbol, (m, k)."""
         counts = shares.new_zeros(self.num_symbols, self.num_states)
-        return (counts.index_add_(0, observations.flatten(), shares.flatten(0, -2)),)
+        return (counts.index_add_(0, observations.flatten().long(), shares.flatten(0, -2)),)
 
     def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
         return type(self)(normalised(statistics[0].mT, self.probabilities))

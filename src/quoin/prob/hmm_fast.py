@@ -21,15 +21,16 @@ from torch.autograd.function import once_differentiable
 
 from quoin.errors import Mistake, shown
 from quoin.prob.hmm import HiddenPosterior, check_possible, check_tables, posterior_unchecked
+from quoin.prob.side_by_side import side_by_side
 
 __all__ = ["hmm_log_prob", "hmm_posterior"]
 
 RESCALE = 8  # steps between two divisions by the sum
 WARM_UP = 32  # steps before a block from which its first guess is made
 LEAST_STEPS = 2 * WARM_UP  # of a block: a shorter one costs more to guess than to run
-MANY_ROWS = 512  # messages that step together at the price of one
+MANY_ROWS = 256  # messages that step together at the price of one
 SETTLED = 64  # roundings that two messages may differ by to be the same
-GROUP = 2**20  # numbers of a group of sequences worked on together: a few arrays of this size stay in the cache
+GROUP = 2**18  # numbers of a group of sequences worked on together: half a dozen arrays of this size stay in the cache
 
 
 def hmm_posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> HiddenPosterior:
@@ -139,20 +140,23 @@ def _posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, 
     lengths = check_lengths(lengths, log_emission.shape[:-2], n)
     states, transitions = torch.empty_like(rows), rows.new_empty(len(rows), k, k)
     log_prob = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
-    for place, piece, _, layout in groups(rows, lengths, k):
-        got = messages(log_start.exp(), log_transition.exp(), relative(layout.fold(piece)), layout)
-        step, after = layout.unfold(_rows(got.step)), layout.unfold(_rows(got.after))
-        states[place] = layout.unfold(_rows(got.left * got.beta))
-        transitions[place] = step[:, :-1].mT @ after[:, 1:] * log_transition.exp()
+    start, transition = log_start.exp(), log_transition.exp()
+
+    def look(group: Group) -> None:
+        place, piece, _, layout = group
+        got = messages(start, transition, relative(layout.fold(piece)), layout)
+        step, after = layout.unfold(got.step.mT), layout.unfold(got.after.mT)
+        states[place] = layout.unfold((got.left * got.beta).mT)
+        transitions[place] = step[:, :-1].mT @ after[:, 1:] * transition
         log_prob[place] = got.log_prob
+
+    side_by_side(look, groups(rows, lengths, k))
     for row in log_prob.isnan().nonzero().flatten().tolist():  # impossible, or nearly so: log space can tell
         steps = n if lengths is None else int(lengths[row])
         exact = posterior_unchecked(log_start.double(), log_transition.double(), rows[row, :steps].double())
         states[row] = 0
         states[row, :steps], transitions[row], log_prob[row] = exact
-    return HiddenPosterior(
-        states.reshape(*batch, n, k), transitions.reshape(*batch, k, k), log_prob.to(log_emission.dtype).reshape(batch)
-    )
+    return HiddenPosterior(states.reshape(*batch, n, k), transitions.reshape(*batch, k, k), log_prob.to(log_emission.dtype).reshape(batch))
 
 
 class Relative(NamedTuple):
@@ -177,12 +181,12 @@ class Expected(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """All messages of a group in lanes, scaled so that their products are the posterior.
+    """All messages of a group as columns, which is how they step quickest, scaled so that their products are the posterior.
 
     P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = step_t(i) A_ij after_{t+1}(j).
     """
 
-    left: Tensor  # (l, g, k, r)
+    left: Tensor  # (l, k, s c)
     beta: Tensor
     step: Tensor
     after: Tensor
@@ -192,9 +196,9 @@ class Messages(NamedTuple):
 def expected(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Expected:
     """What the observations of a group in blocks tell."""
     left, beta, step, after, log_prob = messages(start, transition, observed, layout)
-    inside = torch.bmm(step[:-1].flatten(0, 1), after[1:].flatten(0, 1).mT).sum(dim=0)
-    across = _rows(step[-1])[:-1].mT @ _rows(after[0])[1:]
-    return Expected(_rows(left.mul_(beta)), (inside + across) * transition, log_prob)
+    inside = torch.bmm(step[:-1], after[1:].mT).sum(dim=0)
+    across = step[-1][:, :-1] @ after[0][:, 1:].mT
+    return Expected(left.mul_(beta).mT, (inside + across) * transition, log_prob)
 
 
 def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Messages:
@@ -203,10 +207,10 @@ def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Fold
     weights, log_scale = observed
     if valid is not None:  # what is not observed tells nothing
         weights, log_scale = weights.masked_fill(~valid.unsqueeze(-1), 1), log_scale * valid
-    weights = _lanes(weights)
+    weights = weights.mT.contiguous()
     alpha, forward = _swept(start, transition.mT.contiguous(), weights, c, backwards=False)[1:]
     beta, after, backward = _swept(torch.ones_like(start), transition.contiguous(), weights, c, backwards=True)
-    heads = _rows(after[0])  # (s c, k)
+    heads = after[0].mT  # (s c, k)
     backward = backward + (heads[::c] @ start).double().log()
     apart = 8 * len(start) * layout.num_steps * torch.finfo(weights.dtype).eps  # roundings of a sum of k at every step
     log_prob = torch.where((forward - backward).abs() <= apart, forward, torch.nan)
@@ -214,15 +218,15 @@ def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Fold
 
     shares = (alpha * beta).sum(dim=-2, keepdim=True).reciprocal_()
     if valid is not None:
-        there = _lanes(valid.unsqueeze(-1))
+        there = valid.unsqueeze(-2)
         shares, after = shares * there, after * there
     left = alpha * shares
     # The last step of a block and the first of the next are not scaled alike; and no step leads from one sequence to the next.
-    ends = _rows(alpha[-1])
+    ends = alpha[-1].mT
     total = ((ends @ transition) * heads.roll(-1, dims=0)).sum(dim=-1, keepdim=True)
     total[c - 1 :: c] = torch.inf
     step = left.clone()
-    step[-1] = _lanes((ends / total).unsqueeze(0))[0]
+    step[-1] = (ends / total).mT
     return Messages(left, beta, step, after, log_prob)
 
 
@@ -242,21 +246,20 @@ def _swept(first: Tensor, matrix: Tensor, weights: Tensor, num_blocks: int, *, b
         if not bool(((entering - guess).abs() > SETTLED * eps * entering + tiny / eps).any()):
             break
         guess = entering
-    taken = scales.double().log().sum(dim=0).flatten() + sums.double().log()
+    taken = scales.double().log().sum(dim=0) + sums.double().log()
     return before, after, taken.unflatten(0, (-1, num_blocks)).sum(dim=-1) + first.double().sum().log()
 
 
 def _sweep(start: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """before_t = M after_{t-1}, after_t = before_t w_t, side by side for all blocks; and the sums (-1, g, r) that were divided out."""
+    """before_t = M after_{t-1}, after_t = before_t w_t, side by side for all blocks; and the sums (-1, s c) that were divided out."""
     before, after = torch.empty_like(weights), torch.empty_like(weights)
     steps = list(zip(before.unbind(), after.unbind(), weights.unbind()))
-    matrices = matrix.expand(weights.shape[1], -1, -1)
     scales, last = [], start
     for number, (b, a, w) in enumerate(reversed(steps) if backwards else steps, 1):
         if number == 1:
             b.copy_(start)
         else:
-            torch.bmm(matrices, last, out=b)
+            torch.mm(matrix, last, out=b)
         torch.mul(b, w, out=a)
         if number % RESCALE == 0 or number == len(steps):
             scales.append(a.sum(dim=-2, keepdim=True))
@@ -267,21 +270,8 @@ def _sweep(start: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> t
 
 def _onward(after: Tensor, matrix: Tensor, entry: Tensor, num_blocks: int, backwards: bool) -> tuple[Tensor, Tensor]:
     """The messages that enter the blocks if those left them, each divided by its sum, and the sums (s c,), one where a sequence begins."""
-    ends = matrix @ _columns(after[0] if backwards else after[-1])  # (k, s c)
+    ends = matrix @ (after[0] if backwards else after[-1])  # (k, s c)
     ends = ends.roll(-1 if backwards else 1, dims=-1)  # to the block where they go
     ends[:, num_blocks - 1 if backwards else 0 :: num_blocks] = entry
     sums = ends.sum(dim=0)
-    return (ends / sums).unflatten(-1, (len(after[0]), -1)).movedim(1, 0).contiguous(), sums
-
-
-def _lanes(x: Tensor) -> Tensor:  # (l, s c, k) -> (l, g, k, r)
-    """States before blocks, and blocks in two lanes: as `bmm` is quickest, and uses two threads."""
-    return x.unflatten(1, (2 - x.shape[1] % 2, -1)).mT.contiguous()
-
-
-def _rows(x: Tensor) -> Tensor:  # (..., g, k, r) -> (..., s c, k)
-    return x.mT.flatten(-3, -2)
-
-
-def _columns(x: Tensor) -> Tensor:  # (g, k, r) -> (k, s c)
-    return x.movedim(0, 1).flatten(1)
+    return ends / sums, sums

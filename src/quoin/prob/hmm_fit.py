@@ -8,9 +8,10 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.prob.hmm import log_table
 from quoin.prob.hmm_emission import normalised
-from quoin.prob.hmm_fast import Expected, expected, groups, hmm_posterior
+from quoin.prob.hmm_fast import Expected, Group, expected, groups, hmm_posterior
 from quoin.prob.hmm_model import HiddenMarkovModel, Spoken
 from quoin.prob.markov import MarkovChain
+from quoin.prob.side_by_side import side_by_side
 
 __all__ = ["BaumWelch", "BaumWelchStep", "baum_welch", "baum_welch_step"]
 
@@ -62,18 +63,19 @@ def baum_welch_step(model: HiddenMarkovModel[Spoken], observations: Tensor, leng
     """
     chain, emission = model.chain, model.emission
     tables = log_table(chain.start), log_table(chain.transition)
-    begun, steps = torch.zeros_like(chain.start), torch.zeros_like(chain.transition)
-    statistics, log_prob = [], torch.zeros((), dtype=torch.float64)
-    for _, rows, known, layout in groups(*model.rows(observations, lengths), emission.num_states):
+
+    def counted(group: Group) -> tuple[Tensor, ...]:
+        """Of some of the sequences: expected starts, expected steps, ln P(o), and what the emission must know."""
+        _, rows, known, layout = group
         seen = layout.fold(rows)
         found = expected(chain.start, chain.transition, emission.relative(seen), layout)
         if bool(found.log_prob.isnan().any()):
             exact = hmm_posterior(*tables, emission.log_prob(rows), known)
             found = Expected(layout.fold(exact.output), exact.transitions.sum(dim=0), exact.log_prob.double())
-        begun += found.states[0, :: layout.num_blocks].sum(dim=0)
-        steps += found.transitions
-        statistics.append(emission.statistics(seen, found.states))
-        log_prob += found.log_prob.sum()
+        begun = found.states[0, :: layout.num_blocks].sum(dim=0)
+        return begun, found.transitions, found.log_prob.sum(), *emission.statistics(seen, found.states)
+
+    pieces = side_by_side(counted, groups(*model.rows(observations, lengths), emission.num_states))
+    begun, steps, log_prob, *spoken = (torch.stack(each).sum(dim=0) for each in zip(*pieces))
     better = MarkovChain(normalised(begun, chain.start), normalised(steps, chain.transition))
-    spoken = tuple(torch.stack(each).sum(dim=0) for each in zip(*statistics))
-    return BaumWelchStep(HiddenMarkovModel(better, emission.maximised(spoken)), log_prob)
+    return BaumWelchStep(HiddenMarkovModel(better, emission.maximised(tuple(spoken))), log_prob)

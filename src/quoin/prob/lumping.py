@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 MOST_WORDS = 2**12  # states of a history chain, whose matrix is dense
-_ROUNDING = 1e-9  # conditional probabilities are quotients of sums of non-negative terms, so they are known far better than this
+_ROUNDING = 1e-9  # conditional probabilities are quotients of sums of non-negative terms: float64 knows them far better than this
 
 
 class MarkovTest(NamedTuple):
@@ -39,11 +39,12 @@ class MarkovTest(NamedTuple):
     other: tuple[int, ...] = ()
     next: int = 0
     probabilities: tuple[float, float] = (0.0, 0.0)
+    rounding: float = _ROUNDING  # up to here a difference says nothing; more for tables that float32 rounded
 
     @property
     def holds(self) -> bool:
         """Whether only the present matters, up to rounding."""
-        return self.output <= _ROUNDING
+        return self.output <= self.rounding
 
 
 def next_law(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0, ..., k_n) -> (k_t,)
@@ -80,7 +81,7 @@ def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
             apart, state = (high.values[present] - low.values[present]).max(dim=0)
             pasts = [tuple(int(i) for i in torch.unravel_index(each.indices[present, state], past)) for each in (high, low)]
             said = (float(high.values[present, state]), float(low.values[present, state]))
-            found.append(MarkovTest(float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said))
+            found.append(MarkovTest(float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said, _rounding(joint)))
     return found
 
 
@@ -116,20 +117,21 @@ def lumping_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0
 
     Notes: D5.1-10.
     """
-    members, worst = _members(chain, labels), MarkovTest(0.0)
+    members, transition = _members(chain, labels).double(), chain.transition.detach().double()
+    worst = MarkovTest(0.0, rounding=_rounding(chain.transition))
     first: dict[int, tuple[tuple[int, ...], Tensor]] = {}
     for history, belief in _spanning_pasts(chain, members):
-        after = members @ (belief @ chain.transition.detach())
+        after = members @ (belief @ transition)
         other, expected = first.setdefault(history[-1], (history, after))
         apart, state = (after - expected).abs().max(dim=0)
         if float(apart) > worst.output:
-            worst = MarkovTest(float(apart), history, other, int(state), (float(after[state]), float(expected[state])))
+            worst = MarkovTest(float(apart), history, other, int(state), (float(after[state]), float(expected[state])), worst.rounding)
     return worst
 
 
 def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
     """Pasts, shortest first, and the law of the present X_t given each, until those that end in a value span all that do."""
-    start, transition = chain.start.detach(), chain.transition.detach()
+    start, transition = chain.start.detach().double(), chain.transition.detach().double()
     spanned: list[list[Tensor]] = [[] for _ in members]
     waiting: list[tuple[tuple[int, ...], Tensor]] = [((), start)]  # a past, and the law of the state that comes after it
     while waiting:
@@ -199,6 +201,10 @@ def history_chain(joint: Tensor) -> HistoryChain:  # (k,) * (n + 1)
         place += size
     start = torch.cat([_first(joint, 1), joint.new_zeros(sum(sizes) - k)])
     return HistoryChain(MarkovChain(start, transition), words)
+
+
+def _rounding(table: Tensor) -> float:
+    return max(_ROUNDING, 64 * torch.finfo(table.dtype).eps)
 
 
 def _first(joint: Tensor, num_times: int) -> Tensor:

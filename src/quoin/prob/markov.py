@@ -53,6 +53,8 @@ def chain_law_definition(start: Tensor, transitions: Tensor) -> Tensor:  # (...,
     Notes: D5.1-7.
     """
     check_shapes("... k, ... n k k", start=start, transitions=transitions)
+    check_law(start, "start")
+    check_stochastic(transitions, "transitions")
     law = start.unsqueeze(-2)
     for matrix in transitions.unbind(dim=-3):
         law = law @ matrix
@@ -68,6 +70,8 @@ def chain_law(start: Tensor, transition: Tensor, num_steps: int) -> Tensor:  # (
     Notes: D5.1-5.
     """
     check_shapes("... k, ... k k", start=start, transition=transition)
+    check_law(start, "start")
+    check_stochastic(transition, "transition")  # squaring would make laws of other rows in silence
     law, power, left = start.unsqueeze(-2), transition, check_steps(num_steps)
     while left:
         if left & 1:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.prob.covariance import check_covariance, check_vectors
+from quoin.prob.covariance import check_covariance, check_vectors, support
 
 __all__ = ["normal_moment", "pairings", "polynomial_moment", "wick", "wick_definition"]
 
@@ -54,7 +54,7 @@ def wick(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -
 
     Notes: D5-21, DE41.
     """
-    check_covariance(covariance)
+    _check_semi_definite(covariance)
     distinct, powers = _powers(indices, covariance.shape[-1])
     if len(indices) % 2:
         return covariance.new_zeros(covariance.shape[:-2])
@@ -70,7 +70,7 @@ def normal_moment(mean: Tensor, covariance: Tensor, indices: Sequence[int]) -> T
 
     Notes: D5-21.
     """
-    check_covariance(covariance)
+    _check_semi_definite(covariance)
     check_vectors(mean, covariance, covariance.shape[:-2], "mean")
     distinct, powers = _powers(indices, covariance.shape[-1])
     batch = torch.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2])
@@ -136,6 +136,12 @@ def _plan(powers: tuple[int, ...], shifted: bool) -> tuple[_Level, ...]:
         columns = torch.tensor(edges, dtype=torch.long).reshape(-1, 4).unbind(dim=1)
         levels.append(_Level(len(known[n]), *columns))
     return tuple(reversed(levels))
+
+
+def _check_semi_definite(covariance: Tensor) -> None:
+    """Refuse what is no covariance: the recursion would give it numbers that are moments of nothing."""
+    check_covariance(covariance)
+    support(covariance.detach())
 
 
 def _less(powers: tuple[int, ...], place: int) -> tuple[int, ...]:

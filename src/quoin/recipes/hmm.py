@@ -129,7 +129,7 @@ def build(options, place):
             laws = torch.stack([torch.cat([true_transition, true_emission], dim=1), mine], dim=1).flatten(0, 1)
             names = [f"{kind} {state}" for state in range(num_states) for kind in ("true", "learnt")]
             columns = [f"→ {state}" for state in range(num_states)] + [f"says {symbol}" for symbol in range(len(EMISSION[0]))]
-            side = draw.heat_map(laws, row_labels=names, column_labels=columns, show_values=True)
+            side = draw.heat_map(laws.round(decimals=3), row_labels=names, column_labels=columns, show_values=True)
             told = f"From start {best()}, its states renumbered to fit; the worst law is {off:.3f} away in total variation."
             below = "No line rises. One may end below the true model, which is not the likeliest for these very observations."
             return [Panel("Likelihood by step", falling, below), Panel("True and learnt laws", side, told)]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
-from quoin.tensor.entries import check_floating
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["channels_first", "channels_last", "check_image_batch", "flatten_images", "unflatten_images"]
@@ -74,7 +73,8 @@ def check_image_batch(x: Tensor, image_shape: Sequence[int]) -> None:
         raise Mistake(f"expected images of {_pixels(shape)}, came {_pixels(came)}; {hint}")
     if len(x) == 0:
         raise Mistake(f"expected at least one image, came an empty batch of shape {tuple(x.shape)}; leave empty batches out")
-    check_floating(x, "images")
+    if not x.is_floating_point():  # `double`, the hint of check_floating, is not what a model's weights are
+        raise Mistake(f"expected images of a float dtype, came {x.dtype}; convert them with images.float()")
 
 
 def _image_shape(image_shape: Sequence[int]) -> tuple[int, ...]:

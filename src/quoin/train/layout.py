@@ -1,7 +1,8 @@
 """How images and kernels lie in memory, channels first or last: the same numbers, walked through in another order.
 
-Which order is quicker depends on the network, the machine and its kernels, so for a long run it is measured: a few training steps in either.
-They change nothing of the run; the layout itself changes the last bits, and where dropout falls, so a run remembers the one it began with.
+Which order is quicker depends on the network, the machine and its kernels, so for a long run it is measured: a few training steps
+in either. They change nothing of the run; the layout itself changes the last bits, and where dropout falls, so a run remembers the
+one it began with.
 """
 
 import time

@@ -151,8 +151,11 @@ def _patches(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]
     if not paths:
         return []
     fields = fields_of_layers(model, paths, (channels, height, width))
-    # The last convolution whose units do not see the whole image yet: deep enough to be telling, and still about a part.
-    path = ([path for path in paths if fields[path].largest != (height, width)] or paths[:1])[-1]
+    # The last convolution whose units do not see the whole image yet: deep enough to be telling, and still about a part. A 1 x 1 one
+    # may be a mere shortcut, and is taken only where there is no other.
+    partial = [path for path in paths if fields[path].largest != (height, width)] or paths[:1]
+    wide = [path for path in partial if getattr(model.get_submodule(path), "kernel_size", None) != (1, 1)]
+    path = (wide or partial)[-1]
     features, images = data.test.features[:EXAMINED], _viewable(data.test_images[:EXAMINED])
     found = inspect.strongest_patches(model, features, path, fields=fields[path])
     found = ([patches for patches in found if patches[0].activation > 0] or found)[:EXAMPLES]

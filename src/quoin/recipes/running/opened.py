@@ -78,9 +78,14 @@ class OpenedRun:
             found["cross_entropy"] = float(cross_entropy(logits, labels).mean())
         return found
 
-    def predict_file(self, path: Path) -> Prediction:
-        """Predict for the rows of a CSV or NPZ file that has the columns the run was trained on."""
-        return self.predict(read_features(path, self.facts.feature_names))
+    def farthest(self, features: Tensor) -> float:  # (n, ...) as in `predict`
+        """The largest distance of an entry from its training mean, in training standard deviations."""
+        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape).float())
+        return float(scaled.abs().max()) if scaled.numel() else 0.0
+
+    def read_features(self, path: Path) -> Tensor:
+        """The rows of a CSV or NPZ file that has the columns the run was trained on."""
+        return read_features(path, self.facts.feature_names)
 
 
 def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:

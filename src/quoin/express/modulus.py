@@ -1,0 +1,155 @@
+"""How much a function of one variable can change over a distance: measured on a grid, or promised by the caller and checked.
+
+A promise is what turns an interpolation into a certificate; three kinds stand here, each with the error of interpolation that it
+excludes. What a grid says about a function is never more than an estimate, for between its points anything may happen.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from quoin.errors import Mistake
+
+__all__ = ["Curvature", "Lipschitz", "Modulus", "Promise", "check_promise", "modulus_of_continuity", "modulus_of_continuity_definition"]
+
+Function = Callable[[Tensor], Tensor]  # (n,) -> (n,)
+
+_EPS = torch.finfo(torch.float64).eps
+
+
+def modulus_of_continuity_definition(x: Tensor, values: Tensor, distance: float) -> Tensor:  # (n,), (n,) -> ()
+    """max |g(x) - g(y)| over all pairs of the given points with |x - y| <= delta."""
+    near = (x[:, None] - x).abs() <= distance
+    return ((values[:, None] - values).abs() * near).max()
+
+
+def modulus_of_continuity(g: Function, interval: tuple[float, float], distances: Sequence[float], *, num_points: int = 4097) -> Tensor:
+    """omega(delta) = sup {|g(x) - g(y)| : |x - y| <= delta} for each distance, taken over equally spaced points, and so from below.
+
+    A continuous g on a closed interval is uniformly continuous: omega(delta) goes to 0 with delta.
+
+    >>> modulus_of_continuity(torch.sqrt, (0.0, 1.0), [0.25, 0.0625]).tolist()
+    [0.5, 0.25]
+
+    Notes: D1.1-9.
+    """
+    low, high = check_interval(interval)
+    x = torch.linspace(low, high, num_points, dtype=torch.float64)
+    values, spacing = sampled(g, x), (high - low) / (num_points - 1)
+    found = []
+    for distance in distances:
+        # The widest pair within a window is its largest value less its least.
+        reach = min(num_points, 1 + math.floor(distance / spacing * (1 + 4 * _EPS))) if distance >= 0 else 0
+        if not reach:
+            raise Mistake(f"expected distances of at least 0, came {distance}; a modulus is asked for distances")
+        largest, least = (functional.max_pool1d(sign * values[None, None], reach, stride=1) for sign in (1, -1))
+        found.append((largest + least).max())
+    return torch.stack(found)
+
+
+class Promise(Protocol):
+    """What a caller knows of g."""
+
+    def error(self, width: float) -> float:
+        """How far interpolation between points `width` apart can be from any g that keeps the promise."""
+        ...
+
+    def breach(self, x: Tensor, values: Tensor) -> str:
+        """The first place where equally spaced points break the promise, in words; empty where none does."""
+        ...
+
+
+class Lipschitz(NamedTuple):
+    """|g(x) - g(y)| <= K |x - y|.
+
+    Between neighbours L(x) = (1 - s) g(t) + s g(t + h) at x = t + s h, so |g - L| <= (1 - s) K s h + s K (1 - s) h <= K h / 2.
+    """
+
+    constant: float
+
+    def error(self, width: float) -> float:
+        return self.constant * width / 2
+
+    def breach(self, x: Tensor, values: Tensor) -> str:
+        # If neighbours keep it, all pairs do.
+        return _first_breach(x, values, [1], lambda distance: self.constant * distance)
+
+
+class Modulus(NamedTuple):
+    """|g(x) - g(y)| <= omega(|x - y|), omega not decreasing; L(x) lies between two values each within omega(h), so |g - L| <= omega(h)."""
+
+    function: Callable[[float], float]
+
+    def error(self, width: float) -> float:
+        allowed = float(self.function(width))
+        if not allowed >= 0:
+            raise Mistake(f"expected a modulus of at least 0, came {allowed} at distance {width:.3g}; give omega(distance)")
+        return allowed
+
+    def breach(self, x: Tensor, values: Tensor) -> str:
+        lags = [2**power for power in range(len(x).bit_length()) if 2**power < len(x)]
+        return _first_breach(x, values, lags, self.error)
+
+
+class Curvature(NamedTuple):
+    """|g''| <= M, for which |g - L| <= M h² / 8."""
+
+    constant: float
+
+    def error(self, width: float) -> float:
+        return self.constant * width**2 / 8
+
+    def breach(self, x: Tensor, values: Tensor) -> str:
+        width = float(x[1] - x[0])
+        bend = (values[2:] - 2 * values[1:-1] + values[:-2]).abs()
+        wrong = bend > self.constant * width**2 * (1 + 1e-6) + 64 * _EPS * (values.abs().max() + self.constant * x.abs().max() * width)
+        if not wrong.any():
+            return ""
+        at = int(wrong.int().argmax())
+        return f"a second derivative of about {float(bend[at]) / width**2:.6g} > {self.constant:.6g} at x = {float(x[at + 1]):.6g}"
+
+
+def check_promise(promise: Promise, x: Tensor, values: Tensor) -> None:
+    """Refuse a promise that g breaks on equally spaced points, and say where; one that none of them breaks may still be false."""
+    if breach := promise.breach(x, values):
+        raise Mistake(f"expected g to keep its promise, came {breach}; state a larger bound")
+
+
+def check_interval(interval: tuple[float, float]) -> tuple[float, float]:
+    low, high = (float(end) for end in interval)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise Mistake(f"expected an interval (low, high) of finite numbers with low < high, came ({low}, {high}); give one like (0.0, 1.0)")
+    return low, high
+
+
+def sampled(g: Function, x: Tensor) -> Tensor:
+    """g(x) in float64, refused where it is no function of points to finite numbers."""
+    values = g(x)
+    if not isinstance(values, Tensor) or values.shape != x.shape[:1]:
+        came = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise Mistake(f"expected g to give one number for each of {len(x)} points, came {came}; let g work on a tensor of points")
+    if not values.isfinite().all():
+        at = int((~values.isfinite()).int().argmax())
+        raise Mistake(f"expected finite values of g, came {float(values[at])} at x = {_place(x[at])}; leave that place out")
+    return values.detach().double()
+
+
+def _place(x: Tensor) -> str:
+    return ", ".join(f"{entry:.6g}" for entry in x.flatten().tolist())
+
+
+def _first_breach(x: Tensor, values: Tensor, lags: Sequence[int], allowed: Callable[[float], float]) -> str:
+    rounding = 8 * _EPS * float(values.abs().max())
+    for lag in lags:
+        distance = float((x[lag:] - x[:-lag]).max())
+        change = (values[lag:] - values[:-lag]).abs()
+        wrong = change > allowed(distance) * (1 + 8 * _EPS) + rounding
+        if wrong.any():
+            at = int(wrong.int().argmax())
+            pair = f"x = {float(x[at]):.6g}, y = {float(x[at + lag]):.6g}"
+            return f"|g(x) - g(y)| = {float(change[at]):.6g} > {allowed(distance):.6g} at {pair}"
+    return ""

@@ -1,0 +1,18 @@
+"""The recipes of chance and bits end where mathematics says, also away from their default options."""
+
+import pytest
+
+from commands import tried
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cross-entropy-descent", "--outcomes", 5),
+        ("kl-two-ways",),
+        ("kl-two-ways", "--distance", 1),  # so near that KL(Q, P) too is least between the modes
+        ("hmm",),
+    ],
+)
+def test_the_target_is_met(words, tmp_path):
+    assert tried("train", *words, "--threads", 1, "--require-target", "--runs", tmp_path)[0] == 0
