@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from quoin.draw import PolygonMap, polygon_maps
 from quoin.errors import Mistake
 from quoin.express import (
     activation_pattern,
@@ -160,8 +161,8 @@ def test_an_mlp_is_read_as_it_stands_and_left_alone():
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     # The Jacobian is the map's weight.
     centre = torch.from_numpy(regions.polygons[0].mean(axis=0))
-    jacobian = torch.func.jacrev(lambda x: net.double()(x[None])[0])(centre)
-    torch.testing.assert_close(jacobian, regions.maps.weight[0])
+    jacobian = torch.autograd.functional.jacobian(lambda x: net(x[None])[0], centre.float())
+    torch.testing.assert_close(jacobian, regions.maps.weight[0].float())
 
 
 # ---- on a segment -------------------------------------------------------------------------------------------------------
@@ -258,3 +259,16 @@ def test_mistakes_are_told_in_one_line(call, words):
         call()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# ---- pictures -----------------------------------------------------------------------------------------------------------
+
+
+def test_maps_of_polygons_are_drawn_and_nothing_to_draw_is_told():
+    regions = regions_in_window(random_net([2, 3, 1], 0))
+    plain, coloured = PolygonMap(regions.polygons), PolygonMap(regions.polygons, list(range(len(regions))), [[0.0, 0.0]], [1])
+    drawn = polygon_maps({"plain": plain, "coloured": coloured}).figure.axes
+    assert [len(axes.collections[0].get_paths()) for axes in drawn] == [len(regions)] * 2  # pyright: ignore
+    assert [len(axes.collections) for axes in drawn] == [1, 2]  # the second has points on it
+    with pytest.raises(Mistake, match="at least one map"):
+        polygon_maps({"none": PolygonMap([])})

@@ -44,14 +44,16 @@ def polygon_maps(maps: Mapping[str, PolygonMap], *, columns: int = 3, title: str
         for place, (label, each) in enumerate(maps.items()):
             axes = figure.add_subplot(rows, columns, place + 1, aspect="equal")
             axes.set_title(plain(label), fontsize=9, fontweight="normal", pad=4)
-            faces = colormaps["RdBu"](0.5 + 0.45 * values[label] / top) if label in values else _pale(len(each.polygons))
+            faces = colormaps["RdBu"](0.5 + 0.3 * values[label] / top) if label in values else _pale(len(each.polygons))
             many = len(each.polygons) > _MOST_DRAWN
             style = {"facecolors": faces, "edgecolors": INK, "linewidths": 0.08 if many else 0.25, "rasterized": many}
             axes.add_collection(PolyCollection(list(each.polygons), **style))
             if each.points is not None:
                 points = numbers(each.points, "points", 2)
                 colours = [COLOURS[index % len(COLOURS)] for index in each.classes] or INK
-                axes.scatter(points[:, 0], points[:, 1], s=2, c=colours, linewidths=0, rasterized=len(points) > _MOST_DRAWN)
+                axes.scatter(
+                    points[:, 0], points[:, 1], s=5, c=colours, linewidths=0.2, edgecolors="white", rasterized=len(points) > _MOST_DRAWN
+                )
             corners = np.concatenate(list(each.polygons))
             axes.set_xlim(corners[:, 0].min(), corners[:, 0].max())
             axes.set_ylim(corners[:, 1].min(), corners[:, 1].max())

@@ -1,6 +1,7 @@
 """Piecewise linear functions seen: the graph with its breakpoints, the network it is, and g between the walls of a certificate."""
 
 import math
+from itertools import pairwise
 
 import torch
 
@@ -27,7 +28,7 @@ def graph_with_breakpoints() -> Drawing:
         axes = sheet.add_subplot(xlabel="x", ylabel="f(x)")
         axes.set_ylim(-0.75, 2.0)
         axes.set_xlim(-3.6, 4.2)
-        for piece, (left, right) in enumerate(zip(ends[:-1], ends[1:])):
+        for piece, (left, right) in enumerate(pairwise(ends)):
             x = torch.stack([left, right])
             axes.plot(x, f(x), color=COLOURS[piece % len(COLOURS)], linewidth=2.2)
             name = f"$L_{piece}$: slope {float(f.slopes[piece]):g}".replace("-", "−")

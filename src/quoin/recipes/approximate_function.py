@@ -28,39 +28,36 @@ class Options(RunOptions):
 
 
 def target_function(options):
-    """g and the promise that holds for it on [-1, 1]."""
     import torch
 
-    if options.function == "wave":
-        return lambda x: (2 * math.pi * x).sin(), {"lipschitz": 2 * math.pi}
     if options.function == "bell":
-        return lambda x: 1 / (1 + 25 * x.square()), {"lipschitz": 15 * math.sqrt(3) / 8}  # its slope at 1/√75, where it is steepest
-    return lambda x: torch.sqrt(x.abs()), {"modulus": math.sqrt}
+        return lambda x: 1 / (1 + 25 * x.square())
+    if options.function == "wave":
+        return lambda x: torch.sin(2 * math.pi * x)
+    return lambda x: torch.sqrt(x.abs())
 
 
 def built(options):
+    """The network by construction. The bell is steepest at 1/√75, the wave at 0; the root has no slope bound but a modulus."""
     from quoin.express import approximate
 
-    g, promise = target_function(options)
-    return approximate(g, options.eps, (-1.0, 1.0), **promise)
+    slopes = {"bell": 15 * math.sqrt(3) / 8, "wave": 2 * math.pi}
+    modulus = math.sqrt if options.function == "root" else None
+    return approximate(target_function(options), options.eps, (-1.0, 1.0), lipschitz=slopes.get(options.function), modulus=modulus)
 
 
 def model(options, facts):
     """As many units as the built network has, each with its kink at a random place of the interval and looking either way."""
     import torch
-    from torch import nn
 
     from quoin.data import keyed_generator
+    from quoin.express import relu_chain
+    from quoin.layers import Affine
 
     generator, units = keyed_generator("weights", options.seed), built(options).num_units
-    net = nn.Sequential(nn.Linear(1, units), nn.ReLU(), nn.Linear(units, 1))
-    with torch.no_grad():
-        direction = torch.where(torch.rand(units, generator=generator) < 0.5, -1.0, 1.0)
-        net[0].weight[:, 0] = direction
-        net[0].bias.copy_(-direction * (2 * torch.rand(units, generator=generator) - 1))
-        net[2].weight.normal_(0, 1 / math.sqrt(units), generator=generator)
-        net[2].bias.zero_()
-    return net
+    direction = torch.where(torch.rand(units, generator=generator) < 0.5, -1.0, 1.0)
+    hidden = Affine(direction[:, None], -direction * (2 * torch.rand(units, generator=generator) - 1))
+    return relu_chain([hidden, Affine(torch.randn(1, units, generator=generator) / math.sqrt(units), torch.zeros(1))])
 
 
 def build(options, place):
@@ -73,7 +70,7 @@ def build(options, place):
     from quoin.optim import cosine
     from quoin.train import load_strictly
 
-    g, _ = target_function(options)
+    g = target_function(options)
     construction = built(options)
     net = model(options, None)  # a few dozen units: a GPU would only be slower
     optimiser = torch.optim.Adam(net.parameters(), options.lr)
@@ -120,7 +117,7 @@ def build(options, place):
             x, pieces = line[::10], from_relu_network(net)
             inside = int(((pieces.breakpoints > -1) & (pieces.breakpoints < 1)).sum())
             graphs = {"g": (x, g(x)), "built": (x, construction.function(x)), "trained": (x, trained(x))}
-            found = f"Both have {construction.num_units} hidden units. {str(construction).capitalize()}; the trained one: "
+            found = f"Built: {construction}. Trained, with as many units: "
             errors = {
                 "certified for the built one": construction.error,
                 "the built one, measured": construction.measured,
@@ -128,7 +125,7 @@ def build(options, place):
             }
             misses = {"built": (line, construction.function(line) - g(line)), "trained": (line, trained(line) - g(line))}
             return [
-                Panel("The function and its two networks", draw.curves(graphs, x_label="x", y_label="y"), found + f"{inside} kinks inside."),
+                Panel("The function and its two networks", draw.curves(graphs, x_label="x", y_label="y"), found + f"{inside} kinks."),
                 Panel("Largest errors", draw.bars(errors, x_label="error"), "A promise about g is worth most where nothing was looked at."),
                 Panel("Errors", draw.curves(misses, x_label="x", y_label="network − g"), "The built network is exact at its points."),
             ]

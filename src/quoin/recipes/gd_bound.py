@@ -126,13 +126,15 @@ def build(options, place):
 
         def panels(self):
             steps = range(len(self.gaps[0]))
-            ratios = {f"η = {share:g}/L": (steps, run) for share, run in zip(shares, self.ratios())}
+            if len(steps) == 1:
+                return []  # no update yet
+            ratios = {f"η = {share:g}/L": (steps[1:], run[1:]) for share, run in zip(shares, self.ratios())}
             away = {f"η = {share:g}/L": (steps, run) for share, run in zip(shares, self.distances)}
             told = (
                 f"L = {constants.smoothness:.4g} and μ = {constants.strong_convexity:g}, computed from the {len(X)} rows and the penalty. "
                 "Bounds hold for every cost with these constants; on this one descent is faster than it must be."
             )
-            ratios["slowest cost, η = 1/L"] = (steps, self.slowest())
+            ratios["slowest cost, η = 1/L"] = (steps[1:], self.slowest()[1:])
             worst = (
                 "The gap over the smaller bound; above 1 a theorem would be false. The slowest cost has the same L and as far to go, down "
                 "a slope so gentle that it ends with the updates. It comes to half of the first bound: none for all costs can be less."
@@ -140,7 +142,11 @@ def build(options, place):
             nearer = "To the minimiser, which another solver found: no step leads away from it."
             return [
                 Panel("The gap and its two bounds", self.beside_bounds(), told),
-                Panel("How close the bounds come", draw.curves(ratios, x_label="updates", y_label="gap / bound", log_y=True), worst),
+                Panel(
+                    "How close the bounds come",
+                    draw.curves(ratios, x_label="updates", y_label="gap / bound", log_x=True, log_y=True),
+                    worst,
+                ),
                 Panel("Distance to the minimiser", draw.curves(away, x_label="updates", y_label="|θ - θ*|"), nearer),
             ]
 

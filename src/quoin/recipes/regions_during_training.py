@@ -91,14 +91,12 @@ def build(options, place):
             most = most_regions(options.hidden, 2)
             told = f"In the window of 2.5 standard deviations; no network of these widths has more than {most:,} regions anywhere."
             curve = draw.curves({"linear regions": (epochs, self.counts)}, x_label="epoch", y_label="regions")
-            maps = (
-                "White is undecided; blue is the first class, red the second, stronger where the network is surer. Dots are training rows."
-            )
+            maps = "White is undecided, blue the first class, red any other, stronger where the network is surer. Dots are training rows."
             return [Panel("Linear regions by epoch", curve, told), Panel("Regions as they move", pictures(self), maps), *inner.panels()]
 
     def pictures(task):
         now = {name: value.detach().clone() for name, value in net.state_dict().items()}
-        rows = torch.arange(min(300, data.train.num_rows), device=data.train.features.device)
+        rows = torch.linspace(0, data.train.num_rows - 1, min(300, data.train.num_rows), device=data.train.features.device).long()
         sample, maps = data.train.take(rows), {}
         for epoch, weights in sorted(task.kept.items(), key=lambda item: int(item[0])):
             net.load_state_dict(weights)

@@ -7,7 +7,7 @@ from quoin.options import Checked, option
 
 __all__ = ["AugmentOptions", "DataOptions", "DescentOptions", "ImageOptions", "RunOptions", "ScheduleName"]
 
-ScheduleName = Literal["constant", "cosine", "step"]
+ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from quoin.data import Dataset, Prepared, as_classes, as_regression, fold, load, prepare, split
 from quoin.errors import Mistake, shown
 from quoin.layers import check_batch_norm
-from quoin.optim import Schedule, constant, cosine, step_decay, with_warm_up
+from quoin.optim import Schedule, constant, cosine, one_cycle, step_decay, with_warm_up
 from quoin.recipes.running.options import DescentOptions
 from quoin.train import Place, SupervisedTask
 
@@ -95,5 +95,5 @@ def _fewest_rows(num_rows: int, options: DescentOptions) -> int:
 
 
 def _schedule(options: DescentOptions) -> Schedule:
-    shapes = {"constant": constant, "cosine": cosine, "step": step_decay}
+    shapes = {"constant": constant, "cosine": cosine, "one-cycle": one_cycle, "step": step_decay}
     return with_warm_up(shapes[options.schedule], options.warm_up)
