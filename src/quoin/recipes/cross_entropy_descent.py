@@ -102,7 +102,7 @@ def build(options, place):
             axes.bar(places, pop.tolist(), color=FAINT, width=0.8, label="Pop")
             for colour, (name, law) in zip(COLOURS, found.items()):
                 axes.plot(places, law.tolist(), "o", color=colour, markersize=4, label=f"Q among {name}")
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.locator_params(axis="x", integer=True)
             figure.legend(loc="outside lower center", ncols=3)
             return draw.Drawing(figure, "Pop and the two laws that the descents ended in")
 
