@@ -204,6 +204,16 @@ def test_predict_says_when_a_file_is_on_another_scale(flowers, here):
     assert "training spreads" not in tried("predict", run, flowers / "iris.csv", "--out", "out.csv")[2]
 
 
+def test_names_too_long_for_a_file_cost_one_line(flowers, here):
+    long = "9" * 300
+    run = flowers / "runs" / "mlp-1"
+    for words in (("resume", long), ("eval", f"runs/{long}/x"), ("predict", run, flowers / "iris.csv", "--out", f"{long}.csv")):
+        code, _, said = tried(*words)
+        assert code == 2
+        assert said.startswith("quoin: ")
+        assert said.count("\n") == 1
+
+
 def test_compare(flowers, here):
     runs = [flowers / "runs" / "mlp-1", flowers / "runs" / "mlp-2"]
     found = parsed("compare", *runs)

@@ -1,6 +1,7 @@
 """`quoin eval`, `quoin predict` and `quoin compare`: what is done with runs that are already there."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -38,20 +39,25 @@ def predict(parsed: argparse.Namespace) -> int:
     from quoin.recipes import open_run
     from quoin.recipes.running.predictions import as_csv, write_predictions
 
-    if parsed.out is not None and parsed.out.exists() and parsed.input.exists() and parsed.out.samefile(parsed.input):
+    if parsed.out is not None and _are_one_file(parsed.out, parsed.input):
         raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
     run = open_run(parsed.folder, step=parsed.step)
     features = run.read_features(parsed.input)
+    prediction = run.predict(features)
     if (far := run.farthest(features)) > FAR:
         note = f"a value lies {far:.0f} training spreads from the training mean; is {parsed.input} on the scale of the training data?"
         print(f"note: {note}", file=sys.stderr)
-    prediction = run.predict(features)
     if parsed.out is None:
         sys.stdout.write(as_csv(prediction, run.facts))
     else:
         write_predictions(parsed.out, prediction, run.facts)
         print(f"{len(prediction.values)} predictions of {run.facts.target_name}: {parsed.out}", file=sys.stderr)
     return 0
+
+
+def _are_one_file(one: Path, other: Path) -> bool:
+    # os.path, not Path: a name too long to be a file's is then no file, and is refused where it is used
+    return os.path.exists(one) and os.path.exists(other) and one.samefile(other)
 
 
 def compare(parsed: argparse.Namespace) -> int:

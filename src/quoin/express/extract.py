@@ -37,7 +37,7 @@ def from_relu_network(net: nn.Module) -> PiecewiseLinear:
     >>> for parameter, entries in zip(tent.parameters(), ([[2.0], [4.0]], [0.0, -2.0], [[1.0, -1.0]], [0.0])):
     ...     parameter.data = torch.tensor(entries, dtype=torch.float64)
     >>> from_relu_network(nn.Sequential(tent, tent)).breakpoints.tolist()
-    [0.0, 0.25, 0.5, 0.75]
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     layers = affine_layers(net)
     inputs, outputs = layers[0].weight.shape[1], layers[-1].weight.shape[0]

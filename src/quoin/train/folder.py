@@ -77,7 +77,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """The run that already is at `path`."""
-        if not path.is_dir():
+        if not os.path.isdir(path):  # unlike Path.is_dir, also for a name too long to be one
             raise Mistake(f"no run folder at {path}: {_runs_nearby(path)}")
         folder = cls(path)
         if folder.config["format"] > FORMAT:
@@ -202,7 +202,7 @@ class RunFolder:
 
 def _runs_nearby(path: Path) -> str:
     """A hint for a run that is not there: what is beside it."""
-    beside = [each.name for each in path.parent.iterdir() if (each / "config.json").exists()] if path.parent.is_dir() else []
+    beside = [each.name for each in path.parent.iterdir() if (each / "config.json").exists()] if os.path.isdir(path.parent) else []
     if not beside:
         return "`quoin train RECIPE` makes one under runs/"
     return f"in {path.parent}/, {nearest(path.name, beside)}"
