@@ -1,10 +1,6 @@
 """Channels first or last: the same learning, chosen by the clock, remembered by the run; and the step compiled for one shape."""
 
 import math
-import platform
-import subprocess
-import sys
-import textwrap
 
 import pytest
 import torch
@@ -109,7 +105,7 @@ def test_measuring_changes_nothing_of_the_run(monkeypatch):
     assert difference(everything(untouched), after) is None
 
 
-@pytest.mark.parametrize(("last", "chosen"), [(1.0, "channels-first"), (0.97, "channels-first"), (0.94, "channels-last")])
+@pytest.mark.parametrize(("last", "chosen"), [(1.0, "channels-first"), (0.98, "channels-first"), (0.96, "channels-last")])
 def test_channels_last_must_be_clearly_quicker(monkeypatch, last, chosen):
     """Seconds by layout as a clock would tell them, and a first call that sets kernels up."""
     calls = []
@@ -216,21 +212,3 @@ def test_a_compiled_step_is_the_plain_one_and_a_short_batch_makes_no_second_grap
     plain, compiled = (dict(task.model.named_parameters()) for task in tasks)
     torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
     assert math.isfinite(tasks[1].evaluate("test")["loss"])
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-def test_a_steps_memory_is_the_last_steps():
-    """Twenty tensors of 8 MiB, as a forward pass leaves them, taken and given back: handed out anew, each is four page faults or more."""
-    code = """
-        import resource, torch
-        from quoin.train import choose_place
-        choose_place("cpu", threads=1)
-        faults = []
-        for _ in range(12):
-            kept = [torch.empty(2**21).fill_(1.0) for _ in range(20)]
-            del kept
-            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
-        print(faults[-1] - faults[5])  # the first rounds may still make the heap grow
-    """
-    found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 6 * 20 * 2  # half of what six rounds would be in the largest pages; in common ones it is 245,000

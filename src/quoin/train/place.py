@@ -1,7 +1,6 @@
 """Where a run runs: device, precision, threads, rank; and the two promises torch can be asked for, compiled and deterministic."""
 
 import contextlib
-import ctypes
 import importlib.metadata
 import os
 import platform
@@ -54,7 +53,6 @@ def choose_place(
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise Mistake("torchrun starts several processes, and Quoin trains in one as yet: call quoin without torchrun")
     remarks = []
-    _keep_freed_memory()
     if threads:
         torch.set_num_threads(threads)
     chosen = _device(device)
@@ -72,19 +70,6 @@ def choose_place(
         torch.backends.cudnn.benchmark = False
         remarks.append("deterministic: kernels that have no deterministic form will warn and may differ from run to run")
     return Place(chosen, dtype, compile), remarks
-
-
-def _keep_freed_memory() -> None:
-    """Let malloc keep what a tensor frees for the next one.
-
-    The C library of Linux (glibc) gives large blocks back to the system at once, so that every step would have all pages of its
-    activations handed to it anew, and zeroed: 6% of the time of a ResNet's. What is kept is at most what was in use at the peak.
-    """
-    trim_threshold, mmap_threshold = -1, -3  # the numbers that glibc's malloc.h gives them
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library has no mallopt, another system no such loading
-        allocator = ctypes.CDLL(None)
-        allocator.mallopt(mmap_threshold, 2**30)
-        allocator.mallopt(trim_threshold, 2**31 - 1)
 
 
 def _device(name: str) -> torch.device:
