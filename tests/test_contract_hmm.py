@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quoin.errors import Mistake
@@ -239,7 +239,15 @@ def test_the_likelihood_never_falls(seed, k, m, sequences, n, ragged):
 @given(seeds, st.integers(1, 3), st.integers(1, 2))
 def test_the_likelihood_of_gaussians_never_falls(seed, k, d):
     seen = gaussian_model(seed, k, d, apart=2.0).sample(150, 2, generator=torch.Generator().manual_seed(seed)).output
-    found = baum_welch(gaussian_model(seed, k, d), seen, num_steps=5).log_probs
+    model, found = gaussian_model(seed, k, d), []
+    for _ in range(6):
+        try:
+            step = baum_welch_step(model, seen)
+        except Mistake:  # a state has shrunk onto a point, where the likelihood has no bound and the fit is refused
+            break
+        found.append(float(step.log_prob))
+        model = step.output
+    assume(len(found) > 1)
     assert all(after >= before - 1e-9 * (1 + abs(before)) for before, after in itertools.pairwise(found))
 
 
@@ -294,7 +302,7 @@ def test_agreement_with_hmmlearn(seed, k, m, lengths):
     assert float(sum(paths)) == pytest.approx(best, rel=1e-9)
     peer.fit(joined, lengths)
     fitted = baum_welch(model, seen, num_steps=4, lengths=torch.tensor(lengths))
-    np.testing.assert_allclose(fitted.log_probs[:4], list(peer.monitor_.history), rtol=1e-8)
+    np.testing.assert_allclose(fitted.log_probs[:4], list(peer.monitor_.history), rtol=1e-8, atol=1e-12)  # ln 1 is rounding
     for one, other in (
         (fitted.output.chain.start, peer.startprob_),
         (fitted.output.chain.transition, peer.transmat_),
