@@ -159,6 +159,8 @@ def test_a_worker_left_alone_ends():
 def test_rows_are_chosen_by_name():
     assert choose_rows([]) == list(ROWS)
     assert [each.name for each in choose_rows(["start", "loop"])] == ["start", "loop"]
+    assert [each for each in choose_rows(["attention", "loop"]) if each.group != "attention"] == choose_rows(["loop"])
+    assert choose_rows(["attention"]) == [each for each in ROWS if each.group == "attention"]
     with pytest.raises(Mistake, match="did you mean 'loop'"):
         choose_rows(["lop"])
     with pytest.raises(Mistake, match="one round or more"):
@@ -172,7 +174,10 @@ def test_a_side_may_be_held_against_another_than_the_first():
     assert TimesAsQuickAs("first", 1.0).met(Side("gone", absent="not installed"), sides) is None
 
 
-@pytest.mark.parametrize("contestant", [each for found in ROWS for each in found.contestants], ids=lambda each: each.function)
+CONTESTANTS = {(each.module, each.function): each for found in ROWS for each in found.contestants}  # one may run at many sizes
+
+
+@pytest.mark.parametrize("contestant", CONTESTANTS.values(), ids=lambda each: each.function)
 def test_every_contestant_is_there(contestant):
     """Read, not imported: importing torch, Keras and JAX together here would prove no more."""
     import ast

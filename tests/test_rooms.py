@@ -55,10 +55,16 @@ GUESTS = {  # third parties and the paths where they may be imported
     "safetensors": ("train/", "models/foreign.py"),
     "networkx": ("autodiff/", "draw/", "data/graphs.py"),
     "constriction": ("info/range_coding.py",),
+    "tokenizers": ("data/byte_pairs.py",),
+    "sacrebleu": ("objectives/translation.py",),
     "scipy": ("bench/",),
     "keras": ("bench/",),
     "jax": ("bench/",),
     "hmmlearn": ("bench/",),
+    "performer_pytorch": ("bench/",),
+    "statsmodels": ("bench/",),
+    "nltk": ("bench/",),
+    "transformers": ("bench/",),
 }
 NOT_A_ROOM = {"utils", "util", "common", "misc", "core", "helpers", "helper"}
 RUNS_WHAT_IT_READS = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

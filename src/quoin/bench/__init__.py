@@ -1,7 +1,20 @@
 """Quoin beside its peers: speed, memory and quality in one table."""
 
+from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
 from quoin.bench.measured import Measured, Side, summary
-from quoin.bench.rows import Contestant, Row, choose_rows
+from quoin.bench.row import Contestant, Row
+from quoin.bench.rows import choose_rows
 from quoin.bench.runner import run_row
 
-__all__ = ["Contestant", "Measured", "Row", "Side", "choose_rows", "run_row", "summary"]
+__all__ = [
+    "Contestant",
+    "Finding",
+    "Measured",
+    "Row",
+    "Side",
+    "attention_findings",
+    "attention_tables",
+    "choose_rows",
+    "run_row",
+    "summary",
+]

@@ -1,40 +1,19 @@
 """The rows of the bench: who runs against whom, and what is asked of the outcome. Imports neither torch nor a peer.
 
-A contestant is a function of `worker.Laps` in a file of this room. It works lap after lap, calls `laps.end()` at the end of each,
-and gives back its figures of quality. The first of a row is the one that ratios are taken to.
+A contestant (row.py) is a function of `worker.Laps` in a file of this room. It works lap after lap, calls `laps.end()` at the end of
+each, and gives back its figures of quality. The first of a row is the one that ratios are taken to.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from quoin.bench.measured import FigureAboveFirst, FigureAtMost, NoMoreMemoryThan, RatioAtLeast, SecondsAtMost, Target, TimesAsQuickAs
+from quoin.bench.attention_rows import ATTENTION_ROWS
+from quoin.bench.decode_rows import DECODE_ROWS
+from quoin.bench.language_rows import LANGUAGE_ROWS
+from quoin.bench.measured import FigureAboveFirst, FigureAtMost, NoMoreMemoryThan, RatioAtLeast, SecondsAtMost, TimesAsQuickAs
+from quoin.bench.row import Contestant, Row
 from quoin.errors import Mistake, nearest
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A function of `module`, run in a process of its own; `needs` are the packages that it imports beyond Quoin's own."""
-
-    name: str
-    module: str
-    function: str
-    target: Target | None = None
-    needs: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Row:
-    """Contestants at one piece of work; the first `warm_up` laps of each are not counted."""
-
-    name: str
-    title: str
-    contestants: tuple[Contestant, ...]
-    rounds: int
-    warm_up: int = 2
-    threads: int = 2
 
 
 _TORCH, _PEERS, _START, _CHECKPOINT = (f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint"))
@@ -51,6 +30,10 @@ _RULES = "quoin.bench.rules"
 _REGIONS = "quoin.bench.regions"
 
 _GAUSSIAN = "quoin.bench.gaussian_sides"
+
+_POOLING = "quoin.bench.kernel_pooling"
+
+_NGRAMS = "quoin.bench.ngram_count"
 
 # Of the same work in the same kernels half the ratios fall below 1 by chance: as quick means this close to it.
 AS_QUICK = 0.97
@@ -239,6 +222,18 @@ ROWS = (
         ),
         rounds=15,
     ),
+    Row(
+        "nadaraya-watson",
+        "Gaussian kernel regression of 20,000 values at 20,000 places in 4 dimensions in float32, in pieces that fit into memory",
+        (
+            Contestant("Quoin", _POOLING, "quoin"),
+            Contestant("NumPy, broadcast", _POOLING, "numpy_broadcast", RatioAtLeast(5.0)),
+            Contestant("scikit-learn rbf_kernel", _POOLING, "sklearn_matrix", RatioAtLeast(1.0)),
+            Contestant("statsmodels, a tenth of it", _POOLING, "statsmodels_regression", RatioAtLeast(1.0), ("statsmodels",)),
+        ),
+        rounds=3,
+        warm_up=1,
+    ),
     Row("hmm", "3 steps of Baum-Welch, 20 states, 10 symbols: one sequence of 10,000 in float64", _hidden("one", 0.7), rounds=15),
     Row("hmm-64", "3 steps of Baum-Welch, 20 states, 10 symbols: 64 sequences of 10,000 in float64", _hidden("many", 3.0), rounds=5),
     Row(
@@ -248,13 +243,29 @@ ROWS = (
         rounds=5,
         warm_up=1,
     ),
+    Row(
+        "ngram-count",
+        "count every n-gram of 1 to 3 tokens in the words of Python's help texts",
+        (
+            Contestant("Quoin", _NGRAMS, "by_quoin"),
+            Contestant("nltk.lm, NgramCounter", _NGRAMS, "by_nltk", RatioAtLeast(50.0), ("nltk",)),
+        ),
+        rounds=9,
+        threads=1,
+    ),
+    *ATTENTION_ROWS,
+    *LANGUAGE_ROWS,
+    *DECODE_ROWS,
 )
 
 
 def choose_rows(names: Sequence[str]) -> list[Row]:
-    """The rows of these names, in the order given; all if none is given."""
-    known = {row.name: row for row in ROWS}
+    """The rows of these names, or of the groups of these names, in the order given; all if none is given."""
+    known = {row.name: [row] for row in ROWS}
+    for row in ROWS:
+        if row.group:
+            known.setdefault(row.group, []).append(row)
     for name in names:
         if name not in known:
             raise Mistake(f"there is no bench row {name!r}: {nearest(name, known)}")
-    return [known[name] for name in names] or list(ROWS)
+    return [row for name in names for row in known[name]] or list(ROWS)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from quoin.bench.measured import Measured, Side
-from quoin.bench.rows import Contestant, Row
+from quoin.bench.row import Contestant, Row
 from quoin.errors import Mistake
 
 __all__ = ["run_row"]
@@ -42,7 +42,10 @@ class _Worker:
         settings = dict.fromkeys(_THREADS, str(threads)) | {"KERAS_HOME": str(home), "TMPDIR": str(home)}
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "quoin.bench.worker", contestant.module, contestant.function, str(laps), str(threads)],
+                [
+                    *(sys.executable, "-m", "quoin.bench.worker", contestant.module, contestant.function),
+                    *(str(laps), str(threads), *contestant.arguments),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

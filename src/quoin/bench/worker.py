@@ -1,4 +1,4 @@
-"""One contestant in its own process, which lives for the whole row: `python -m quoin.bench.worker MODULE FUNCTION LAPS THREADS`.
+"""One contestant in its own process, which lives for the whole row: `python -m quoin.bench.worker MODULE FUNCTION LAPS THREADS ...`.
 
 It writes one JSON line after every lap and waits for a line before the next, so that nothing else runs during a lap; the last
 line holds peak memory and figures. The first lap carries the imports and the set-up, and starts without being asked.
@@ -57,14 +57,14 @@ def peak_bytes() -> int:
     return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
-def main(module: str, function: str, count: str, threads: str) -> None:
+def main(module: str, function: str, count: str, threads: str, *arguments: str) -> None:
     # A library may print; the answers go where it cannot.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if hasattr(os, "sched_setaffinity"):  # some pools, XLA's among them, ask only how many processors they may use
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
     laps = Laps(int(count), int(threads), sys.stdin, answers)
-    figures = getattr(importlib.import_module(module), function)(laps)
+    figures = getattr(importlib.import_module(module), function)(laps, *arguments)
     laps.tell({"peak_bytes": peak_bytes(), "figures": figures})
 
 

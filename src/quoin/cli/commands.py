@@ -5,7 +5,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.flags import Parser, add_options, whole_number
+from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["COMMANDS", "parse"]
@@ -114,10 +114,35 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     _run(parser)
-    parser.add_argument("input", type=Path, metavar="FILE", help="a .csv or .npz file with the features the run was trained on")
-    parser.add_flag("--out", "where to write: .csv or .npz (default: CSV on standard output)", "FILE", type=Path)
+    read = "a .csv or .npz file with the features the run was trained on; for a translation, a text with a sentence in each line"
+    parser.add_argument("input", type=Path, metavar="FILE", help=read)
+    parser.add_flag("--out", "where to write: .csv or .npz, text for translations (default: standard output)", "FILE", type=Path)
     _step(parser)
     parser.set_defaults(run=_later("trained.predict"))
+
+
+def _generate(parser: Parser, words: Sequence[str]) -> None:
+    _run(parser, "the folder of a language model's run, such as runs/lstm-lm-1")
+    parser.description = (
+        "Let a trained language model go on writing, token by token, until there are as many tokens as asked for or you press Ctrl-C.\n\n"
+        "Each token is drawn from the law that the model gives to it after those before. A temperature below 1 keeps to the likelier\n"
+        "ones, --top-k and --nucleus draw from the likeliest only, and --beam looks for the likeliest text instead of drawing one."
+    )
+    parser.epilog = """\
+examples:
+  quoin generate runs/lstm-lm-1 --prompt "The assert statement" --temperature 0.7
+  quoin generate runs/transformer-lm-1 --nucleus 0.9 --seed 3 --max-tokens 500
+  quoin generate runs/ngram-1 --beam 8 --max-tokens 60"""
+    parser.add_flag("--prompt", "the text to go on from (default: as after the end of a line)", "TEXT", default="")
+    parser.add_flag("--max-tokens", "how many tokens to write at most (default: 300)", "N", type=whole_number, default=300)
+    parser.add_flag("--temperature", "below 1 the likelier tokens gain, above 1 the others (default: 1)", "N", type=any_number)
+    parser.add_flag("--top-k", "draw from the K likeliest tokens only", "K", type=whole_number)
+    parser.add_flag("--nucleus", "draw from the fewest likeliest tokens that have this chance together", "P", type=any_number)
+    parser.add_flag("--seed", "what is drawn from (default: 0)", "N", type=whole_number)
+    parser.add_flag("--beam", "the likeliest text that a beam of this width finds, instead of a drawn one", "N", type=whole_number)
+    _step(parser)
+    _json(parser)
+    parser.set_defaults(run=_later("generating.generate"))
 
 
 def _compare(parser: Parser, words: Sequence[str]) -> None:
@@ -133,12 +158,14 @@ def _inspect(parser: Parser, words: Sequence[str]) -> None:
     parser.description = (
         "Look inside a trained run: a table of its layers (shapes, parameters, silent units) and a page of pictures.\n\n"
         "Of images it shows the learnt kernels, the feature maps of a test image, the pixels on which decisions hang, and the\n"
-        "patches that excite a layer most; of any data, the silent units and the size of signals and gradients by layer."
+        "patches that excite a layer most; of a model that attends, where every head looks, with a page beside to point at for\n"
+        "the numbers; of any data, the silent units and the size of signals and gradients by layer."
     )
     parser.epilog = """\
 examples:
   quoin inspect runs/lenet-1                          the table, and runs/lenet-1/inspect.html
   quoin inspect runs/lenet-1 --row 3 8                how the layers see two test images
+  quoin inspect runs/attention-digits-1 --row 3       where the heads look in test row 3
   quoin inspect runs/lenet-1 --layer features.3       one layer more closely; the table has the names
   quoin inspect runs/lenet-1 --format png --out pictures"""
     parser.add_flag("--layer", "show this layer: its maps, its kernels, its strongest patches", "NAME")
@@ -162,7 +189,9 @@ def _compress(parser: Parser, words: Sequence[str]) -> None:
 examples:
   quoin compress notes.txt                    writes notes.txt.quoin; notes.txt stays
   quoin decompress notes.txt.quoin -o same.txt
-  quoin compress notes.txt -o n.quoin --force --json"""
+  quoin compress notes.txt -o n.quoin --force --json
+  quoin compress notes.txt --model runs/lstm-lm-1   by a language model of your own; needed again to decompress"""
+    _coder(parser)
 
 
 def _decompress(parser: Parser, words: Sequence[str]) -> None:
@@ -175,7 +204,13 @@ def _decompress(parser: Parser, words: Sequence[str]) -> None:
     parser.epilog = """\
 examples:
   quoin decompress notes.txt.quoin            writes notes.txt, if there is none
-  quoin decompress notes.txt.quoin -o same.txt"""
+  quoin decompress notes.txt.quoin -o same.txt
+  quoin decompress notes.txt.quoin --model runs/lstm-lm-1"""
+    _coder(parser)
+
+
+def _coder(parser: Parser) -> None:
+    parser.add_flag("--model", "code by the language model of this run, on one thread; any bytes come back", "RUN", type=Path)
 
 
 def _whole_file(parser: Parser, help: str, default: str, run: str) -> None:
@@ -185,6 +220,28 @@ def _whole_file(parser: Parser, help: str, default: str, run: str) -> None:
     parser.add_switch("--force", "write over a file that is there")
     _json(parser)
     parser.set_defaults(run=_later(run))
+
+
+def _tokenize(parser: Parser, words: Sequence[str]) -> None:
+    parser.description = (
+        "Turn a text into a file of its tokens, which language models train on with --data tokens:FILE.\n\n"
+        "The text may be larger than memory: it is read some megabytes at a time, and so are its tokens in training. The file holds the\n"
+        "vocabulary, checksums, and where the parts to learn from, to validate and to test on begin. Words and byte pairs are learnt from\n"
+        "the training part alone. The file is written whole or not at all."
+    )
+    parser.epilog = """\
+examples:
+  quoin tokenize book.txt -o book.tokens                     a token for each character
+  quoin tokenize book.txt --vocabulary bpe --size 4000       byte pairs; needs pip install 'quoin[text]'
+  quoin train lstm-lm --data tokens:book.tokens"""
+    parser.add_argument("text", metavar="TEXT", help="a text file in UTF-8, gzipped or not; or topics")
+    parser.flags += ["-o", "--out"]
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="where to write (default: TEXT.tokens)")
+    parser.add_flag("--vocabulary", "what a token is (default: characters)", "characters|words|bytes|bpe", default="characters")
+    parser.add_flag("--size", "the most tokens of a vocabulary of words or bpe (default: 2000)", "N", type=whole_number)
+    parser.add_switch("--force", "write over a file that is there")
+    _json(parser)
+    parser.set_defaults(run=_later("tokenizing.tokenize"))
 
 
 def _words(parser: Parser, help: str) -> None:
@@ -216,7 +273,7 @@ def _map(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _bench(parser: Parser, words: Sequence[str]) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="rows to run; all if none is given")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows to run, or `attention` for all of its rows; all if none is given")
     parser.add_flag("--rounds", "how often each side runs (default: as the row says)", "N", type=whole_number, default=0)
     _json(parser)
     parser.set_defaults(run=_later("tools.bench"))
@@ -232,11 +289,13 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "resume": ("go on with an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on others", _eval),
-    "predict": ("predict for the rows of a CSV or NPZ file", _predict),
+    "predict": ("predict for the rows of a CSV or NPZ file, translate the lines of a text", _predict),
+    "generate": ("let a language model go on writing", _generate),
     "compare": ("runs side by side: options that differ, curves, results", _compare),
     "inspect": ("look inside a trained run: layers, kernels, feature maps, saliency", _inspect),
     "compress": ("make a file smaller with a mix of context models", _compress),
     "decompress": ("give back a file that compress made smaller", _decompress),
+    "tokenize": ("turn a text into a file of tokens for language models", _tokenize),
     "check": ("check the notes' claims", _check),
     "figure": ("draw the notes' figures", _figure),
     "map": ("where each item of the notes lives, what checks it and draws it", _map),

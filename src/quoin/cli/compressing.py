@@ -2,27 +2,30 @@
 
 import argparse
 import os
-import sys
-import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quoin.cli.show import print_json
+from quoin.cli.working import Work, check_target, unwritable
 from quoin.errors import Mistake, shown
+
+if TYPE_CHECKING:
+    from quoin.info import Codec
 
 __all__ = ["compress", "decompress"]
 
 SUFFIX = ".quoin"
-PATIENCE = 1.0  # seconds before a bar is drawn: what ends sooner needs none
 
 
 def compress(parsed: argparse.Namespace) -> int:
     content = _read(parsed.file)
     target = parsed.out or parsed.file.with_name(parsed.file.name + SUFFIX)
-    _check_target(parsed.file, target, parsed.force)  # before the work, not after it
+    check_target(parsed.file, target, parsed.force)  # before the work, not after it
     from quoin.info import pack
 
-    with _Work("compressing", visible=not parsed.json) as work:
-        archive = pack(content, tell=work.tell)
+    codec = _codec(parsed.model)
+    with Work("compressing", visible=not parsed.json) as work:
+        archive = pack(content, codec, tell=work.tell)
     _write(target, archive, parsed.file)
     share = f", {len(archive) / len(content):.1%} of its size" if content else ""
     return _report(parsed, target, content, archive, work, f"{len(content):,} bytes became {len(archive):,}{share}")
@@ -33,39 +36,37 @@ def decompress(parsed: argparse.Namespace) -> int:
         raise Mistake(f"expected a file name ending in {SUFFIX}, came {shown(parsed.file.name)}; say with -o where its content goes")
     archive = _read(parsed.file)
     target = parsed.out or parsed.file.with_suffix("")
-    _check_target(parsed.file, target, parsed.force)
-    from quoin.info import unpack
+    check_target(parsed.file, target, parsed.force)
+    from quoin.info import read_header, unpack
 
+    codec = _codec(parsed.model)
     try:
-        with _Work("decompressing", visible=not parsed.json) as work:
-            content = unpack(archive, tell=work.tell)
+        if codec is None and (name := read_header(archive).fingerprint):
+            raise Mistake(f"it was made by the language model {shown(name, 200)}: give the run that holds it as --model RUN")
+        with Work("decompressing", visible=not parsed.json) as work:
+            content = unpack(archive, codec, tell=work.tell)
     except Mistake as mistake:
         raise Mistake(f"{shown(str(parsed.file))}: {mistake}") from None
     _write(target, content, parsed.file)
     return _report(parsed, target, content, archive, work, f"{len(content):,} bytes came back, checked")
 
 
-def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: bytes, work: "_Work", said: str) -> int:
+def _codec(run: Path | None) -> "Codec | None":
+    """That of a language model's run; without one, the mix of context models."""
+    if run is None:
+        return None
+    from quoin.recipes.running.language_codec import LanguageCodec
+    from quoin.recipes.running.language_run import open_language_run
+
+    return LanguageCodec(open_language_run(run))
+
+
+def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: bytes, work: Work, said: str) -> int:
     if parsed.json:
         print_json({"file": str(target), "content_bytes": len(content), "archive_bytes": len(archive), "seconds": work.seconds})
     else:
         print(f"{target}: {said} ({work.seconds:.1f} s, {len(content) / work.seconds / 1000:,.0f} kB/s)")
     return 0
-
-
-def _check_target(source: Path, target: Path, force: bool) -> None:
-    try:
-        if target.is_dir():
-            raise Mistake(f"expected a file to write to, came the folder {shown(str(target))}; give -o a file name")
-        if target.exists() and target.samefile(source):
-            raise Mistake(f"-o {shown(str(target))} is the file to read: choose another, or it would be lost")
-        if target.exists() and not target.is_file():  # a file renamed over a device such as /dev/null would take its place
-            raise Mistake(f"expected a plain file to write to, came {shown(str(target))}, which is none: choose another with -o")
-        if (target.exists() or target.is_symlink()) and not force:
-            raise Mistake(f"{shown(str(target))} is there already: choose another with -o, or write over it with --force")
-        os.stat(f"{target.parent}/")  # a folder that is missing, or is a file, is told now too
-    except OSError as error:
-        raise _unwritable(target, error) from None
 
 
 def _read(path: Path) -> bytes:
@@ -85,10 +86,6 @@ def _read(path: Path) -> bytes:
         raise Mistake(f"{shown(str(path))} cannot be a file's name: check it") from None
 
 
-def _unwritable(target: Path, error: OSError) -> Mistake:
-    return Mistake(f"{shown(str(target))} cannot be written ({error.strerror}): choose another place with -o")
-
-
 def _write(target: Path, content: bytes, source: Path) -> None:
     """As readable as the source, not more: an archive of a private file is private."""
     from quoin.info import write_whole
@@ -96,35 +93,4 @@ def _write(target: Path, content: bytes, source: Path) -> None:
     try:
         write_whole(target, content, mode=os.stat(source).st_mode & 0o777)
     except OSError as error:
-        raise _unwritable(target, error) from None
-
-
-class _Work:
-    """The clock of one piece of work, and a bar that appears on a terminal when it takes its time."""
-
-    def __init__(self, label: str, *, visible: bool) -> None:
-        self._label, self._visible = label, visible and sys.stderr.isatty()
-        self._bar = None
-        self.seconds = 0.0
-
-    def __enter__(self) -> "_Work":
-        self._began = time.perf_counter()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.seconds = time.perf_counter() - self._began
-        if self._bar is not None:
-            self._bar.stop()
-
-    def tell(self, done: int, total: int) -> None:
-        """So many bytes are done, of so many."""
-        if self._bar is None and self._visible and time.perf_counter() - self._began > PATIENCE:
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-            columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-            self._bar = Progress(TextColumn("{task.description}"), *columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self._label)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
+        raise unwritable(target, error) from None

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from quoin.errors import Mistake, nearest, shown
 from quoin.options import Checked, flag_name
 
-__all__ = ["Parser", "add_options", "read_options", "whole_number"]
+__all__ = ["Parser", "add_options", "any_number", "read_options", "whole_number"]
 
 Options = TypeVar("Options", bound=Checked)
 
@@ -95,7 +95,7 @@ def _reading(kind: Any) -> dict[str, Any]:
 
 
 def _number(kind: type) -> Callable[[str], Any]:
-    return whole_number if kind is int else _any_number
+    return whole_number if kind is int else any_number
 
 
 def whole_number(text: str) -> int:
@@ -106,7 +106,8 @@ def whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"expects a whole number, got {shown(text)}") from None
 
 
-def _any_number(text: str) -> float:
+def any_number(text: str) -> float:
+    """`text` as a number, for flags that no dataclass describes."""
     try:
         return float(text)
     except ValueError:

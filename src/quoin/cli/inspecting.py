@@ -26,7 +26,7 @@ def inspect(parsed: argparse.Namespace) -> int:
     columns = ("layer", "kind", "output", "parameters", "zeros", "dead")
     rows = [(*each[:2], " × ".join(map(str, each.output_shape)), each.num_parameters, *_activity(each)) for each in found.layers]
     if parsed.format == "html":
-        written = [_write_page(parsed.out or folder.path / "inspect.html", folder.path.name, columns, rows, found)]
+        written = _write_pages(parsed.out or folder.path / "inspect.html", folder.path.name, columns, rows, found)
     else:
         written = _write_pictures(parsed.out or folder.path / "inspect", parsed.format, found.panels)
     if parsed.json:
@@ -46,19 +46,26 @@ def _activity(layer) -> tuple[str, int | None]:
     return "" if layer.zeros is None else f"{layer.zeros:.1%}", layer.dead
 
 
-def _write_page(path: Path, name: str, columns, rows, found) -> Path:
+def _write_pages(path: Path, name: str, columns, rows, found) -> list[Path]:
+    """The page of the run, and beside it those of maps that are there to be pointed at."""
+    from quoin.draw import AttentionDrawing
     from quoin.train import report
 
     lead = " ".join(["The layers of the trained model, and what they do.", *(f"{each[0].upper()}{each[1:]}." for each in found.remarks)])
     table = report.table("Layers", columns, rows)
     note = "<p>Of each ReLU: the share of its outputs that are exactly zero, and the units or channels that are zero for every row.</p>"
     notes = [note] if any(each.zeros is not None for each in found.layers) else []
-    page = report.page(f"Inside {name}", lead, [table, *notes, *report.figures(found.panels)])
-    try:
-        path.write_text(page, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise Mistake(f"{path} could not be written ({error.strerror}): choose another place with --out") from None
-    return path
+    apart = [panel for panel in found.panels if isinstance(panel.drawing, AttentionDrawing)]
+    beside = {panel: path.with_name(f"{path.stem}-{_slug(panel)}.html") for panel in apart}
+    ways = [report.links("Map by map, with every number", {panel.title: place.name for panel, place in beside.items()})] if beside else []
+    page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(found.panels)])
+    pages = {path: page} | {place: panel.drawing.html(f"{panel.title}, {name}") for panel, place in beside.items()}
+    for place, text in pages.items():
+        try:
+            place.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise Mistake(f"{place} could not be written ({error.strerror}): choose another place with --out") from None
+    return list(pages)
 
 
 def _write_pictures(folder: Path, format: str, panels) -> list[Path]:
@@ -66,5 +73,8 @@ def _write_pictures(folder: Path, format: str, panels) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistake(f"{folder} could not be made ({error.strerror}): choose another place with --out") from None
-    names = [re.sub(r"[^a-z0-9.]+", "-", panel.title.lower()) for panel in panels]
-    return [panel.drawing.save(folder / f"{name}.{format}") for name, panel in zip(names, panels)]
+    return [panel.drawing.save(folder / f"{_slug(panel)}.{format}") for panel in panels]
+
+
+def _slug(panel) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", panel.title.lower())

@@ -9,7 +9,7 @@ __all__ = ["bench", "doctor", "list_recipes"]
 
 
 def list_recipes(parsed: argparse.Namespace) -> int:
-    from quoin.data import SOURCES
+    from quoin.data import PAIR_SOURCES, SOURCES, TEXT_SOURCES
     from quoin.recipes import find_recipe, recipe_names
 
     recipes = [find_recipe(name) for name in recipe_names()]
@@ -30,7 +30,7 @@ def list_recipes(parsed: argparse.Namespace) -> int:
     rows = [(each.name, each.summary, each.data, each.target) for each in recipes]
     print_table(("recipe", "what it does", "data", "target"), rows)
     print()
-    print_table(("source", "what --data can name"), SOURCES.items())
+    print_table(("source", "what --data can name"), (SOURCES | TEXT_SOURCES | PAIR_SOURCES).items())
     return 0
 
 
@@ -50,15 +50,24 @@ def doctor(parsed: argparse.Namespace) -> int:
 
 
 def bench(parsed: argparse.Namespace) -> int:
-    from quoin.bench import choose_rows, run_row, summary
+    from quoin.bench import attention_findings, attention_tables, choose_rows, run_row, summary
 
     rows = choose_rows(parsed.names)
-    found = []
-    for row in rows:
-        found.append(run_row(row, rounds=parsed.rounds or row.rounds, tell=lambda text: print(text, file=sys.stderr)))
-        if not parsed.json:
-            print_table(*summary(found[-1]))
+    together = [row.name for row in rows if row.group]  # told in one table by length; a single one like any other row
+    together = together if len(together) > 1 else []
+    found = {}
+    for number, row in enumerate(rows, 1):
+        at = f"[{number}/{len(rows)}] " if len(rows) > 1 else ""
+        found[row.name] = run_row(row, rounds=parsed.rounds or row.rounds, tell=lambda text, at=at: print(at + text, file=sys.stderr))
+        if not parsed.json and row.name not in together:
+            print_table(*summary(found[row.name]))
             print()
+    swept = [found[name] for name in together]
     if parsed.json:
-        print_json([each.as_json() for each in found])
+        told = [{"name": "attention", "findings": [each._asdict() for each in attention_findings(swept)]}] if swept else []
+        print_json([each.as_json() for each in found.values()] + told)
+        return 0
+    for table in attention_tables(swept) if swept else []:
+        print_table(table.columns, table.rows, title=table.title)
+        print()
     return 0

@@ -24,9 +24,9 @@ def evaluate(parsed: argparse.Namespace) -> int:
     else:
         check_source_name(parsed.data)
         from quoin.data import load_like
-        from quoin.recipes import open_run
+        from quoin.recipes.running.opened import open_table_run
 
-        run = open_run(parsed.folder, step=parsed.step)
+        run = open_table_run(parsed.folder, step=parsed.step)
         found = run.evaluate(load_like(run.facts, parsed.data, target=parsed.target, seed=run.options.seed))
     if parsed.json:
         print_json(found)
@@ -36,12 +36,16 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
 
 def predict(parsed: argparse.Namespace) -> int:
-    from quoin.recipes import open_run
+    from quoin.recipes.running.opened import open_table_run
     from quoin.recipes.running.predictions import as_csv, write_predictions
+    from quoin.recipes.running.run import open_one
+    from quoin.recipes.running.translation_run import is_translation_run
 
     if parsed.out is not None and _are_one_file(parsed.out, parsed.input):
         raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
-    run = open_run(parsed.folder, step=parsed.step)
+    if is_translation_run(open_one(parsed.folder)):
+        return _translate(parsed)
+    run = open_table_run(parsed.folder, step=parsed.step)
     features = run.read_features(parsed.input)
     prediction = run.predict(features)
     if (far := run.farthest(features)) > FAR:
@@ -52,6 +56,22 @@ def predict(parsed: argparse.Namespace) -> int:
     else:
         write_predictions(parsed.out, prediction, run.facts)
         print(f"{len(prediction.values)} predictions of {run.facts.target_name}: {parsed.out}", file=sys.stderr)
+    return 0
+
+
+def _translate(parsed: argparse.Namespace) -> int:
+    """A sentence in each line of the file, its translation in each line of the answer."""
+    from quoin.data import load_text
+    from quoin.recipes.running.translation_run import open_translation_run
+
+    run = open_translation_run(parsed.folder, step=parsed.step)
+    said = run.translate(load_text(f"text:{parsed.input}").content.splitlines())
+    text = "".join(f"{each}\n" for each in said)
+    if parsed.out is None:
+        sys.stdout.write(text)
+    else:
+        _write(parsed.out, text)
+        print(f"{len(said)} translations: {parsed.out}", file=sys.stderr)
     return 0
 
 
@@ -70,12 +90,18 @@ def compare(parsed: argparse.Namespace) -> int:
     found = comparison(parsed.folders)
     _write(parsed.out, comparison_page(found))
     if parsed.json:
-        print_json({"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)})
+        language = [line._asdict() for line in found.language_models]
+        told = {"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)}
+        print_json(told | ({"language_models": language} if language else {}))
         return 0
     if found.options:
         print_table(("option", *found.names), found.option_rows(), title="options that differ")
         print()
     print_table(("metric", *found.names), [(name, *values) for name, values in found.metrics.items()], title="results")
+    if found.language_models:
+        print()
+        columns = [name.replace("_", " ") for name in found.language_models[0]._fields]
+        print_table(columns, found.language_models, title="language models, on their test text")
     print(f"\ncurves: {parsed.out}")
     return 0
 

@@ -4,14 +4,16 @@ Imports no torch at its top: the command line checks a name, and lists them all,
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quoin.errors import Mistake, nearest, shown
 
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["SOURCES", "check_source_name", "load"]
+__all__ = ["PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "VocabularyName", "check_source_name", "load"]
+
+VocabularyName = Literal["characters", "words", "bytes", "bpe"]  # what a text can be cut into: see corpus.py
 
 SOURCES = {
     "digits": "1,797 handwritten digits, 8 x 8 grey pixels, 10 classes",
@@ -30,9 +32,21 @@ SOURCES = {
     "cifar10:FOLDER": "CIFAR-10, binary version",
 }
 
+TEXT_SOURCES = {  # for language models: see corpus.py
+    "topics": "text: the help that this Python brings along on its language, paragraphs that repeat left out",
+    "text:PATH": "text: a file in UTF-8, gzipped or not",
+    "tokens:PATH": "text: a file of `quoin tokenize`, which may be larger than memory",
+}
+
+PAIR_SOURCES = {  # for translation: see pairs.py
+    "dates": "pairs, generated: dates as people write them, and as year-month-day",
+    "numbers": "pairs, generated: numbers up to six digits, and their English words",
+    "tsv:PATH": "pairs: a source, a tab and its translation in each line, in UTF-8, gzipped or not",
+}
+
 
 def check_source_name(source: str) -> None:
-    """Raise a Mistake unless `source` is a name of SOURCES, or one of its file forms with a path.
+    """Raise a Mistake unless `source` is a name of SOURCES, TEXT_SOURCES or PAIR_SOURCES, or one of their file forms with a path.
 
     >>> check_source_name("digits")
     >>> check_source_name("digit")
@@ -40,21 +54,24 @@ def check_source_name(source: str) -> None:
     quoin.errors.Mistake: expected a data source, got 'digit': did you mean 'digits'?
     """
     form, colon, place = source.partition(":")
-    if not colon and source in SOURCES:
+    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES
+    if not colon and source in names:
         return
-    forms = {name.partition(":")[0]: name for name in SOURCES if ":" in name}
+    forms = {name.partition(":")[0]: name for name in names if ":" in name}
     if form in forms:
         if place:
             return
         raise Mistake(f"expected a path after {form!r}, got {shown(source)}: write {forms[form]}")
     if colon:
-        hint = nearest(form, forms if form not in SOURCES else [form])
+        hint = nearest(form, forms if form not in names else [form])
     elif source.endswith((".csv", ".npz")):
         hint = f"to read a file, write {source[-3:]}:PATH"
+    elif source.endswith((".txt", ".md", ".txt.gz")):
+        hint = "to read a file, write text:PATH"
     elif source in ("mnist", "fashion-mnist"):  # asked for by name, though their files must be brought along
         hint = "give the folder of its files as idx:FOLDER"
     else:
-        hint = nearest(source, SOURCES)
+        hint = nearest(source, names)
     raise Mistake(f"expected a data source, got {shown(source)}: {hint}")
 
 
@@ -65,6 +82,10 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
     """
     check_source_name(source)
     form, _, place = source.partition(":")
+    if source in TEXT_SOURCES or f"{form}:PATH" in TEXT_SOURCES:
+        raise Mistake(f"expected rows of features, but {shown(source)} is a text: train a language model on it, as `quoin train ngram`")
+    if source in PAIR_SOURCES or f"{form}:PATH" in PAIR_SOURCES:
+        raise Mistake(f"expected rows of features, but {shown(source)} are pairs of sentences: `quoin train translate-dates` takes such")
     if target is not None and form != "csv":
         raise Mistake(f"a target column can be named for csv:PATH only, but the data are {shown(source)}: leave --target out")
     if ignore and form != "csv":

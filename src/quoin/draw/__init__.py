@@ -1,5 +1,7 @@
 """Marks on paper: curves, heat maps, image grids, networks; to SVG, PNG and standalone HTML."""
 
+from quoin.draw.alignments import alignment
+from quoin.draw.attention_page import AttentionDrawing, AttentionLayer, attention
 from quoin.draw.charts import bars, curves, scatter
 from quoin.draw.drawing import FORMATS, Drawing, Panel
 from quoin.draw.graphs import Box, GraphDrawing, graph
@@ -9,15 +11,20 @@ from quoin.draw.networks import network
 from quoin.draw.nodes import nodes
 from quoin.draw.polygons import PolygonMap, polygon_maps
 from quoin.draw.volumes import Volume, volumes
+from quoin.draw.writing import writing
 
 __all__ = [
     "FORMATS",
+    "AttentionDrawing",
+    "AttentionLayer",
     "Box",
     "Drawing",
     "GraphDrawing",
     "Panel",
     "PolygonMap",
     "Volume",
+    "alignment",
+    "attention",
     "bars",
     "curves",
     "graph",
@@ -29,4 +36,5 @@ __all__ = [
     "polygon_maps",
     "scatter",
     "volumes",
+    "writing",
 ]

@@ -1,6 +1,8 @@
 """scikit-learn faces (`fit`, `predict`, `score`) of models that are fitted in closed form or by a few lines."""
 
 from quoin.estimators.gaussian import GaussianClassifier
+from quoin.estimators.kernel_features import KernelFeatures
+from quoin.estimators.kernel_regression import KernelClassifier, KernelRegressor
 from quoin.estimators.least_squares import LinearRegressor, RidgeRegressor
 from quoin.estimators.margin import LinearSVM, LogisticClassifier
 from quoin.estimators.polynomial import PolynomialRegressor
@@ -8,6 +10,9 @@ from quoin.estimators.softmax import SoftmaxClassifier
 
 __all__ = [
     "GaussianClassifier",
+    "KernelClassifier",
+    "KernelFeatures",
+    "KernelRegressor",
     "LinearRegressor",
     "LinearSVM",
     "LogisticClassifier",

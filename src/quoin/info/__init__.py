@@ -43,6 +43,7 @@ from quoin.info.lanes import LaneDecoder, lanes_encode, lanes_encode_definition,
 from quoin.info.mutual import mutual_information, mutual_information_definition, pmi
 from quoin.info.prefix import PrefixCode, canonical_code, kraft_sum, prefix_decode_definition, prefix_encode_definition
 from quoin.info.range_coding import range_decode, range_encode
+from quoin.info.rate import RateBounds, RateEstimate, entropy_rate, hidden_entropy_rate, hidden_entropy_rate_bounds
 from quoin.info.relative import (
     conditional_cross_entropy,
     cross_entropy,
@@ -52,6 +53,7 @@ from quoin.info.relative import (
     relative_entropy,
 )
 from quoin.info.shannon import shannon_code, shannon_lengths
+from quoin.info.token_lanes import LaneLayout, LaneModel, lane_frequencies, token_lanes_decode, token_lanes_encode
 from quoin.info.units import in_base
 
 __all__ = [
@@ -66,10 +68,14 @@ __all__ = [
     "Estimate",
     "FixedLaw",
     "LaneDecoder",
+    "LaneLayout",
     "LaneMix",
+    "LaneModel",
     "MixCodec",
     "ModelCodec",
     "PrefixCode",
+    "RateBounds",
+    "RateEstimate",
     "SteppedLaw",
     "StoreCodec",
     "arithmetic_decode",
@@ -88,8 +94,11 @@ __all__ = [
     "entropy",
     "entropy_from_counts",
     "entropy_from_sample",
+    "entropy_rate",
     "fisher_information",
     "fisher_information_definition",
+    "hidden_entropy_rate",
+    "hidden_entropy_rate_bounds",
     "huffman_code",
     "huffman_lengths",
     "in_base",
@@ -101,6 +110,7 @@ __all__ = [
     "kl_of_densities",
     "kl_of_densities_definition",
     "kraft_sum",
+    "lane_frequencies",
     "lanes_encode",
     "lanes_encode_definition",
     "mix_decode",
@@ -125,6 +135,8 @@ __all__ = [
     "self_information",
     "shannon_code",
     "shannon_lengths",
+    "token_lanes_decode",
+    "token_lanes_encode",
     "unpack",
     "write_whole",
 ]

@@ -1,6 +1,15 @@
 """Look inside a model: intermediates, feature maps, kernels, saliency, receptive fields, strongest patches, dead units, gradient norms."""
 
 from quoin.inspect.activity import DeadUnits, Sparsity, activation_sparsity, dead_units
+from quoin.inspect.attention_maps import (
+    AttentionMaps,
+    attention_distance,
+    attention_entropy,
+    attention_maps,
+    draw_attention_maps,
+    has_attention,
+    watching_attention,
+)
 from quoin.inspect.confidence import confidence_along_ray
 from quoin.inspect.feature_maps import FeatureMaps, draw_feature_maps, feature_maps
 from quoin.inspect.intermediates import Intermediate, intermediates
@@ -11,11 +20,19 @@ from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, recep
 from quoin.inspect.saliency import gradient_times_input, input_gradient, saliency, smooth_gradient
 from quoin.inspect.stability import StabilityReport, StabilityRow, gradient_norms, stability_report
 from quoin.inspect.summary import LayerSummary, layer_summary
+from quoin.inspect.through_time import (
+    GradientThroughTime,
+    contraction_bound,
+    draw_gradients_through_time,
+    gradients_through_time,
+)
 from quoin.inspect.topology import num_components
 
 __all__ = [
+    "AttentionMaps",
     "DeadUnits",
     "FeatureMaps",
+    "GradientThroughTime",
     "Intermediate",
     "Kernels",
     "LayerSummary",
@@ -26,15 +43,23 @@ __all__ = [
     "StabilityReport",
     "StabilityRow",
     "activation_sparsity",
+    "attention_distance",
+    "attention_entropy",
+    "attention_maps",
     "confidence_along_ray",
+    "contraction_bound",
     "crop_patches",
     "dead_units",
+    "draw_attention_maps",
     "draw_feature_maps",
+    "draw_gradients_through_time",
     "draw_kernels",
     "draw_patches",
     "feature_maps",
     "gradient_norms",
     "gradient_times_input",
+    "gradients_through_time",
+    "has_attention",
     "input_gradient",
     "intermediates",
     "jacobian_rank",
@@ -47,4 +72,5 @@ __all__ = [
     "smooth_gradient",
     "stability_report",
     "strongest_patches",
+    "watching_attention",
 ]

@@ -2,9 +2,10 @@
 
     batch norm    over the examples and all positions: one mean and variance a feature or channel, the same for the whole batch
     layer norm    over the last axes of one example: a mean and variance of its own for each, whatever else the batch holds
+    RMS norm      over the last axis of one example: a mean square only, nothing is taken away
 
-The fast forms are torch.nn's `BatchNorm1d`, `BatchNorm2d` and `LayerNorm`. How a model is given batch norm, and how a batch too small
-for it is refused, is in batch_norm.py.   b examples, c features or channels, n positions
+The fast forms are torch.nn's `BatchNorm1d`, `BatchNorm2d`, `LayerNorm` and `RMSNorm`. How a model is given batch norm, and how a batch
+too small for it is refused, is in batch_norm.py.   b examples, c features or channels, n positions
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
-from quoin.tensor import check_floating
+from quoin.tensor import check_floating, check_shapes
 
 __all__ = [
     "Moments",
@@ -26,6 +27,7 @@ __all__ = [
     "layer_norm_definition",
     "moments",
     "position_batch_norm_definition",
+    "rms_norm_definition",
     "running_moments",
 ]
 
@@ -166,6 +168,18 @@ def layer_norm_definition(
         raise Mistake(f"expected a weight of one to {x.ndim} axes, came shape {tuple(weight.shape)}; give the shape to normalise over")
     _check_parameters(x, weight, bias, tuple(x.shape[-weight.ndim :]))
     return _normalised(x, range(x.ndim - weight.ndim, x.ndim), weight, bias, eps)
+
+
+def rms_norm_definition(x: Tensor, weight: Tensor, *, eps: float = EPS) -> Tensor:  # (..., c), (c,) -> (..., c)
+    """γ x / √(mean x² + ε), the mean over the last axis; `nn.RMSNorm(c, eps)` is the fast form.
+
+    >>> import torch
+    >>> rms_norm_definition(torch.tensor([3.0, 4.0]), torch.ones(2), eps=0.0) * 12.5**0.5
+    tensor([3., 4.])
+    """
+    check_floating(x)
+    check_shapes("... c, c", x=x, weight=weight)
+    return weight * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
 def _normalised(x: Tensor, axes: Sequence[int], weight: Tensor, bias: Tensor, eps: float) -> Normalised:

@@ -1,55 +1,122 @@
 """Named architectures, one family a file, flat: linear models, perceptrons, convolutional and residual networks, graph networks."""
 
 from quoin.models.alexnet import alexnet, load_torchvision_alexnet, small_alexnet
+from quoin.models.attention_classifier import AttentionBlock, AttentionClassifier
+from quoin.models.autoregressive import AutoregressiveModel, ModelState, NextToken
+from quoin.models.bahdanau import Aligned, AlignedToken, BahdanauDecoder, BahdanauState, bahdanau_decoder_definition
 from quoin.models.binary import LinearScore
 from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, softmax_regression_definition
 from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
+from quoin.models.copy_reader import CopyReader, ReaderBlock
 from quoin.models.densenet import DenseLayer, DenseNet, dense_block_definition, densenet121, load_torchvision_densenet, small_densenet
 from quoin.models.dropout_mlp import DropoutMLP
 from quoin.models.exchange import export_dense, import_dense
-from quoin.models.foreign import load_foreign, read_safetensors
+from quoin.models.foreign import Origin, load_converted, load_foreign, read_safetensors, stacked, transposed
 from quoin.models.gcn import GCN, NodeClassifier
 from quoin.models.generative import Drawn, GenerativeClassifier, bayes_rule_definition, gaussian_log_density_definition
 from quoin.models.googlenet import Inception, googlenet, load_torchvision_googlenet, small_googlenet
+from quoin.models.gpt2 import gpt2_from_config, load_gpt2, open_gpt2
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import start_image_weights
 from quoin.models.interpolant import relu_interpolant
+from quoin.models.kernel_ridge import FourierRegression, KernelFit, kernel_ridge
+from quoin.models.kneser_ney import kneser_ney_counts, kneser_ney_discounts, kneser_ney_law, kneser_ney_ngram
+from quoin.models.language_transformer import GPT, LanguageState, LanguageTransformer, start_language_weights
+from quoin.models.laplace import laplace_bigram, laplace_law, laplace_ngram, laplace_trigram, laplace_unigram
 from quoin.models.lenet import lenet, small_lenet
 from quoin.models.linear import LinearGaussian, LinearRegression, linear_regression_definition
+from quoin.models.llama import llama_block, llama_from_config, load_llama, open_llama
+from quoin.models.markov_model import (
+    MarkovModel,
+    MarkovState,
+    chain_rule_log_prob,
+    chain_rule_log_prob_definition,
+    markov_log_prob_definition,
+)
 from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
 from quoin.models.monomials import monomial_features, num_monomials, num_monomials_up_to
+from quoin.models.ngram import NgramModel, NgramState
+from quoin.models.ngram_counts import NgramCounts, ngram_counts, ngram_counts_definition, relative_frequencies
 from quoin.models.nin import nin, nin_block, small_nin
 from quoin.models.parametrised import num_parameters, parameter_vector, realisation
 from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
 from quoin.models.population import best_affine_predictor, conditional_expectation
+from quoin.models.recurrent_lm import RecurrentLanguageModel, RecurrentState
 from quoin.models.resnet import ResNet, cifar_resnet18, load_torchvision_resnet, resnet18, resnet34, resnet50, resnet101, small_resnet
 from quoin.models.resnext import resnext50, small_resnext
+from quoin.models.seq2seq import PlainDecoder, RecurrentDecoder, RecurrentEncoder, RecurrentSource, Seq2Seq
+from quoin.models.sliding_context import SlidingContext, SlidingState
 from quoin.models.tied import TiedMLP
+from quoin.models.transformer import EncodedSource, Transformer, TransformerDecoder, TransformerEncoder, TransformerState
+from quoin.models.translation import TranslationModel, step_log_probs, translation_log_prob
 from quoin.models.vgg import load_torchvision_vgg, small_vgg, vgg11, vgg16, vgg19, vgg_block
+from quoin.models.vit import PatchEmbedding, ViT, patch_embedding_definition
 
 __all__ = [
     "GCN",
+    "GPT",
     "MLP",
+    "Aligned",
+    "AlignedToken",
+    "AttentionBlock",
+    "AttentionClassifier",
+    "AutoregressiveModel",
+    "BahdanauDecoder",
+    "BahdanauState",
+    "CopyReader",
     "DenseLayer",
     "DenseNet",
     "Drawn",
     "DropoutMLP",
+    "EncodedSource",
+    "FourierRegression",
     "GenerativeClassifier",
     "ImageClassifier",
     "Inception",
+    "KernelFit",
+    "LanguageState",
+    "LanguageTransformer",
     "LinearFit",
     "LinearGaussian",
     "LinearRegression",
     "LinearScore",
     "MLPForward",
+    "MarkovModel",
+    "MarkovState",
+    "ModelState",
+    "NextToken",
+    "NgramCounts",
+    "NgramModel",
+    "NgramState",
     "NodeClassifier",
+    "Origin",
+    "PatchEmbedding",
+    "PlainDecoder",
     "PolynomialRegression",
+    "ReaderBlock",
+    "RecurrentDecoder",
+    "RecurrentEncoder",
+    "RecurrentLanguageModel",
+    "RecurrentSource",
+    "RecurrentState",
     "ResNet",
+    "Seq2Seq",
+    "SlidingContext",
+    "SlidingState",
     "SoftmaxRegression",
     "TiedMLP",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "TransformerState",
+    "TranslationModel",
+    "ViT",
     "alexnet",
+    "bahdanau_decoder_definition",
     "bayes_rule_definition",
     "best_affine_predictor",
+    "chain_rule_log_prob",
+    "chain_rule_log_prob_definition",
     "cifar_resnet18",
     "conditional_expectation",
     "dense_block_definition",
@@ -58,19 +125,38 @@ __all__ = [
     "fit_polynomial",
     "gaussian_log_density_definition",
     "googlenet",
+    "gpt2_from_config",
     "import_dense",
+    "kernel_ridge",
+    "kneser_ney_counts",
+    "kneser_ney_discounts",
+    "kneser_ney_law",
+    "kneser_ney_ngram",
+    "laplace_bigram",
+    "laplace_law",
+    "laplace_ngram",
+    "laplace_trigram",
+    "laplace_unigram",
     "least_squares",
     "least_squares_by_qr",
     "lenet",
     "linear_regression_definition",
+    "llama_block",
+    "llama_from_config",
+    "load_converted",
     "load_foreign",
+    "load_gpt2",
+    "load_llama",
     "load_torchvision_alexnet",
     "load_torchvision_densenet",
     "load_torchvision_googlenet",
     "load_torchvision_resnet",
     "load_torchvision_vgg",
+    "markov_log_prob_definition",
     "mlp_definition",
     "monomial_features",
+    "ngram_counts",
+    "ngram_counts_definition",
     "nin",
     "nin_block",
     "normal_equations",
@@ -79,10 +165,14 @@ __all__ = [
     "num_parameters",
     "one_hidden_layer_definition",
     "one_hot_regression",
+    "open_gpt2",
+    "open_llama",
     "parameter_vector",
+    "patch_embedding_definition",
     "polynomial_features",
     "read_safetensors",
     "realisation",
+    "relative_frequencies",
     "relu_interpolant",
     "resnet18",
     "resnet34",
@@ -99,7 +189,12 @@ __all__ = [
     "small_resnext",
     "small_vgg",
     "softmax_regression_definition",
+    "stacked",
     "start_image_weights",
+    "start_language_weights",
+    "step_log_probs",
+    "translation_log_prob",
+    "transposed",
     "vgg11",
     "vgg16",
     "vgg19",

@@ -19,6 +19,7 @@ from quoin.objectives.generalisation import (
     population_of_density,
     sampled_risk,
 )
+from quoin.objectives.language import bits_per_character, perplexity, token_nll, token_nll_definition
 from quoin.objectives.likelihood import conditional_nll, cross_entropy_of_probabilities, density_nll, expected_nll, nll_loss
 from quoin.objectives.margins import hinge_loss, kernel_svm_objective, log_loss, log_loss_definition, svm_objective
 from quoin.objectives.metrics import accuracy, confusion_matrix, r_squared, root_mean_squared_error, zero_one_loss
@@ -26,7 +27,9 @@ from quoin.objectives.penalty import input_dropout_penalty, l1_penalty, l2_penal
 from quoin.objectives.powers import mae, mean_power_error, mse
 from quoin.objectives.ranking import RocCurve, roc_auc, roc_auc_definition, roc_curve
 from quoin.objectives.risk import empirical_risk, held_out_loss
+from quoin.objectives.sliding import sliding_token_nll
 from quoin.objectives.squared import gaussian_nll, squared_loss
+from quoin.objectives.translation import bleu, exact_match, sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.objectives.validation import CrossValidation, EarlyStop, LearningCurve, cross_validate, early_stop, learning_curve
 
 __all__ = [
@@ -41,6 +44,8 @@ __all__ = [
     "RocCurve",
     "accuracy",
     "balanced_class_weights",
+    "bits_per_character",
+    "bleu",
     "calibration_curve",
     "conditional_nll",
     "confusion_matrix",
@@ -53,6 +58,7 @@ __all__ = [
     "early_stop",
     "empirical_risk",
     "estimated_risk",
+    "exact_match",
     "expected_calibration_error",
     "expected_nll",
     "expected_risk",
@@ -72,6 +78,7 @@ __all__ = [
     "mse",
     "nll_loss",
     "penalised_loss",
+    "perplexity",
     "population_of_density",
     "predictive_entropy",
     "r_squared",
@@ -80,7 +87,12 @@ __all__ = [
     "roc_curve",
     "root_mean_squared_error",
     "sampled_risk",
+    "sequence_cross_entropy",
+    "sequence_cross_entropy_definition",
+    "sliding_token_nll",
     "squared_loss",
     "svm_objective",
+    "token_nll",
+    "token_nll_definition",
     "zero_one_loss",
 ]

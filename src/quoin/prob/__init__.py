@@ -36,6 +36,7 @@ from quoin.prob.hmm_fast import hmm_log_prob, hmm_posterior
 from quoin.prob.hmm_fit import BaumWelch, BaumWelchStep, baum_welch, baum_welch_step
 from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
 from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
+from quoin.prob.kernel_density import KernelDensity, kernel_density_definition
 from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
 from quoin.prob.law import check_joint, check_law, check_laws
 from quoin.prob.likelihood import log_likelihood, mle
@@ -109,6 +110,7 @@ __all__ = [
     "HistoryChain",
     "InhomogeneousChain",
     "KernelChain",
+    "KernelDensity",
     "MarkovChain",
     "MarkovTest",
     "MulticlassModel",
@@ -173,6 +175,7 @@ __all__ = [
     "integration_by_parts",
     "joint_of",
     "joint_table",
+    "kernel_density_definition",
     "kl",
     "kl_definition",
     "kolmogorov_distance",

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 from quoin.recipes.running.catalogue import Recipe, find_recipe, recipe_names
 
 if TYPE_CHECKING:
+    from quoin.recipes.running.language_run import LanguageRun, open_language_run
     from quoin.recipes.running.opened import OpenedRun, open_run
     from quoin.recipes.running.run import resume, start
 
-__all__ = ["OpenedRun", "Recipe", "find_recipe", "open_run", "recipe_names", "resume", "start"]
+__all__ = ["LanguageRun", "OpenedRun", "Recipe", "find_recipe", "open_language_run", "open_run", "recipe_names", "resume", "start"]
 
-_LATER = {"OpenedRun": "opened", "open_run": "opened", "resume": "run", "start": "run"}
+_LATER = {
+    "LanguageRun": "language_run",
+    "OpenedRun": "opened",
+    "open_language_run": "language_run",
+    "open_run": "opened",
+    "resume": "run",
+    "start": "run",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,6 @@
 """Softmax and log-sum-exp from their definitions, safe for any finite input.
 
-The fast forms are `torch.softmax` and `torch.logsumexp`. Masked softmax will stand with the masks, not here.
+The fast forms are `torch.softmax` and `torch.logsumexp`. Over what a mask shows, softmax is in masked.py.
 """
 
 import torch

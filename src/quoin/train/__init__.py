@@ -1,6 +1,7 @@
 """Drive a task: step, loop, checkpoint, run folder, devices, report."""
 
 from quoin.train.checkpoint import read_checkpoint, write_checkpoint
+from quoin.train.descent import Descent
 from quoin.train.folder import RunFolder
 from quoin.train.layout import settle_layout
 from quoin.train.loop import Ending, Goal, Loop
@@ -12,6 +13,7 @@ from quoin.train.weights import load_strictly, load_weights, save_weights
 
 __all__ = [
     "Classification",
+    "Descent",
     "Diverged",
     "Ending",
     "Goal",

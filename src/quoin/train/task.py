@@ -9,22 +9,35 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Batches, Facts
+from quoin.data import Batches
 from quoin.draw import Panel
 from quoin.errors import Mistake
 
-__all__ = ["LOOK_EVERY", "Diverged", "Metrics", "Task", "Totals"]
+__all__ = ["LOOK_EVERY", "DataFacts", "Diverged", "Metrics", "Task", "Totals"]
 
 LOOK_EVERY = 50  # steps between looks at a loss that lies on a GPU, where each look stalls the queue
 
 Metrics = dict[str, float]
 
 
+class DataFacts(Protocol):
+    """What a run remembers of its data, whatever they are."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
 class Task(Protocol):
     """What the loop needs of a thing that learns."""
 
     batches: Batches
-    facts: Facts | None  # what the data are, so that a run can be read when they are gone; None where there are none
+
+    @property
+    def facts(self) -> DataFacts | None:
+        """What the data are, so that a run can be read when they are gone; None where there are none."""
+        ...
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         """Learn from the training rows of these numbers; give back sums over them: {"loss": ..., ...}."""

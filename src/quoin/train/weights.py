@@ -3,7 +3,9 @@
 A run's checkpoints, which hold everything that training needs, are in checkpoint.py.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import safetensors.torch
 import torch
@@ -13,7 +15,16 @@ from quoin.errors import Mistake
 from quoin.train import durable
 from quoin.train.state import identity
 
-__all__ = ["lay_out_like_parameters", "load_strictly", "load_weights", "save_weights"]
+__all__ = ["SizedByItsData", "lay_out_like_parameters", "load_strictly", "load_weights", "save_weights"]
+
+
+@runtime_checkable
+class SizedByItsData(Protocol):
+    """A model whose tables are as long as its data asked for, which its options do not tell."""
+
+    def make_room(self, shapes: Mapping[str, torch.Size]) -> None:
+        """Take on these shapes where they may change."""
+        ...
 
 
 def save_weights(model: nn.Module, path: str | Path) -> Path:
@@ -47,6 +58,8 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
 
 def load_strictly(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Load weights by name; a name or shape that does not fit is told in one line."""
+    if isinstance(model, SizedByItsData):
+        model.make_room({name: tensor.shape for name, tensor in weights.items()})
     expected = model.state_dict()
     if missing := sorted(expected.keys() - weights.keys()):
         raise Mistake(f"the checkpoint lacks the model's {missing[0]!r}: it was written by another model or other options")

@@ -3,12 +3,25 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from quoin.errors import Mistake
+from quoin.recipes.running.language_run import is_language_run, open_language_run
 from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
 
-__all__ = ["Comparison", "comparison", "comparison_page"]
+__all__ = ["Comparison", "LanguageModelLine", "comparison", "comparison_page"]
+
+
+class LanguageModelLine(NamedTuple):
+    """What is asked first of a language model, on its test text; None where its run has not come so far."""
+
+    run: str
+    tokens: str  # what a token is: perplexities compare only where it is the same, bits per character always
+    perplexity: float | None
+    bits_per_character: float | None
+    parameters: int | None
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,7 @@ class Comparison:
     options: dict[str, list[Any]]
     metrics: dict[str, list[float | None]]
     curves: dict[str, list[dict[str, Any]]]
+    language_models: list[LanguageModelLine]  # those among the runs
 
     def option_rows(self) -> list[tuple[str, ...]]:
         """The options as text: a table would read True and False as verdicts."""
@@ -42,7 +56,32 @@ def comparison(paths: list[Path]) -> Comparison:
         {name: values for name, values in options.items() if any(value != values[0] for value in values)},
         {name: [result.get(name) for result in results] for name in every_metric},
         {name: folder.metrics() for name, folder in zip(names, folders)},
+        [_line(name, folder) for name, folder in zip(names, folders) if is_language_run(_first(folder))],
     )
+
+
+def _line(name: str, folder: RunFolder) -> LanguageModelLine:
+    result, one = folder.result or {}, _first(folder)
+    metrics = _flat(result.get("metrics", {}))
+    try:
+        parameters = open_language_run(one.path).num_parameters
+    except Mistake:  # there is no checkpoint yet
+        parameters = None
+    return LanguageModelLine(
+        run=name,
+        tokens=one.config["data"]["vocabulary"].get("kind", ""),
+        perplexity=metrics.get("test_perplexity"),
+        bits_per_character=metrics.get("test_bits_per_character"),
+        parameters=parameters,
+        seconds=result.get("seconds"),
+    )
+
+
+def _first(folder: RunFolder) -> RunFolder:
+    """The run itself, or the first one of a study: all of them have the same model."""
+    study = folder.config.get("study")
+    inside = folder.path / f"{study['over']}-0" if study else folder.path
+    return RunFolder.open(inside) if study and inside.is_dir() else folder
 
 
 def _standing(folder: RunFolder) -> str:
@@ -66,6 +105,8 @@ def _flat(metrics: dict[str, Any]) -> dict[str, float]:
 def comparison_page(found: Comparison) -> str:
     """The comparison as a page with the curves drawn together."""
     sections = [report.table("Results", ("metric", *found.names), [(name, *values) for name, values in found.metrics.items()])]
+    if found.language_models:
+        sections.insert(0, report.table("Language models, on their test text", LanguageModelLine._fields, found.language_models))
     if found.options:
         sections.insert(0, report.table("Options that differ", ("option", *found.names), found.option_rows()))
     sections += report.figures(report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))

@@ -14,6 +14,7 @@ from quoin.errors import Mistake
 from quoin.inspect import LayerSummary
 from quoin.inspect.at_rest import at_rest, find_layer
 from quoin.inspect.receptive_field import fields_of_layers
+from quoin.recipes.running.attending import attention_panels
 from quoin.train import SupervisedTask, Task
 
 __all__ = ["Inspection", "inspect_task", "report_panels"]
@@ -43,23 +44,36 @@ def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows
     examined = data.test.features[:EXAMINED]
     layers = inspect.layer_summary(model, examined)
     panels, remarks = _panels_of_any(task, layers), []
+    try:
+        attention = attention_panels(model, data, [row - 1 for row in rows] or [0], layer=layer)
+    except Mistake as mistake:  # a text too long for a map: the rest can still be seen
+        attention, remarks = [], [f"no attention to show: {mistake}"]
     if data.test_images is not None:
-        panels = image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]) + panels
+        try:
+            panels = image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]) + attention + panels
+        except Mistake:  # a layer that attends need not put out maps
+            if layer is None or not attention:
+                raise
+            panels = attention + panels
         if not _has_convolutions(model):
             remarks.append("the model has no convolutions: no kernels or patches to show")
+    elif attention:
+        panels = attention + panels
     elif layer is not None or rows:
-        raise Mistake(f"expected a run on images for --layer and --row, came {name} on {data.facts.source}; leave them out")
+        given = f"{name} on {data.facts.source}"
+        raise Mistake(f"expected a run on images or with attention for --layer and --row, came {given}; leave them out")
     else:
         remarks.append(f"the rows of {data.facts.source} are not images: no kernels, feature maps, saliency or patches to show")
     return Inspection(layers, panels, remarks)
 
 
 def report_panels(task: Task) -> list[Panel]:
-    """For the report of a run on images with a convolutional model; nothing for others."""
-    if not isinstance(task, SupervisedTask) or task.data.test_images is None or not _has_convolutions(task.model):
+    """For the report of a run on images with a convolutional model, and of one whose model attends; nothing for others."""
+    if not isinstance(task, SupervisedTask) or task.data.test.num_rows == 0:
         return []
     try:
-        return image_panels(task.model, task.data)
+        images = image_panels(task.model, task.data) if task.data.test_images is not None and _has_convolutions(task.model) else []
+        return images + attention_panels(task.model, task.data, [0])
     except Exception:  # a run that trained to its end keeps its report, whatever a model of somebody's own does when it is looked into
         return []
 

@@ -12,10 +12,12 @@ from quoin.data import Dataset, Facts, Standardiser, as_regression, read_feature
 from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
+from quoin.recipes.running.language_run import LanguageRun, is_language_run, open_language_run
 from quoin.recipes.running.run import open_one, read_config, saved_state
+from quoin.recipes.running.translation_run import TranslationRun, is_translation_run, open_translation_run
 from quoin.train import Metrics, RunFolder, load_strictly, rows_at_once
 
-__all__ = ["OpenedRun", "Prediction", "open_run"]
+__all__ = ["OpenedRun", "Prediction", "open_run", "open_table_run"]
 
 
 class Prediction(NamedTuple):
@@ -88,12 +90,24 @@ class OpenedRun:
         return read_features(path, self.facts.feature_names)
 
 
-def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
+def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | LanguageRun | TranslationRun:
     """The best model of the run at `path`, from its newest checkpoint or from that of `step`."""
+    folder = open_one(Path(path))
+    if is_translation_run(folder):
+        return open_translation_run(path, step=step)
+    return open_language_run(path, step=step) if is_language_run(folder) else open_table_run(path, step=step)
+
+
+def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
+    """`open_run` for a run that predicts from rows of numbers."""
     folder = open_one(Path(path))
     recipe, options, _ = read_config(folder)
     if folder.config.get("data") is None:
         raise Mistake(f"{path} is a run without data: there is nothing to predict from")
+    if is_language_run(folder):
+        raise Mistake(f"{path} is a language model, which predicts no rows: use `quoin generate {path}`")
+    if is_translation_run(folder):
+        raise Mistake(f"{path} translates sentences, and predicts no rows: use `quoin predict {path} FILE` with a text file")
     facts = Facts.from_json(folder.config["data"])
     state, at = saved_state(folder, step)
     saved = state["best"] or state["task"]["model"]

@@ -5,7 +5,17 @@ from typing import Literal
 
 from quoin.options import Checked, option
 
-__all__ = ["AugmentOptions", "DataOptions", "DescentOptions", "ImageOptions", "RunOptions", "ScheduleName"]
+__all__ = [
+    "AugmentOptions",
+    "DataOptions",
+    "DescentOptions",
+    "ImageOptions",
+    "LanguageOptions",
+    "RecurrentOptions",
+    "RunOptions",
+    "ScheduleName",
+    "TranslationOptions",
+]
 
 ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
 
@@ -59,3 +69,53 @@ class ImageOptions(AugmentOptions, DataOptions, DescentOptions):
     momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
     schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
     shift: int = option(1, "move each training image by up to so many pixels; 0 leaves it", at_least=0, at_most=10**9)
+
+
+@dataclass(frozen=True)
+class SequenceOptions(DescentOptions):
+    """What every recipe has that learns what comes next."""
+
+    context: int = option(64, "tokens through which gradients reach back", at_least=1, at_most=10**6)
+    batch_size: int = option(32, "sequences per update, read side by side", at_least=1, at_most=10**9)
+    lr: float = option(0.002, "the largest learning rate of Adam", above=0.0, at_most=1e38)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    warm_up: float = option(0.05, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
+    clip: float = option(1.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)
+
+
+@dataclass(frozen=True)
+class LanguageOptions(SequenceOptions):
+    """What the recipes of language models share."""
+
+    data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
+    vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token is; tokens:PATH brings its own")
+    vocabulary_size: int = option(2000, "the most tokens of a vocabulary of words or byte pairs", at_least=1, at_most=10**7)
+
+
+@dataclass(frozen=True)
+class RecurrentOptions(LanguageOptions):
+    """What the recipes of recurrent language models share."""
+
+    width: int = option(128, "numbers that stand for a token", at_least=1, at_most=100_000)
+    hidden: int = option(256, "units of each layer", at_least=1, at_most=100_000)
+    layers: int = option(1, "layers of cells", at_least=1, at_most=1000)
+    weight_decay: float = option(0.2, "pull of the weights towards zero", at_least=0.0, at_most=1e38)
+    dropout: float = option(0.3, "share of the numbers between layers that is left out while learning", at_least=0.0, below=1.0)
+    tied: bool = option(False, "score the next token by the codes of tokens; width and hidden must then agree")
+
+
+@dataclass(frozen=True)
+class TranslationOptions(DescentOptions):
+    """What the recipes of translation share."""
+
+    data: str = option("dates", "the pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line")
+    pairs: int = option(10_000, "different pairs to draw, where they are generated", at_least=10, at_most=100_000)
+    source_vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token of the source is")
+    target_vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token of the target is")
+    vocabulary_size: int = option(2000, "the most tokens of a vocabulary of words or byte pairs", at_least=1, at_most=10**7)
+    beam: int = option(1, "sequences that are followed at once while translating; 1 takes the likeliest token", at_least=1, at_most=10_000)
+    batch_size: int = option(64, "pairs per update", at_least=1, at_most=10**9)
+    lr: float = option(0.003, "the largest learning rate of Adam", above=0.0, at_most=1e38)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    warm_up: float = option(0.05, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
+    clip: float = option(1.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)

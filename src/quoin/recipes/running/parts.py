@@ -14,7 +14,7 @@ from quoin.optim import Schedule, constant, cosine, one_cycle, step_decay, with_
 from quoin.recipes.running.options import DescentOptions
 from quoin.train import Place, SupervisedTask
 
-__all__ = ["classes", "images", "learner", "numbers"]
+__all__ = ["classes", "images", "learner", "numbers", "schedule"]
 
 VALIDATION = 0.1
 
@@ -79,7 +79,7 @@ def learner(
         epochs=options.epochs,
         seed=options.seed,
         place=place,
-        schedule=_schedule(options),
+        schedule=schedule(options),
         clip=options.clip,
         micro_batch=options.micro_batch,
         augment=augment,
@@ -94,6 +94,7 @@ def _fewest_rows(num_rows: int, options: DescentOptions) -> int:
     return min(size % piece or min(size, piece) for size in sizes)
 
 
-def _schedule(options: DescentOptions) -> Schedule:
+def schedule(options: DescentOptions) -> Schedule:
+    """The course of the learning rate that `options` name."""
     shapes = {"constant": constant, "cosine": cosine, "one-cycle": one_cycle, "step": step_decay}
     return with_warm_up(shapes[options.schedule], options.warm_up)

@@ -1,0 +1,24 @@
+"""The row `decode` on `transformers`: `generate` with its cache, greedy, as long as the others; nothing is fetched."""
+
+import torch
+
+from quoin.bench.decode_problem import CONFIG, TOKENS, figures, prompt, weights
+from quoin.bench.worker import Laps
+
+__all__ = ["transformers_generate"]
+
+
+def transformers_generate(laps: Laps) -> dict[str, float]:
+    from transformers import GPT2Config, GPT2LMHeadModel  # pyright: ignore[reportMissingImports]
+
+    torch.set_num_threads(laps.threads)
+    sizes = {name: value for name, value in CONFIG.items() if name != "model_type"}
+    model = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)).eval()
+    model.transformer.load_state_dict(weights())  # the head is tied to the codes
+    begin = prompt()
+    for _ in range(laps.count):
+        began = laps.clock()
+        found = model.generate(begin, attention_mask=torch.ones_like(begin), max_new_tokens=TOKENS, do_sample=False, use_cache=True)
+        seconds = laps.clock() - began
+        laps.end()
+    return figures(found[:, begin.shape[1] :], seconds)

@@ -1,0 +1,37 @@
+"""The work of the row `decode`: a small GPT-2, its weights in Hugging Face's layout, and the beginning of a text."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["CONFIG", "PROMPT", "TOKENS", "figures", "prompt", "weights"]
+
+PROMPT, TOKENS = 16, 128
+CONFIG: dict[str, Any] = {"model_type": "gpt2", "vocab_size": 256, "n_positions": 1024, "n_embd": 128, "n_layer": 4, "n_head": 4}
+
+
+def weights() -> dict[str, Tensor]:
+    """The same random weights in every process, wide enough apart that the likeliest token is told clearly."""
+    width, shapes = CONFIG["n_embd"], {}
+    for layer in range(CONFIG["n_layer"]):
+        maps = {"attn.c_attn": (width, 3 * width), "attn.c_proj": (width, width)}
+        maps |= {"mlp.c_fc": (width, 4 * width), "mlp.c_proj": (4 * width, width)}
+        shapes |= {f"h.{layer}.{name}.weight": shape for name, shape in maps.items()}
+        shapes |= {f"h.{layer}.{name}.bias": shape[1:] for name, shape in maps.items()}
+        shapes |= {f"h.{layer}.{norm}.{kind}": (width,) for norm in ("ln_1", "ln_2") for kind in ("weight", "bias")}
+    shapes |= {"ln_f.weight": (width,), "ln_f.bias": (width,)}
+    shapes |= {"wte.weight": (CONFIG["vocab_size"], width), "wpe.weight": (CONFIG["n_positions"], width)}
+    generator = torch.Generator().manual_seed(0)
+    drawn = {name: 0.1 * torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    return {name: tensor + 1 if "ln_" in name and name.endswith("weight") else tensor for name, tensor in drawn.items()}
+
+
+def prompt() -> Tensor:  # (1, PROMPT)
+    return torch.randint(CONFIG["vocab_size"], (1, PROMPT), generator=torch.Generator().manual_seed(1))
+
+
+def figures(tokens: Tensor, seconds: float) -> dict[str, float]:  # (1, TOKENS)
+    """Tokens a second in the last lap, and a sum that is the same where every token is."""
+    places = torch.arange(1, tokens.numel() + 1)
+    return {"tokens/s": tokens.numel() / seconds, "checksum": float((tokens.flatten() * places).sum() % 10_007)}

@@ -1,0 +1,95 @@
+"""`quoin generate`: a language model goes on writing, and what it writes is shown token by token."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from quoin.cli.show import print_json
+from quoin.errors import Mistake
+
+if TYPE_CHECKING:
+    from quoin.recipes.running.language_run import LanguageRun
+
+__all__ = ["generate"]
+
+DRAWING = ("temperature", "top_k", "nucleus", "seed")  # the flags that say how to draw
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421}
+
+
+def generate(parsed: argparse.Namespace) -> int:
+    if parsed.beam is not None and (given := [name for name in DRAWING if getattr(parsed, name) is not None]):
+        flag = given[0].replace("_", "-")
+        raise Mistake(f"--beam looks for the likeliest text and draws nothing, but --{flag} was given: leave one of them out")
+    from quoin.data import TextStream
+    from quoin.recipes.running.language_run import open_language_run
+
+    run = open_language_run(parsed.folder, step=parsed.step)
+    said, pieces, count, nats, stopped = TextStream(run.vocabulary), [], 0, 0.0, False
+    tokens = _beamed(run, parsed) if parsed.beam is not None else _drawn(run, parsed)
+    began = time.perf_counter()
+    try:
+        for token, log_prob in tokens:
+            if count == 0:
+                _show(parsed.prompt, parsed)
+            count, nats = count + 1, nats - log_prob
+            pieces.append(said.push(token))
+            _show(pieces[-1], parsed)
+    except KeyboardInterrupt:
+        stopped = True
+    seconds = time.perf_counter() - began
+    pieces.append(said.finish())
+    if parsed.json:
+        print_json(
+            {
+                "run": str(parsed.folder),
+                "prompt": parsed.prompt,
+                "text": "".join(pieces),
+                "tokens": count,
+                "log_probability": -nats,
+                "reached_max_tokens": count == parsed.max_tokens,
+                "seconds": seconds,
+            }
+        )
+    else:
+        _show(pieces[-1] + "\n" if count else "", parsed)
+        ended = "stopped" if stopped else "ended at --max-tokens"
+        print(f"quoin: {ended} after {count} tokens ({count / seconds:,.0f} a second)", file=sys.stderr)
+    return 130 if stopped else 0
+
+
+def _drawn(run: "LanguageRun", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
+    """Tokens as they are drawn, each with its log-probability."""
+    from quoin.data import keyed_generator
+    from quoin.generate import Sampling, stream
+
+    choose = Sampling(
+        temperature=1.0 if parsed.temperature is None else parsed.temperature,
+        top_k=parsed.top_k,
+        nucleus=1.0 if parsed.nucleus is None else parsed.nucleus,
+        generator=keyed_generator("generate", parsed.seed or 0),
+    )
+    model, prompt = run.reader(), run.encode_prompt(parsed.prompt)
+    state = model.start(1, prompt.shape[1] + parsed.max_tokens)
+    for chosen in stream(model, state, prompt, choose, max_tokens=parsed.max_tokens):
+        yield int(chosen.tokens[0]), float(chosen.log_probs[0])
+
+
+def _beamed(run: "LanguageRun", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
+    """The tokens of the best beam, known only when all are; the log-probability of the whole stands with the last."""
+    from quoin.generate import beam_search
+
+    model, prompt = run.reader(), run.encode_prompt(parsed.prompt)
+    state = model.start(1, prompt.shape[1] + parsed.max_tokens)
+    found = beam_search(model, state, prompt, width=parsed.beam, max_tokens=parsed.max_tokens)
+    tokens = found.tokens[0, 0].tolist()
+    for number, token in enumerate(tokens, start=1):
+        yield token, float(found.log_probs[0, 0]) if number == len(tokens) else 0.0
+
+
+def _show(piece: str, parsed: argparse.Namespace) -> None:
+    """A terminal takes some characters as commands: there they are shown as signs."""
+    if piece and not parsed.json:
+        sys.stdout.write(piece.translate(_VISIBLE) if sys.stdout.isatty() else piece)
+        sys.stdout.flush()

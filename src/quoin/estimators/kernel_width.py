@@ -1,0 +1,69 @@
+"""The width of a kernel by leave-one-out: each example is predicted from all others, and the width that does so best is taken.
+
+The estimator needs no training, so leaving one out costs one entry of one row of weights: distances are computed once, whatever the
+number of widths, and a few examples at a time.   n examples, d features, v value width
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.layers import EmptyRule
+from quoin.tensor import SmoothingKernel, squared_distances
+
+__all__ = ["leave_one_out_errors", "leave_one_out_width"]
+
+AT_ONCE = 2**20  # pairs of examples held at a time
+NUM_WIDTHS = 25  # on a first look from the narrowest to the widest, and as many between the neighbours of the best
+
+
+def leave_one_out_errors(
+    X: Tensor, value: Tensor, kernel: SmoothingKernel, width: Tensor, factors: Tensor, empty: EmptyRule
+) -> Tensor:  # (n, d), (n, v), (d,), (k,) -> (k,)
+    """For each factor c the mean of ‖v_i - f_{-i}(x_i)‖², where f_{-i} pools all values but v_i with the width c h."""
+    errors = X.new_zeros(len(factors), dtype=torch.float64)
+    rows = max(1, AT_ONCE // len(X))
+    for start in range(0, len(X), rows):
+        here = torch.arange(start, min(start + rows, len(X)))
+        square = squared_distances(X[here], X, width)
+        square[here - start, here] = torch.inf  # no example looks at itself
+        for which, factor in enumerate(factors.tolist()):
+            weights = kernel.weigh(square / factor**2).values
+            total = weights.sum(dim=-1, keepdim=True)
+            alone = total == 0
+            if bool(alone.any()):
+                weights = torch.where(alone, empty(square), weights)
+                total = weights.sum(dim=-1, keepdim=True)
+            found = weights @ value / torch.where(total == 0, 1, total)
+            errors[which] += (found - value[here]).square().sum(dtype=torch.float64)
+    return errors / len(X)
+
+
+def leave_one_out_width(X: Tensor, value: Tensor, kernel: SmoothingKernel, empty: EmptyRule) -> Tensor:  # (n, d), (n, v) -> (d,)
+    """c s with the features' standard deviations s and the c of least leave-one-out error, to within a few hundredths of itself."""
+    if len(X) < 2:
+        raise Mistake("expected two examples or more for leave-one-out, came 1 sample; give a number as bandwidth, or more examples")
+    spread = X.std(dim=0, correction=0)
+    spread = torch.where(spread > 0, spread, 1)
+    # Narrower than this most examples see none of the others; wider, all see all of them alike.
+    reach = 1.0 if kernel.radius == 1.0 else 0.2
+    high = 2 * reach * float(((X - X.mean(dim=0)) / spread).norm(dim=-1).max()) + 1e-6
+    low = min(reach * _typical_gap(X / spread), high / 10)
+    chosen = high
+    for _ in range(2):
+        factors = torch.logspace(math.log10(low), math.log10(high), NUM_WIDTHS, dtype=torch.float64)
+        best = int(leave_one_out_errors(X, value, kernel, spread, factors, empty).argmin())
+        low, high = float(factors[max(best - 1, 0)]), float(factors[min(best + 1, NUM_WIDTHS - 1)])
+        chosen = float(factors[best])
+    return spread * chosen
+
+
+def _typical_gap(X: Tensor) -> float:
+    """The median distance of an example from the nearest that is not in the same place, of at most 1000 examples spread over all."""
+    some = X[:: -(-len(X) // 1000)]
+    square = squared_distances(some, X)
+    nearest = torch.where(square > 0, square, torch.inf).amin(dim=-1)
+    nearest = nearest[nearest.isfinite()]
+    return float(nearest.median().sqrt()) if len(nearest) else 1.0

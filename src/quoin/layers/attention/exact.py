@@ -1,0 +1,144 @@
+"""Exact attention: softmax(Q Kᵀ / √d) V from its definition, and on torch's fused kernel.
+
+Feature maps of linear cost are in feature_map.py, learned projections in single.py and heads.py.
+
+    b sequences, h heads, g key and value heads, n queries, m keys, d width, v value width
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers.attention.cache import KeyValueCache
+from quoin.layers.attention.checks import check_attention
+from quoin.layers.attention.interface import AttentionState, Room, Stepped
+from quoin.tensor import attention_mask, causal_mask, check_shapes, masked_softmax
+
+__all__ = ["Attended", "ExactAttention", "ScoreBias", "scaled_dot_product_attention_definition", "spread_heads"]
+
+ScoreBias = Callable[[int, int, int], Tensor]  # (queries, keys, position of the first query) -> (heads, queries, keys)
+
+
+class Attended(NamedTuple):
+    """Attention taken apart: the output, how much each query took of each value, and from which scores."""
+
+    output: Tensor  # (..., n, v)
+    weights: Tensor  # (..., n, m)
+    scores: Tensor  # (..., n, m), before the mask
+
+
+def scaled_dot_product_attention_definition(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    bias: Tensor | None = None,
+) -> Attended:  # (..., n, d), (..., m, d), (..., m, v)
+    """softmax(s Q Kᵀ + B) V with s = 1/√d unless given and B = 0 unless given; a masked score counts as minus infinity.
+
+    A query that may look at nothing gets zeros.
+
+    >>> query, key = torch.zeros(1, 2), torch.randn(4, 2)
+    >>> scaled_dot_product_attention_definition(query, key, torch.arange(4.0).unsqueeze(-1)).output
+    tensor([[1.5000]])
+
+    Notes: Z11.17.
+    """
+    check_shapes("... n d, ... m d, ... m v", query=query, key=key, value=value)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = scale * (query @ key.mT)
+    if bias is not None:
+        scores = scores + bias
+    weights = masked_softmax(scores, mask)
+    return Attended(weights @ value, weights, scores)
+
+
+def spread_heads(grouped: Tensor, heads: int) -> Tensor:  # (b, g, m, d) -> (b, heads, m, d)
+    """Each of g key or value heads repeated for the heads / g query heads that share it; definitions need it, kernels do not."""
+    return grouped.repeat_interleave(heads // grouped.shape[1], dim=1)
+
+
+class ExactAttention(nn.Module):
+    """`scaled_dot_product_attention_definition` on torch's fused kernel, which never stores the weights.
+
+    Query heads may share key and value heads: g of these serve h queries, h / g each. Weights that are asked for are those
+    before dropout. `bias` adds to the scores, a position's bias for instance; its call gives (h, n, m).
+
+    >>> attend = ExactAttention()
+    >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
+    torch.Size([2, 8, 5, 16])
+
+    Notes: Z11.17.
+    """
+
+    def __init__(self, *, scale: float | None = None, bias: ScoreBias | None = None, dropout: float = 0.0):
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise Mistake(f"expected a dropout probability of at least 0 and below 1, came {dropout}; give e.g. 0.1")
+        self.scale = scale
+        self.bias = bias
+        self.dropout = dropout
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
+        check_attention(query, key, value, mask, causal=causal)
+        return self._attend(query, key, value, mask, causal, offset=0)
+
+    def weights(
+        self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:  # (b, h, n, d), (b, g, m, d) -> (b, h, n, m)
+        """The weights of the definition, n m numbers a head."""
+        check_attention(query, key, None, mask, causal=causal)
+        mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=causal, device=query.device)
+        key = spread_heads(key, query.shape[1])
+        return scaled_dot_product_attention_definition(query, key, key, mask, self.scale, self._bias(query, key, 0)).weights
+
+    def start(self, room: Room) -> KeyValueCache:
+        """A cache with memory for `room.capacity` positions."""
+        return KeyValueCache.empty(room)
+
+    def step(self, state: AttentionState, query: Tensor, key: Tensor, value: Tensor) -> Stepped:
+        """Attend from the new positions to themselves and all before: what `forward` gives there on the whole, causal."""
+        if not isinstance(state, KeyValueCache):
+            raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each attention keeps its own kind")
+        check_attention(query, key, value, causal=True)
+        before, state = state.seen, state.append(key, value)
+        keys, values = state.keys, state.values
+        batch, heads, new, width = query.shape
+        if new == 1 and self.bias is None:
+            # The heads of a group are so many queries of its one key head, which need not be read once for each of them.
+            query = query.reshape(batch, key.shape[1], -1, width)
+            return Stepped(self._attend(query, keys, values, None, False, offset=before).reshape(batch, heads, 1, -1), state)
+        mask = causal_mask(new, state.seen, device=query.device) if before else None
+        return Stepped(self._attend(query, keys, values, mask, causal=not before, offset=before), state)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, offset: int) -> Tensor:
+        bias = self._bias(query, key, offset)
+        if causal and (mask is not None or bias is not None):  # the kernel's own causal form takes no mask beside it
+            mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=True, device=query.device)
+            causal = False
+        added = mask
+        if bias is not None:
+            added = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+        output = torch.nn.functional.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=added,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=causal,
+            scale=self.scale,
+            enable_gqa=query.shape[1] != key.shape[1],
+        )
+        if mask is not None and not query.is_cpu:  # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
+            output = output.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
+        return output
+
+    def _bias(self, query: Tensor, key: Tensor, offset: int) -> Tensor | None:
+        return None if self.bias is None else self.bias(query.shape[2], key.shape[2], offset).to(query.dtype)

@@ -1,0 +1,185 @@
+"""Attention with scores φ(q)·φ(k), four times: as defined, by sums over all keys, chunk by chunk, and position by position.
+
+As the query stands outside the sum over keys, φ(q)·Σ_j φ(k_j) v_jᵀ, nothing as large as queries times keys is needed; all four
+give the same numbers. Denominators are the same sums with a value of 1, which travels as one more column of the values. The map φ, masks
+and heads are in feature_map.py.
+
+    n queries, m keys, f features, v value width; leading axes broadcast
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.layers.attention.exact import Attended
+from quoin.layers.attention.features import Features
+from quoin.tensor import causal_mask
+
+__all__ = [
+    "KeySums",
+    "add_keys",
+    "causal_feature_attention",
+    "causal_feature_step",
+    "feature_attention",
+    "feature_attention_definition",
+    "no_keys",
+    "read_sums",
+]
+
+CHUNK = 128  # positions whose scores are written out at once: some 64 kB a head, beside features that stay in the cache
+
+
+def feature_attention_definition(
+    query: Features, key: Features, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+) -> Attended:  # (..., n, f), (..., m, f), (..., m, v)
+    """Σ_j w_ij v_j with w_ij = φ(q_i)·φ(k_j) / Σ_j φ(q_i)·φ(k_j), both sums over the keys j that query i may see.
+
+    All n m scores are written out, each query's up to a factor of its own, which the ratio cancels. A query that sees nothing gets zeros.
+
+    Notes: D4.1-3, DE32, DE33.
+    """
+    scores = query.values @ key.values.mT
+    shape = scores.shape[-2:]
+    seen = torch.ones(shape, dtype=torch.bool, device=scores.device) if mask is None else mask
+    if causal:
+        seen = seen & causal_mask(*shape, device=scores.device)
+    if key.log_scale is not None:
+        log_scale = key.log_scale.mT.masked_fill(~seen, _lowest(scores))
+        scores = scores * (log_scale - log_scale.detach().amax(dim=-1, keepdim=True)).exp()
+    counted = scores.masked_fill(~seen, 0)
+    weights = counted / _not_zero(counted.sum(dim=-1, keepdim=True))
+    return Attended(weights @ value, weights, scores)
+
+
+class KeySums(NamedTuple):
+    """All that queries need to know of any number of keys: Σ_j φ(k_j) [v_j, 1]ᵀ e^-log_scale, of constant size."""
+
+    moments: Tensor  # (..., f, v + 1)
+    log_scale: Tensor | None  # (..., 1, 1): the largest of the keys', where these have one
+
+    @property
+    def key_values(self) -> Tensor:  # (..., f, v)
+        """S = Σ_j φ(k_j) v_jᵀ."""
+        return self.moments[..., :-1]
+
+    @property
+    def keys(self) -> Tensor:  # (..., f)
+        """z = Σ_j φ(k_j)."""
+        return self.moments[..., -1]
+
+
+def no_keys(key: Features, value: Tensor) -> KeySums:  # (..., m, f), (..., m, v)
+    """The sums over none of these keys: zero."""
+    moments = key.values.new_zeros(*key.values.shape[:-2], key.values.shape[-1], value.shape[-1] + 1)
+    return KeySums(moments, None if key.log_scale is None else moments.new_full((*moments.shape[:-2], 1, 1), _lowest(moments)))
+
+
+def add_keys(sums: KeySums, key: Features, value: Tensor) -> KeySums:  # (..., m, f), (..., m, v)
+    """S ← S + Σ_j φ(k_j) v_jᵀ and z ← z + Σ_j φ(k_j): each key is looked at once, and before any query is known.
+
+    Notes: D4.1-1, D4.1-11.
+    """
+    return _add(sums, key, _with_one(value))
+
+
+def read_sums(sums: KeySums, query: Features) -> Tensor:  # (..., n, f) -> (..., n, v)
+    """φ(q_i)ᵀ S / φ(q_i)ᵀ z for each query, whatever the number of keys; zeros where there are none.
+
+    Notes: D4.1-1, D4.1-11.
+    """
+    return _ratio(query.values @ sums.moments)
+
+
+def feature_attention(query: Features, key: Features, value: Tensor) -> Tensor:  # (..., n, f), (..., m, f), (..., m, v) -> (..., n, v)
+    """φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_j φ(k_j): the sums once, then each query, (n + m) f (v + 1) multiplications.
+
+    Notes: D4.1-1, D4.1-3.
+    """
+    return read_sums(add_keys(no_keys(key, value), key, value), query)
+
+
+def causal_feature_step(
+    sums: KeySums, query: Features, key: Features, value: Tensor
+) -> tuple[Tensor, KeySums]:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
+    """Attend from n further positions to themselves, causally, and to all keys before, of which `sums` tell.
+
+    With n = 1 it is the recurrence S_t = S_{t-1} + φ(k_t) v_tᵀ, z_t = z_{t-1} + φ(k_t), with output φ(q_t)ᵀ S_t / φ(q_t)ᵀ z_t.
+
+    Notes: D4.1-4.
+    """
+    value = _with_one(value)
+    scores = query.values @ key.values.mT
+    before = query.values @ sums.moments
+    if sums.log_scale is not None and key.log_scale is not None:
+        # Each query takes the scales relative to the largest that it sees: a later, larger one would make all of them zero.
+        so_far = torch.cat([sums.log_scale, key.log_scale.detach()], dim=-2).cummax(dim=-2).values[..., 1:, :]
+        scores = scores * (key.log_scale.mT - so_far).clamp(max=0).exp()  # only what no query may see is clamped
+        before = before * (sums.log_scale - so_far).exp()
+    return _ratio(scores.tril() @ value + before), _add(sums, key, value)
+
+
+def causal_feature_attention(
+    query: Features, key: Features, value: Tensor, *, chunk: int = CHUNK
+) -> Tensor:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
+    """φ(q_i)ᵀ Σ_{j≤i} φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_{j≤i} φ(k_j), in steps of `chunk` positions.
+
+    n / chunk sums are kept for a gradient, where the sums after each position would be n of them.
+
+    Notes: D4.1-4.
+    """
+    check_chunk(chunk)
+    sums, outputs = no_keys(key, value), []
+    for q, k, v in zip(split(query, chunk), split(key, chunk), value.split(chunk, dim=-2), strict=True):
+        output, sums = causal_feature_step(sums, q, k, v)
+        outputs.append(output)
+    return torch.cat(outputs, dim=-2)
+
+
+def split(features: Features, chunk: int) -> list[Features]:
+    """The features of each `chunk` positions."""
+    values = features.values.split(chunk, dim=-2)
+    scales = [None] * len(values) if features.log_scale is None else features.log_scale.split(chunk, dim=-2)
+    return [Features(value, scale) for value, scale in zip(values, scales, strict=True)]
+
+
+def hide(key: Features, hidden: Tensor) -> Features:  # (..., m, f), (..., m, 1)
+    """Keys that take no part where hidden: no feature, and no say in the scale of the others."""
+    scale = key.log_scale
+    return Features(key.values.masked_fill(hidden, 0), None if scale is None else scale.masked_fill(hidden, _lowest(scale)))
+
+
+def check_chunk(chunk: int) -> None:
+    if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
+        raise Mistake(f"expected a chunk of at least one position, came {chunk!r}; give e.g. {CHUNK}")
+
+
+def _add(sums: KeySums, key: Features, value: Tensor) -> KeySums:
+    if sums.log_scale is None or key.log_scale is None:
+        return KeySums(sums.moments + key.values.mT @ value, None)
+    largest = torch.cat([sums.log_scale, key.log_scale.detach()], dim=-2).amax(dim=-2, keepdim=True)
+    relative = key.values * (key.log_scale - largest).exp()
+    return KeySums(sums.moments * (sums.log_scale - largest).exp() + relative.mT @ value, largest)
+
+
+def _with_one(value: Tensor) -> Tensor:  # (..., m, v) -> (..., m, v + 1)
+    return torch.nn.functional.pad(value, (0, 1), value=1.0)
+
+
+def _ratio(gathered: Tensor) -> Tensor:  # (..., n, v + 1) -> (..., n, v)
+    return gathered[..., :-1] / _not_zero(gathered[..., -1:])
+
+
+def _not_zero(total: Tensor) -> Tensor:
+    """Where a query sees nothing its numerators are zero as well; one beneath them makes output and gradient zero.
+
+    A query counts as seeing nothing, too, where its total is below e^-58 (in float32) of what its largest feature and the largest of a
+    key could give: digits are lost there, and a gradient divided by it may overflow.
+    """
+    return total.where(total.abs() >= torch.finfo(total.dtype).tiny ** (2 / 3), 1)
+
+
+def _lowest(like: Tensor) -> float:
+    """A scale below all others, yet finite: the difference of two must be a number."""
+    return torch.finfo(like.dtype).min / 4

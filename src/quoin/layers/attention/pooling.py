@@ -1,0 +1,137 @@
+"""Attention pooling: a query weighs the keys of a store by a score, and gathers their values by these weights.
+
+Scores are in scores.py. A way of weighing takes the scores (..., n, m) and a mask that broadcasts to them, or None; the three here are
+soft, hard and blind. A store read by unit vectors is in lookup.py, kernels of distances are in nadaraya_watson.py.
+
+n queries, m keys of width e with values of width v
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor import check_floating, check_mask, check_shapes, masked_softmax, zero_unseen
+
+__all__ = [
+    "Pooled",
+    "attention_pooling",
+    "attention_pooling_definition",
+    "attention_weights",
+    "average_weights",
+    "hard_weights",
+    "pool_values",
+    "pool_values_definition",
+]
+
+Score = Callable[[Tensor, Tensor], Tensor]  # (..., n, d), (..., m, e) -> (..., n, m)
+Weigh = Callable[[Tensor, Tensor | None], Tensor]  # (..., n, m), its mask -> (..., n, m)
+
+
+class Pooled(NamedTuple):
+    """The values gathered for each query, and the weights that gathered them."""
+
+    output: Tensor  # (..., n, v)
+    weights: Tensor  # (..., n, m)
+
+
+def pool_values_definition(weights: Tensor, value: Tensor) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
+    """sum_i alpha_i v_i: for each query one linear combination of all values, with any real weights.
+
+    Notes: Z11.1.
+    """
+    check_shapes("... n m, ... m v", weights=weights, value=value)
+    terms = [weights[..., i, None] * value[..., i, :].unsqueeze(-2) for i in range(value.shape[-2])]
+    return sum(terms, start=weights.new_zeros(*weights.shape[:-1], value.shape[-1]))
+
+
+def pool_values(weights: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
+    """`pool_values_definition` as one matrix product; a value that no query may see counts as zero, even if it is NaN.
+
+    Notes: Z11.1.
+    """
+    check_shapes("... n m, ... m v", weights=weights, value=value)
+    if mask is not None:
+        check_mask(mask, weights.shape)
+        value = zero_unseen(value, mask)
+    return weights @ value
+
+
+def attention_pooling_definition(
+    query: Tensor, key: Tensor, value: Tensor, score: Score, weigh: Weigh, *, mask: Tensor | None = None
+) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
+    """Attention(q, D) = sum_i alpha(q, k_i) v_i over the pairs (k_i, v_i) of D, with weights that come from the scores a(q, k_i).
+
+    The score is asked of one query and one key at a time.
+
+    Notes: Z11.1.
+    """
+    _check(query, key, value)
+    pairs = [[score(q, k) for k in key.split(1, dim=-2)] for q in query.split(1, dim=-2)]
+    weights = weigh(torch.cat([torch.cat(row, dim=-1) for row in pairs], dim=-2), mask)
+    return Pooled(pool_values_definition(weights, value), weights)
+
+
+def attention_pooling(
+    query: Tensor, key: Tensor, value: Tensor, score: Score, weigh: Weigh, *, mask: Tensor | None = None
+) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
+    """`attention_pooling_definition` with all scores at once. Keys and values that no query may see are never used.
+
+    Of queries, keys and values that are one input x it makes a layer that is no activation of A x + b, entry by entry.
+
+    >>> from quoin.layers.attention.scores import scaled_dot_score
+    >>> store = torch.eye(3)
+    >>> attention_pooling(store[1:2], store, 10 * store, scaled_dot_score, hard_weights).output
+    tensor([[ 0., 10.,  0.]])
+
+    Notes: Z11.1, D1.1-26.
+    """
+    _check(query, key, value)
+    if mask is not None:
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        key = zero_unseen(key, mask)
+    weights = weigh(score(query, key), mask)
+    return Pooled(pool_values(weights, value, mask), weights)
+
+
+def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """Soft weights: alpha(q, k_i) = exp a(q, k_i) / sum_j exp a(q, k_j), the sum over the keys that the query may see.
+
+    Notes: Z11.6.
+    """
+    return masked_softmax(scores, mask)
+
+
+def hard_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """Weight 1 for the key of the highest score, the first of equals, and 0 for the others: a query to a database.
+
+    Notes: Z11.4.
+    """
+    check_floating(scores, "scores")
+    if mask is not None:
+        check_mask(mask, scores.shape)
+        scores = scores.masked_fill(~mask, -math.inf)
+    chosen = torch.zeros_like(scores).scatter(-1, scores.argmax(dim=-1, keepdim=True), 1)
+    return chosen if mask is None else chosen.masked_fill(~mask, 0)
+
+
+def average_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """Weight 1/m for each of the m keys that the query may see, whatever the scores: average pooling.
+
+    Notes: Z11.5.
+    """
+    check_floating(scores, "scores")
+    if mask is None:
+        return torch.full_like(scores, 1 / scores.shape[-1])
+    check_mask(mask, scores.shape)
+    seen = mask.expand(scores.shape).to(scores.dtype)
+    return seen / seen.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
+    check_shapes("... n d, ... m e, ... m v", query=query, key=key, value=value)
+    if not key.shape[-2]:
+        raise Mistake(f"expected at least one key to weigh, came shape {tuple(key.shape)}; give the store a pair")

@@ -1,0 +1,118 @@
+"""Random features of softmax's kernel, e^⟨x,y⟩ = E[ψ(x)·ψ(y)]: Performer's, and their hyperbolic form of lower variance.
+
+First each as its definition, a function of given directions; then as the feature map that `FeatureMapAttention` takes, safe for long
+vectors. How far from e^⟨x,y⟩ the features are is in feature_error.py; features of other kernels are in kernel_features.py.
+
+    n positions, d width, k directions, m features
+"""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers.attention.directions import DirectionLaw, DrawnDirections, gaussian_directions, opposite_directions
+from quoin.layers.attention.features import Features
+from quoin.tensor import check_floating, check_shapes
+
+__all__ = ["CoshFeatures", "PerformerFeatures", "cosh_features_definition", "performer_features_definition", "stabilised"]
+
+
+def performer_features_definition(x: Tensor, directions: Tensor) -> Tensor:  # (..., d), (k, d) -> (..., k)
+    """ψ(x) = e^{-‖x‖²/2} / √k · (e^{ω_1·x}, ..., e^{ω_k·x}), positive; for ω_i of law N(0, I) the mean of ψ(x)·ψ(y) is e^⟨x,y⟩.
+
+    Notes: D4.1-8.
+    """
+    check_shapes("... d, k d", x=x, directions=directions)
+    check_floating(x)
+    half = x.square().sum(dim=-1, keepdim=True) / 2
+    return (-half).exp() / math.sqrt(len(directions)) * (x @ directions.mT).exp()
+
+
+def cosh_features_definition(x: Tensor, directions: Tensor) -> Tensor:  # (..., d), (k, d) -> (..., 2k)
+    """ψ(x) = e^{-‖x‖²/2} / √(2k) · (e^{ω_i·x}, e^{-ω_i·x})_i, so that ψ(x)·ψ(y) averages e^{-(‖x‖²+‖y‖²)/2} cosh(ω_i·(x + y)).
+
+    Both signs are needed: cosh(a + b) is not cosh(a) cosh(b), and no single feature for each direction gives it.
+
+    Notes: D4.1-9, DE65.
+    """
+    return performer_features_definition(x, torch.cat([directions, -directions]))
+
+
+class PerformerFeatures(nn.Module):
+    """The feature map ψ(√s x) of `performer_features_definition`, whose products ψ(q)·ψ(k) estimate e^{s⟨q,k⟩}; s is 1/√d if not given.
+
+    The directions are drawn from `generator` by `law` (`orthogonal_directions` serve, too), and anew in training after each
+    `redraw_every` passes, if that is not 0. Whoever attends with these features says where a pass begins, as `PerformerAttention` does.
+
+    Notes: D4.1-8.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        num_features: int,
+        *,
+        generator: torch.Generator,
+        law: DirectionLaw = gaussian_directions,
+        redraw_every: int = 0,
+        scale: float | None = None,
+    ):
+        super().__init__()
+        self.directions = DrawnDirections(num_features, width, generator=generator, law=law, redraw_every=redraw_every)
+        self.scale, self.num_features = checked_scale(scale, width), num_features
+
+    def begin_pass(self) -> None:
+        """To be called once before the queries and keys of a pass, which must all be seen along the same directions."""
+        self.directions.begin_pass()
+
+    def forward(self, x: Tensor, *, is_query: bool) -> Features:  # (..., n, d) -> (..., n, m)
+        projected = self.directions(x, math.sqrt(self.scale))
+        return stabilised(projected, self.scale / 2 * squared_length(x))
+
+
+class CoshFeatures(PerformerFeatures):
+    """The feature map ψ(√s x) of `cosh_features_definition`: two features for each direction, and always less variance than Performer's.
+
+    The ratio of the variances at equally many features is 1 - e^{-s‖q+k‖²}.
+
+    Notes: D4.1-9, D4.1-10.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        num_features: int,
+        *,
+        generator: torch.Generator,
+        law: DirectionLaw = gaussian_directions,
+        redraw_every: int = 0,
+        scale: float | None = None,
+    ):
+        both = partial(opposite_directions, law=law)
+        super().__init__(width, num_features, generator=generator, law=both, redraw_every=redraw_every, scale=scale)
+
+
+def stabilised(projected: Tensor, loss: Tensor) -> Features:  # (..., n, m), (..., n, 1)
+    """e^{projected - loss} / √m as values of at most 1, the largest of each position exactly 1, and the logarithm of the rest.
+
+    The scale is a constant to the gradient, which flows through the values alone: right wherever values and scale are multiplied
+    together, and where the scale cancels. `projected` is overwritten.
+    """
+    largest = projected.detach().amax(dim=-1, keepdim=True)
+    log_scale = largest - loss.detach() - math.log(projected.shape[-1]) / 2
+    # loss - loss is zero and has a gradient: the exponent of the largest stays exactly 0.
+    return Features(projected.sub_(largest + (loss - loss.detach())).exp_(), log_scale)
+
+
+def squared_length(x: Tensor) -> Tensor:  # (..., n, d) -> (..., n, 1), in float32 or wider
+    return x.to(torch.promote_types(x.dtype, torch.float32)).square().sum(dim=-1, keepdim=True)
+
+
+def checked_scale(scale: float | None, width: int) -> float:
+    scale = 1 / math.sqrt(width) if scale is None else scale
+    if not (math.isfinite(scale) and scale > 0):
+        raise Mistake(f"expected a scale of scores above 0, came {scale}; leave it out for 1/√width")
+    return scale

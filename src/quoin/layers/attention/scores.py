@@ -1,0 +1,161 @@
+"""How well a key answers a query, a(q, k): distance, inner product, bilinear form, small network.
+
+Each score gives a number for every pair, (..., n, d) and (..., m, e) to (..., n, m); what is done with the numbers is in pooling.py.
+
+n queries of width d, m keys of width e (d where they must agree), h hidden units
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from quoin.layers.attention.checks import check_sizes
+from quoin.tensor import check_shapes
+
+__all__ = [
+    "AdditiveScore",
+    "BilinearScore",
+    "additive_score_definition",
+    "bilinear_score_definition",
+    "dot_score",
+    "dot_score_definition",
+    "gaussian_score",
+    "gaussian_score_definition",
+    "scaled_dot_score",
+    "scaled_dot_score_definition",
+]
+
+
+def gaussian_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """a(q, k) = -‖q - k‖^2 / 2, the logarithm of the Gaussian kernel."""
+    check_shapes("... n d, ... m d", query=query, key=key)
+    return -(query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1) / 2
+
+
+def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """`gaussian_score_definition` as q^T k - ‖k‖^2 / 2 - ‖q‖^2 / 2: one matrix product and two norms.
+
+    Both are first measured from the keys' mean, which moves no distance: the three terms would cancel badly far from the origin.
+    """
+    check_shapes("... n d, ... m d", query=query, key=key)
+    centre = key.detach().mean(dim=-2, keepdim=True)
+    query, key = query - centre, key - centre
+    return query @ key.mT - key.square().sum(dim=-1).unsqueeze(-2) / 2 - query.square().sum(dim=-1, keepdim=True) / 2
+
+
+def dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """a(q, k) = q^T k = sum_l q_l k_l."""
+    check_shapes("... n d, ... m d", query=query, key=key)
+    return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(dim=-1)
+
+
+def dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """`dot_score_definition` as the matrix product Q K^T."""
+    check_shapes("... n d, ... m d", query=query, key=key)
+    return query @ key.mT
+
+
+def scaled_dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """a(q, k) = q^T k / sqrt(d), which has variance one where the entries are independent with mean 0 and variance 1.
+
+    Notes: Z11.16.
+    """
+    return dot_score_definition(query, key) / math.sqrt(query.shape[-1])
+
+
+def scaled_dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """`scaled_dot_score_definition` as a matrix product; the queries are scaled, which are fewer than the scores.
+
+    Notes: Z11.16.
+    """
+    return dot_score(query / math.sqrt(query.shape[-1]), key)
+
+
+def bilinear_score_definition(query: Tensor, key: Tensor, matrix: Tensor) -> Tensor:  # (..., n, d), (..., m, e), (d, e)
+    """a(q, k) = q^T M k = sum_{i,j} q_i M_ij k_j, for queries and keys of different widths.
+
+    Notes: Z11.20.
+    """
+    check_shapes("... n d, ... m e, d e", query=query, key=key, matrix=matrix)
+    return (query[..., :, None, :, None] * matrix * key[..., None, :, None, :]).sum(dim=(-2, -1))
+
+
+class BilinearScore(nn.Module):
+    """`bilinear_score_definition` with a matrix M to learn: (Q M) K^T.
+
+    M starts with variance 1/(d e), so that standardised queries and keys score with variance one; `generator` draws it.
+
+    >>> BilinearScore(4, 6)(torch.ones(2, 4), torch.ones(3, 6)).shape
+    torch.Size([2, 3])
+
+    Notes: Z11.20.
+    """
+
+    def __init__(self, query_width: int, key_width: int, *, generator: torch.Generator | None = None):
+        super().__init__()
+        check_sizes({"query_width": query_width, "key_width": key_width})
+        start = torch.randn(query_width, key_width, generator=generator)
+        self.matrix = nn.Parameter(start / math.sqrt(query_width * key_width))
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
+        check_shapes("d e, ... n d, ... m e", matrix=self.matrix, query=query, key=key)
+        return (query @ self.matrix) @ key.mT
+
+
+def additive_score_definition(
+    query: Tensor, key: Tensor, query_weight: Tensor, key_weight: Tensor, output_weight: Tensor
+) -> Tensor:  # (..., n, d), (..., m, e), (h, d), (h, e), (h,) -> (..., n, m)
+    """a(q, k) = w_v^T tanh(W_q q + W_k k), for queries and keys of different widths.
+
+    Notes: Z11.21.
+    """
+    check_shapes(
+        "... n d, ... m e, h d, h e, h", query=query, key=key, query_weight=query_weight, key_weight=key_weight, output_weight=output_weight
+    )
+    rows = []
+    for q in query.unbind(dim=-2):
+        scores = [torch.tanh(q @ query_weight.mT + k @ key_weight.mT) @ output_weight for k in key.unbind(dim=-2)]
+        rows.append(torch.stack(scores, dim=-1))
+    return torch.stack(rows, dim=-2)
+
+
+class AdditiveScore(nn.Module):
+    """`additive_score_definition` with weights to learn: every query and every key is projected once, not once a pair.
+
+    Projected keys may be kept and used again: `score(project_query(query), project_key(key))` is `forward(query, key)`. All matrices
+    start uniform on ±sqrt(6 / (inputs + outputs)) (Glorot), for tanh; `generator` draws them.
+
+    >>> AdditiveScore(4, 6, 8)(torch.ones(2, 4), torch.ones(3, 6)).shape
+    torch.Size([2, 3])
+
+    Notes: Z11.21.
+    """
+
+    def __init__(self, query_width: int, key_width: int, hidden: int, *, generator: torch.Generator | None = None):
+        super().__init__()
+        check_sizes({"query_width": query_width, "key_width": key_width, "hidden": hidden})
+
+        def start(outputs: int, inputs: int) -> nn.Parameter:
+            return nn.Parameter(nn.init.xavier_uniform_(torch.empty(outputs, inputs), generator=generator))
+
+        self.query_weight, self.key_weight = start(hidden, query_width), start(hidden, key_width)
+        self.output_weight = nn.Parameter(start(1, hidden).detach()[0])
+
+    def project_query(self, query: Tensor) -> Tensor:  # (..., n, d) -> (..., n, h)
+        """W_q q of each query."""
+        check_shapes("h d, ... n d", query_weight=self.query_weight, query=query)
+        return query @ self.query_weight.mT
+
+    def project_key(self, key: Tensor) -> Tensor:  # (..., m, e) -> (..., m, h)
+        """W_k k of each key."""
+        check_shapes("h e, ... m e", key_weight=self.key_weight, key=key)
+        return key @ self.key_weight.mT
+
+    def score(self, projected_query: Tensor, projected_key: Tensor) -> Tensor:  # (..., n, h), (..., m, h) -> (..., n, m)
+        """w_v^T tanh of the sum of each pair of projections; n m h numbers at once."""
+        check_shapes("... n h, ... m h", projected_query=projected_query, projected_key=projected_key)
+        return torch.tanh(projected_query.unsqueeze(-2) + projected_key.unsqueeze(-3)) @ self.output_weight
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
+        return self.score(self.project_query(query), self.project_key(key))

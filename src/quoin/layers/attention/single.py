@@ -1,0 +1,89 @@
+"""Attention with learned maps of queries, keys and values, one head: the layer of the notes, and self-attention.
+
+Many heads side by side are in heads.py.   n queries, m keys, d_q, d_k, d_v input widths, k and v widths after the maps
+"""
+
+import torch
+from torch import Tensor, nn
+
+from quoin.layers.attention.checks import beside_heads, check_sequences, check_sizes
+from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
+from quoin.layers.init import initialise, xavier
+from quoin.tensor import check_shapes
+
+__all__ = ["Attention", "SelfAttention", "attention_layer_definition"]
+
+
+def attention_layer_definition(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_matrix: Tensor,
+    key_matrix: Tensor,
+    value_matrix: Tensor,
+    *,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+) -> Attended:  # (..., n, d_q), (..., m, d_k), (..., m, d_v), (d_q, k), (d_k, k), (d_v, v) -> (..., n, v)
+    """softmax(s (Q W^Q)(K W^K)ᵀ) V W^V over the keys, with s = 1/√k unless given.
+
+    Scores of independent entries of variance 1 have variance k, which the scale makes 1 again; without it, s = 1, the softmax
+    of a wide layer is nearly hard and passes little gradient.
+
+    Notes: D2.2-4, DE27.
+    """
+    check_shapes("... n d_q, ... m d_k, ... m d_v", query=query, key=key, value=value)
+    check_shapes("d_q k, d_k k, d_v v", query_matrix=query_matrix, key_matrix=key_matrix, value_matrix=value_matrix)
+    return scaled_dot_product_attention_definition(query @ query_matrix, key @ key_matrix, value @ value_matrix, mask, scale)
+
+
+class Attention(nn.Module):
+    """`attention_layer_definition` with its weights: the maps f_q(x) = x W^Q, f_k, f_v, and the fused kernel.
+
+    `scale` is 1/√k unless given; `scale=1` leaves the scores as they are.
+
+    >>> layer = Attention(6, 5, 4, k=3, v=2, generator=torch.Generator().manual_seed(0))
+    >>> layer(torch.zeros(7, 6), torch.zeros(9, 5), torch.zeros(9, 4)).shape
+    torch.Size([7, 2])
+
+    Notes: D2.2-4, D3-4.
+    """
+
+    def __init__(
+        self, d_q: int, d_k: int, d_v: int, k: int, v: int, scale: float | None = None, *, generator: torch.Generator | None = None
+    ):
+        super().__init__()
+        check_sizes({"d_q": d_q, "d_k": d_k, "d_v": d_v, "k": k, "v": v})
+        self.f_q = nn.Linear(d_q, k, bias=False)
+        self.f_k = nn.Linear(d_k, k, bias=False)
+        self.f_v = nn.Linear(d_v, v, bias=False)
+        self.core = ExactAttention(scale=scale)
+        initialise(self, xavier, generator=generator)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:  # (n, d_q), (m, d_k), (m, d_v) -> (n, v), or with a batch axis before each
+        for name, x, f in (("query", query, self.f_q), ("key", key, self.f_k), ("value", value, self.f_v)):
+            check_sequences(name, x, f.in_features, batched=query.ndim == 3)
+        mapped = (self.f_q(query), self.f_k(key), self.f_v(value))
+        one_head = [x.unsqueeze(-3) if x.ndim == 3 else x[None, None] for x in mapped]
+        output = self.core(*one_head, mask=beside_heads(mask), causal=causal)
+        return output.squeeze(1) if query.ndim == 3 else output[0, 0]
+
+
+class SelfAttention(nn.Module):
+    """Attention with Q = K = V = X: every position looks at all of them, (n, d) to (n, v).
+
+    >>> layer = SelfAttention(6, k=3, v=2, generator=torch.Generator().manual_seed(0))
+    >>> layer(torch.zeros(7, 6)).shape
+    torch.Size([7, 2])
+
+    Notes: D2.2-5.
+    """
+
+    def __init__(self, d: int, k: int, v: int, scale: float | None = None, *, generator: torch.Generator | None = None):
+        super().__init__()
+        self.attention = Attention(d, d, d, k, v, scale, generator=generator)
+
+    def forward(self, x: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Tensor:  # (n, d) -> (n, v), or batches
+        return self.attention(x, x, x, mask=mask, causal=causal)

@@ -1,0 +1,230 @@
+"""Recurrent layers from their definition, one cell a function; torch.nn.RNN, GRU and LSTM are the fast forms.
+
+A cell reads one input of a sequence and the state that the inputs before it left; `unroll` puts it to every step in turn with the same
+weights, `recurrent_definition` stacks layers and adds the way back. Weights are laid out as torch's, the gates one below the other.
+
+    b sequences, T steps, d inputs, h units, g gates (1, 3 or 4)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers.activation import sigmoid, tanh
+from quoin.layers.dense import affine_definition
+from quoin.tensor import check_shapes
+
+__all__ = [
+    "CellStep",
+    "GRUStep",
+    "LSTMStep",
+    "RNNStep",
+    "Recurrent",
+    "RecurrentWeights",
+    "gru_cell_definition",
+    "lstm_cell_definition",
+    "recurrent_definition",
+    "recurrent_weights",
+    "rnn_cell_definition",
+    "unroll",
+]
+
+
+class RecurrentWeights(NamedTuple):
+    """What one layer has in one direction. Two biases, as torch has: only a GRU's candidate tells them apart."""
+
+    input_weight: Tensor  # (g h, d)
+    hidden_weight: Tensor  # (g h, h)
+    input_bias: Tensor  # (g h,)
+    hidden_bias: Tensor  # (g h,)
+
+
+class CellStep(Protocol):
+    """One step of a cell: its output first, and the state that the next step starts from."""
+
+    @property
+    def output(self) -> Tensor: ...
+
+    @property
+    def state(self) -> tuple[Tensor, ...]: ...
+
+
+class RNNStep(NamedTuple):
+    """A step of a plain cell."""
+
+    output: Tensor  # (..., h)
+    summed: Tensor  # (..., h) before the activation
+
+    @property
+    def state(self) -> tuple[Tensor, ...]:
+        return (self.output,)
+
+
+class GRUStep(NamedTuple):
+    """A step of a gated recurrent unit."""
+
+    output: Tensor  # (..., h)
+    reset: Tensor  # (..., h) in (0, 1)
+    update: Tensor  # (..., h) in (0, 1): the share of the old state that stays
+    candidate: Tensor  # (..., h) in (-1, 1)
+
+    @property
+    def state(self) -> tuple[Tensor, ...]:
+        return (self.output,)
+
+
+class LSTMStep(NamedTuple):
+    """A step of a cell with long short-term memory."""
+
+    output: Tensor  # (..., h)
+    cell: Tensor  # (..., h), what is remembered
+    input_gate: Tensor  # (..., h) in (0, 1)
+    forget_gate: Tensor  # (..., h) in (0, 1)
+    output_gate: Tensor  # (..., h) in (0, 1)
+    candidate: Tensor  # (..., h) in (-1, 1)
+
+    @property
+    def state(self) -> tuple[Tensor, ...]:
+        return (self.output, self.cell)
+
+
+Cell = Callable[[Tensor, Sequence[Tensor], RecurrentWeights], CellStep]
+
+
+def rnn_cell_definition(
+    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, activation: Callable[[Tensor], Tensor] = tanh
+) -> RNNStep:  # (..., d), ((..., h),) -> (..., h)
+    """h_t = φ(W_x x_t + W_h h_{t-1} + b), the bias b in its two parts; the notes write the matrices on the right, transposed.
+
+    Notes: Z9.0, D1.1-27.
+    """
+    (h,) = _checked(x, state, weights, gates=1, tensors=1)
+    summed = _from_input(x, weights) + _from_state(h, weights)
+    return RNNStep(activation(summed), summed)
+
+
+def gru_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights) -> GRUStep:  # (..., d), ((..., h),) -> (..., h)
+    """A mean of the old state and a candidate, weighted by a gate: h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n.
+
+        r = σ(W_xr x + W_hr h + b_r),  z = σ(W_xz x + W_hz h + b_z),  n = tanh(W_xn x + b_xn + r ⊙ (W_hn h + b_hn))
+
+    Notes: Z10.
+    """
+    (h,) = _checked(x, state, weights, gates=3, tensors=1)
+    from_x, from_h = _from_input(x, weights).chunk(3, dim=-1), _from_state(h, weights).chunk(3, dim=-1)
+    reset, update = sigmoid(from_x[0] + from_h[0]), sigmoid(from_x[1] + from_h[1])
+    candidate = tanh(from_x[2] + reset * from_h[2])
+    return GRUStep(update * h + (1 - update) * candidate, reset, update, candidate)
+
+
+def lstm_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights) -> LSTMStep:  # (..., d), 2 of (..., h) -> (..., h)
+    """A memory that is kept, written to and read through gates: c_t = f ⊙ c_{t-1} + i ⊙ g and h_t = o ⊙ tanh(c_t).
+
+        i, f, o = σ(W_x x_t + W_h h_{t-1} + b), each with weights of its own, and g = tanh(W_xg x_t + W_hg h_{t-1} + b_g)
+
+    Notes: Z10.
+    """
+    h, c = _checked(x, state, weights, gates=4, tensors=2)
+    summed = _from_input(x, weights) + _from_state(h, weights)
+    i, f, g, o = summed.chunk(4, dim=-1)
+    input_gate, forget_gate, candidate, output_gate = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+    cell = forget_gate * c + input_gate * candidate
+    return LSTMStep(output_gate * tanh(cell), cell, input_gate, forget_gate, output_gate, candidate)
+
+
+def unroll(
+    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights | Sequence[RecurrentWeights]
+) -> tuple[CellStep, ...]:  # (b, T, d) -> T steps
+    """h_1, ..., h_T, each from its input and the state before it: a network of T layers whose weights are one and the same.
+
+    Weights given one for each step untie them: the same network with a copy in every layer.
+
+    Notes: D1.1-27, Z9.0.
+    """
+    num_steps = inputs.shape[1]
+    each = [weights] * num_steps if isinstance(weights, RecurrentWeights) else list(weights)
+    if len(each) != num_steps:
+        raise Mistake(f"expected weights once, or one for each of {num_steps} steps, came {len(each)}; give as many as there are steps")
+    steps = []
+    for x, own in zip(inputs.unbind(dim=1), each):
+        steps.append(cell(x, state, own))
+        state = steps[-1].state
+    return tuple(steps)
+
+
+class Recurrent(NamedTuple):
+    """All that layers of cells gave."""
+
+    output: Tensor  # (b, T, h) of the last layer; (b, T, 2 h) both ways
+    state: tuple[Tensor, ...]  # after the last step read, each (layers x directions, b, h) as torch stacks them
+    steps: tuple[tuple[tuple[CellStep, ...], ...], ...]  # by layer, direction (the second reads from the end), and step
+
+
+def recurrent_definition(
+    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Sequence[RecurrentWeights]]
+) -> Recurrent:  # (b, T, d), each (layers x directions, b, h)
+    """Layers of cells, each reading the outputs of the one below; with two directions a layer reads the sequence from both ends.
+
+        deep: x^{l+1}_t = h^l_t,  both ways: x^{l+1}_t = (forward h^l_t, backward h^l_t)
+
+    `weights[layer][direction]`; torch.nn.RNN, GRU and LSTM with `batch_first` are the fast form.
+
+    Notes: Z10.
+    """
+    directions = {len(layer) for layer in weights}
+    if inputs.ndim != 3 or inputs.shape[1] == 0:
+        raise Mistake(f"expected inputs (sequences, steps, width) with a step or more, came shape {tuple(inputs.shape)}; reshape them")
+    if not weights or directions not in ({1}, {2}):
+        raise Mistake("expected layers of one direction each or of two each, came others; give weights[layer][direction]")
+    x, ends, told, at = inputs, [], [], 0
+    for layer in weights:
+        ways = []
+        for way, own in enumerate(layer):
+            begin = tuple(each[at] for each in state)
+            ways.append(unroll(cell, x.flip(1) if way else x, begin, own))
+            ends.append(ways[-1][-1].state)
+            at += 1
+        outputs = [torch.stack([step.output for step in steps], dim=1) for steps in ways]
+        x = torch.cat([found.flip(1) if way else found for way, found in enumerate(outputs)], dim=-1)
+        told.append(tuple(ways))
+    return Recurrent(x, tuple(torch.stack(each) for each in zip(*ends)), tuple(told))
+
+
+def recurrent_weights(module: nn.RNNBase) -> list[list[RecurrentWeights]]:
+    """The weights of a torch module as `recurrent_definition` takes them: the same tensors, by layer and direction."""
+    if not module.bias or module.proj_size:
+        raise Mistake("expected a recurrent module with biases and without projections, came another; build it with torch's defaults")
+    ways = 2 if module.bidirectional else 1
+    flat = [RecurrentWeights(*each) for each in module.all_weights]
+    return [flat[start : start + ways] for start in range(0, len(flat), ways)]
+
+
+def _from_input(x: Tensor, weights: RecurrentWeights) -> Tensor:  # (..., d) -> (..., g h)
+    return affine_definition(x, weights.input_weight, weights.input_bias)
+
+
+def _from_state(h: Tensor, weights: RecurrentWeights) -> Tensor:  # (..., h) -> (..., g h)
+    return affine_definition(h, weights.hidden_weight, weights.hidden_bias)
+
+
+def _checked(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, *, gates: int, tensors: int) -> tuple[Tensor, ...]:
+    """The state, known to fit the cell and its weights."""
+    if len(state) != tensors:
+        raise Mistake(f"expected a state of {tensors} tensor{'s' * (tensors > 1)}, came {len(state)}; give what this kind of cell carries")
+    check_shapes(
+        "m d, m h, m, m",
+        input_weight=weights.input_weight,
+        hidden_weight=weights.hidden_weight,
+        input_bias=weights.input_bias,
+        hidden_bias=weights.hidden_bias,
+    )
+    rows, units = weights.hidden_weight.shape
+    if rows != gates * units:
+        raise Mistake(f"expected {gates} x {units} rows of weights for {units} units, came {rows}; give the weights of this kind of cell")
+    check_shapes("... d, m d", x=x, input_weight=weights.input_weight)
+    for each in state:
+        check_shapes("... h, m h", state=each, hidden_weight=weights.hidden_weight)
+    return tuple(state)

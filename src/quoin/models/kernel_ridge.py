@@ -1,0 +1,89 @@
+"""Ridge regression with a kernel, by way of the kernel matrix alone, and on random features that stand in for the kernel.
+
+n examples, d width, k features
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers import fourier_features_definition
+from quoin.models.closed_form import ridge
+from quoin.tensor import PairKernel, check_gamma, check_shapes, gram
+
+__all__ = ["FourierRegression", "KernelFit", "kernel_ridge"]
+
+
+class KernelFit(NamedTuple):
+    """x ↦ Σ_i a_i k(x_i, x) + b: what `kernel_ridge` finds."""
+
+    kernel: PairKernel
+    points: Tensor  # (n, d)
+    weights: Tensor  # (n,), which sum to zero
+    bias: Tensor  # ()
+
+    def predict(self, x: Tensor) -> Tensor:  # (m, d) -> (m,)
+        return gram(self.kernel, x, self.points) @ self.weights + self.bias
+
+
+def kernel_ridge(kernel: PairKernel, X: Tensor, y: Tensor, decay: float) -> KernelFit:  # (n, d), (n,)
+    """What `ridge` gives on features ψ with ψ(x)·ψ(y) = k(x, y), without them: a = (H K H + n decay I)^-1 H y.
+
+    H = I - 11ᵀ/n centres, for the bias is not penalised. The weights on ψ are Σ_i a_i ψ(x_i).
+
+    Notes: D4.1-14.
+    """
+    check_shapes("n d, n", X=X, y=y)
+    if len(y) == 0:
+        raise Mistake("expected at least one example to fit, came none; give X and y with rows")
+    if not (decay > 0 and math.isfinite(decay)):
+        raise Mistake(f"expected a positive, finite decay, came {decay}; a kernel has as many features as examples, or more")
+    K = gram(kernel, X)
+    centred = K - K.mean(dim=0) - K.mean(dim=1, keepdim=True) + K.mean()
+    factor, failed = torch.linalg.cholesky_ex(centred + len(y) * decay * torch.eye(len(y), dtype=X.dtype, device=X.device))
+    if int(failed):
+        raise Mistake(f"expected a kernel and a decay that {X.dtype} can solve with, came decay {decay}; enlarge it or use float64")
+    weights = torch.cholesky_solve((y - y.mean()).unsqueeze(-1), factor).squeeze(-1)
+    return KernelFit(kernel, X, weights, y.mean() - (K @ weights).mean())
+
+
+class FourierRegression(nn.Module):
+    """x ↦ w·ψ(x) + b on random Fourier features of the Gaussian kernel, fitted in closed form: room for so many features, not all in use.
+
+    Notes: D4.1-14.
+    """
+
+    directions: Tensor
+    phases: Tensor
+    weight: Tensor
+    bias: Tensor
+    in_use: Tensor
+
+    def __init__(self, width: int, num_features: int, gamma: float):
+        super().__init__()
+        check_gamma(gamma)
+        self.gamma = gamma
+        self.register_buffer("directions", torch.zeros(num_features, width))
+        self.register_buffer("phases", torch.zeros(num_features))
+        self.register_buffer("weight", torch.zeros(num_features))
+        self.register_buffer("bias", torch.zeros(()))
+        self.register_buffer("in_use", torch.ones((), dtype=torch.int64))
+
+    @torch.no_grad()
+    def fit(self, X: Tensor, y: Tensor, decay: float, *, directions: Tensor, phases: Tensor) -> None:  # (n, d), (n,), (k, d), (k,)
+        """Ridge on the features along these directions, at most as many as there is room for; in the type of X and y."""
+        count = len(directions)
+        if not 0 < count <= len(self.weight):
+            raise Mistake(f"expected from 1 to {len(self.weight)} directions, came {count}; make room for more")
+        found = ridge(fourier_features_definition(X, directions, phases, self.gamma), y, decay)
+        self.in_use.fill_(count)
+        for buffer, values in ((self.directions, directions), (self.phases, phases), (self.weight, found.weight)):
+            buffer.zero_()[:count] = values.to(buffer)
+        self.bias.copy_(found.bias)
+
+    def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+        used = slice(int(self.in_use))
+        return fourier_features_definition(x, self.directions[used], self.phases[used], self.gamma) @ self.weight[used] + self.bias

@@ -1,0 +1,66 @@
+"""How far queries are from keys, counted in widths: offsets u = (q - k)/h, and their squared lengths.
+
+A width h is a positive number, or one for each coordinate; it may be a tensor that learns.   n queries, m keys, d dimensions
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake, shown
+from quoin.tensor.entries import check_floating, check_same_dtype
+from quoin.tensor.shapes import check_shapes
+
+__all__ = ["Width", "as_width", "scaled_offsets", "squared_distances", "squared_distances_definition"]
+
+Width = float | Tensor  # a positive number, or (d,) of them
+
+
+def scaled_offsets(query: Tensor, key: Tensor, width: Width) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m, d)
+    """u = (q - k)/h for every pair, with one width h for all coordinates or one for each.
+
+    >>> scaled_offsets(torch.tensor([[2.0, 2.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 4.0]))
+    tensor([[[2.0000, 0.2500]]])
+
+    Notes: Z11.9.
+    """
+    _check(query, key)
+    return (query.unsqueeze(-2) - key.unsqueeze(-3)) / as_width(width, query)
+
+
+def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """‖q - k‖² = sum_l (q_l - k_l)² for every pair: d differences, d squares and d - 1 additions each."""
+    check_shapes("... n d, ... m d", query=query, key=key)
+    return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1)
+
+
+def squared_distances(query: Tensor, key: Tensor, width: Width = 1.0) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """‖(q - k)/h‖² for every pair from differences, on torch's kernel, which holds n m numbers where the definition holds n m d.
+
+    Nothing cancels, however far from the origin the points lie; ‖q‖² - 2 q^T k + ‖k‖² would be quicker and is off by ‖q‖² roundings.
+    """
+    _check(query, key)
+    width = as_width(width, query)
+    if width.numel() > 1:
+        # From the first key, not from the origin: a rounding of q/h would else be one of the whole coordinate.
+        query, key = ((each - key[..., :1, :].detach()) / width for each in (query, key))
+    distances = torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist")
+    # One width divides last, so that whole numbers three apart are just one width of three apart: a window has an edge there.
+    return (distances if width.numel() > 1 else distances / width).square()
+
+
+def as_width(width: Width, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)
+    """The width as a tensor like `points`, once it is found to be positive, and to have one number or one for each coordinate."""
+    found = torch.as_tensor(width, dtype=points.dtype, device=points.device)
+    dim = points.shape[-1]
+    if found.ndim > 1 or (found.ndim == 1 and len(found) != dim):
+        raise Mistake(f"expected one width, or one for each of {dim} coordinates, came shape {tuple(found.shape)}; give ({dim},) of them")
+    if not bool(((found > 0) & found.isfinite()).all()):
+        given = found.tolist() if isinstance(width, Tensor) else width
+        raise Mistake(f"expected a width above 0, came {shown(given)}; give how far off a key may lie and still count")
+    return found
+
+
+def _check(query: Tensor, key: Tensor) -> None:
+    check_shapes("... n d, ... m d", query=query, key=key)
+    check_floating(query, "query")
+    check_same_dtype(query, key)

@@ -1,0 +1,139 @@
+"""What is computed over the seen positions only: softmax, values to be pooled, means.
+
+A mask is boolean, True where something may be seen, and broadcasts to what it masks. Making masks is in masks.py. Where nothing is
+seen the answer is zero, and so is every gradient; what stands at hidden places, be it NaN, never matters.   n queries, m keys
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor.entries import check_floating
+from quoin.tensor.masks import causal_mask, valid_mask
+
+__all__ = ["attention_mask", "check_mask", "masked_mean", "masked_softmax", "masked_softmax_definition", "zero_unseen"]
+
+
+def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., n, m), broadcast to it -> (..., n, m)
+    """Softmax over the keys that each query may see: exp(a_i) / sum_{j seen} exp(a_j) for i seen, and 0 for the others.
+
+    Notes: Z11.18.
+    """
+    check_floating(scores, "scores")
+    check_mask(mask, scores.shape)
+    seen = scores.masked_fill(~mask, -math.inf)
+    largest = seen.detach().amax(dim=-1, keepdim=True)  # taken off, so that no exponential overflows
+    weights = (scores - largest).masked_fill(~mask, -math.inf).exp()
+    return weights / weights.sum(dim=-1, keepdim=True).masked_fill(~mask.any(dim=-1, keepdim=True), 1)
+
+
+def masked_softmax(
+    scores: Tensor, mask: Tensor | None = None, *, valid_lengths: Tensor | None = None, causal: bool = False
+) -> Tensor:  # (..., n, m) -> (..., n, m)
+    """`masked_softmax_definition` on torch's kernel, seeing what `mask`, `valid_lengths` and `causal` all allow (`attention_mask`).
+
+    Hidden scores become -inf before the softmax, so their weights and gradients are exactly 0 in every float type; a number such as
+    -10^6 would not do, as half precision has none so large and a query with nothing to see would see all of its padding.
+
+    >>> masked_softmax(torch.zeros(3, 4), valid_lengths=torch.tensor([1, 4, 0]))
+    tensor([[1.0000, 0.0000, 0.0000, 0.0000],
+            [0.2500, 0.2500, 0.2500, 0.2500],
+            [0.0000, 0.0000, 0.0000, 0.0000]])
+
+    Notes: Z11.18.
+    """
+    check_floating(scores, "scores")
+    mask = attention_mask(scores.shape, mask, valid_lengths=valid_lengths, causal=causal, device=scores.device)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    # Over nothing but -inf the softmax would be NaN, and NaN times zero on the way back; an empty row is a softmax of zeros instead.
+    hidden = torch.full_like(empty, -math.inf, dtype=scores.dtype).masked_fill(empty, 0)
+    return torch.softmax(torch.where(mask, scores, hidden), dim=-1).masked_fill(empty, 0)
+
+
+def attention_mask(
+    shape: Sequence[int],
+    mask: Tensor | None = None,
+    *,
+    valid_lengths: Tensor | None = None,
+    causal: bool = False,
+    device: torch.device | str | None = None,
+) -> Tensor | None:  # broadcasts to (..., n, m)
+    """What may be seen in scores of this shape where all that is given allows it; None where nothing is given.
+
+    `valid_lengths` counts the keys seen, one number for each index of the scores' leading axes: (batch,) for all queries of a
+    sequence, or (batch, n), each query its own. `causal`: the queries are the last n of the m positions, and see none after theirs.
+
+    >>> attention_mask((2, 2, 2), valid_lengths=torch.tensor([1, 2]), causal=True)
+    tensor([[[ True, False],
+             [ True, False]],
+    <BLANKLINE>
+            [[ True, False],
+             [ True,  True]]])
+    """
+    if len(shape) < 1 or (causal and len(shape) < 2):
+        raise Mistake(f"expected scores with axes of queries and keys, came shape {tuple(shape)}; give them as (..., queries, keys)")
+    if mask is not None:
+        check_mask(mask, shape)
+    if valid_lengths is not None:
+        leading = tuple(shape[:-1])[: valid_lengths.ndim]
+        if len(leading) < valid_lengths.ndim or any(size not in (1, full) for size, full in zip(valid_lengths.shape, leading)):
+            raise Mistake(
+                f"expected valid lengths for leading axes of the scores {tuple(shape)}, such as shape {tuple(shape[:1])}, "
+                f"came {tuple(valid_lengths.shape)}; give one length a sequence, or one a query"
+            )
+        rest = (1,) * (len(shape) - 1 - valid_lengths.ndim)
+        mask = _both(mask, valid_mask(valid_lengths.reshape(*valid_lengths.shape, *rest), shape[-1]))
+    if causal:
+        mask = _both(mask, causal_mask(shape[-2], shape[-1], device=device))
+    return mask
+
+
+def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a mask that is not boolean, or that has not one entry, or one for many, for each entry of this shape."""
+    if mask.dtype != torch.bool:
+        raise Mistake(f"expected a boolean mask, True where something may be seen, came {mask.dtype}; compare it, as in mask != 0")
+    fits = mask.ndim <= len(shape) and all(size in (1, full) for size, full in zip(reversed(mask.shape), reversed(tuple(shape))))
+    if not fits:
+        raise Mistake(
+            f"expected a mask that broadcasts to {tuple(shape)}, came shape {tuple(mask.shape)}; "
+            "put axes of size 1 where one entry serves many, as in mask.unsqueeze(-2)"
+        )
+
+
+def zero_unseen(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) -> (..., m, d)
+    """The keys or values with zeros at positions that no query may see, for a weight of 0 times NaN would be NaN.
+
+    Notes: Z11.18.
+    """
+    if mask.ndim and mask.shape[-1] not in (1, x.shape[-2]):
+        raise Mistake(f"expected a mask over {x.shape[-2]} positions, came shape {tuple(mask.shape)}; give one entry a position")
+    seen = mask.any(dim=-2) if mask.ndim > 1 else mask
+    return torch.where(seen.unsqueeze(-1), x, 0)
+
+
+def masked_mean(values: Tensor, mask: Tensor, *, axis: int | None = None) -> Tensor:
+    """The mean over seen entries, along `axis` or over all: sum_{i seen} x_i / #seen, 0 where none is seen.
+
+    A loss or a metric of a padded batch is the masked mean of that of each position, whatever was computed at the padding.
+
+    >>> masked_mean(torch.tensor([[1.0, 2.0], [6.0, torch.nan]]), valid_mask(torch.tensor([2, 1]), 2))
+    tensor(3.)
+
+    Notes: Z11.18p.
+    """
+    check_floating(values, "values")
+    check_mask(mask, values.shape)
+    seen = mask.expand(values.shape)
+    kept = values.masked_fill(~seen, 0)
+    wide = torch.promote_types(values.dtype, torch.float32)  # half precision counts to 65,504 only
+    total, count = kept.sum(dim=axis, dtype=wide), seen.sum(dim=axis)
+    return (total / count.clamp(min=1)).to(values.dtype)
+
+
+def _both(mask: Tensor | None, other: Tensor) -> Tensor:
+    return other if mask is None else mask & other

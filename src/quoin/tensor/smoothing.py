@@ -1,0 +1,167 @@
+"""Kernels that say how near counts: functions K(u) of the offset u = (q - k)/h of a query from a key, measured in widths.
+
+They depend on ‖u‖ alone, are largest at 0, and are one there: divide by the integral over R^d for a density. Offsets and widths are in
+distances.py; attention.nadaraya_watson pools values with these kernels, prob.KernelDensity adds them up.   d dimensions
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.tensor.entries import check_floating
+
+__all__ = ["BoxcarWindow", "EpanechnikovWindow", "GaussianWindow", "SmoothingKernel", "TriangularWindow", "Weighed"]
+
+
+class Weighed(NamedTuple):
+    """Kernel values along the last axis: the true ones are values * exp(log_scale), and a ratio of them needs no scale."""
+
+    values: Tensor  # (..., m)
+    log_scale: Tensor  # (..., 1)
+
+
+class SmoothingKernel(ABC):
+    """A kernel K(u) >= 0 of an offset u, as a function of ‖u‖²; it is zero where ‖u‖ > `radius`."""
+
+    radius: ClassVar[float]
+
+    def __call__(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
+        """K(u)."""
+        check_floating(u, "u")
+        return self.of_square(u.square().sum(dim=-1))
+
+    def density(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
+        """K(u) / ∫K, a density on R^d."""
+        return self(u) * math.exp(-self.log_mass(u.shape[-1]))
+
+    @abstractmethod
+    def of_square(self, square: Tensor) -> Tensor:  # (...) -> (...)
+        """K as a function of s = ‖u‖²."""
+
+    def weigh(self, square: Tensor) -> Weighed:  # (..., m) -> (..., m), (..., 1)
+        """K at each s of the last axis, up to a factor for them all that keeps the largest from vanishing by rounding."""
+        return Weighed(self.of_square(square), square.new_zeros(*square.shape[:-1], 1))
+
+    @abstractmethod
+    def log_mass(self, dim: int) -> float:
+        """ln ∫ K(u) du over R^dim."""
+
+    @abstractmethod
+    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:  # -> (count, dim)
+        """Offsets drawn from the density K / ∫K."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class GaussianWindow(SmoothingKernel):
+    """K(u) = exp(-‖u‖²/2), with integral (2π)^(d/2): every key counts a little.
+
+    Notes: Z11.8.
+    """
+
+    radius = math.inf
+
+    def of_square(self, square: Tensor) -> Tensor:
+        return torch.exp(-square / 2)
+
+    def weigh(self, square: Tensor) -> Weighed:
+        # Relative to the nearest key, whose own value vanishes in float32 beyond 13 widths.
+        least = square.detach().amin(dim=-1, keepdim=True)
+        least = torch.where(least.isfinite(), least, 0)
+        return Weighed(torch.exp((least - square) / 2), -least / 2)
+
+    def log_mass(self, dim: int) -> float:
+        return _dimensions(dim) / 2 * math.log(2 * math.pi)
+
+    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+        return torch.randn(count, dim, generator=generator, dtype=dtype, device=generator.device)
+
+
+class BoxcarWindow(SmoothingKernel):
+    """K(u) = 1 where ‖u‖ <= 1 and 0 elsewhere, with the volume V_d of the unit ball as its integral: keys in the window count alike.
+
+    Notes: Z11.8, ZE23.
+    """
+
+    radius = 1.0
+
+    def of_square(self, square: Tensor) -> Tensor:
+        return (square <= 1).to(square.dtype)
+
+    def log_mass(self, dim: int) -> float:
+        return _log_ball(dim)
+
+    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+        radius = _uniform(count, generator, dtype) ** (1 / dim)  # ‖u‖^d is uniform
+        return radius * _directions(count, dim, generator, dtype)
+
+
+class TriangularWindow(SmoothingKernel):
+    """K(u) = max(0, 1 - ‖u‖), with integral V_d / (d + 1): a cone, whose slope at its tip is taken as zero.
+
+    Notes: Z11.8, ZE22.
+    """
+
+    radius = 1.0
+
+    def of_square(self, square: Tensor) -> Tensor:
+        apart = square > 0
+        length = torch.where(apart, torch.where(apart, square, 1).sqrt(), 0)  # the root of 0 has no derivative
+        return (1 - length).clamp(min=0)
+
+    def log_mass(self, dim: int) -> float:
+        return _log_ball(dim) - math.log(dim + 1)
+
+    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+        radius = _beta_two(dim, count, generator, dtype)
+        return radius * _directions(count, dim, generator, dtype)
+
+
+class EpanechnikovWindow(SmoothingKernel):
+    """K(u) = max(0, 1 - ‖u‖²), with integral 2 V_d / (d + 2), which is 4/3 on the line.
+
+    Of all kernels it gives the density estimate of least mean squared error as the points become many.
+
+    Notes: Z11.8, ZE22.
+    """
+
+    radius = 1.0
+
+    def of_square(self, square: Tensor) -> Tensor:
+        return (1 - square).clamp(min=0)
+
+    def log_mass(self, dim: int) -> float:
+        return _log_ball(dim) + math.log(2 / (dim + 2))
+
+    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+        radius = _beta_two(dim / 2, count, generator, dtype).sqrt()
+        return radius * _directions(count, dim, generator, dtype)
+
+
+def _log_ball(dim: int) -> float:
+    """ln of the volume π^(d/2) / Γ(d/2 + 1) of the unit ball."""
+    return _dimensions(dim) / 2 * math.log(math.pi) - math.lgamma(dim / 2 + 1)
+
+
+def _dimensions(dim: int) -> int:
+    if dim < 1:
+        raise Mistake(f"expected at least one dimension, came {dim}; give points with coordinates")
+    return dim
+
+
+def _uniform(count: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    return torch.rand(count, 1, generator=generator, dtype=dtype, device=generator.device)
+
+
+def _beta_two(a: float, count: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    """Draws of Beta(a, 2), the product of a Beta(a, 1) and a Beta(a + 1, 1), each a root of a uniform."""
+    return _uniform(count, generator, dtype) ** (1 / a) * _uniform(count, generator, dtype) ** (1 / (a + 1))
+
+
+def _directions(count: int, dim: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    return torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=dtype, device=generator.device), dim=-1)

@@ -1,0 +1,125 @@
+"""The contract of recurrent layers: each definition equals torch's fused module on the same weights, in value and gradient."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from quoin.errors import Mistake
+from quoin.layers import (
+    GRUStep,
+    LSTMStep,
+    RecurrentWeights,
+    gru_cell_definition,
+    lstm_cell_definition,
+    recurrent_definition,
+    recurrent_weights,
+    rnn_cell_definition,
+    unroll,
+)
+from quoin.layers.recurrent import Cell
+
+TOLERANCE = {torch.float32: 3e-5, torch.float64: 1e-12}
+CELLS: dict[Any, Cell] = {nn.RNN: rnn_cell_definition, nn.GRU: gru_cell_definition, nn.LSTM: lstm_cell_definition}
+
+few = settings(deadline=None, max_examples=12)
+kinds = st.sampled_from(list(CELLS))
+dtypes = st.sampled_from([torch.float32, torch.float64])
+seeds = st.integers(0, 2**32)
+sizes = st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4), st.integers(1, 5))  # b, T, d, h
+
+
+def assert_near(ours: Tensor, theirs: Tensor) -> None:
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    scale = max(1.0, float(theirs.detach().abs().max()))
+    assert float((ours - theirs).detach().abs().max()) <= TOLERANCE[ours.dtype] * scale
+
+
+def drawn(kind: Any, sizes: tuple[int, int, int, int], dtype: torch.dtype, seed: int, layers: int = 1, both_ways: bool = False):
+    """A module with weights of some size, inputs, and a state to begin with that is not zero."""
+    generator = torch.Generator().manual_seed(seed)
+    b, T, d, h = sizes
+    module = kind(d, h, layers, batch_first=True, bidirectional=both_ways, dtype=dtype)
+    for weight in module.parameters():
+        nn.init.normal_(weight, std=0.7, generator=generator)
+    inputs = torch.randn(b, T, d, generator=generator, dtype=dtype).requires_grad_()
+    count = 2 if kind is nn.LSTM else 1
+    shape = (layers * (1 + both_ways), b, h)
+    state = [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for _ in range(count)]
+    return module, inputs, state, generator
+
+
+@few
+@given(kinds, sizes, dtypes, st.integers(1, 3), st.booleans(), seeds)
+def test_definition_is_torchs_module(kind, sizes, dtype, layers, both_ways, seed):
+    module, inputs, state, generator = drawn(kind, sizes, dtype, seed, layers, both_ways)
+    found = recurrent_definition(CELLS[kind], inputs, state, recurrent_weights(module))
+    output, after = module(inputs, tuple(state) if kind is nn.LSTM else state[0])
+    after = after if isinstance(after, tuple) else (after,)
+    assert_near(found.output, output)
+    for mine, its in zip(found.state, after, strict=True):
+        assert_near(mine, its)
+    upstream = [torch.randn(each.shape, generator=generator, dtype=dtype) for each in (output, *after)]
+    leaves = [inputs, *state, *module.parameters()]
+    ours = torch.autograd.grad((found.output, *found.state), leaves, upstream)
+    theirs = torch.autograd.grad((output, *after), leaves, upstream)
+    for mine, its in zip(ours, theirs, strict=True):
+        assert_near(mine, its)
+
+
+@few
+@given(sizes, dtypes, seeds)
+def test_a_plain_cell_may_have_another_activation(sizes, dtype, seed):
+    generator = torch.Generator().manual_seed(seed)
+    b, _, d, h = sizes
+    cell = nn.RNNCell(d, h, nonlinearity="relu", dtype=dtype)
+    x, before = (torch.randn(b, n, generator=generator, dtype=dtype) for n in (d, h))
+    weights = RecurrentWeights(cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    assert_near(rnn_cell_definition(x, (before,), weights, torch.relu).output, cell(x, before))
+
+
+@few
+@given(kinds, sizes, seeds)
+def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
+    """Copies of the weights, one a step, give the same values; gates lie between 0 and 1, candidates between -1 and 1."""
+    module, inputs, state, _ = drawn(kind, sizes, torch.float64, seed)
+    weights = recurrent_weights(module)[0][0]
+    begin = [each[0] for each in state]
+    tied = unroll(CELLS[kind], inputs, begin, weights)
+    untied = unroll(CELLS[kind], inputs, begin, [RecurrentWeights(*(each.detach().clone() for each in weights)) for _ in tied])
+    assert len(tied) == inputs.shape[1]
+    for one, other in zip(tied, untied, strict=True):
+        assert torch.equal(one.output, other.output)
+        if isinstance(one, GRUStep):
+            gates = (one.reset, one.update)
+        elif isinstance(one, LSTMStep):
+            gates = (one.input_gate, one.forget_gate, one.output_gate)
+        else:
+            assert_near(one.output, one.summed.tanh())
+            continue
+        assert all(bool(((gate >= 0) & (gate <= 1)).all()) for gate in gates)
+        assert float(one.candidate.detach().abs().max()) <= 1
+
+
+def test_what_does_not_fit_costs_a_line():
+    module, inputs, state, _ = drawn(nn.LSTM, (2, 3, 4, 5), torch.float32, 0)
+    weights = recurrent_weights(module)
+    with pytest.raises(Mistake, match="a state of 2 tensors, came 1"):
+        recurrent_definition(lstm_cell_definition, inputs, state[:1], weights)
+    with pytest.raises(Mistake, match="3 x 5 rows of weights for 5 units, came 20"):
+        recurrent_definition(gru_cell_definition, inputs, state[:1], weights)
+    with pytest.raises(Mistake, match="axis d of input_weight"):
+        recurrent_definition(lstm_cell_definition, inputs[..., :3], state, weights)
+    with pytest.raises(Mistake, match="axis h of hidden_weight"):
+        recurrent_definition(lstm_cell_definition, inputs, [each[..., :2] for each in state], weights)
+    with pytest.raises(Mistake, match="a step or more"):
+        recurrent_definition(lstm_cell_definition, inputs[:, :0], state, weights)
+    with pytest.raises(Mistake, match=r"weights\[layer\]\[direction\]"):
+        recurrent_definition(lstm_cell_definition, inputs, state, [])
+    with pytest.raises(Mistake, match="one for each of 3 steps, came 2"):
+        unroll(lstm_cell_definition, inputs, [each[0] for each in state], [weights[0][0]] * 2)
+    with pytest.raises(Mistake, match="with biases and without projections"):
+        recurrent_weights(nn.LSTM(3, 4, bias=False))
