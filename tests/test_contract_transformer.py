@@ -1,5 +1,7 @@
 """The contract of Transformers' blocks: equal to their definitions, and to torch's layers on the same weights, in value and gradient."""
 
+from typing import Any, cast
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -135,7 +137,7 @@ def test_the_decoder_block_is_its_definition(order, n, m, shape, dtype, seed):
     assert_same(block(x, memory, memory_lengths=lengths), found.output, [x, memory, *block.parameters()])
 
 
-def from_torch(layer, order: str, activation):
+def from_torch(layer, order: str, activation) -> Any:
     """Our block with the weights of torch's encoder or decoder layer."""
     width = layer.linear1.in_features
     feed = FeedForward(width, layer.linear1.out_features, activation=activation)
@@ -196,14 +198,14 @@ def test_the_stacks_are_torchs(order):
     ours = TransformerEncoder(from_torch(each, order, nn.functional.relu) for each in theirs.layers)
     assert isinstance(ours.norm, nn.LayerNorm if order == "pre" else nn.Identity)
     if closing is not None:
-        ours.norm = theirs.norm
+        ours.norm = cast(nn.Module, theirs.norm)
     x = torch.randn(2, 5, 8, dtype=torch.float64, generator=generator)
     assert_near(ours(x), theirs(x))
     layer = nn.TransformerDecoderLayer(8, 2, 16, 0.0, batch_first=True, norm_first=order == "pre")
     theirs = shaken(nn.TransformerDecoder(layer, 3, norm=closing), torch.float64, generator)
     decoder = TransformerDecoder(from_torch(each, order, nn.functional.relu) for each in theirs.layers)
     if closing is not None:
-        decoder.norm = theirs.norm
+        decoder.norm = cast(nn.Module, theirs.norm)
     memory = torch.randn(2, 3, 8, dtype=torch.float64, generator=generator)
     assert_near(decoder(x, memory), theirs(x, memory, tgt_mask=~causal_mask(5)))
 

@@ -25,7 +25,6 @@ SMALL = {
     "ngram": "--order 4",
     "lstm-lm": "--hidden 24 --width 12 --context 16 --batch-size 8 --epochs 1",
     "transformer-lm": "--width 16 --heads 2 --layers 1 --context 16 --batch-size 8 --epochs 1 --vocabulary bytes",
-    "rnn-lm": "--hidden 8 --width 8 --context 16 --batch-size 8 --epochs 1 --vocabulary words --vocabulary-size 200",
 }
 TEXT = load_text("topics").content[:6000].replace("z", "s") + "\u00fc\n"
 
@@ -53,14 +52,14 @@ def test_any_bytes_come_back_from_a_model_opened_again(runs, recipe):
     one, other = (LanguageCodec(open_language_run(runs / f"{recipe}-1")) for _ in range(2))
     assert one.fingerprint == other.fingerprint
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(st.lists(PIECES, max_size=6).map(b"".join))
     def comes_back(content):
         assert other.decode(one.encode(content), len(content)) == content  # even where storing it is shorter
         assert unpack(pack(content, one), other) == content
 
     comes_back()
-    for content in (b"", b"t", b"\xff", b"\xc3", b"\r\n\0", b"\xef\xbb\xbfthe", TEXT[500:1700].encode()):
+    for content in (b"", b"t", b"\xff", b"\xc3", b"\r\n\0", b"\xef\xbb\xbfthe", TEXT[500:900].encode()):
         assert other.decode(one.encode(content), len(content)) == content
 
 
@@ -68,7 +67,7 @@ def test_any_bytes_come_back_from_a_model_opened_again(runs, recipe):
 def test_the_code_is_as_long_as_the_text_is_surprising(runs, recipe):
     """Within a hundredth of -log2 P by one forward pass, or by the windows that a text is judged by; several lanes among it."""
     run = open_language_run(runs / f"{recipe}-1")
-    text = TEXT[1000:5000]
+    text = TEXT[1000:4000]
     tokens = run.vocabulary.encode(text)
     if run.window is None:
         with torch.no_grad():
@@ -82,12 +81,12 @@ def test_the_code_is_as_long_as_the_text_is_surprising(runs, recipe):
 
 
 def test_there_and_back_by_a_model(runs, here):
-    content = TEXT[2000:4000].encode() + b"\xff\xfe z\x00"
+    content = TEXT[2000:3000].encode() + b"\xff\xfe z\x00"
     (here / "a.txt").write_bytes(content)
     model = runs / "ngram-1"
     code, out, _ = tried("compress", "a.txt", "--model", model)
     assert code == 0
-    assert "2,005 bytes became" in out
+    assert f"{len(content):,} bytes became" in out
     os.remove("a.txt")
     assert "made by the language model 'ngram, Quoin" in refused("decompress", "a.txt.quoin")
     assert "expected the model that coded the archive, 'ngram" in refused("decompress", "a.txt.quoin", "--model", runs / "lstm-lm-1")
@@ -107,7 +106,7 @@ def test_there_and_back_by_a_model(runs, here):
 
 def test_another_weight_or_another_token_is_another_model(runs):
     run = open_language_run(runs / "lstm-lm-1")
-    archive = pack(TEXT[:3000].encode(), LanguageCodec(run))
+    archive = pack(TEXT[:1000].encode(), LanguageCodec(run))
     assert read_header(archive).method == LanguageCodec.method
     with torch.no_grad():
         run.model.codes.weight[0, 0] += 1e-7
@@ -119,10 +118,10 @@ def test_other_numbers_than_the_fingerprint_promised_are_refused(runs):
     """As where two machines of one name differ in a last bit: what comes out is never taken for the content."""
     run = open_language_run(runs / "lstm-lm-1")
     codec = LanguageCodec(run)
-    archive = pack(TEXT[:3000].encode(), codec)
+    archive = pack(TEXT[:1000].encode(), codec)
     with torch.no_grad():
         run.model.codes.weight += 0.5
-    with pytest.raises(Mistake, match="other numbers here|does not come out as it was given"):
+    with pytest.raises(Mistake, match=r"other numbers here|does not come out as it was given"):
         unpack(archive, codec)
 
 
@@ -148,7 +147,7 @@ def test_a_seed_gives_its_text(runs, recipe):
     assert len(generated(runs / f"{recipe}-1", "--max-tokens", 3)["text"]) >= 1  # without a prompt
 
 
-@pytest.mark.parametrize("recipe", ["ngram", "lstm-lm", "transformer-lm"])
+@pytest.mark.parametrize("recipe", SMALL)
 def test_the_likeliest_text_is_that_of_full_recomputation(runs, recipe):
     run = open_language_run(runs / f"{recipe}-1")
     tokens = run.vocabulary.encode("The ").tolist()
@@ -229,7 +228,7 @@ def test_language_models_are_compared_in_one_table(runs, here):
     folders = [runs / f"{recipe}-1" for recipe in SMALL]
     found = json.loads(tried("compare", *folders, "--json")[1])["language_models"]
     assert [line["run"] for line in found] == [f"{recipe}-1" for recipe in SMALL]
-    assert [line["tokens"] for line in found] == ["characters", "characters", "bytes", "words"]
+    assert [line["tokens"] for line in found] == ["characters", "characters", "bytes"]
     metrics = [json.loads((folder / "result.json").read_text())["metrics"] for folder in folders]
     assert [line["perplexity"] for line in found] == [each["test_perplexity"] for each in metrics]
     assert [line["bits_per_character"] for line in found] == [each["test_bits_per_character"] for each in metrics]

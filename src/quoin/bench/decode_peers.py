@@ -1,5 +1,7 @@
 """The row `decode` on `transformers`: `generate` with its cache, greedy, as long as the others; nothing is fetched."""
 
+from typing import Any
+
 import torch
 
 from quoin.bench.decode_problem import CONFIG, TOKENS, figures, prompt, weights
@@ -13,7 +15,7 @@ def transformers_generate(laps: Laps) -> dict[str, float]:
 
     torch.set_num_threads(laps.threads)
     sizes = {name: value for name, value in CONFIG.items() if name != "model_type"}
-    model = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)).eval()
+    model: Any = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)).eval()
     model.transformer.load_state_dict(weights())  # the head is tied to the codes
     begin = prompt()
     for _ in range(laps.count):

@@ -1,4 +1,4 @@
-"""The rows on language models: training steps of GPTs and an LSTM beside hand-written torch and Keras. Imports neither torch nor a peer."""
+"""The rows on language models: training steps of GPTs and an LSTM beside hand-written torch and Keras. Imports no torch, no peer."""
 
 from quoin.bench.measured import NoMoreMemoryThan, RatioAtLeast, TimesAsQuickAs
 from quoin.bench.row import Contestant, Row

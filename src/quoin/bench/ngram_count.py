@@ -49,7 +49,7 @@ def by_nltk(laps: Laps) -> dict[str, float]:
         laps.end()
     counted = [(word + 1, count) for word, count in found.unigrams.items()]
     for length in range(2, ORDER + 1):
-        for context, following in found[length].items():
+        for context, following in found[length].items():  # pyright: ignore[reportOptionalMemberAccess]
             number = 0
             for word in context:
                 number = number * (m + 1) + word + 1

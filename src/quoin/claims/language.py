@@ -20,6 +20,7 @@ from quoin.models import (
     laplace_ngram,
     laplace_trigram,
     laplace_unigram,
+    markov_log_prob_definition,
     ngram_counts,
     ngram_counts_definition,
     relative_frequencies,
@@ -83,6 +84,8 @@ def markov_model_forgets(generator: torch.Generator) -> Evidence:
         others = texts.clone()
         others[:, :-order] = torch.randint(m, (8, 12 - order), generator=generator)  # another past, the same last k
         worst = max(worst, gap(model(texts)[:, -1], model(others)[:, -1]))
+        by_tables = torch.stack([markov_log_prob_definition(laws, text) for text in texts])
+        worst = max(worst, gap(chain_rule_log_prob(model, texts, model.first_logits()), by_tables))
         chain, pair = MarkovChain(laws[0], laws[1]), MarkovModel(laws[:2])
         worst = max(worst, gap(chain_rule_log_prob(pair, texts, pair.first_logits()), chain.log_prob(texts)))
     return Evidence("largest change by another past, and gap to the chain", worst, roundings(64), "64 float64 roundings", CASES)

@@ -9,7 +9,7 @@ __all__ = ["bench", "doctor", "list_recipes"]
 
 
 def list_recipes(parsed: argparse.Namespace) -> int:
-    from quoin.data import PAIR_SOURCES, SOURCES, TEXT_SOURCES
+    from quoin.data import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
     from quoin.recipes import find_recipe, recipe_names
 
     recipes = [find_recipe(name) for name in recipe_names()]
@@ -30,7 +30,7 @@ def list_recipes(parsed: argparse.Namespace) -> int:
     rows = [(each.name, each.summary, each.data, each.target) for each in recipes]
     print_table(("recipe", "what it does", "data", "target"), rows)
     print()
-    print_table(("source", "what --data can name"), (SOURCES | TEXT_SOURCES | PAIR_SOURCES).items())
+    print_table(("source", "what --data can name"), (SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELLED_SOURCES).items())
     return 0
 
 

@@ -4,10 +4,16 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quoin.cli.show import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import Mistake, shown
+
+if TYPE_CHECKING:
+    from quoin.data import Facts, LabelledFacts
+    from quoin.recipes.running.labelling_run import LabelledPrediction
+    from quoin.recipes.running.opened import Prediction
 
 __all__ = ["compare", "evaluate", "predict"]
 
@@ -23,11 +29,19 @@ def evaluate(parsed: argparse.Namespace) -> int:
         found = evaluate_own(parsed.folder, step=parsed.step)
     else:
         check_source_name(parsed.data)
-        from quoin.data import load_like
+        from quoin.data import load_like, load_pairs
+        from quoin.recipes.running.labelling_run import is_labelling_run, open_labelling_run
         from quoin.recipes.running.opened import open_table_run
+        from quoin.recipes.running.run import open_one
 
-        run = open_table_run(parsed.folder, step=parsed.step)
-        found = run.evaluate(load_like(run.facts, parsed.data, target=parsed.target, seed=run.options.seed))
+        if is_labelling_run(open_one(parsed.folder)):
+            if not parsed.data.startswith("tsv:") or parsed.target is not None:
+                given = shown(parsed.data) if parsed.target is None else f"--target {shown(parsed.target)}"
+                raise Mistake(f"{parsed.folder} classifies texts, got {given}: give --data tsv:PATH, a text, a tab and its class in each line")
+            found = open_labelling_run(parsed.folder, step=parsed.step).evaluate(load_pairs(parsed.data))
+        else:
+            run = open_table_run(parsed.folder, step=parsed.step)
+            found = run.evaluate(load_like(run.facts, parsed.data, target=parsed.target, seed=run.options.seed))
     if parsed.json:
         print_json(found)
     else:
@@ -36,8 +50,8 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
 
 def predict(parsed: argparse.Namespace) -> int:
+    from quoin.recipes.running.labelling_run import is_labelling_run
     from quoin.recipes.running.opened import open_table_run
-    from quoin.recipes.running.predictions import as_csv, write_predictions
     from quoin.recipes.running.run import open_one
     from quoin.recipes.running.translation_run import is_translation_run
 
@@ -45,17 +59,36 @@ def predict(parsed: argparse.Namespace) -> int:
         raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
     if is_translation_run(open_one(parsed.folder)):
         return _translate(parsed)
+    if is_labelling_run(open_one(parsed.folder)):
+        return _classify(parsed)
     run = open_table_run(parsed.folder, step=parsed.step)
     features = run.read_features(parsed.input)
     prediction = run.predict(features)
     if (far := run.farthest(features)) > FAR:
         note = f"a value lies {far:.0f} training spreads from the training mean; is {parsed.input} on the scale of the training data?"
         print(f"note: {note}", file=sys.stderr)
+    return _answer(parsed, prediction, run.facts)
+
+
+def _classify(parsed: argparse.Namespace) -> int:
+    """A text in each line of the file; its class, and the probability of every class, in each row of the answer."""
+    from quoin.data import load_text
+    from quoin.recipes.running.labelling_run import open_labelling_run
+
+    run = open_labelling_run(parsed.folder, step=parsed.step)
+    texts = load_text(f"text:{parsed.input}").content.removesuffix("\n").split("\n")
+    return _answer(parsed, run.predict([text.strip() for text in texts]), run.facts)
+
+
+def _answer(parsed: argparse.Namespace, prediction: "Prediction | LabelledPrediction", facts: "Facts | LabelledFacts") -> int:
+    """Print or write the table of predictions."""
+    from quoin.recipes.running.predictions import as_csv, write_predictions
+
     if parsed.out is None:
-        sys.stdout.write(as_csv(prediction, run.facts))
+        sys.stdout.write(as_csv(prediction, facts))
     else:
-        write_predictions(parsed.out, prediction, run.facts)
-        print(f"{len(prediction.values)} predictions of {run.facts.target_name}: {parsed.out}", file=sys.stderr)
+        write_predictions(parsed.out, prediction, facts)
+        print(f"{len(prediction.values)} predictions of {facts.target_name}: {parsed.out}", file=sys.stderr)
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Bring data in: embedded, generated and file sources; splits and folds; in-memory batches whose position is state."""
+"""Bring data in: embedded, generated and file sources; texts, pairs and vocabularies; splits and folds; batches whose position is state."""
 
 import importlib
 from typing import TYPE_CHECKING
 
-from quoin.data.sources import PAIR_SOURCES, SOURCES, TEXT_SOURCES, VocabularyName, check_source_name, load
+from quoin.data.sources import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES, VocabularyName, check_source_name, load
 
 if TYPE_CHECKING:
     from quoin.data.augment import background, crop, cutout, flip, shift
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
     from quoin.data.graphs import LabelledGraph, karate_club
+    from quoin.data.labelled import (
+        LabelledBatch,
+        LabelledCorpus,
+        LabelledFacts,
+        LabelledTexts,
+        encode_texts,
+        label_corpus,
+        labelled_facts,
+    )
     from quoin.data.padding import Padded, pad_sequences
     from quoin.data.pair_corpus import PairCorpus, PairFacts, load_pair_corpus, pair_facts
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, PairVocabulary, TokenPairs
@@ -42,10 +51,12 @@ if TYPE_CHECKING:
         vocabulary_fingerprint,
         vocabulary_from_json,
     )
+    from quoin.data.walks import Directions, directions
 
 __all__ = [
     "BOS",
     "EOS",
+    "LABELLED_SOURCES",
     "PAD",
     "PAIR_SOURCES",
     "SOURCES",
@@ -59,9 +70,14 @@ __all__ = [
     "Corpus",
     "CorpusPart",
     "Dataset",
+    "Directions",
     "Facts",
     "Fold",
+    "LabelledBatch",
+    "LabelledCorpus",
+    "LabelledFacts",
     "LabelledGraph",
+    "LabelledTexts",
     "MarkovSource",
     "Padded",
     "PairBatch",
@@ -98,6 +114,8 @@ __all__ = [
     "copy_sequences",
     "crop",
     "cutout",
+    "directions",
+    "encode_texts",
     "facts_of_text",
     "fit_vocabulary",
     "flip",
@@ -106,6 +124,8 @@ __all__ = [
     "karate_club",
     "keyed_generator",
     "kfold",
+    "label_corpus",
+    "labelled_facts",
     "linear",
     "load",
     "load_corpus",
@@ -137,9 +157,9 @@ __all__ = [
 ]
 
 _FILES = (
-    "augment", "batches", "byte_pairs", "chains", "copying", "corpus", "dataset", "folds", "generated", "graphs", "padding",
+    "augment", "batches", "byte_pairs", "chains", "copying", "corpus", "dataset", "folds", "generated", "graphs", "labelled", "padding",
     "pair_corpus", "pair_tokens", "pairs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits", "spoken_numbers", "text",
-    "text_facts", "text_stream", "token_batches", "token_file", "tokenizing", "vocabulary",
+    "text_facts", "text_stream", "token_batches", "token_file", "tokenizing", "vocabulary", "walks",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from quoin.errors import Mistake, nearest, shown
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "VocabularyName", "check_source_name", "load"]
+__all__ = ["LABELLED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "VocabularyName", "check_source_name", "load"]
 
 VocabularyName = Literal["characters", "words", "bytes", "bpe"]  # what a text can be cut into: see corpus.py
 
@@ -44,9 +44,13 @@ PAIR_SOURCES = {  # for translation: see pairs.py
     "tsv:PATH": "pairs: a source, a tab and its translation in each line, in UTF-8, gzipped or not",
 }
 
+LABELLED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see walks.py and labelled.py
+    "directions": "texts with classes, generated: walks of a Markov chain, forwards and backwards",
+}
+
 
 def check_source_name(source: str) -> None:
-    """Raise a Mistake unless `source` is a name of SOURCES, TEXT_SOURCES or PAIR_SOURCES, or one of their file forms with a path.
+    """Raise a Mistake unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or one of their file forms with a path.
 
     >>> check_source_name("digits")
     >>> check_source_name("digit")
@@ -54,7 +58,7 @@ def check_source_name(source: str) -> None:
     quoin.errors.Mistake: expected a data source, got 'digit': did you mean 'digits'?
     """
     form, colon, place = source.partition(":")
-    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES
+    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELLED_SOURCES
     if not colon and source in names:
         return
     forms = {name.partition(":")[0]: name for name in names if ":" in name}
@@ -86,6 +90,8 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
         raise Mistake(f"expected rows of features, but {shown(source)} is a text: train a language model on it, as `quoin train ngram`")
     if source in PAIR_SOURCES or f"{form}:PATH" in PAIR_SOURCES:
         raise Mistake(f"expected rows of features, but {shown(source)} are pairs of sentences: `quoin train translate-dates` takes such")
+    if source in LABELLED_SOURCES:
+        raise Mistake(f"expected rows of features, but {shown(source)} are texts: `quoin train sequence-classification` takes such")
     if target is not None and form != "csv":
         raise Mistake(f"a target column can be named for csv:PATH only, but the data are {shown(source)}: leave --target out")
     if ignore and form != "csv":

@@ -1,4 +1,4 @@
-"""Look inside a model: intermediates, feature maps, kernels, saliency, receptive fields, strongest patches, dead units, gradient norms."""
+"""Look inside a model: intermediates, feature and attention maps, kernels, saliency, receptive fields, dead units, gradient norms."""
 
 from quoin.inspect.activity import DeadUnits, Sparsity, activation_sparsity, dead_units
 from quoin.inspect.attention_maps import (

@@ -1,4 +1,4 @@
-"""One step of a forward pass each: dense, activation, initialisation, convolution, pooling, normalisation, residual, graph."""
+"""One step of a forward pass each: dense, convolution, pooling, normalisation, residual, recurrent, position, attention, graph."""
 
 from quoin.layers import attention
 from quoin.layers.activation import (

@@ -1,4 +1,4 @@
-"""Named architectures, one family a file, flat: linear models, perceptrons, convolutional and residual networks, graph networks."""
+"""Named architectures, one family a file, flat: linear models, perceptrons, convolutional, graph and recurrent networks, n-grams, Transformers."""
 
 from quoin.models.alexnet import alexnet, load_torchvision_alexnet, small_alexnet
 from quoin.models.attention_classifier import AttentionBlock, AttentionClassifier
@@ -8,6 +8,7 @@ from quoin.models.binary import LinearScore
 from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, softmax_regression_definition
 from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
 from quoin.models.copy_reader import CopyReader, ReaderBlock
+from quoin.models.deep_latent import DeepLatentGaussian, DiagonalNormalNet, TriangularNormalNet, covariance_definition, triangular_factor
 from quoin.models.densenet import DenseLayer, DenseNet, dense_block_definition, densenet121, load_torchvision_densenet, small_densenet
 from quoin.models.dropout_mlp import DropoutMLP
 from quoin.models.exchange import export_dense, import_dense
@@ -41,10 +42,18 @@ from quoin.models.nin import nin, nin_block, small_nin
 from quoin.models.parametrised import num_parameters, parameter_vector, realisation
 from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
 from quoin.models.population import best_affine_predictor, conditional_expectation
+from quoin.models.ppca import PPCA, ppca_log_evidence_definition, ppca_posterior_definition
 from quoin.models.recurrent_lm import RecurrentLanguageModel, RecurrentState
 from quoin.models.resnet import ResNet, cifar_resnet18, load_torchvision_resnet, resnet18, resnet34, resnet50, resnet101, small_resnet
 from quoin.models.resnext import resnext50, small_resnext
 from quoin.models.seq2seq import PlainDecoder, RecurrentDecoder, RecurrentEncoder, RecurrentSource, Seq2Seq
+from quoin.models.sequence_classifier import (
+    BagReader,
+    RecurrentReader,
+    SequenceClassifier,
+    TransformerReader,
+    sequence_classifier_definition,
+)
 from quoin.models.sliding_context import SlidingContext, SlidingState
 from quoin.models.tied import TiedMLP
 from quoin.models.transformer import EncodedSource, Transformer, TransformerDecoder, TransformerEncoder, TransformerState
@@ -56,16 +65,20 @@ __all__ = [
     "GCN",
     "GPT",
     "MLP",
+    "PPCA",
     "Aligned",
     "AlignedToken",
     "AttentionBlock",
     "AttentionClassifier",
     "AutoregressiveModel",
+    "BagReader",
     "BahdanauDecoder",
     "BahdanauState",
     "CopyReader",
+    "DeepLatentGaussian",
     "DenseLayer",
     "DenseNet",
+    "DiagonalNormalNet",
     "Drawn",
     "DropoutMLP",
     "EncodedSource",
@@ -97,10 +110,12 @@ __all__ = [
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentLanguageModel",
+    "RecurrentReader",
     "RecurrentSource",
     "RecurrentState",
     "ResNet",
     "Seq2Seq",
+    "SequenceClassifier",
     "SlidingContext",
     "SlidingState",
     "SoftmaxRegression",
@@ -108,8 +123,10 @@ __all__ = [
     "Transformer",
     "TransformerDecoder",
     "TransformerEncoder",
+    "TransformerReader",
     "TransformerState",
     "TranslationModel",
+    "TriangularNormalNet",
     "ViT",
     "alexnet",
     "bahdanau_decoder_definition",
@@ -119,6 +136,7 @@ __all__ = [
     "chain_rule_log_prob_definition",
     "cifar_resnet18",
     "conditional_expectation",
+    "covariance_definition",
     "dense_block_definition",
     "densenet121",
     "export_dense",
@@ -170,6 +188,8 @@ __all__ = [
     "parameter_vector",
     "patch_embedding_definition",
     "polynomial_features",
+    "ppca_log_evidence_definition",
+    "ppca_posterior_definition",
     "read_safetensors",
     "realisation",
     "relative_frequencies",
@@ -180,6 +200,7 @@ __all__ = [
     "resnet101",
     "resnext50",
     "ridge",
+    "sequence_classifier_definition",
     "small_alexnet",
     "small_densenet",
     "small_googlenet",
@@ -195,6 +216,7 @@ __all__ = [
     "step_log_probs",
     "translation_log_prob",
     "transposed",
+    "triangular_factor",
     "vgg11",
     "vgg16",
     "vgg19",

@@ -4,12 +4,13 @@ b sequences, T tokens in a window
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
-from quoin.models.autoregressive import AutoregressiveModel, ModelState, NextToken
+from quoin.models.autoregressive import ModelState, NextToken
 
 __all__ = ["SlidingContext", "SlidingState"]
 
@@ -39,7 +40,7 @@ class SlidingContext(nn.Module):
     torch.Size([1, 9, 5])
     """
 
-    def __init__(self, model: AutoregressiveModel, window: int, *, fresh: int | None = None):
+    def __init__(self, model: Any, window: int, *, fresh: int | None = None):  # an AutoregressiveModel, of whatever state
         super().__init__()
         fresh = -(-window // 2) if fresh is None else fresh
         if not 1 <= fresh <= window:
@@ -56,8 +57,9 @@ class SlidingContext(nn.Module):
         return SlidingState(self.model.start(batch, self.window), torch.zeros(batch, 0, dtype=torch.long))
 
     @torch.no_grad()
-    def step(self, state: SlidingState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
+    def step(self, state: ModelState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
         """Read new tokens, window by window where there are many."""
+        assert isinstance(state, SlidingState)
         pieces = []
         while tokens.shape[1] or not pieces:
             if state.window.shape[1] == self.window:

@@ -42,7 +42,7 @@ class PatchEmbedding(nn.Module):
         super().__init__()
         channels, height, across = image_shape
         if side < 1 or height % side or across % side:
-            raise Mistake(f"expected a patch whose side divides images of {height} x {across} pixels, came {side}; choose a divisor of both")
+            raise Mistake(f"expected a patch whose side divides images of {height} x {across} pixels, came {side}; choose one")
         self.num_patches = (height // side) * (across // side)
         self.convolution = nn.Conv2d(channels, width, side, stride=side)
         nn.init.xavier_uniform_(self.convolution.weight.flatten(1), generator=generator)  # a view: as the matrix that it is

@@ -1,4 +1,4 @@
-"""A number to minimise or to watch: likelihoods, margins, accuracies, confusion."""
+"""A number to minimise or to watch: likelihoods, margins, perplexity, accuracies, confusion, BLEU."""
 
 from quoin.objectives.cross_entropy import balanced_class_weights, cross_entropy, cross_entropy_definition
 from quoin.objectives.decisions import (
@@ -8,6 +8,18 @@ from quoin.objectives.decisions import (
     decide,
     expected_calibration_error,
     predictive_entropy,
+)
+from quoin.objectives.elbo import ElboGroupings, elbo_definition, elbo_groupings
+from quoin.objectives.elbo_gradients import (
+    NormalGradients,
+    NormalLaw,
+    elbo_by_analytic_kl,
+    elbo_by_baseline,
+    elbo_by_paths,
+    elbo_by_score,
+    elbo_by_stochastic_backprop,
+    normal_gradients,
+    score_gradient_definition,
 )
 from quoin.objectives.generalisation import (
     Gap,
@@ -37,8 +49,11 @@ __all__ = [
     "CrossValidation",
     "Decision",
     "EarlyStop",
+    "ElboGroupings",
     "Gap",
     "LearningCurve",
+    "NormalGradients",
+    "NormalLaw",
     "Population",
     "RiskEstimate",
     "RocCurve",
@@ -56,6 +71,13 @@ __all__ = [
     "decide",
     "density_nll",
     "early_stop",
+    "elbo_by_analytic_kl",
+    "elbo_by_baseline",
+    "elbo_by_paths",
+    "elbo_by_score",
+    "elbo_by_stochastic_backprop",
+    "elbo_definition",
+    "elbo_groupings",
     "empirical_risk",
     "estimated_risk",
     "exact_match",
@@ -77,6 +99,7 @@ __all__ = [
     "mean_power_error",
     "mse",
     "nll_loss",
+    "normal_gradients",
     "penalised_loss",
     "perplexity",
     "population_of_density",
@@ -87,6 +110,7 @@ __all__ = [
     "roc_curve",
     "root_mean_squared_error",
     "sampled_risk",
+    "score_gradient_definition",
     "sequence_cross_entropy",
     "sequence_cross_entropy_definition",
     "sliding_token_nll",

@@ -22,6 +22,23 @@ from quoin.prob.divergence import (
     total_variation_definition,
 )
 from quoin.prob.edges import support_edges
+from quoin.prob.evidence import (
+    EvidenceEstimate,
+    effective_sample_size,
+    effective_sample_size_definition,
+    importance_log_evidence,
+    importance_log_evidence_definition,
+    iwae_bound,
+    mc_log_evidence,
+    mc_log_evidence_definition,
+)
+from quoin.prob.exponential import (
+    ExponentialLatent,
+    ExponentialLaw,
+    ExponentialOptimum,
+    exponential_elbo,
+    exponential_elbo_optimum,
+)
 from quoin.prob.finite import ProbabilitySpace, RandomVariable, are_independent, joint_table, law, paired
 from quoin.prob.hmm import (
     HiddenPath,
@@ -38,6 +55,8 @@ from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
 from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
 from quoin.prob.kernel_density import KernelDensity, kernel_density_definition
 from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
+from quoin.prob.kl_normal import kl_normal, kl_normal_definition, kl_standard_normal, kl_standard_normal_definition
+from quoin.prob.latent import Components, FiniteLatentModel, LatentModel, TractableLatentModel
 from quoin.prob.law import check_joint, check_law, check_laws
 from quoin.prob.likelihood import log_likelihood, mle
 from quoin.prob.limits import (
@@ -75,6 +94,7 @@ from quoin.prob.lumping import (
 from quoin.prob.markov import FiniteChain, InhomogeneousChain, MarkovChain, chain_law, chain_law_definition, check_stochastic
 from quoin.prob.moments import covariance, expectation, variance
 from quoin.prob.normal import MultivariateNormal, normal_density_definition
+from quoin.prob.normal_laws import DiagonalNormal, Proposal, ReparametrisedLaw, TriangularNormal, reparametrise_definition
 from quoin.prob.prokhorov import Prokhorov, prokhorov, prokhorov_definition
 from quoin.prob.quadrature import Quadrature, check_settled, line_quadrature
 from quoin.prob.stein import ByParts, Decorrelation, decorrelation, integration_by_parts, normal_expectation
@@ -92,14 +112,21 @@ __all__ = [
     "ByParts",
     "CategoricalEmission",
     "CategoricalModel",
+    "Components",
     "ConditionalModel",
     "ConditionalNormal",
     "ContinuousProcess",
     "Decorrelation",
     "Density",
     "DensityModel",
+    "DiagonalNormal",
     "Emission",
+    "EvidenceEstimate",
+    "ExponentialLatent",
+    "ExponentialLaw",
+    "ExponentialOptimum",
     "FiniteChain",
+    "FiniteLatentModel",
     "GaussianEmission",
     "GaussianKernel",
     "GaussianRandomWalk",
@@ -111,6 +138,7 @@ __all__ = [
     "InhomogeneousChain",
     "KernelChain",
     "KernelDensity",
+    "LatentModel",
     "MarkovChain",
     "MarkovTest",
     "MulticlassModel",
@@ -118,13 +146,17 @@ __all__ = [
     "ProbabilitySpace",
     "Process",
     "Prokhorov",
+    "Proposal",
     "Quadrature",
     "RandomVariable",
     "RandomWalk",
+    "ReparametrisedLaw",
     "SameLawTest",
     "SequenceModel",
     "StartLaw",
     "TotalVariation",
+    "TractableLatentModel",
+    "TriangularNormal",
     "TypewriterInterval",
     "WalkLaw",
     "absorption",
@@ -154,9 +186,13 @@ __all__ = [
     "covariance",
     "cross_entropy_of",
     "decorrelation",
+    "effective_sample_size",
+    "effective_sample_size_definition",
     "energy_distance",
     "exceedance",
     "expectation",
+    "exponential_elbo",
+    "exponential_elbo_optimum",
     "function_law",
     "history_chain",
     "hitting_probability",
@@ -170,14 +206,21 @@ __all__ = [
     "iid_sample",
     "iid_sum_law",
     "iid_sum_law_definition",
+    "importance_log_evidence",
+    "importance_log_evidence_definition",
     "independence_gap",
     "independence_gap_of_density",
     "integration_by_parts",
+    "iwae_bound",
     "joint_of",
     "joint_table",
     "kernel_density_definition",
     "kl",
     "kl_definition",
+    "kl_normal",
+    "kl_normal_definition",
+    "kl_standard_normal",
+    "kl_standard_normal_definition",
     "kolmogorov_distance",
     "law",
     "line_quadrature",
@@ -189,6 +232,8 @@ __all__ = [
     "margin",
     "markov_gaps",
     "markov_test",
+    "mc_log_evidence",
+    "mc_log_evidence_definition",
     "mle",
     "next_law",
     "normal_density_1d",
@@ -202,6 +247,7 @@ __all__ = [
     "prokhorov",
     "prokhorov_definition",
     "reachable",
+    "reparametrise_definition",
     "running_means",
     "same_law_test",
     "scaled_sums",

@@ -1,4 +1,4 @@
-"""Shapes, indices and masks: einsum, norms, softmax, one-hot, shape checks with good errors, operation counts."""
+"""Shapes, indices and masks: einsum, norms, softmax, one-hot, kernels, shape checks with good errors, operation counts and growth."""
 
 from quoin.tensor.complexity import PowerLaw, fit_complexity, growth_constant
 from quoin.tensor.counted_algorithms import (

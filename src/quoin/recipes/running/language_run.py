@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,7 +47,7 @@ class LanguageRun:
     def reader(self) -> AutoregressiveModel:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
-        return cast(AutoregressiveModel, self.model if self.window is None else SlidingContext(self.model, self.window))
+        return self.model if self.window is None else SlidingContext(self.model, self.window)
 
     def encode_prompt(self, prompt: str) -> Tensor:  # -> (1, n)
         """The tokens of `prompt`, one at least: without any, the text begins as it would after a line."""

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy
 
-from quoin.data import Facts
+from quoin.data import Facts, LabelledFacts
 from quoin.errors import Mistake
+from quoin.recipes.running.labelling_run import LabelledPrediction
 from quoin.recipes.running.opened import Prediction
 
 __all__ = ["as_csv", "write_predictions"]
 
 
-def as_csv(prediction: Prediction, facts: Facts) -> str:
+def as_csv(prediction: Prediction | LabelledPrediction, facts: Facts | LabelledFacts) -> str:
     """The table as text, under the target's name."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -31,7 +32,7 @@ def as_csv(prediction: Prediction, facts: Facts) -> str:
     return text.getvalue()
 
 
-def write_predictions(path: Path, prediction: Prediction, facts: Facts) -> None:
+def write_predictions(path: Path, prediction: Prediction | LabelledPrediction, facts: Facts | LabelledFacts) -> None:
     """Write `path` as CSV or NPZ, by its ending."""
     try:
         if path.suffix == ".csv":

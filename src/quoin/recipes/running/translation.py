@@ -170,5 +170,5 @@ class TranslationTask:
         if wrong:
             examples = (f"{pairs.sources[row]} → {said[row]} for {pairs.targets[row]}" for row in wrong[:MOST_SHOWN])
             told.append("Wrong: " + "; ".join(examples) + ".")
-        drawing = draw.bars(bars, x_label="share of targets that are right, by characters of the source (how many sources)")
+        drawing = draw.bars(bars, x_label="share right, by characters of the source (how many)")
         return Panel("Right and wrong", drawing, " ".join(told))

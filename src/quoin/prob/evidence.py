@@ -1,0 +1,113 @@
+"""The evidence ln p(x) of a latent-variable model by sampling: from the prior, and from a law that aims at the posterior.
+
+Both are logs of means, and so too low on average (Jensen); they close in on ln p(x) as draws are added.   m draws
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.latent import LatentModel
+from quoin.prob.normal_laws import Proposal
+
+__all__ = [
+    "EvidenceEstimate",
+    "effective_sample_size",
+    "effective_sample_size_definition",
+    "importance_log_evidence",
+    "importance_log_evidence_definition",
+    "iwae_bound",
+    "mc_log_evidence",
+    "mc_log_evidence_definition",
+]
+
+
+class EvidenceEstimate(NamedTuple):
+    """An estimate of ln p(x), and how many of its draws did the work."""
+
+    output: Tensor  # (...)
+    effective_sample_size: Tensor  # (...), from 1 to m
+    log_weights: Tensor  # (m, ...)
+
+
+def mc_log_evidence_definition(model: LatentModel, x: Tensor, z: Tensor) -> Tensor:  # examples, (m, ...) -> (...)
+    """ln (1/m) Σ_i p(x | z_i) for z_1, ..., z_m drawn from the prior; where all likelihoods underflow it is -inf.
+
+    Notes: D6-12.
+    """
+    return model.log_likelihood(x, z).exp().mean(dim=0).log()
+
+
+def mc_log_evidence(model: LatentModel, x: Tensor, *, num_samples: int, generator: torch.Generator) -> EvidenceEstimate:
+    """`mc_log_evidence_definition` with m fresh draws, the same for all examples, in logs throughout.
+
+    Consistent, and biased low. Most draws of the prior explain x badly, so that few of them count: look at the effective sample size.
+
+    Notes: D6-12.
+    """
+    _check_count(num_samples)
+    drawn = model.sample_prior((num_samples,), generator=generator)
+    examples = model.log_likelihood(x, drawn[0]).ndim
+    z = drawn.reshape(num_samples, *[1] * examples, *drawn.shape[1:])  # the axes of one draw stay last, behind those of the examples
+    return _estimate(model.log_likelihood(x, z))
+
+
+def importance_log_evidence_definition(model: LatentModel, q: Proposal, x: Tensor, z: Tensor) -> Tensor:
+    """ln (1/m) Σ_i p(x | z_i) p(z_i) / q(z_i) for z_1, ..., z_m drawn from q, which must be positive wherever the prior is.
+
+    Notes: D6-14.
+    """
+    return (model.log_likelihood(x, z).exp() * model.log_prior(z).exp() / q.log_prob(z).exp()).mean(dim=0).log()
+
+
+def importance_log_evidence(
+    model: LatentModel, q: Proposal, x: Tensor, *, num_samples: int, generator: torch.Generator
+) -> EvidenceEstimate:
+    """`importance_log_evidence_definition` with m fresh draws for each example, in logs throughout.
+
+    With the posterior as q every weight is p(x): one draw is exact. The mean of `output` over draws is the bound of `iwae_bound`.
+
+    Notes: D6-14.
+    """
+    _check_count(num_samples)
+    z = q.sample((num_samples,), generator=generator)
+    return _estimate(model.log_joint(x, z) - q.log_prob(z))
+
+
+def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+    """ln (1/m) Σ_i w_i from ln w_i = ln p(x, z_i) - ln q(z_i): on average a lower bound of ln p(x), the ELBO for m = 1, rising with m.
+
+    >>> round(float(iwae_bound(torch.tensor([-1000.0, -1000.0]))), 4)
+    -1000.0
+
+    Notes: D6-14.
+    """
+    if log_weights.ndim == 0 or len(log_weights) == 0:
+        raise Mistake(f"expected at least one draw on the first axis, came shape {tuple(log_weights.shape)}; give (m, ...)")
+    return torch.logsumexp(log_weights, dim=0) - math.log(len(log_weights))
+
+
+def effective_sample_size_definition(weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+    """(Σ_i w_i)² / Σ_i w_i²: m for equal weights, 1 if a single one counts."""
+    return weights.sum(dim=0) ** 2 / (weights**2).sum(dim=0)
+
+
+def effective_sample_size(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+    """`effective_sample_size_definition` from ln w_i, where no weight may be too small to write down.
+
+    >>> effective_sample_size(torch.tensor([-900.0, -900.0, -2000.0]))
+    tensor(2.)
+    """
+    return 1 / log_weights.softmax(dim=0).square().sum(dim=0)
+
+
+def _estimate(log_weights: Tensor) -> EvidenceEstimate:
+    return EvidenceEstimate(iwae_bound(log_weights), effective_sample_size(log_weights.detach()), log_weights)
+
+
+def _check_count(num_samples: int) -> None:
+    if num_samples < 1:
+        raise Mistake(f"expected at least one draw, came num_samples={num_samples}; give e.g. 100")

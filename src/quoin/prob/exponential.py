@@ -1,0 +1,114 @@
+"""A latent-variable model that can be worked out by hand: Z ~ Exp(θ), X | Z ~ N(Z, 1), and Exp(φ) in place of the posterior.
+
+Evidence, lower bound and the bound's maximum all have closed forms. What maximises the bound does not maximise the evidence: the
+posterior is a normal law cut off at 0, which no exponential law is.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.latent import TractableLatentModel
+from quoin.tensor import check_floating
+
+__all__ = ["ExponentialLatent", "ExponentialLaw", "ExponentialOptimum", "exponential_elbo", "exponential_elbo_optimum"]
+
+
+class ExponentialLaw:
+    """Exp(φ) on [0, ∞), of mean 1/φ, for any batch of rates; a draw is standard noise divided by the rate.
+
+    Notes: D6-25.
+    """
+
+    def __init__(self, rate: Tensor):
+        _check_rate(rate)
+        self.rate = rate
+
+    def noise(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:  # -> (*shape, *batch)
+        """ε ~ Exp(1)."""
+        return torch.empty((*shape, *self.rate.shape), dtype=self.rate.dtype, device=self.rate.device).exponential_(generator=generator)
+
+    def place(self, noise: Tensor) -> Tensor:
+        return noise / self.rate
+
+    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        return self.place(self.noise(shape, generator=generator))
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """ln φ - φ z for z >= 0, else -inf."""
+        return torch.where(z >= 0, self.rate.log() - self.rate * z, -math.inf)
+
+
+class ExponentialLatent(TractableLatentModel):
+    """Z ~ Exp(θ) and X | Z ~ N(Z, 1) for one rate θ: all are single numbers, so that x, z and every result have one shape.
+
+    >>> model = ExponentialLatent(torch.tensor(1.0))
+    >>> model.log_evidence(torch.tensor(1.0))  # ln (e^-½ / 2)
+    tensor(-1.1931)
+
+    Notes: D6-7, D6-21.
+    """
+
+    def __init__(self, rate: Tensor):
+        _check_rate(rate)
+        if rate.ndim != 0:
+            raise Mistake(f"expected one rate for the model, came shape {tuple(rate.shape)}; build a model for each")
+        self.prior = ExponentialLaw(rate)
+
+    def log_prior(self, z: Tensor) -> Tensor:
+        return self.prior.log_prob(z)
+
+    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+        return -(x - z).square() / 2 - math.log(2 * math.pi) / 2
+
+    def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        return self.prior.sample(shape, generator=generator)
+
+    def log_evidence(self, x: Tensor) -> Tensor:
+        """ln p(x) = ln θ + θ²/2 - θx + ln ½ erfc((θ - x)/√2), the last as the log of the normal law's tail, which does not underflow.
+
+        Notes: D6-7, D6-21.
+        """
+        rate = self.prior.rate
+        return rate.log() + rate**2 / 2 - rate * x + torch.special.log_ndtr(x - rate)
+
+
+def exponential_elbo(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+    """L(θ, φ; x) = ln θ - θ/φ - ½ ln 2π - ½ (x² - 2x/φ + 2/φ²) - ln φ + 1, since E Z = 1/φ and E Z² = 2/φ² under Exp(φ).
+
+    Notes: D6-21, DE57.
+    """
+    _check_rate(prior_rate)
+    _check_rate(rate)
+    square = x**2 - 2 * x / rate + 2 / rate**2
+    return prior_rate.log() - prior_rate / rate - math.log(2 * math.pi) / 2 - square / 2 - rate.log() + 1
+
+
+class ExponentialOptimum(NamedTuple):
+    """Where the bound is largest, and how large."""
+
+    output: Tensor  # L = -½ ln 2π - x²/4
+    rate: Tensor  # θ = φ = 2/x
+
+
+def exponential_elbo_optimum(x: Tensor) -> ExponentialOptimum:
+    """The maximum of `exponential_elbo` over both rates: θ = φ = 2/x for x > 0. For x <= 0 the bound grows as φ does, and has none.
+
+    The θ that is likeliest is another one, as the gap to the evidence depends on θ.
+
+    Notes: D6-21, DE57, DE62.
+    """
+    check_floating(x, "x")
+    if not bool((x > 0).all()):  # NaN fails too
+        raise Mistake(f"expected x above 0, came {float(x.min()):.3g}; for x <= 0 the bound grows with its rates and has no maximum")
+    return ExponentialOptimum(-(x**2) / 4 - math.log(2 * math.pi) / 2, 2 / x)
+
+
+def _check_rate(rate: Tensor) -> None:
+    check_floating(rate, "rate")
+    if not torch.compiler.is_compiling() and not bool((rate > 0).all()):  # NaN fails too
+        raise Mistake(f"expected rates above 0, came {float(rate.min()):.3g}; a mean of m is a rate of 1/m")
