@@ -132,7 +132,7 @@ def test_torchs_encoder_shows_the_weights_that_padding_leaves():
 
 def test_a_core_alone_is_asked():
     [found] = attention_maps(SelfAttention(4, k=3, v=2), torch.randn(5, 4, generator=seeded(0)))
-    assert (found.path, tuple(found.weights.shape)) == ("attention.interface", (1, 5, 5))
+    assert (found.path, tuple(found.weights.shape)) == ("attention.core", (1, 5, 5))
 
 
 # ---- numbers about a head

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -55,7 +56,7 @@ def problem(k: int, seed: int) -> tuple[PPCA, Tensor, Tensor, Tensor]:
     return model, x, mean, entries
 
 
-def gradients(bound: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+def gradients(bound: Tensor, leaves: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(bound.sum(), leaves, retain_graph=True))
 
 
@@ -87,7 +88,8 @@ def test_values_and_gradients_at_any_draws_are_the_definitions(k, dtype, seed):
     mean, log_std = (torch.randn(k, generator=generator, dtype=dtype).requires_grad_() for _ in range(2))
     x, q = torch.randn(3, generator=generator, dtype=dtype), DiagonalNormal(mean, log_std)
     noise = q.noise((6,), generator=generator)
-    tolerance = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    tolerance = 1e-3 if dtype == torch.float32 else 1e-9
+    close = partial(torch.testing.assert_close, rtol=tolerance, atol=tolerance)
     z = mean + log_std.exp() * noise
     weights = torch.full((6,), 1 / 6, dtype=dtype)
     by_paths = elbo_definition(model.log_joint(x, z), q.log_prob(z), weights)
@@ -96,20 +98,20 @@ def test_values_and_gradients_at_any_draws_are_the_definitions(k, dtype, seed):
     theta = list(model.parameters())
     for form in (elbo_by_score, elbo_by_baseline, elbo_by_paths):
         found = form(model, q, x, noise)
-        torch.testing.assert_close(found, by_paths, **tolerance)
-        torch.testing.assert_close(gradients(found, theta), gradients(by_paths, theta), **tolerance)
+        close(found, by_paths)
+        close(gradients(found, theta), gradients(by_paths, theta))
     ours = gradients(elbo_by_paths(model, q, x, noise), [mean, log_std])
-    torch.testing.assert_close(ours, gradients(by_paths, [mean, log_std]), **tolerance)
+    close(ours, gradients(by_paths, [mean, log_std]))
     ours = gradients(elbo_by_score(model, q, x, noise), [mean, log_std])
-    torch.testing.assert_close(ours, [score_gradient_definition(f, log_q, each) for each in (mean, log_std)], **tolerance)
+    close(ours, [score_gradient_definition(f, log_q, each) for each in (mean, log_std)])
     left = torch.stack([f[[j for j in range(6) if j != i]].mean() for i in range(6)])
     ours = gradients(elbo_by_baseline(model, q, x, noise), [mean, log_std])
-    torch.testing.assert_close(ours, [score_gradient_definition(f - left, log_q, each) for each in (mean, log_std)], **tolerance)
+    close(ours, [score_gradient_definition(f - left, log_q, each) for each in (mean, log_std)])
     kl = kl_standard_normal(mean, log_std)
     found = elbo_by_analytic_kl(model, q, x, noise, kl=kl)
     by_hand = sum(model.log_likelihood(x, z[i]) for i in range(6)) / 6 - kl
-    torch.testing.assert_close(found, by_hand, **tolerance)
-    torch.testing.assert_close(gradients(found, [mean, log_std]), gradients(by_hand, [mean, log_std]), **tolerance)
+    close(found, by_hand)
+    close(gradients(found, [mean, log_std]), gradients(by_hand, [mean, log_std]))
 
 
 @few
@@ -146,10 +148,11 @@ def test_six_groupings_are_the_definition(n, dtype, seed):
     leaves = [torch.randn(n, generator=generator, dtype=dtype).requires_grad_() for _ in range(3)]
     prior, likelihood, q = leaves[0].softmax(0), leaves[1].sigmoid(), leaves[2].softmax(0)
     exact = elbo_definition((prior * likelihood).log(), q.log(), q)
-    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-12}
+    tolerance = 1e-4 if dtype == torch.float32 else 1e-10
+    close = partial(torch.testing.assert_close, rtol=tolerance, atol=tolerance)
     for found in elbo_groupings(prior, likelihood, q):
-        torch.testing.assert_close(found, exact, **tolerance)
-        torch.testing.assert_close(gradients(found, leaves), gradients(exact, leaves), **tolerance)
+        close(found, exact)
+        close(gradients(found, leaves), gradients(exact, leaves))
 
 
 def test_what_q_never_does_costs_nothing_and_the_impossible_everything():

@@ -136,7 +136,7 @@ def test_every_root_places_noise_with_the_covariance():
     law = TriangularNormal(mean, triangular_factor(entries, 3))
     noise = torch.cat([torch.eye(3), -torch.eye(3)]).double() * math.sqrt(3)
     placed = [law.place(noise), reparametrise_definition(mean, law.covariance, noise)]
-    assert not torch.allclose(*placed)  # the draws are others
+    assert not torch.allclose(placed[0], placed[1])  # the draws are others
     for z in placed:
         torch.testing.assert_close(z.mean(dim=0), mean)
         torch.testing.assert_close(z.T.cov(correction=0), law.covariance)
@@ -172,7 +172,11 @@ def test_ppca_fit_is_scikit_learns():
     assert max(float(each.grad.abs().max()) for each in model.parameters() if each.grad is not None) < 1e-12
     best = model.log_evidence(x).sum()
     for _ in range(5):
-        other = PPCA(model.weight.detach() + 0.02 * torch.randn(5, 2, generator=generator, dtype=torch.float64), model.bias.detach(), model.noise.item())
+        other = PPCA(
+            model.weight.detach() + 0.02 * torch.randn(5, 2, generator=generator, dtype=torch.float64),
+            model.bias.detach(),
+            model.noise.item(),
+        )
         assert other.log_evidence(x).sum() < best
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.inspect import gradients_through_time
 from quoin.layers import (
     GRUStep,
     LSTMStep,
@@ -102,6 +103,29 @@ def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
             continue
         assert all(bool(((gate >= 0) & (gate <= 1)).all()) for gate in gates)
         assert float(one.candidate.detach().abs().max()) <= 1
+
+
+@few
+@given(kinds, sizes, seeds)
+def test_jacobians_through_time_are_autograds(kind, sizes, seed):
+    """The derivative of the last state by the one `lag` steps before, of the tail of the network taken as one function."""
+    module, inputs, state, _ = drawn(kind, sizes, torch.float64, seed)
+    weights, x, begin = recurrent_weights(module)[0][0], inputs[0].detach(), [each[0, 0].detach() for each in state]
+    weights = RecurrentWeights(*(each.detach() for each in weights))
+    found = gradients_through_time(CELLS[kind], x, begin, weights)
+    steps = unroll(CELLS[kind], x[None], [each[None] for each in begin], weights)
+    along = [torch.cat(begin), *(torch.cat(step.state, dim=-1)[0] for step in steps)]
+    for lag in range(1, len(x) + 1):
+
+        def tail(flat: Tensor, lag: int = lag) -> Tensor:
+            last = unroll(CELLS[kind], x[None, len(x) - lag :], [each[None] for each in flat.chunk(len(begin))], weights)[-1]
+            return torch.cat(last.state, dim=-1)[0]
+
+        expected = torch.autograd.functional.jacobian(tail, along[len(x) - lag])
+        assert_near(found.jacobians[lag - 1], expected)
+        assert_near(found.norms[lag - 1], torch.linalg.svdvals(expected)[0])
+    with pytest.raises(Mistake, match="leave out the batch axis"):
+        gradients_through_time(CELLS[kind], x[None], begin, weights)
 
 
 def test_what_does_not_fit_costs_a_line():

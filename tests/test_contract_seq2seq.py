@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from torch import nn
 
 from quoin.errors import Mistake
-from quoin.layers import gru_cell_definition, lstm_cell_definition, recurrent_definition, recurrent_weights, rnn_cell_definition
+from quoin.layers import (
+    additive_attention_definition,
+    gru_cell_definition,
+    lstm_cell_definition,
+    recurrent_definition,
+    recurrent_weights,
+    rnn_cell_definition,
+)
 from quoin.models import (
     BahdanauDecoder,
     PlainDecoder,
@@ -111,6 +118,17 @@ def test_a_padded_source_is_read_as_if_alone(cell, dtype, batch, source, target,
             close(found.state.tensors[kind][:, row], each[:, 0], dtype)
 
 
+def test_of_several_layers_the_uppermost_asks():
+    model = model_of(nn.GRU, torch.float64, 3, layers=2)
+    tokens, lengths, said = drawn(3, 4, 5, 1)
+    read = model.encode(tokens, lengths)
+    score = model.decoder.attention.score
+    query = read.state.tensors[0][1].unsqueeze(1)
+    weights = score.query_weight, score.key_weight, score.output_weight
+    right = additive_attention_definition(query, read.memory, read.memory, *weights, valid_mask(lengths, 5).unsqueeze(1))
+    close(model.decoder.step(model.decoder.start(read), said).weights, right[1], torch.float64)
+
+
 @pytest.mark.parametrize("attention", [True, False])
 @pytest.mark.parametrize("cell", CELLS)
 @settings(max_examples=6, deadline=None)
@@ -178,6 +196,9 @@ def test_the_loss_sees_no_padding(dtype, batch, target, vocabulary, seed):
     [
         (lambda: model_of(nn.GRU, torch.float32, 0).encode(torch.zeros(2, 0, dtype=torch.long)), "a token or more each"),
         (lambda: model_of(nn.GRU, torch.float32, 0).encode(torch.zeros(1, 2, dtype=torch.long), torch.tensor([0])), "leave out the empty"),
+        (lambda: model_of(nn.GRU, torch.float32, 0).encode(torch.zeros(1, 2, dtype=torch.long), torch.tensor([3])), r"1 to 2, got \[3\]"),
+        (lambda: model_of(nn.GRU, torch.float32, 0).encode(torch.zeros(2, 2, dtype=torch.long), torch.tensor([1])), "expected 2 lengths"),
+        (lambda: BahdanauDecoder(nn.GRU, 3, 4, 5, 6, attention=0), "hidden"),
         (lambda: model_of(nn.GRU, torch.float32, 0).encode(torch.full((1, 2), SOURCES)), "expected tokens from 0 to 6"),
         (lambda: PlainDecoder(nn.GRU, 3, 4, 5, silent=3), "one token must be left to say"),
         (lambda: PlainDecoder(nn.GRU, 3, 4, 0), "hidden of 1 or more, got 0"),

@@ -11,7 +11,8 @@ from torch import nn
 
 from quoin.errors import Mistake
 from quoin.generate import Sampling, beam_search, greedy, nucleus_law, sampled, stream, tempered_law, top_k_law
-from quoin.models import RecurrentLanguageModel
+from quoin.layers import SinusoidalPositions, transformer_block
+from quoin.models import GPT, LanguageTransformer, RecurrentLanguageModel
 
 END = 0
 
@@ -128,6 +129,25 @@ def test_a_stream_is_read_as_it_comes_and_leaves_the_model_as_it_was():
     assert not model.dropout.training
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        RecurrentLanguageModel(nn.GRU, 5, 4, 6),
+        GPT(5, width=8, heads=2, layers=1, context=8),
+        LanguageTransformer(5, [transformer_block(8, heads=2)], positions=SinusoidalPositions(8)),
+    ],
+    ids=["recurrent", "learned positions", "sinusoidal positions"],
+)
+def test_what_was_generated_can_be_trained_on(model):
+    """Nothing that generation makes or keeps is left in inference mode, where no gradient may use it."""
+    found = sampled(model, model.start(2, 8), torch.ones(2, 1, dtype=torch.long), max_tokens=5)
+    model(found.tokens).logsumexp(dim=-1).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    assert not any(each.is_inference() for each in found)
+    steps = stream(model, model.start(2, 8), found.tokens, lambda logits: logits.argmax(-1), max_tokens=2, end=END)
+    assert not any(each.is_inference() for step in steps for each in step)
+
+
 def test_draws_follow_the_law():
     """20,000 draws of three tokens each against their chances: Bernstein's bound at a level of 10^-7 for each."""
     table, count = random_table(3, 5), 20_000
@@ -204,6 +224,10 @@ def test_of_equals_so_many_are_kept_as_asked():
         (lambda t, p: greedy(t, t, p, max_tokens=0), "maximum of 1 token"),
         (lambda t, p: greedy(t, t, p[:, :0], max_tokens=2), "prompt"),
         (lambda t, p: greedy(t, t, p.double(), max_tokens=2), "prompt of token numbers"),
+        (lambda t, p: greedy(t, t, p[:0], max_tokens=2), "prompt of token numbers"),
+        (lambda t, p: greedy(t, t, p, max_tokens=2, end=3), "an end among the tokens 0 to 2, got 3"),
+        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=2, end=3), "an end among the tokens 0 to 2, got 3"),
+        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=2, end=-1), "an end among the tokens 0 to 2, got -1"),
         (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=0), "temperature above 0, got 0"),
         (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=-1), "temperature above 0"),
         (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=math.nan), "temperature above 0"),

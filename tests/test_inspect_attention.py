@@ -60,7 +60,7 @@ def test_one_layer_and_pictures(run, tmp_path):
     _, task = best_task(run)
     whole, part, other = (
         [panel for panel in inspecting.inspect_task(task, run, layer=layer).panels if panel.title.startswith("Attention")]
-        for layer in (None, "blocks.1.attention.interface", "judge")
+        for layer in (None, "blocks.1.attention.core", "judge")
     )
     assert [len(panel.drawing.figure.axes[0].images) for panel in (*whole, *part)] == [8, 4]
     assert other == []

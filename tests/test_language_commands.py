@@ -1,11 +1,14 @@
 """What is done with trained language models: generate, compress --model, compare; on small runs of each kind."""
 
+import argparse
+import io
 import json
 import math
 import os
 import signal
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import refused, tried
+from quoin.cli.generating import _show
 from quoin.data import TextStream, load_text
 from quoin.errors import Mistake
 from quoin.info import pack, read_header, unpack
@@ -239,3 +243,50 @@ def test_language_models_are_compared_in_one_table(runs, here):
     assert code == 0
     assert "bits per character" in out
     assert "Language models, on their test text" in (here / "compare.html").read_text()
+
+
+def test_no_control_character_reaches_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stdout", shown)
+    _show("".join(map(chr, range(0x110))), argparse.Namespace(json=False))
+    assert {each for each in shown.getvalue() if unicodedata.category(each) == "Cc"} == {"\n", "\t"}
+
+
+# ---- judged on another text -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("recipe", SMALL)
+def test_another_text_is_judged_as_all_at_once(runs, recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr("quoin.recipes.running.language_run.AT_ONCE", 7)
+    run = open_language_run(runs / f"{recipe}-1")
+    text = "The statement is a statement.\n"
+    (tmp_path / "other.txt").write_text(text)
+    code, out, err = tried("eval", run.folder.path, "--data", f"text:{tmp_path / 'other.txt'}", "--json")
+    assert code == 0, err
+    tokens = run.vocabulary.encode("\n" + text)  # a text begins as after a line
+    laws = run.reader()(tokens[None])[0].detach().double().log_softmax(dim=-1)
+    nats = -sum(float(law[token]) for law, token in zip(laws, tokens[1:].tolist()))
+    found = json.loads(out)
+    assert found["bits_per_character"] == pytest.approx(nats / math.log(2) / len(text), rel=1e-5)
+    assert found["perplexity"] == pytest.approx(math.exp(nats / (len(tokens) - 1)), rel=1e-5)
+
+
+def test_tokens_are_judged_by_the_model_of_their_vocabulary_alone(runs, tmp_path):
+    (tmp_path / "text.txt").write_text("The statement is a statement.\n")
+    kept = {}
+    for vocabulary in ("bytes", "characters"):
+        kept[vocabulary] = tmp_path / vocabulary
+        code, _, err = tried("tokenize", tmp_path / "text.txt", "-o", kept[vocabulary], "--vocabulary", vocabulary)
+        assert code == 0, err
+    folder = runs / "transformer-lm-1"
+    found = [tried("eval", folder, "--data", data, "--json")[1] for data in (f"tokens:{kept['bytes']}", f"text:{tmp_path / 'text.txt'}")]
+    assert json.loads(found[0]) == json.loads(found[1])
+    assert "has another (characters" in refused("eval", folder, "--data", f"tokens:{kept['characters']}")
+    (tmp_path / "text.txt").write_text("a quiz of waterfalls")
+    assert "got 'z'" in refused("eval", runs / "lstm-lm-1", "--data", f"text:{tmp_path / 'text.txt'}")
+    assert "leave it out" in refused("eval", folder, "--data", "topics", "--target", "x")
+    assert "expected a text" in refused("eval", folder, "--data", "digits")

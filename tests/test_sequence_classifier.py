@@ -24,9 +24,12 @@ from quoin.models import (
     sequence_classifier_definition,
 )
 from quoin.prob import MarkovChain
-from quoin.recipes import open_run
+from quoin.recipes.running.labelling_run import open_labelling_run
 
-TOLERANCE = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.float64: {"rtol": 1e-10, "atol": 1e-12}}
+TOLERANCE: dict[torch.dtype, dict[str, float]] = {
+    torch.float32: {"rtol": 1e-4, "atol": 1e-5},
+    torch.float64: {"rtol": 1e-10, "atol": 1e-12},
+}
 
 
 def readers(generator):
@@ -180,7 +183,7 @@ def test_texts_of_a_file_are_learnt_judged_and_predicted(tmp_path, capsys):
     rows = [line.split(",") for line in out.splitlines()]
     assert rows[0] == ["class", "p(even)", "p(odd)"]
     assert [row[0] for row in rows[1:]] == ["odd", "even", "odd"]
-    model = open_run(folder)
+    model = open_labelling_run(folder)
     assert [model.facts.class_names[label] for label in model.predict(["ababy"]).values] == ["even"]
     code, out, _ = run("eval", folder, "--data", f"tsv:{data}", "--json")
     assert json.loads(out)["accuracy"] == 1.0

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import sys
-import time
 from collections import Counter
 from itertools import pairwise
 
@@ -312,14 +311,6 @@ def test_another_vocabulary_than_the_models_is_refused():
         with pytest.raises(Mistake, match=r"\(characters, 3 tokens, \w{8}\), but the file has another") as caught:
             check_same_vocabulary(CharacterVocabulary.of("abc"), other, "the file")
         one_line(caught)
-
-
-def test_characters_are_encoded_at_five_megabytes_a_second_and_more():
-    text = load_text("topics").content * 20
-    vocabulary = CharacterVocabulary.of(text)
-    began = time.process_time()
-    vocabulary.encode(text)
-    assert len(text) / (time.process_time() - began) > 5e6  # about 100 MB/s on one idle core
 
 
 # ---- corpora ------------------------------------------------------------------------------------------------------------

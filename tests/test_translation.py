@@ -10,6 +10,7 @@ from quoin.cli import main
 from quoin.errors import Mistake
 from quoin.objectives import bleu, exact_match
 from quoin.recipes import open_run
+from quoin.recipes.running import translation_run
 from quoin.recipes.running.translation_run import TranslationRun
 
 SMALL = ["--pairs", "200", "--epochs", "2", "--hidden", "16", "--width", "8", "--threads", "1"]
@@ -59,8 +60,9 @@ def test_it_translates_lines(run, tmp_path, capsys):
     opened = open_run(run)
     assert isinstance(opened, TranslationRun)
     lines = ["3 March 2005", "12/24/1999", "the 1st of May 1987", "7.6.21"]
-    said = opened.translate(lines)
-    assert [opened.translate([line])[0] for line in lines] == said  # as alone, so in company
+    found = opened.translate(lines)
+    assert [opened.translate([line])[0] for line in lines] == found  # as alone, so in company
+    said = [each.text for each in found]
     assert len(opened.translate(lines, beam=3)) == 4
     (tmp_path / "dates.txt").write_text("\n".join(lines) + "\n")
     capsys.readouterr()
@@ -68,6 +70,15 @@ def test_it_translates_lines(run, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == said
     assert main(["predict", str(run), str(tmp_path / "dates.txt"), "--out", str(tmp_path / "iso.txt")]) == 0
     assert (tmp_path / "iso.txt").read_text().splitlines() == said
+
+
+def test_a_translation_without_an_end_is_told(run, tmp_path, capsys, monkeypatch):
+    (tmp_path / "dates.txt").write_text("3 March 2005\n4 March 2005\n")
+    monkeypatch.setattr(translation_run, "longest", lambda facts: 1)  # no ISO date is that short
+    assert not any(each.ended for each in open_run(run).translate(["3 March 2005"]))
+    capsys.readouterr()
+    assert main(["predict", str(run), str(tmp_path / "dates.txt")]) == 0
+    assert "note: 2 of 2 translations, the first in line 1, found no end" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["generate"]
 
 DRAWING = ("temperature", "top_k", "nucleus", "seed")  # the flags that say how to draw
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421}
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421} | dict.fromkeys(range(128, 160), 0xFFFD)
 
 
 def generate(parsed: argparse.Namespace) -> int:

@@ -31,13 +31,18 @@ def evaluate(parsed: argparse.Namespace) -> int:
         check_source_name(parsed.data)
         from quoin.data import load_like, load_pairs
         from quoin.recipes.running.labelling_run import is_labelling_run, open_labelling_run
+        from quoin.recipes.running.language_run import is_language_run, open_language_run
         from quoin.recipes.running.opened import open_table_run
         from quoin.recipes.running.run import open_one
 
-        if is_labelling_run(open_one(parsed.folder)):
+        if is_language_run(open_one(parsed.folder)):
+            if parsed.target is not None:
+                raise Mistake(f"{parsed.folder} is a language model, got --target {shown(parsed.target)}: leave it out, a text has none")
+            found = open_language_run(parsed.folder, step=parsed.step).evaluate(parsed.data)
+        elif is_labelling_run(open_one(parsed.folder)):
             if not parsed.data.startswith("tsv:") or parsed.target is not None:
                 given = shown(parsed.data) if parsed.target is None else f"--target {shown(parsed.target)}"
-                raise Mistake(f"{parsed.folder} classifies texts, got {given}: give --data tsv:PATH, a text, a tab and its class in each line")
+                raise Mistake(f"{parsed.folder} classifies texts, got {given}: give --data tsv:PATH with texts and their classes")
             found = open_labelling_run(parsed.folder, step=parsed.step).evaluate(load_pairs(parsed.data))
         else:
             run = open_table_run(parsed.folder, step=parsed.step)
@@ -99,7 +104,10 @@ def _translate(parsed: argparse.Namespace) -> int:
 
     run = open_translation_run(parsed.folder, step=parsed.step)
     said = run.translate(load_text(f"text:{parsed.input}").content.splitlines())
-    text = "".join(f"{each}\n" for each in said)
+    text = "".join(f"{each.text}\n" for each in said)
+    if cut := [number for number, each in enumerate(said, 1) if not each.ended]:
+        lines = f"{len(cut)} of {len(said)} translations, the first in line {cut[0]}"
+        print(f"note: {lines}, found no end and were cut at the most tokens that are said", file=sys.stderr)
     if parsed.out is None:
         sys.stdout.write(text)
     else:

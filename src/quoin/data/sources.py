@@ -50,7 +50,7 @@ LABELLED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see w
 
 
 def check_source_name(source: str) -> None:
-    """Raise a Mistake unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or one of their file forms with a path.
+    """Raise a Mistake unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or a file form with a path.
 
     >>> check_source_name("digits")
     >>> check_source_name("digit")

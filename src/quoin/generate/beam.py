@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
-from quoin.generate.decoding import TokenModel, TokenState, at_rest, check_request
+from quoin.generate.decoding import TokenModel, TokenState, at_rest, check_end, check_request
 
 __all__ = ["Beams", "beam_search"]
 
@@ -62,8 +62,9 @@ def _search(
     lengths = torch.zeros(batch, 1, dtype=torch.long, device=device)
     ended = torch.zeros(batch, 1, dtype=torch.bool, device=device)
     while True:
-        following = logits[:, -1].log_softmax(dim=-1).unflatten(0, (batch, -1))  # (b, beams, v)
+        following = logits[:, -1].log_softmax(dim=-1).unflatten(0, log_probs.shape)  # (b, beams, v)
         if end is not None:  # what has ended goes on in one way only, as it is
+            check_end(end, following.shape[-1])
             stay = torch.full_like(following[0, 0], -torch.inf)
             stay[end] = 0
             following = torch.where(ended.unsqueeze(-1), stay, following)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
+from quoin.layers.direct import direct, part
 
 __all__ = ["FeedForward", "feed_forward_definition"]
 
@@ -36,6 +37,9 @@ class FeedForward(nn.Module):
     Notes: Z11.T.
     """
 
+    first: nn.Linear = part()
+    second: nn.Linear = part()
+
     def __init__(
         self,
         width: int,
@@ -55,4 +59,4 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., w) -> (..., w)
-        return self.second(self.activation(self.first(x)))
+        return direct(self.second, self.activation(direct(self.first, x)))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from quoin.layers.attention import AttentionCore, AttentionState, MultiHeadAttention, Remembered, Stepped
 from quoin.layers.attention.heads import Turn
+from quoin.layers.direct import direct, part
 from quoin.layers.feed_forward import FeedForward
 from quoin.layers.wire import PreNorm, Wire, pre_norm_definition
 
@@ -89,6 +90,11 @@ class TransformerBlock(nn.Module):
     Notes: Z11.T.
     """
 
+    attention: MultiHeadAttention = part()
+    feed_forward: nn.Module = part()
+    attention_wire: Wire = part()
+    feed_forward_wire: Wire = part()
+
     def __init__(
         self,
         attention: MultiHeadAttention,
@@ -116,8 +122,10 @@ class TransformerBlock(nn.Module):
 
     def step(self, state: AttentionState, x: Tensor) -> Stepped:  # (b, new, w) -> (b, new, w)
         """What `forward`, causal, gives for new positions, of which the state has seen all before."""
-        attended, state = self.attention.step(state, self.attention_wire.enter(x))
-        return Stepped(self.feed_forward_wire(self.attention_wire.leave(x, attended), self.feed_forward), state)
+        before, behind = self.attention_wire, self.feed_forward_wire
+        attended, state = self.attention.step(state, before.enter(x))
+        x = before.leave(x, attended)
+        return Stepped(behind.leave(x, direct(self.feed_forward, behind.enter(x))), state)
 
     def closing_norm(self) -> nn.Module:
         """What a stack of such blocks ends with: a norm, unless they end with one themselves."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
 
 __all__ = ["PostNorm", "PreNorm", "Wire", "post_norm_definition", "pre_norm_definition"]
@@ -33,7 +34,8 @@ class Wire(nn.Module):
     In two halves, for a part may give more than its output: a decoding step gives a state as well.
     """
 
-    norm: nn.Module
+    norm: nn.Module = part()
+    dropout: nn.Dropout = part()
     leaves_normalised: bool  # whether what comes out has just been through the norm
 
     def __init__(self, norm: nn.Module, dropout: float = 0.0):
@@ -64,10 +66,10 @@ class PreNorm(Wire):
     leaves_normalised = False
 
     def enter(self, x: Tensor) -> Tensor:
-        return self.norm(x)
+        return direct(self.norm, x)
 
     def leave(self, x: Tensor, given: Tensor) -> Tensor:
-        return x + self.dropout(given)
+        return x + direct(self.dropout, given)
 
 
 class PostNorm(Wire):
@@ -82,4 +84,4 @@ class PostNorm(Wire):
         return x
 
     def leave(self, x: Tensor, given: Tensor) -> Tensor:
-        return self.norm(x + self.dropout(given))
+        return direct(self.norm, x + direct(self.dropout, given))

@@ -1,4 +1,4 @@
-"""Named architectures, one family a file, flat: linear models, perceptrons, convolutional, graph and recurrent networks, n-grams, Transformers."""
+"""Named architectures, one family a file: linear models, perceptrons, convolutional, graph and recurrent nets, n-grams, Transformers."""
 
 from quoin.models.alexnet import alexnet, load_torchvision_alexnet, small_alexnet
 from quoin.models.attention_classifier import AttentionBlock, AttentionClassifier
@@ -43,7 +43,8 @@ from quoin.models.parametrised import num_parameters, parameter_vector, realisat
 from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
 from quoin.models.population import best_affine_predictor, conditional_expectation
 from quoin.models.ppca import PPCA, ppca_log_evidence_definition, ppca_posterior_definition
-from quoin.models.recurrent_lm import RecurrentLanguageModel, RecurrentState
+from quoin.models.recurrent_lm import RecurrentLanguageModel
+from quoin.models.recurrent_parts import RecurrentState
 from quoin.models.resnet import ResNet, cifar_resnet18, load_torchvision_resnet, resnet18, resnet34, resnet50, resnet101, small_resnet
 from quoin.models.resnext import resnext50, small_resnext
 from quoin.models.seq2seq import PlainDecoder, RecurrentDecoder, RecurrentEncoder, RecurrentSource, Seq2Seq

@@ -13,8 +13,17 @@ from torch import Tensor, nn
 
 from quoin.layers import AdditiveAttention, CellStep, RecurrentWeights, additive_attention_definition
 from quoin.layers.attention.additive import AdditiveMemory
-from quoin.models.recurrent_lm import RecurrentState
-from quoin.models.recurrent_parts import CellKind, as_state, as_torch, checked_silent, make_cell, make_codes, make_linear, over_all
+from quoin.models.recurrent_parts import (
+    CellKind,
+    RecurrentState,
+    as_state,
+    as_torch,
+    checked_silent,
+    make_cell,
+    make_codes,
+    make_linear,
+    over_all,
+)
 from quoin.models.seq2seq import RecurrentSource
 from quoin.models.transformer import look_up
 
@@ -111,7 +120,7 @@ class BahdanauDecoder(nn.Module):
         super().__init__()
         self.vocabulary_size, self.silent = target_size, checked_silent(silent, target_size)
         self.codes = make_codes(target_size, width, generator)
-        self.attention = AdditiveAttention(hidden, memory_width, attention or hidden, generator=generator)
+        self.attention = AdditiveAttention(hidden, memory_width, hidden if attention is None else attention, generator=generator)
         self.cell = make_cell(cell, width + memory_width, hidden, layers, dropout, False, generator)
         self.dropout = nn.Dropout(dropout)
         self.scores = make_linear(hidden + memory_width, target_size - silent, generator)

@@ -21,7 +21,7 @@ def kneser_ney_discounts(counts: Tensor) -> Tensor:  # (...) -> (4,)
     """D(0) = 0 and D(j) = j - (j + 1) Y t_{j+1} / t_j for j = 1, 2, and 3 or more, with Y = t_1 / (t_1 + 2 t_2).
 
     t_j is how many n-grams have count j, so that what is taken off is what such n-grams would lose in a second text of the same kind.
-    Where that is not from 0 to j, as with some t_j = 0, D = 1/2, 1, 3/2.
+    Where one of them is not above 0 and at most j, as with some t_j = 0, D = 1/2, 1, 3/2.
 
     >>> kneser_ney_discounts(torch.tensor([1, 1, 1, 1, 2, 2, 3, 4]))  # t = 4, 2, 1, 1; Y = 1/2
     tensor([0.0000, 0.5000, 1.2500, 1.0000], dtype=torch.float64)

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.layers import AttentionCore, AttentionState, ExactAttention, LearnedPositions, TransformerBlock, transformer_block
+from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
-from quoin.models.autoregressive import NextToken
+from quoin.models.autoregressive import ModelState, NextToken
 from quoin.models.transformer import Positions, TransformerEncoder, codes, look_up
 
 __all__ = ["GPT", "LanguageState", "LanguageTransformer", "start_language_weights"]
@@ -49,6 +50,12 @@ class LanguageTransformer(nn.Module):
     Notes: Z11.T.
     """
 
+    stack: TransformerEncoder = part()
+    codes: nn.Embedding = part()
+    positions: Positions | None = part()
+    dropout: nn.Dropout = part()
+    scores: nn.Linear | None = part()
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -79,17 +86,19 @@ class LanguageTransformer(nn.Module):
             raise Mistake(f"expected at most {self.context} tokens, all that the model has positions for, came {capacity}; ask for fewer")
         return LanguageState(tuple(block.start(batch, capacity) for block in self.stack.blocks))
 
-    def step(self, state: LanguageState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
+    def step(self, state: ModelState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
         """Read one or more new tokens; equal to `forward` on all tokens read so far, at the new positions."""
+        if not isinstance(state, LanguageState):
+            raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each model keeps its own kind")
         x, after = self._placed(tokens, state.seen), []
         for block, before in zip(self.stack.blocks, state.blocks, strict=True):
             x, its = block.step(before, x)
             after.append(its)
-        return NextToken(self._scored(self.stack.norm(x)), LanguageState(tuple(after)))
+        return NextToken(self._scored(direct(self.stack.norm, x)), LanguageState(tuple(after)))
 
     def _placed(self, tokens: Tensor, offset: int) -> Tensor:
         x = look_up(self.codes, tokens)
-        return self.dropout(x if self.positions is None else self.positions(x, offset))
+        return direct(self.dropout, x if self.positions is None else self.positions(x, offset))
 
     def _scored(self, x: Tensor) -> Tensor:  # (b, n, w) -> (b, n, v)
         return nn.functional.linear(x, self.codes.weight) if self.scores is None else self.scores(x)

@@ -3,29 +3,14 @@
     b sequences, T tokens, w width of a token's code, h units, m tokens in the vocabulary
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.models.autoregressive import NextToken
+from quoin.models.recurrent_parts import CellKind, RecurrentState, as_state, as_torch, start_recurrent_weights
 
-__all__ = ["RecurrentLanguageModel", "RecurrentState"]
-
-
-class RecurrentState(NamedTuple):
-    """What the layers carry on: the hidden states, and an LSTM's cells."""
-
-    tensors: tuple[Tensor, ...]  # each (layers, b, h)
-
-    def select(self, rows: Tensor) -> "RecurrentState":
-        """These sequences, in this order."""
-        return RecurrentState(tuple(each.index_select(1, rows.to(each.device)) for each in self.tensors))
-
-    def detach(self) -> "RecurrentState":
-        """The same numbers without the way back: where a gradient through time is cut."""
-        return RecurrentState(tuple(each.detach() for each in self.tensors))
+__all__ = ["RecurrentLanguageModel"]
 
 
 class RecurrentLanguageModel(nn.Module):
@@ -46,7 +31,7 @@ class RecurrentLanguageModel(nn.Module):
 
     def __init__(
         self,
-        cell: type[nn.RNN] | type[nn.GRU] | type[nn.LSTM],
+        cell: CellKind,
         vocabulary_size: int,
         width: int,
         hidden: int,
@@ -73,24 +58,12 @@ class RecurrentLanguageModel(nn.Module):
             self.scores.weight = self.codes.weight
         self._draw(generator)
 
-    @torch.no_grad()
     def _draw(self, generator: torch.Generator | None) -> None:
-        hidden = self.cell.hidden_size
-        nn.init.normal_(self.codes.weight, std=hidden**-0.5 if self.tied else 1.0, generator=generator)
+        nn.init.normal_(self.codes.weight, std=self.cell.hidden_size**-0.5 if self.tied else 1.0, generator=generator)
         if not self.tied:
             nn.init.xavier_uniform_(self.scores.weight, generator=generator)
         nn.init.zeros_(self.scores.bias)
-        for name, weight in self.cell.named_parameters():
-            if name.startswith("bias"):
-                weight.zero_()
-                if isinstance(self.cell, nn.LSTM) and name.startswith("bias_ih"):
-                    weight[hidden : 2 * hidden] = 1.0
-                continue
-            for gate in weight.split(hidden):
-                if name.startswith("weight_hh"):
-                    nn.init.orthogonal_(gate, generator=generator)
-                else:
-                    nn.init.xavier_uniform_(gate, generator=generator)
+        start_recurrent_weights(self.cell, generator)
 
     def forward(self, tokens: Tensor) -> Tensor:  # (b, T) -> (b, T, m)
         return self.read(self.start(len(tokens)), tokens)[0]
@@ -108,9 +81,8 @@ class RecurrentLanguageModel(nn.Module):
         """The logits after each new token, and the state after the last."""
         self._check(state, tokens)
         codes = self.dropout(self.codes(tokens))
-        before = state.tensors if isinstance(self.cell, nn.LSTM) else state.tensors[0]
-        outputs, after = self.cell(codes, before)
-        return self.scores(self.dropout(outputs)), RecurrentState(after if isinstance(after, tuple) else (after,))
+        outputs, after = self.cell(codes, as_torch(self.cell, state))
+        return self.scores(self.dropout(outputs)), as_state(after)
 
     def _check(self, state: RecurrentState, tokens: Tensor) -> None:
         if torch.compiler.is_compiling():

@@ -1,17 +1,19 @@
-"""What the recurrent encoders and decoders share: their cells with first weights, codes of tokens, scores, and torch's states.
+"""What the recurrent models share: their cells with first weights, codes of tokens, scores, and torch's states.
 
     h units, v tokens of the vocabulary
 """
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin.errors import Mistake
-from quoin.models.recurrent_lm import RecurrentState
 
 __all__ = [
     "CellKind",
+    "RecurrentState",
     "as_state",
     "as_torch",
     "checked_silent",
@@ -23,6 +25,20 @@ __all__ = [
 ]
 
 CellKind = type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]
+
+
+class RecurrentState(NamedTuple):
+    """What the layers carry on: the hidden states, and an LSTM's cells."""
+
+    tensors: tuple[Tensor, ...]  # each (layers, b, h)
+
+    def select(self, rows: Tensor) -> "RecurrentState":
+        """These sequences, in this order."""
+        return RecurrentState(tuple(each.index_select(1, rows.to(each.device)) for each in self.tensors))
+
+    def detach(self) -> "RecurrentState":
+        """The same numbers without the way back: where a gradient through time is cut."""
+        return RecurrentState(tuple(each.detach() for each in self.tensors))
 
 
 @torch.no_grad()

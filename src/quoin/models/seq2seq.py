@@ -12,10 +12,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from quoin.errors import Mistake
+from quoin.errors import Mistake, shown
 from quoin.models.autoregressive import ModelState, NextToken
-from quoin.models.recurrent_lm import RecurrentState
-from quoin.models.recurrent_parts import CellKind, as_state, as_torch, checked_silent, make_cell, make_codes, make_linear, over_all
+from quoin.models.recurrent_parts import (
+    CellKind,
+    RecurrentState,
+    as_state,
+    as_torch,
+    checked_silent,
+    make_cell,
+    make_codes,
+    make_linear,
+    over_all,
+)
 from quoin.models.transformer import look_up
 
 __all__ = ["PlainDecoder", "RecurrentDecoder", "RecurrentEncoder", "RecurrentSource", "Seq2Seq"]
@@ -64,8 +73,10 @@ class RecurrentEncoder(nn.Module):
         self.bridges = nn.ModuleList(make_linear(2 * hidden, hidden, generator) for _ in range(kinds))
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> RecurrentSource:  # (b, n), (b,)
-        if source.ndim != 2 or 0 in source.shape or (lengths is not None and int(lengths.min()) < 1):
+        if source.ndim != 2 or 0 in source.shape:
             raise Mistake(f"expected sources of a token or more each, got shape {tuple(source.shape)}: leave out the empty ones")
+        if lengths is not None:
+            _check_lengths(lengths, source)
         codes = self.dropout(look_up(self.codes, source))
         if lengths is None:
             memory, last = self.cell(codes)
@@ -78,6 +89,12 @@ class RecurrentEncoder(nn.Module):
             both = [torch.cat(each.unflatten(0, (-1, 2)).unbind(dim=1), dim=-1) for each in tensors]  # (layers, b, 2 h)
             tensors = tuple(torch.tanh(bridge(each)) for bridge, each in zip(self.bridges, both, strict=True))
         return RecurrentSource(memory, lengths, RecurrentState(tensors))
+
+
+def _check_lengths(lengths: Tensor, source: Tensor) -> None:
+    batch, longest = source.shape
+    if lengths.shape != (batch,) or not 1 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+        raise Mistake(f"expected {batch} lengths from 1 to {longest}, got {shown(lengths.tolist())}: leave out the empty sources")
 
 
 class PlainDecoder(nn.Module):

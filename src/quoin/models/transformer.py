@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.layers import DecoderBlock, DecoderBlockState, SinusoidalPositions, TransformerBlock
+from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
 from quoin.models.autoregressive import NextToken
 
@@ -36,9 +37,12 @@ class TransformerEncoder(nn.Module):
     Notes: Z11.T.
     """
 
+    blocks: list[TransformerBlock] = part()
+    norm: nn.Module = part()
+
     def __init__(self, blocks: Iterable[TransformerBlock]):
         super().__init__()
-        self.blocks: list[TransformerBlock] = nn.ModuleList(blocks)  # pyright: ignore[reportAttributeAccessIssue]
+        self.blocks = nn.ModuleList(blocks)  # pyright: ignore[reportAttributeAccessIssue]
         self.width = common_width(self.blocks)
         self.norm = self.blocks[-1].closing_norm()
 
@@ -200,7 +204,7 @@ def look_up(table: nn.Embedding, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, 
     if torch.compiler.is_compiling():
         return table(tokens)
     try:
-        return table(tokens)
+        return direct(table, tokens)
     except IndexError:  # looked at only once it has failed: a look at every batch would make a GPU wait
         raise Mistake(
             f"expected tokens from 0 to {table.num_embeddings - 1}, came {int(tokens.min())} to {int(tokens.max())}; "

@@ -79,9 +79,7 @@ def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (.
 def _factor(covariance: Tensor, name: str) -> Tensor:
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if not torch.compiler.is_compiling() and bool(failed.any()):
-        raise Mistake(
-            f"expected a covariance of {name} with variance in every direction, came a singular one; widen its diagonal"
-        )
+        raise Mistake(f"expected a covariance of {name} with variance in every direction, came a singular one; widen its diagonal")
     return factor
 
 

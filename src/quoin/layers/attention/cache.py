@@ -72,21 +72,23 @@ class KeyValueCache:
 
     def append(self, key: Tensor, value: Tensor) -> "KeyValueCache":  # (b, g, new, d), (b, g, new, v)
         """The state that has seen these positions too."""
-        if not (_fits(key, self.shelf.keys) and _fits(value, self.shelf.values) and key.shape[2] == value.shape[2]):
+        shelf, seen = self.shelf, self.seen
+        if not (_fits(key, shelf.keys) and _fits(value, shelf.values) and key.shape[2] == value.shape[2]):
             # Only where a glance finds a fault: to say which takes a tenth of the time of a small model's step.
             legend = "b g capacity d, b g new d, b g capacity v, b g new v"
-            check_shapes(legend, cached_keys=self.shelf.keys, key=key, cached_values=self.shelf.values, value=value)
+            check_shapes(legend, cached_keys=shelf.keys, key=key, cached_values=shelf.values, value=value)
         if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
             raise Mistake(
                 "expected to decode without gradients, came a key or value that asks for one; "
                 "step under torch.no_grad(), or attend to the whole sequence at once to train"
             )
-        after = self.seen + key.shape[2]
+        after = seen + key.shape[2]
         if after > self.capacity:
             raise Mistake(f"expected at most {self.capacity} positions, came number {after}; start with a larger capacity")
-        shelf = self.shelf if self.shelf.filled == self.seen else self.shelf.copied(self.seen)
-        shelf.keys[:, :, self.seen : after] = key
-        shelf.values[:, :, self.seen : after] = value
+        if shelf.filled != seen:
+            shelf = shelf.copied(seen)
+        shelf.keys[:, :, seen:after] = key
+        shelf.values[:, :, seen:after] = value
         shelf.filled = after
         return KeyValueCache(shelf, after)
 
@@ -98,4 +100,5 @@ class KeyValueCache:
 
 def _fits(new: Tensor, kept: Tensor) -> bool:
     """The same shape but for the number of positions."""
-    return new.ndim == 4 and new.shape[:2] == kept.shape[:2] and new.shape[3] == kept.shape[3]
+    came, held = new.shape, kept.shape
+    return len(came) == 4 and came[0] == held[0] and came[1] == held[1] and came[3] == held[3]

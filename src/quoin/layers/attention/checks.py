@@ -57,5 +57,6 @@ def beside_heads(mask: Tensor | None) -> Tensor | None:  # (n, m), (b, n, m) or 
 
 
 def _fit(query: Size, key: Size, value: Size) -> bool:
-    same_batch_and_width = len(query) == len(key) == len(value) == 4 and query[0] == key[0] and query[3] == key[3]
-    return same_batch_and_width and key[:3] == value[:3]
+    if not len(query) == len(key) == len(value) == 4:
+        return False
+    return query[0] == key[0] == value[0] and query[3] == key[3] and key[1] == value[1] and key[2] == value[2]

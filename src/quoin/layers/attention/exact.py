@@ -110,11 +110,13 @@ class ExactAttention(nn.Module):
         check_attention(query, key, value, causal=True)
         before, state = state.seen, state.append(key, value)
         keys, values = state.keys, state.values
-        batch, heads, new, width = query.shape
+        (batch, heads, new, width), groups = query.shape, key.shape[1]
         if new == 1 and self.bias is None:
+            if heads == groups:
+                return Stepped(self._fused(query, keys, values), state)
             # The heads of a group are so many queries of its one key head, which need not be read once for each of them.
-            query = query.reshape(batch, key.shape[1], -1, width)
-            return Stepped(self._attend(query, keys, values, None, False, offset=before).reshape(batch, heads, 1, -1), state)
+            grouped = self._fused(query.reshape(batch, groups, -1, width), keys, values)
+            return Stepped(grouped.reshape(batch, heads, 1, -1), state)
         mask = causal_mask(new, state.seen, device=query.device) if before else None
         return Stepped(self._attend(query, keys, values, mask, causal=not before, offset=before), state)
 
@@ -126,19 +128,18 @@ class ExactAttention(nn.Module):
         added = mask
         if bias is not None:
             added = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-        output = torch.nn.functional.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=added,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=causal,
-            scale=self.scale,
-            enable_gqa=query.shape[1] != key.shape[1],
-        )
+        output = self._fused(query, key, value, added, causal, query.shape[1] != key.shape[1])
         if mask is not None and not query.is_cpu:  # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
             output = output.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
         return output
+
+    def _fused(
+        self, query: Tensor, key: Tensor, value: Tensor, added: Tensor | None = None, causal: bool = False, grouped: bool = False
+    ) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        return torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, added, dropout, causal, scale=self.scale, enable_gqa=grouped
+        )
 
     def _bias(self, query: Tensor, key: Tensor, offset: int) -> Tensor | None:
         return None if self.bias is None else self.bias(query.shape[2], key.shape[2], offset).to(query.dtype)

@@ -17,6 +17,7 @@ from quoin.layers.attention.exact import ExactAttention, scaled_dot_product_atte
 from quoin.layers.attention.interface import AttentionCore, AttentionState, Room, Stepped
 from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import JointProjections, SeparateProjections
+from quoin.layers.direct import direct, part
 from quoin.tensor import attention_mask, check_shapes
 
 __all__ = [
@@ -103,6 +104,10 @@ class MultiHeadAttention(nn.Module):
     Notes: D2.2-9, D3-4.
     """
 
+    project: JointProjections | SeparateProjections = part()
+    core: AttentionCore = part()
+    f_o: nn.Linear = part()
+
     def __init__(
         self,
         width: int,
@@ -125,6 +130,7 @@ class MultiHeadAttention(nn.Module):
         if heads % groups:
             raise Mistake(f"expected key_value_heads that divide the {heads} heads, came {groups}; choose a divisor")
         self.width, self.heads, self.key_value_heads, self.head_width = width, heads, groups, width // heads
+        self.shares = (heads, groups, groups)  # heads of queries, of keys and of values
         features = (width, groups * self.head_width, groups * self.head_width)
         if widths == (width, width, width):
             self.project = JointProjections(width, features, bias=bias, generator=generator)
@@ -210,9 +216,16 @@ class MultiHeadAttention(nn.Module):
     def _heads(self, query: Tensor, key: Tensor | None, value: Tensor | None, offset: int = 0) -> tuple[Tensor, Tensor, Tensor]:
         key = query if key is None else key
         value = key if value is None else value
-        for name, x, width in zip(("query", "key", "value"), (query, key, value), self.widths, strict=True):
-            check_sequences(name, x, width)
-        q, k, v = (self._split(x) for x in self.project(query, key, value))
+        if query is key is value and isinstance(self.project, JointProjections):
+            check_sequences("query", query, self.width)
+            batch, positions, _ = query.shape
+            heads = self.project.together(query).view(batch, positions, sum(self.shares), self.head_width)
+            q, k, v = heads.split_with_sizes(self.shares, dim=2)
+            q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+        else:
+            for name, x, width in zip(("query", "key", "value"), (query, key, value), self.widths, strict=True):
+                check_sequences(name, x, width)
+            q, k, v = (self._split(x) for x in self.project(query, key, value))
         if self.turn is not None:
             q, k = self.turn(q, offset), self.turn(k, offset)
         return q, k, v
@@ -221,7 +234,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
 
     def _joined(self, heads: Tensor) -> Tensor:  # (b, h, n, d) -> (b, n, w)
-        return self.f_o(heads.transpose(1, 2).flatten(2))
+        return direct(self.f_o, heads.transpose(1, 2).flatten(2))
 
 
 def from_torch_multihead(layer: nn.MultiheadAttention) -> MultiHeadAttention:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from quoin.layers.direct import direct, part
+
 __all__ = ["JointProjections", "SeparateProjections"]
 
 
@@ -17,6 +19,8 @@ class JointProjections(nn.Module):
 
     Notes: D3-4.
     """
+
+    linear: nn.Linear = part()
 
     def __init__(self, width: int, features: Sequence[int], *, bias: bool = True, generator: torch.Generator | None = None):
         super().__init__()
@@ -29,9 +33,13 @@ class JointProjections(nn.Module):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if query is key and key is value:
-            q, k, v = self.linear(query).split(self.features, dim=-1)
+            q, k, v = self.together(query).split(self.features, dim=-1)
             return q, k, v
         return self.f_q(query), self.f_k(key), self.f_v(value)
+
+    def together(self, x: Tensor) -> Tensor:
+        """f_q(x), f_k(x) and f_v(x) side by side."""
+        return direct(self.linear, x)
 
     def f_q(self, x: Tensor) -> Tensor:
         return self._map(x, 0)

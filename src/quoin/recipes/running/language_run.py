@@ -1,5 +1,6 @@
 """A trained language model opened again, with its vocabulary and without its text: to go on writing, to judge, to compress."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from quoin.data import TextFacts, Vocabulary
+from quoin.data import TextFacts, Vocabulary, check_same_vocabulary, load_text, open_tokens
 from quoin.errors import Mistake, shown
 from quoin.models import AutoregressiveModel, LanguageTransformer, SlidingContext, num_parameters
+from quoin.objectives import cross_entropy
 from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.run import open_one, read_config, saved_state
 from quoin.recipes.running.translation_run import is_translation_run
-from quoin.train import RunFolder, load_strictly
+from quoin.train import Metrics, RunFolder, load_strictly
 
 __all__ = ["LanguageRun", "is_language_run", "open_language_run"]
+
+AT_ONCE = 1024  # tokens that are judged together
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,31 @@ class LanguageRun:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
         return self.model if self.window is None else SlidingContext(self.model, self.window)
+
+    @torch.no_grad()
+    def evaluate(self, source: str) -> Metrics:
+        """Nats and perplexity of a token, bits of a character, on all of another text (`text:PATH`, `tokens:PATH` or topics)."""
+        tokens, num_characters = self._tokens_of(source)
+        model, last, nats = self.reader(), self.encode_prompt("")[0], 0.0
+        state = model.start(1, len(tokens) + 1)
+        for piece in tokens.split(AT_ONCE):
+            logits, state = model.step(state, torch.cat([last, piece[:-1]])[None])
+            nats += float(cross_entropy(logits[0].double(), piece).sum())
+            last = piece[-1:]
+        loss = nats / len(tokens)
+        perplexity = math.exp(loss) if loss < 700 else math.inf
+        return {"loss": loss, "perplexity": perplexity, "bits_per_character": nats / math.log(2) / num_characters}
+
+    def _tokens_of(self, source: str) -> tuple[Tensor, int]:
+        """The tokens of another text in the run's own vocabulary, and how many characters they are."""
+        form, _, place = source.partition(":")
+        if form != "tokens":
+            content = load_text(source).content
+            return self.vocabulary.encode(content), len(content)
+        found = open_tokens(place)
+        check_same_vocabulary(self.vocabulary, found.vocabulary, source)
+        parts = found.train, found.validation, found.test
+        return torch.cat([part.in_memory() for part in parts]), sum(part.num_characters for part in parts)
 
     def encode_prompt(self, prompt: str) -> Tensor:  # -> (1, n)
         """The tokens of `prompt`, one at least: without any, the text begins as it would after a line."""

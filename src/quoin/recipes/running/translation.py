@@ -15,12 +15,11 @@ from quoin.errors import Mistake
 from quoin.objectives import bleu, exact_match, sequence_cross_entropy
 from quoin.recipes.running.options import TranslationOptions
 from quoin.recipes.running.parts import schedule
-from quoin.recipes.running.translation_run import longest, say
+from quoin.recipes.running.translation_run import AT_ONCE, longest, say
 from quoin.train import Descent, Diverged, Metrics, Place, load_strictly
 
 __all__ = ["TranslationTask", "pairs", "translation_task"]
 
-AT_ONCE = 512  # pairs that are judged together
 MOST_SHOWN = 6  # examples of each kind in the report
 MOST_LENGTHS = 12  # bars of the report
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +15,16 @@ from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.run import open_one, read_config, saved_state
 from quoin.train import RunFolder, load_strictly
 
-__all__ = ["TranslationRun", "is_translation_run", "open_translation_run", "say"]
+__all__ = ["Translation", "TranslationRun", "is_translation_run", "open_translation_run", "say"]
 
 AT_ONCE = 512  # sources that are translated together
+
+
+class Translation(NamedTuple):
+    """What a model says to one sentence."""
+
+    text: str
+    ended: bool  # False where it found no end within the most tokens that are said, and was cut there
 
 
 @torch.no_grad()
@@ -43,17 +50,18 @@ class TranslationRun:
     model: nn.Module
     step: int
 
-    def translate(self, sentences: Sequence[str], *, beam: int | None = None) -> list[str]:
-        """Each sentence as the model says it, cut where it finds no end."""
+    def translate(self, sentences: Sequence[str], *, beam: int | None = None) -> list[Translation]:
+        """Each sentence as the model says it."""
         width: int = self.options.beam if beam is None else beam
         rows = [encode_source(self.facts.source_tokens, sentence, number) for number, sentence in enumerate(sentences, 1)]
         order = sorted(range(len(rows)), key=lambda row: len(rows[row]))  # so that little is padded
-        said: dict[int, str] = {}
+        said: dict[int, Translation] = {}
         for start in range(0, len(rows), AT_ONCE):
             some = order[start : start + AT_ONCE]
             padded = pad_sequences([rows[row] for row in some], PAD)
             found = say(self.model, *padded, beam=width, max_tokens=longest(self.facts))
-            said |= {row: self.facts.target_tokens.decode(tokens) for row, tokens in zip(some, found.tokens)}
+            for row, tokens, ended in zip(some, found.tokens, found.ended.tolist()):
+                said[row] = Translation(self.facts.target_tokens.decode(tokens), ended)
         return [said[row] for row in range(len(rows))]
 
 
