@@ -48,13 +48,7 @@ seeds = st.integers(0, 2**32)
 few = settings(deadline=None, max_examples=12)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def core_of(name: str, dtype: torch.dtype = torch.float64) -> AttentionCore:

@@ -60,13 +60,7 @@ class Case(NamedTuple):
         return [tensor for tensor in (self.x, self.weight, self.bias) if tensor is not None]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The tensors are tiny: a second thread costs more than it gives."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 @st.composite

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.layers import (
+    ALiBi,
     Attention,
     ExactAttention,
     KeyValueCache,
@@ -35,13 +36,7 @@ scales = st.sampled_from([None, 1.0])
 few = settings(deadline=None, max_examples=20)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -278,6 +273,7 @@ def test_mistakes_are_told_in_one_line():
         (lambda: single(torch.zeros(7, 6), torch.zeros(9, 5), torch.zeros(9, 5)), r"expected value \(positions, 4\), came shape \(9, 5\)"),
         (lambda: single(torch.zeros(7, 6), torch.zeros(9, 5), torch.zeros(8, 4)), "axis m of value to be 9"),
         (lambda: Attention(6, 5, 4, 0, 2), "k to be a positive whole number, came 0"),
+        (lambda: MultiHeadAttention(8, 2, core=ExactAttention(bias=ALiBi(3)))(x), "a bias for 2 heads, came one for 3"),
         (lambda: ExactAttention(dropout=1.0), "dropout probability of at least 0 and below 1, came 1.0"),
         (lambda: state.append(key, value), "at most 2 positions, came number 3"),
         (lambda: state.append(key[..., :3], value), "axis d of key to be 4"),

@@ -3,7 +3,6 @@
 What every attention owes its callers (padding, prefixes, decoding, shared heads) is in test_attention_cores.py.
 """
 
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -46,12 +45,7 @@ seeds = st.integers(0, 2**32)
 few = settings(deadline=None, max_examples=20)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def assert_near(ours: Tensor, theirs: Tensor) -> None:

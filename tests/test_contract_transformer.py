@@ -44,13 +44,7 @@ WIRES = {"pre": PreNorm, "post": PostNorm}
 DEFINITIONS = {"pre": pre_norm_definition, "post": post_norm_definition}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -35,13 +35,7 @@ from quoin.layers import Affine
 DTYPES = [torch.float32, torch.float64]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def constant(value: float):

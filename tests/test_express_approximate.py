@@ -27,12 +27,7 @@ from quoin.express import (
 UNIT = torch.linspace(0, 1, 5003, dtype=torch.float64)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def wave(seed: int):

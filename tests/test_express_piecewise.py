@@ -25,13 +25,7 @@ from quoin.express import (
 )
 from quoin.layers import Affine
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def function(seed: int, p: int, dtype: torch.dtype) -> list[Tensor]:

@@ -25,13 +25,7 @@ from quoin.models import GPT, AutoregressiveModel, LanguageState, LanguageTransf
 WIDTH, HEADS, TOKENS = 8, 2, 11
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def seeded(seed: int) -> torch.Generator:

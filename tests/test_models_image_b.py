@@ -21,13 +21,7 @@ State = dict[str, Tensor]
 Shapes = dict[str, tuple[int, ...]]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Batches here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def seeded(seed: int) -> torch.Generator:

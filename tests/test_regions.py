@@ -33,13 +33,7 @@ DTYPES = [torch.float32, torch.float64]
 WIDTHS = st.lists(st.integers(1, 6), min_size=1, max_size=3)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are too small to share out."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
 def random_net(sizes, seed, dtype=torch.float64) -> nn.Sequential:

@@ -142,4 +142,9 @@ class ExactAttention(nn.Module):
         )
 
     def _bias(self, query: Tensor, key: Tensor, offset: int) -> Tensor | None:
-        return None if self.bias is None else self.bias(query.shape[2], key.shape[2], offset).to(query.dtype)
+        if self.bias is None:
+            return None
+        bias = self.bias(query.shape[2], key.shape[2], offset)
+        if bias.shape[0] not in (1, query.shape[1]):
+            raise Mistake(f"expected a bias for {query.shape[1]} heads, came one for {bias.shape[0]}; make it with as many heads")
+        return bias.to(query.dtype)
