@@ -72,7 +72,7 @@ def sklearn_matrix(laps: Laps) -> dict[str, float]:
 
 
 def statsmodels_regression(laps: Laps) -> dict[str, float]:
-    from statsmodels.nonparametric.kernel_regression import KernelReg
+    from statsmodels.nonparametric.kernel_regression import KernelReg  # pyright: ignore[reportMissingImports]
 
     places, points, values = problem()
     regression = KernelReg(values, points, var_type="c" * DIM, reg_type="lc", bw=[WIDTH] * DIM)  # type: ignore[arg-type]
