@@ -267,5 +267,8 @@ def choose_rows(names: Sequence[str]) -> list[Row]:
             known.setdefault(row.group, []).append(row)
     for name in names:
         if name not in known:
-            raise Mistake(f"there is no bench row {name!r}: {nearest(name, known)}")
+            # A group stands for its rows, which are too many to list; one that is meant by its own name is still found.
+            near = nearest(name, known)
+            hint = near if near.startswith("did you mean") else nearest(name, {row.group or row.name for row in ROWS})
+            raise Mistake(f"there is no bench row {name!r}: {hint}")
     return [row for name in names for row in known[name]] or list(ROWS)
