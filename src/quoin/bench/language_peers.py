@@ -59,9 +59,19 @@ def _gpt(vocabulary_size: int, work: GPTWork):
     from keras import layers  # pyright: ignore[reportMissingImports]
 
     start: Any = keras.initializers.RandomNormal(stddev=0.02)
+
+    class Placed(layers.Layer):
+        """Adds learned positions; as a layer, since codes looked up while the model is built would be constants, and not learnt."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.codes = layers.Embedding(work.length, work.width, embeddings_initializer=start)
+
+        def call(self, x: Any) -> Any:
+            return x + self.codes(keras.ops.arange(work.length))
+
     tokens = keras.Input((work.length,), dtype="int32")
-    places = layers.Embedding(work.length, work.width, embeddings_initializer=start)(keras.ops.arange(work.length))
-    x = layers.Embedding(vocabulary_size, work.width, embeddings_initializer=start)(tokens) + places
+    x = Placed()(layers.Embedding(vocabulary_size, work.width, embeddings_initializer=start)(tokens))
     for _ in range(work.layers):
         h = layers.LayerNormalization(epsilon=1e-5)(x)
         x = x + layers.MultiHeadAttention(work.heads, work.width // work.heads, kernel_initializer=start)(h, h, use_causal_mask=True)

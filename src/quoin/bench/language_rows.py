@@ -23,13 +23,12 @@ def _gpt(size: str, compiled: float) -> tuple[Contestant, ...]:
 
 def _lstm() -> tuple[Contestant, ...]:
     quoin, peers = "quoin.bench.recurrent_quoin", "quoin.bench.recurrent_peers"
-    on_jax, on_torch = (("KERAS_BACKEND", "jax"),), (("KERAS_BACKEND", "torch"),)
+    on_jax = (("KERAS_BACKEND", "jax"),)  # on torch Keras 3.15 does not train a stateful LSTM: it forgets to cut the graph between batches
     return (
         Contestant("Quoin", quoin, "lstm", NoMoreMemoryThan("torch")),
         Contestant("Quoin --compile", quoin, "lstm_compiled", TimesAsQuickAs("torch", 1.2)),
         Contestant("torch", peers, "torch_eager", RatioAtLeast(AS_QUICK)),
         Contestant("Keras on JAX", peers, "keras_jax", RatioAtLeast(2.0), ("keras", "jax"), on_jax),
-        Contestant("Keras on torch", peers, "keras_torch", RatioAtLeast(2.0), ("keras",), on_torch),
     )
 
 

@@ -1,4 +1,4 @@
-"""The row `lstm-lm` on others: plain torch as one writes it by hand, and Keras 3, compiled by XLA on JAX and eager on torch."""
+"""The row `lstm-lm` on others: plain torch as one writes it by hand, and Keras 3, compiled by XLA on JAX."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from quoin.bench.language_problem import nats, text
 from quoin.bench.recurrent_problem import BATCH, CLIP, HIDDEN, LENGTH, RATE, STEPS, WIDTH, lanes, test_lane
 from quoin.bench.worker import Laps
 
-__all__ = ["keras_jax", "keras_torch", "torch_eager"]
+__all__ = ["keras_jax", "torch_eager"]
 
 
 def torch_eager(laps: Laps) -> dict[str, float]:
@@ -41,17 +41,6 @@ def torch_eager(laps: Laps) -> dict[str, float]:
 
 def keras_jax(laps: Laps) -> dict[str, float]:
     """As many updates to a call as a lap has, so that calling weighs nothing."""
-    return _fit(laps, steps_per_execution=STEPS)
-
-
-def keras_torch(laps: Laps) -> dict[str, float]:
-    import torch
-
-    torch.set_num_threads(laps.threads)
-    return _fit(laps, steps_per_execution=1)
-
-
-def _fit(laps: Laps, *, steps_per_execution: int) -> dict[str, float]:
     import keras  # pyright: ignore[reportMissingImports]
     from keras import layers  # pyright: ignore[reportMissingImports]
 
@@ -64,7 +53,7 @@ def _fit(laps: Laps, *, steps_per_execution: int) -> dict[str, float]:
     model.compile(
         optimizer=keras.optimizers.AdamW(RATE, weight_decay=0.0, beta_2=0.99, global_clipnorm=CLIP),  # pyright: ignore[reportArgumentType]
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        steps_per_execution=steps_per_execution,
+        steps_per_execution=STEPS,
     )
     bell = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: laps.end())
     inputs, targets = lanes(given, laps.count * STEPS)
