@@ -71,7 +71,7 @@ def test_all_take_as_many_steps_and_end_as_their_schedule_says():
         task.step(rows)
     assert len(task.others) == 7
     assert {each.step_count for each in (task, *task.others.values())} == {2}  # 40 rows in batches of 32
-    assert {each.total_steps for each in task.others.values()} == {2}
+    assert {each.descent.total_steps for each in task.others.values()} == {2}
     assert task.others["mlp", 20].batches.epoch == 1  # 20 rows are one batch: the second step is a second pass
     found = task.evaluate("test")
     errors = task.errors()

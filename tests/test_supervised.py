@@ -126,7 +126,7 @@ def test_the_ranks_rows_together_are_the_global_batch(data, world):
     for whole, *shares in zip(alone.batches, *(task.batches for task in ranks)):
         assert torch.cat(shares).tolist() == whole.tolist()
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert alone.total_steps == ranks[0].total_steps
+    assert alone.descent.total_steps == ranks[0].descent.total_steps
     assert [task.place.writes for task in ranks] == [True] + [False] * (world - 1)
 
 

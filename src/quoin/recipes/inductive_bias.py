@@ -79,7 +79,7 @@ def build(options, place):
             self.others = others
             self.turns = {cell: itertools.chain.from_iterable(itertools.repeat(each.batches)) for cell, each in others.items()}
             for each in others.values():
-                each.total_steps = self.total_steps  # whatever an epoch is to them
+                each.descent.total_steps = self.descent.total_steps  # whatever an epoch is to them
 
         def step(self, rows):
             for cell, each in self.others.items():

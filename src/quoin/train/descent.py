@@ -34,7 +34,7 @@ class Descent:
         for group, first in zip(self.optimiser.param_groups, self._rates):
             group["lr"] = first * rate
         for parameter in self._parameters:
-            parameter.grad = None
+            parameter.grad = None  # what zero_grad does, without its bookkeeping
 
     def add(self, losses: Tensor, weight: float) -> None:
         """Add the gradient of `weight` times the sum of `losses`."""

@@ -70,7 +70,7 @@ def quicker_layout(task: SupervisedTask, *, max_steps: int = 0) -> Layout | None
     """
     layouts: tuple[Layout, Layout] = "channels-first", "channels-last"
     batch_rows = min(task.micro_batch, task.batches.batch_size, task.data.train.num_rows)
-    num_steps = min(task.total_steps, max_steps or task.total_steps)
+    num_steps = min(task.descent.total_steps, max_steps or task.descent.total_steps)
     try:
         with _unchanged(task):
             rows = min(FIRST_ROWS, batch_rows)

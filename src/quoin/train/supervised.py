@@ -15,9 +15,10 @@ from quoin.data import Batches, Facts, Prepared, keyed_generator
 from quoin.draw import Panel
 from quoin.optim import Schedule, constant
 from quoin.train import pictures
+from quoin.train.descent import Descent
 from quoin.train.place import Place
 from quoin.train.task import LOOK_EVERY, Diverged, Metrics, Totals, first_bad_tensor
-from quoin.train.weights import lay_out_like_parameters, load_strictly
+from quoin.train.weights import load_strictly
 
 __all__ = ["Classification", "Regression", "SupervisedTask", "rows_at_once"]
 
@@ -60,21 +61,22 @@ class SupervisedTask(ABC):
     ) -> None:
         self.model, self.objective, self.optimiser, self.data = model, objective, optimiser, data
         self.facts: Facts | None = data.facts
-        self.place, self.schedule, self.clip, self.augment = place, schedule, clip, augment
+        self.place, self.augment = place, augment
         self.batches = Batches(
             data.train.num_rows, batch_size, seed=seed, rank=place.rank, world=place.world, device=place.device
         )
-        self.total_steps = max(1, epochs * self.batches.num_batches)
+        total_steps = epochs * self.batches.num_batches
+        self.descent = Descent(optimiser, total_steps=total_steps, place=place, schedule=schedule, clip=clip)
         self.micro_batch = micro_batch or batch_size
-        self.step_count = 0
         self.memory_format = torch.contiguous_format  # of batches of images; `lay_out` changes it together with the kernels
         # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled, or slower kernels for all sizes would be made.
         self._full_rows = min(self.micro_batch, batch_size, data.train.num_rows)
         self._compiled_losses = place.compiled(self.losses)
-        self._rates = [group["lr"] for group in optimiser.param_groups]
-        self._parameters = [each for group in optimiser.param_groups for each in group["params"]]
-        # Half precision loses small gradients to underflow; scaling the loss keeps them, and is off (a no-op) elsewhere.
-        self._scaler = torch.amp.GradScaler(place.device.type, enabled=place.autocast_dtype is torch.float16)  # pyright: ignore
+
+    @property
+    def step_count(self) -> int:
+        """Updates made so far."""
+        return self.descent.step_count
 
     @abstractmethod
     def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
@@ -84,11 +86,7 @@ class SupervisedTask(ABC):
         """One update on the training rows `rows`; gives the sum of their losses before it."""
         if not self.model.training:  # after an evaluation; telling every module again in every step costs 1% of a small one
             self.model.train()
-        rate = self.schedule(self.step_count / self.total_steps)
-        for group, first in zip(self.optimiser.param_groups, self._rates):
-            group["lr"] = first * rate
-        for parameter in self._parameters:
-            parameter.grad = None  # what zero_grad does, without its bookkeeping
+        self.descent.begin()
         batch_rows = len(rows) if self.place.world == 1 else self.batches.rows_handed_out
         features, targets = self._examples(rows)
         if len(rows) <= self.micro_batch:
@@ -96,12 +94,7 @@ class SupervisedTask(ABC):
         else:
             pieces = zip(features.split(self.micro_batch), targets.split(self.micro_batch))
             total = torch.stack([self._loss(*piece, batch_rows) for piece in pieces]).sum()
-        self._scaler.unscale_(self.optimiser)
-        if self.clip:
-            nn.utils.clip_grad_norm_(self._parameters, self.clip)
-        self._scaler.step(self.optimiser)
-        self._scaler.update()
-        self.step_count += 1
+        self.descent.finish()
         return {"loss": total}
 
     def _examples(self, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,8 +117,7 @@ class SupervisedTask(ABC):
         # Reading one number is free on the CPU; on a GPU it stalls the queue, so there only now and then.
         if (total.device.type == "cpu" or self.step_count % LOOK_EVERY == 0) and not math.isfinite(total.item()):
             raise Diverged(self.diverged(features))
-        # Each loss has the weight 1/n in the mean: so said, the graph needs no nodes for sum and quotient.
-        self._scaler.scale(losses).backward(torch.full_like(losses, 1 / batch_rows))
+        self.descent.add(losses, 1 / batch_rows)  # each loss has the weight 1/n in the mean
         return total
 
     def diverged(self, features: Tensor | None = None) -> str:
@@ -170,19 +162,14 @@ class SupervisedTask(ABC):
                 raise Diverged(f"parameter {name} is not finite after step {self.step_count}; try a smaller --lr, or --clip 1")
         return {
             "model": {"weights": self.model.state_dict(), "scales": self.data.scale_state()},
-            "optimiser": self.optimiser.state_dict(),
-            "scaler": self._scaler.state_dict(),
             "batches": self.batches.state(),
-            "step_count": self.step_count,
+            **self.descent.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
         load_strictly(self.model, state["model"]["weights"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        lay_out_like_parameters(self.optimiser)
-        self._scaler.load_state_dict(state["scaler"])
         self.batches.load(state["batches"])
-        self.step_count = state["step_count"]
+        self.descent.load(state)
 
     @abstractmethod
     def panels(self) -> list[Panel]:

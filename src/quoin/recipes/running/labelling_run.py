@@ -12,8 +12,8 @@ from quoin.data import LabelledFacts, Pairs, encode_texts, pad_sequences
 from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import open_one, read_config, saved_state
-from quoin.train import Metrics, RunFolder, load_strictly
+from quoin.recipes.running.run import best_model, open_one
+from quoin.train import Metrics, RunFolder
 
 __all__ = ["LabelledPrediction", "LabellingRun", "is_labelling_run", "open_labelling_run"]
 
@@ -72,12 +72,9 @@ def is_labelling_run(folder: RunFolder) -> bool:
 def open_labelling_run(path: Path | str, *, step: int | None = None) -> LabellingRun:
     """The best model of the text classifier's run at `path`, from its newest checkpoint or from that of `step`."""
     folder = open_one(Path(path))
-    recipe, options, _ = read_config(folder)
     if not is_labelling_run(folder):
-        came = f"{shown(str(path))} is one of {recipe.name}"
+        came = f"{shown(str(path))} is one of {folder.recipe}"
         raise Mistake(f"expected the run of a classifier of texts, such as sequence-classification, but {came}: give another")
     facts = LabelledFacts.from_json(folder.config["data"])
-    state, at = saved_state(folder, step)
-    model = recipe.model(options, facts)
-    load_strictly(model, (state["best"] or state["task"]["model"])["weights"])
-    return LabellingRun(folder, recipe, options, facts, model.eval(), at)
+    best = best_model(folder, facts, step)
+    return LabellingRun(folder, best.recipe, best.options, facts, best.model, best.step)

@@ -13,9 +13,9 @@ from quoin.errors import Mistake, shown
 from quoin.models import AutoregressiveModel, LanguageTransformer, SlidingContext, num_parameters
 from quoin.objectives import cross_entropy
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import open_one, read_config, saved_state
+from quoin.recipes.running.run import best_model, open_one
 from quoin.recipes.running.translation_run import is_translation_run
-from quoin.train import Metrics, RunFolder, load_strictly
+from quoin.train import Metrics, RunFolder
 
 __all__ = ["LanguageRun", "is_language_run", "open_language_run"]
 
@@ -97,13 +97,10 @@ def is_language_run(folder: RunFolder) -> bool:
 def open_language_run(path: Path | str, *, step: int | None = None) -> LanguageRun:
     """The best model of the language run at `path`, from its newest checkpoint or from that of `step`."""
     folder = open_one(Path(path))
-    recipe, options, _ = read_config(folder)
     if is_translation_run(folder):
         raise Mistake(f"{shown(str(path))} translates: give it the sentences in a text file, quoin predict {path} FILE")
     if not is_language_run(folder):
-        raise Mistake(f"expected a language model's run, such as lstm-lm's, but {shown(str(path))} is one of {recipe.name}: give another")
+        raise Mistake(f"expected a language model's run, such as lstm-lm's, but {shown(str(path))} is one of {folder.recipe}: give another")
     facts = TextFacts.from_json(folder.config["data"])
-    state, at = saved_state(folder, step)
-    model = recipe.model(options, facts)
-    load_strictly(model, (state["best"] or state["task"]["model"])["weights"])
-    return LanguageRun(folder, recipe, options, facts, model.eval(), at)
+    best = best_model(folder, facts, step)
+    return LanguageRun(folder, best.recipe, best.options, facts, best.model, best.step)

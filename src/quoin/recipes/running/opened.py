@@ -14,9 +14,9 @@ from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.labelling_run import LabellingRun, is_labelling_run, open_labelling_run
 from quoin.recipes.running.language_run import LanguageRun, is_language_run, open_language_run
-from quoin.recipes.running.run import open_one, read_config, saved_state
+from quoin.recipes.running.run import best_model, open_one
 from quoin.recipes.running.translation_run import TranslationRun, is_translation_run, open_translation_run
-from quoin.train import Metrics, RunFolder, load_strictly, rows_at_once
+from quoin.train import Metrics, RunFolder, rows_at_once
 
 __all__ = ["OpenedRun", "Prediction", "open_run", "open_table_run"]
 
@@ -104,7 +104,6 @@ def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | Langua
 def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     """`open_run` for a run that predicts from rows of numbers."""
     folder = open_one(Path(path))
-    recipe, options, _ = read_config(folder)
     if folder.config.get("data") is None:
         raise Mistake(f"{path} is a run without data: there is nothing to predict from")
     if is_language_run(folder):
@@ -114,11 +113,8 @@ def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     if is_labelling_run(folder):
         raise Mistake(f"{path} classifies texts, and predicts no rows: use `quoin predict {path} FILE` with a text file")
     facts = Facts.from_json(folder.config["data"])
-    state, at = saved_state(folder, step)
-    saved = state["best"] or state["task"]["model"]
-    model = recipe.model(options, facts)
-    load_strictly(model, saved["weights"])
-    scales = saved["scales"]
+    best = best_model(folder, facts, step)
+    scales = best.saved["scales"]
     targets = Standardiser(scales["target_mean"], scales["target_std"]) if "target_mean" in scales else None
     features = Standardiser(scales["feature_mean"], scales["feature_std"])
-    return OpenedRun(folder, recipe, options, facts, model, features, targets, at)
+    return OpenedRun(folder, best.recipe, best.options, facts, best.model, features, targets, best.step)

@@ -5,9 +5,10 @@ import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from quoin.data import keyed_generator
 from quoin.errors import Mistake
@@ -27,11 +28,24 @@ from quoin.train import (
     Task,
     choose_place,
     describe_environment,
+    load_strictly,
     report,
     settle_layout,
 )
 
-__all__ = ["Finished", "best_task", "evaluate_own", "open_one", "read_config", "resume", "saved_state", "start", "start_in"]
+__all__ = [
+    "BestModel",
+    "Finished",
+    "best_model",
+    "best_task",
+    "evaluate_own",
+    "open_one",
+    "read_config",
+    "resume",
+    "saved_state",
+    "start",
+    "start_in",
+]
 
 
 @dataclass(frozen=True)
@@ -189,6 +203,26 @@ def saved_state(folder: RunFolder, step: int | None) -> tuple[Any, int]:
     if found is None:
         raise Mistake(f"{folder.path} has no checkpoint yet: let it train for a while, or `quoin resume {folder.path}`")
     return found
+
+
+class BestModel(NamedTuple):
+    """The model of a run at its best by validation, or at its end where nothing is chosen; `saved` is all that was kept with it."""
+
+    recipe: Recipe
+    options: Any
+    model: nn.Module
+    saved: dict[str, Any]
+    step: int
+
+
+def best_model(folder: RunFolder, facts: Any, step: int | None) -> BestModel:
+    """The best model that the newest checkpoint, or that of `step`, knows; `facts` are what the recipe's model must know of its data."""
+    recipe, options, _ = read_config(folder)
+    state, at = saved_state(folder, step)
+    saved = state["best"] or state["task"]["model"]
+    model = recipe.model(options, facts)
+    load_strictly(model, saved["weights"])
+    return BestModel(recipe, options, model.eval(), saved, at)
 
 
 def open_one(path: Path) -> RunFolder:

@@ -12,8 +12,8 @@ from quoin.data import BOS, EOS, PAD, PairFacts, PairVocabulary, pad_sequences
 from quoin.errors import Mistake, shown
 from quoin.generate import Generated, beam_search, greedy
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import open_one, read_config, saved_state
-from quoin.train import RunFolder, load_strictly
+from quoin.recipes.running.run import best_model, open_one
+from quoin.train import RunFolder
 
 __all__ = ["Translation", "TranslationRun", "is_translation_run", "open_translation_run", "say"]
 
@@ -88,12 +88,9 @@ def is_translation_run(folder: RunFolder) -> bool:
 def open_translation_run(path: Path | str, *, step: int | None = None) -> TranslationRun:
     """The best model of the translation run at `path`, from its newest checkpoint or from that of `step`."""
     folder = open_one(Path(path))
-    recipe, options, _ = read_config(folder)
     if not is_translation_run(folder):
-        came = f"{shown(str(path))} is one of {recipe.name}"
+        came = f"{shown(str(path))} is one of {folder.recipe}"
         raise Mistake(f"expected the run of a translation model, such as translate-dates, but {came}: give another")
     facts = PairFacts.from_json(folder.config["data"])
-    state, at = saved_state(folder, step)
-    model = recipe.model(options, facts)
-    load_strictly(model, (state["best"] or state["task"]["model"])["weights"])
-    return TranslationRun(folder, recipe, options, facts, model.eval(), at)
+    best = best_model(folder, facts, step)
+    return TranslationRun(folder, best.recipe, best.options, facts, best.model, best.step)
