@@ -129,6 +129,20 @@ def test_laws_that_networks_give_out_are_normal(d, batch, dtype, seed):
     assert bool((torch.linalg.eigvalsh(covariance_definition(entries.double(), d)) > 0).all())
 
 
+def test_an_exponential_law_has_nothing_below_zero():
+    found = ExponentialLaw(torch.tensor(2.0)).log_prob(torch.tensor([-0.5, 0.0, 1.0]))
+    torch.testing.assert_close(found, torch.tensor([-math.inf, math.log(2), math.log(2) - 2]))
+
+
+def test_one_factor_serves_a_batch_of_means():
+    mean, factor = torch.zeros(4, 2).double(), torch.tensor([[2.0, 0.0], [1.0, 0.5]]).double()
+    law = TriangularNormal(mean, factor)
+    peer = TorchNormal(mean, scale_tril=factor)
+    for ours, theirs in ((law.entropy(), peer.entropy()), (law.log_prob(mean + 1), peer.log_prob(mean + 1))):
+        assert ours.shape == (4,)
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_every_root_places_noise_with_the_covariance():
     """Of μ + Fε with an exact ε (mean 0, covariance I) the moments are μ and F F^T, whichever root F is."""
     generator = seeded(2)
@@ -167,6 +181,8 @@ def test_ppca_fit_is_scikit_learns():
     covariance = model.weight @ model.weight.mT + model.noise**2 * torch.eye(5)
     theirs = torch.from_numpy(peer.get_covariance()) * 49 / 50  # scikit-learn divides by n - 1
     torch.testing.assert_close(covariance.detach(), theirs)
+    along = torch.nn.functional.cosine_similarity(model.weight.detach().mT, torch.from_numpy(peer.components_), dim=-1)
+    torch.testing.assert_close(along.abs(), torch.ones(2).double())  # direction by direction, the widest first
     # And it is a maximum: no slope is left, and nearby parameters are less likely.
     model.log_evidence(x).mean().backward()
     assert max(float(each.grad.abs().max()) for each in model.parameters() if each.grad is not None) < 1e-12
@@ -180,6 +196,23 @@ def test_ppca_fit_is_scikit_learns():
         assert other.log_evidence(x).sum() < best
 
 
+def test_ppca_draws_have_its_covariance():
+    model = PPCA(torch.tensor([[1.0], [0.5]]).double(), torch.tensor([3.0, 0.0]).double(), 0.5)
+    x = model.sample(100_000, generator=seeded(4))
+    expected = torch.tensor([[1.25, 0.5], [0.5, 0.5]]).double()
+    torch.testing.assert_close(x.mT.cov(), expected, rtol=0, atol=0.04)  # 7 errors of a variance, 1.25 √(2/n)
+    torch.testing.assert_close(x.mean(dim=0), model.bias.detach(), rtol=0, atol=0.03)
+
+
+def test_where_all_directions_are_alike_ppca_leaves_them_to_noise():
+    """Rounding may put the widest variance below the mean of the others: a root of what is left over would not be a number."""
+    for scale in torch.linspace(0.1, 3, 40).double():
+        x = scale * torch.cat([torch.eye(5), -torch.eye(5)]).double()
+        model = PPCA.fit(x, 2)
+        assert float(model.weight.detach().abs().max()) < 1e-6
+        assert model.noise.item() == pytest.approx(scale.item() / math.sqrt(5))
+
+
 @pytest.mark.parametrize("net", [DiagonalNormalNet, TriangularNormalNet])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_deep_latent_gaussian_is_a_normal_law_for_each_z(net, dtype):
@@ -191,6 +224,10 @@ def test_a_deep_latent_gaussian_is_a_normal_law_for_each_z(net, dtype):
     near(model.log_likelihood(x, z), TorchNormal(law.mean, law.covariance).log_prob(x), leaves)
     near(model.log_joint(x, z), model.log_likelihood(x, z) + Independent(Normal(torch.zeros_like(z), 1.0), 1).log_prob(z), leaves)
     assert model.sample(4, generator=generator).shape == (4, 3)
+    for each in model.parameters():
+        torch.nn.init.zeros_(each)
+    silent = model.sample(50_000, generator=generator)  # a network that says nothing but 0 leaves N(0, (floor + ln 2)² I)
+    torch.testing.assert_close(silent.mT.cov(), (0.3 + math.log(2)) ** 2 * torch.eye(3, dtype=dtype), rtol=0, atol=0.05)  # 8 errors
 
 
 @few

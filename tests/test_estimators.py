@@ -41,7 +41,7 @@ def tumours():
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they skip, and of data too hard to fit
 def test_scikit_learns_own_checks(face):
     results = check_estimator(face(), on_skip=None)
-    assert sum(each["status"] == "passed" for each in results) > 40
+    assert sum(each["status"] == "passed" for each in results) >= 40
     # Skipped: what needs pandas or an array library that is not here.
     assert {each["check_name"] for each in results if each["status"] != "passed"} <= {
         "check_sample_weights_pandas_series",

@@ -92,7 +92,7 @@ def test_there_and_back_by_a_model(runs, here):
     assert code == 0
     assert f"{len(content):,} bytes became" in out
     os.remove("a.txt")
-    assert "made by the language model 'ngram, Quoin" in refused("decompress", "a.txt.quoin")
+    assert "made by the model 'ngram, Quoin" in refused("decompress", "a.txt.quoin")
     assert "expected the model that coded the archive, 'ngram" in refused("decompress", "a.txt.quoin", "--model", runs / "lstm-lm-1")
     assert not (here / "a.txt").exists()
     threads = torch.get_num_threads()
@@ -190,7 +190,7 @@ def test_mistakes_are_one_line(runs, here):
 def test_a_run_of_another_kind_is_told(here):
     assert tried("train", "linear-regression", "--epochs", 1, "--json")[0] == 0
     line = refused("generate", "runs/linear-regression-1")
-    assert "expected a language model's run" in line
+    assert "expected the run of a model that draws" in line
     assert "linear-regression" in line
 
 

@@ -92,7 +92,7 @@ def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
 
 def _weights(run: Path) -> dict[str, list]:
     folder = open_one(run)
-    if folder.config["data"] is None:  # a run without data has nothing to predict from, so that open_run refuses it
+    if folder.config["data"] is None:  # a run without data may have nothing to predict from, and open_run refuses it then
         state, _ = saved_state(folder, None)
         weights = (state["best"] or state["task"]["model"])["weights"]
     else:

@@ -65,6 +65,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "statsmodels": ("bench/",),
     "nltk": ("bench/",),
     "transformers": ("bench/",),
+    "diffusers": ("bench/",),
 }
 NOT_A_ROOM = {"utils", "util", "common", "misc", "core", "helpers", "helper"}
 RUNS_WHAT_IT_READS = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

@@ -11,6 +11,7 @@ from quoin.bench.decode_rows import DECODE_ROWS
 from quoin.bench.language_rows import LANGUAGE_ROWS
 from quoin.bench.measured import FigureAboveFirst, FigureAtMost, NoMoreMemoryThan, RatioAtLeast, SecondsAtMost, TimesAsQuickAs
 from quoin.bench.row import Contestant, Row
+from quoin.bench.unet_rows import UNET_ROWS
 from quoin.errors import Mistake, nearest
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
@@ -34,6 +35,10 @@ _GAUSSIAN = "quoin.bench.gaussian_sides"
 _POOLING = "quoin.bench.kernel_pooling"
 
 _NGRAMS = "quoin.bench.ngram_count"
+
+_MIXTURE = "quoin.bench.mixture_sides"
+
+_VAE = "quoin.bench.vae_sides"
 
 # Of the same work in the same kernels half the ratios fall below 1 by chance: as quick means this close to it.
 AS_QUICK = 0.97
@@ -244,6 +249,26 @@ ROWS = (
         warm_up=1,
     ),
     Row(
+        "gmm-em",
+        "3 steps of EM, 20 normal laws with full covariances: 200,000 points of 16 coordinates in float64",
+        (
+            Contestant("Quoin", _MIXTURE, "quoin"),
+            Contestant("Quoin, points in float32", _MIXTURE, "quoin_float32"),
+            Contestant("scikit-learn GaussianMixture", _MIXTURE, "sklearn_mixture", RatioAtLeast(3.0)),
+        ),
+        rounds=5,
+        warm_up=1,
+    ),
+    Row(
+        "vae-step",
+        "40 training steps of a variational autoencoder 784-400-20-400-784 on 128 binary images, Adam",
+        (
+            Contestant("Quoin", _VAE, "quoin"),
+            Contestant("torch", _VAE, "by_hand", RatioAtLeast(AS_QUICK)),
+        ),
+        rounds=15,
+    ),
+    Row(
         "ngram-count",
         "count every n-gram of 1 to 3 tokens in the words of Python's help texts",
         (
@@ -256,6 +281,7 @@ ROWS = (
     *ATTENTION_ROWS,
     *LANGUAGE_ROWS,
     *DECODE_ROWS,
+    *UNET_ROWS,
 )
 
 

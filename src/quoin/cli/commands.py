@@ -122,26 +122,41 @@ def _predict(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _generate(parser: Parser, words: Sequence[str]) -> None:
-    _run(parser, "the folder of a language model's run, such as runs/lstm-lm-1")
+    _run(parser, "the folder of a language model's run, such as runs/lstm-lm-1, or of a model that draws, such as runs/vae-1")
     parser.description = (
-        "Let a trained language model go on writing, token by token, until there are as many tokens as asked for or you press Ctrl-C.\n\n"
-        "Each token is drawn from the law that the model gives to it after those before. A temperature below 1 keeps to the likelier\n"
-        "ones, --top-k and --nucleus draw from the likeliest only, and --beam looks for the likeliest text instead of drawing one."
+        "Draw from a trained model.\n\n"
+        "A language model goes on writing, token by token, until there are as many tokens as asked for or you press Ctrl-C. Each token\n"
+        "is drawn from the law that the model gives to it after those before. A temperature below 1 keeps to the likelier ones, --top-k\n"
+        "and --nucleus draw from the likeliest only, and --beam looks for the likeliest text instead of drawing one.\n\n"
+        "A model of images draws a sheet of new ones, a model of points in the plane a cloud: as a picture, or as numbers into a .npy\n"
+        "file. --strip shows how images come out of noise, --traverse what each coordinate of a latent does."
     )
     parser.epilog = """\
 examples:
   quoin generate runs/lstm-lm-1 --prompt "The assert statement" --temperature 0.7
-  quoin generate runs/transformer-lm-1 --nucleus 0.9 --seed 3 --max-tokens 500
-  quoin generate runs/ngram-1 --beam 8 --max-tokens 60"""
-    parser.add_flag("--prompt", "the text to go on from (default: as after the end of a line)", "TEXT", default="")
-    parser.add_flag("--max-tokens", "how many tokens to write at most (default: 300)", "N", type=whole_number, default=300)
-    parser.add_flag("--temperature", "below 1 the likelier tokens gain, above 1 the others (default: 1)", "N", type=any_number)
-    parser.add_flag("--top-k", "draw from the K likeliest tokens only", "K", type=whole_number)
-    parser.add_flag("--nucleus", "draw from the fewest likeliest tokens that have this chance together", "P", type=any_number)
+  quoin generate runs/ngram-1 --beam 8 --max-tokens 60
+  quoin generate runs/vae-1 -n 64 --seed 0 --out samples.png
+  quoin generate runs/diffusion-digits-1 --class 7 --guidance 3 --steps 20
+  quoin generate runs/diffusion-digits-1 --strip -n 6 --out strip.svg"""
     parser.add_flag("--seed", "what is drawn from (default: 0)", "N", type=whole_number)
-    parser.add_flag("--beam", "the likeliest text that a beam of this width finds, instead of a drawn one", "N", type=whole_number)
     _step(parser)
     _json(parser)
+    texts = parser.add_argument_group("of a language model")
+    parser.add_flag("--prompt", "the text to go on from (default: as after the end of a line)", "TEXT", group=texts)
+    parser.add_flag("--max-tokens", "how many tokens to write at most (default: 300)", "N", type=whole_number, group=texts)
+    parser.add_flag("--temperature", "below 1 the likelier tokens gain, above 1 the others (default: 1)", "N", type=any_number, group=texts)
+    parser.add_flag("--top-k", "draw from the K likeliest tokens only", "K", type=whole_number, group=texts)
+    parser.add_flag("--nucleus", "draw from the fewest likeliest tokens that have this chance together", "P", type=any_number, group=texts)
+    parser.add_flag("--beam", "the likeliest text that a beam of this width finds, not a drawn one", "N", type=whole_number, group=texts)
+    images = parser.add_argument_group("of a model that draws images or points")
+    parser.add_flag("-n", "how many to draw (default: 64; 8 with --strip)", "N", type=whole_number, group=images)
+    parser.add_flag("--out", "a .png, .svg or .html picture, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images)
+    parser.add_flag("--class", "draw this class only, where the model knows classes", "NAME", group=images)
+    parser.add_flag("--steps", "the steps from noise to image, where the model takes some", "N", type=whole_number, group=images)
+    parser.add_flag("--guidance", "how strongly the class is asked for; 1 is as it was learnt", "N", type=any_number, group=images)
+    parser.add_flag("--sampler", "how to go from noise to image: ddpm, ddim, ...", "NAME", group=images)
+    parser.add_switch("--strip", "show the images as they come out of noise", group=images)
+    parser.add_switch("--traverse", "show what each coordinate of a latent does", group=images)
     parser.set_defaults(run=_later("generating.generate"))
 
 
@@ -190,7 +205,8 @@ examples:
   quoin compress notes.txt                    writes notes.txt.quoin; notes.txt stays
   quoin decompress notes.txt.quoin -o same.txt
   quoin compress notes.txt -o n.quoin --force --json
-  quoin compress notes.txt --model runs/lstm-lm-1   by a language model of your own; needed again to decompress"""
+  quoin compress notes.txt --model runs/lstm-lm-1   by a language model of your own; needed again to decompress
+  quoin compress digits.npy --model runs/pixelcnn-1   by a model of images, for those of its size and grey levels"""
     _coder(parser)
 
 
@@ -210,7 +226,7 @@ examples:
 
 
 def _coder(parser: Parser) -> None:
-    parser.add_flag("--model", "code by the language model of this run, on one thread; any bytes come back", "RUN", type=Path)
+    parser.add_flag("--model", "code by this run's model, on one thread: a language model any bytes, pixelcnn images", "RUN", type=Path)
 
 
 def _whole_file(parser: Parser, help: str, default: str, run: str) -> None:
@@ -290,7 +306,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "resume": ("go on with an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on others", _eval),
     "predict": ("predict for the rows of a CSV or NPZ file, translate the lines of a text", _predict),
-    "generate": ("let a language model go on writing", _generate),
+    "generate": ("draw from a trained model: text, images, points", _generate),
     "compare": ("runs side by side: options that differ, curves, results", _compare),
     "inspect": ("look inside a trained run: layers, kernels, feature maps, saliency", _inspect),
     "compress": ("make a file smaller with a mix of context models", _compress),

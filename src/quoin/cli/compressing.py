@@ -42,7 +42,7 @@ def decompress(parsed: argparse.Namespace) -> int:
     codec = _codec(parsed.model)
     try:
         if codec is None and (name := read_header(archive).fingerprint):
-            raise Mistake(f"it was made by the language model {shown(name, 200)}: give the run that holds it as --model RUN")
+            raise Mistake(f"it was made by the model {shown(name, 200)}: give the run that holds it as --model RUN")
         with Work("decompressing", visible=not parsed.json) as work:
             content = unpack(archive, codec, tell=work.tell)
     except Mistake as mistake:
@@ -52,9 +52,16 @@ def decompress(parsed: argparse.Namespace) -> int:
 
 
 def _codec(run: Path | None) -> "Codec | None":
-    """That of a language model's run; without one, the mix of context models."""
+    """That of a run's model, of a language or of images pixel by pixel; without one, the mix of context models."""
     if run is None:
         return None
+    from quoin.recipes.running.generative_run import is_image_model_run
+    from quoin.recipes.running.run import open_one
+
+    if is_image_model_run(open_one(run)):
+        from quoin.recipes.running.pixel_codec import open_pixel_codec
+
+        return open_pixel_codec(run)
     from quoin.recipes.running.language_codec import LanguageCodec
     from quoin.recipes.running.language_run import open_language_run
 

@@ -15,6 +15,7 @@ from quoin.options import Checked, flag_name
 __all__ = ["Parser", "add_options", "any_number", "read_options", "whole_number"]
 
 Options = TypeVar("Options", bound=Checked)
+Group = argparse._ArgumentGroup  # the standard library has no public name for it
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,20 +27,22 @@ class Parser(argparse.ArgumentParser):
         )
         self.flags: list[str] = ["--help"]
 
-    def add_flag(self, name: str, help: str, metavar: str, *, type: Callable[[str], Any] = str, default: Any = None) -> None:
-        """A flag that takes a value."""
+    def add_flag(
+        self, name: str, help: str, metavar: str, *, type: Callable[[str], Any] = str, default: Any = None, group: Group | None = None
+    ) -> None:
+        """A flag that takes a value, in the help under the heading of its group if it has one."""
         self.flags.append(name)
-        self.add_argument(name, help=help.replace("%", "%%"), metavar=metavar, type=type, default=default)
+        (group or self).add_argument(name, help=help.replace("%", "%%"), metavar=metavar, type=type, default=default)
 
     def add_rows(self, name: str, help: str) -> None:
         """A flag that takes whole numbers, one or more."""
         self.flags.append(name)
         self.add_argument(name, help=help.replace("%", "%%"), metavar="N", type=whole_number, nargs="+", default=[])
 
-    def add_switch(self, name: str, help: str) -> None:
+    def add_switch(self, name: str, help: str, *, group: Group | None = None) -> None:
         """A flag that is there or not."""
         self.flags.append(name)
-        self.add_argument(name, help=help.replace("%", "%%"), action="store_true")
+        (group or self).add_argument(name, help=help.replace("%", "%%"), action="store_true")
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """All the words, or a Mistake that names the first one which does not belong."""

@@ -1,4 +1,4 @@
-"""`quoin generate`: a language model goes on writing, and what it writes is shown token by token."""
+"""`quoin generate`: a language model goes on writing, shown token by token; what other models draw is in sampling.py."""
 
 import argparse
 import sys
@@ -14,11 +14,37 @@ if TYPE_CHECKING:
 
 __all__ = ["generate"]
 
-DRAWING = ("temperature", "top_k", "nucleus", "seed")  # the flags that say how to draw
+DRAWING = ("temperature", "top_k", "nucleus", "seed")  # the flags that say how to draw a text
+TEXTS = ("prompt", "max_tokens", "top_k", "nucleus", "beam")  # a model of images may take a temperature too
+SAMPLES = ("n", "out", "class", "steps", "guidance", "sampler", "strip", "traverse")
 _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421} | dict.fromkeys(range(128, 160), 0xFFFD)
 
 
 def generate(parsed: argparse.Namespace) -> int:
+    from quoin.recipes.running.language_run import is_language_run
+    from quoin.recipes.running.run import open_one
+    from quoin.recipes.running.translation_run import is_translation_run
+
+    folder = open_one(parsed.folder)
+    if is_language_run(folder) or is_translation_run(folder):  # the second is refused where it is opened, and told what it is good for
+        _refuse(parsed, SAMPLES, "writes text")
+        return _write_text(parsed)
+    from quoin.cli.sampling import draw_samples
+
+    _refuse(parsed, TEXTS, "draws no text")
+    return draw_samples(parsed)
+
+
+def _refuse(parsed: argparse.Namespace, flags: tuple[str, ...], does: str) -> None:
+    """A flag that is another kind of run's has been mistaken for one of this: what it would change, nothing does."""
+    if given := [name for name in flags if getattr(parsed, name) is not None and getattr(parsed, name) is not False]:
+        flag = "-n" if given[0] == "n" else "--" + given[0].replace("_", "-")
+        raise Mistake(f"{parsed.folder} {does} and takes no {flag}: leave it out, or give another run")
+
+
+def _write_text(parsed: argparse.Namespace) -> int:
+    prompt, most = parsed.prompt or "", 300 if parsed.max_tokens is None else parsed.max_tokens
+    parsed = argparse.Namespace(**vars(parsed) | {"prompt": prompt, "max_tokens": most})
     if parsed.beam is not None and (given := [name for name in DRAWING if getattr(parsed, name) is not None]):
         flag = given[0].replace("_", "-")
         raise Mistake(f"--beam looks for the likeliest text and draws nothing, but --{flag} was given: leave one of them out")

@@ -123,6 +123,7 @@ def _are_one_file(one: Path, other: Path) -> bool:
 
 def compare(parsed: argparse.Namespace) -> int:
     from quoin.recipes.running.comparing import comparison, comparison_page
+    from quoin.recipes.running.generative_table import HEADINGS, caution
 
     if len(parsed.folders) < 2:
         raise Mistake(f"compare expects two or more runs, got {len(parsed.folders)}")
@@ -131,9 +132,9 @@ def compare(parsed: argparse.Namespace) -> int:
     found = comparison(parsed.folders)
     _write(parsed.out, comparison_page(found))
     if parsed.json:
-        language = [line._asdict() for line in found.language_models]
         told = {"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)}
-        print_json(told | ({"language_models": language} if language else {}))
+        kinds = {"language_models": found.language_models, "generative_models": found.generative_models}
+        print_json(told | {kind: [line._asdict() for line in lines] for kind, lines in kinds.items() if lines})
         return 0
     if found.options:
         print_table(("option", *found.names), found.option_rows(), title="options that differ")
@@ -143,6 +144,11 @@ def compare(parsed: argparse.Namespace) -> int:
         print()
         columns = [name.replace("_", " ") for name in found.language_models[0]._fields]
         print_table(columns, found.language_models, title="language models, on their test text")
+    if found.generative_models:
+        print()
+        print_table(HEADINGS, found.generative_models, title="samples of generative models, beside test examples")
+        if told := caution(found.generative_models):
+            print(f"\n{told}")
     print(f"\ncurves: {parsed.out}")
     return 0
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
     from quoin.data.graphs import LabelledGraph, karate_club
+    from quoin.data.image_parts import ImageFacts, ImageParts, part_images
     from quoin.data.labelled import (
         LabelledBatch,
         LabelledCorpus,
@@ -73,6 +74,8 @@ __all__ = [
     "Directions",
     "Facts",
     "Fold",
+    "ImageFacts",
+    "ImageParts",
     "LabelledBatch",
     "LabelledCorpus",
     "LabelledFacts",
@@ -140,6 +143,7 @@ __all__ = [
     "order",
     "pad_sequences",
     "pair_facts",
+    "part_images",
     "part_pairs",
     "polynomial",
     "prepare",
@@ -157,9 +161,9 @@ __all__ = [
 ]
 
 _FILES = (
-    "augment", "batches", "byte_pairs", "chains", "copying", "corpus", "dataset", "folds", "generated", "graphs", "labelled", "padding",
-    "pair_corpus", "pair_tokens", "pairs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits", "spoken_numbers", "text",
-    "text_facts", "text_stream", "token_batches", "token_file", "tokenizing", "vocabulary", "walks",
+    "augment", "batches", "byte_pairs", "chains", "copying", "corpus", "dataset", "folds", "generated", "graphs", "image_parts",
+    "labelled", "padding", "pair_corpus", "pair_tokens", "pairs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits",
+    "spoken_numbers", "text", "text_facts", "text_stream", "token_batches", "token_file", "tokenizing", "vocabulary", "walks",
 )  # fmt: skip
 
 

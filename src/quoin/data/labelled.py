@@ -3,7 +3,6 @@
 b texts of a batch, n tokens of its longest
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from torch import Tensor
 from quoin.data.corpus import fit_vocabulary
 from quoin.data.dataset import MAX_CLASSES
 from quoin.data.pairs import Pairs, part_pairs
+from quoin.data.remembered import RememberedData
 from quoin.data.sources import VocabularyName
 from quoin.data.vocabulary import Vocabulary, vocabulary_from_json
 from quoin.errors import Mistake, shown
@@ -106,7 +106,7 @@ def encode_texts(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Tensor]:
 
 
 @dataclass(frozen=True)
-class LabelledFacts:
+class LabelledFacts(RememberedData):
     """Where texts came from, what their tokens and their classes are: what a run remembers when the data are gone."""
 
     source: str
@@ -123,17 +123,6 @@ class LabelledFacts:
     @property
     def num_classes(self) -> int:
         return len(self.class_names)
-
-    def as_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "LabelledFacts":
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        try:
-            return cls(**given)
-        except TypeError as error:
-            raise Mistake(f"the run's config does not describe its texts as expected ({error}): restore config.json") from None
 
 
 def labelled_facts(corpus: LabelledCorpus) -> LabelledFacts:

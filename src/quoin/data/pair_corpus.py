@@ -1,6 +1,5 @@
 """Pairs of sentences ready for a translation model: three parts in tokens, a vocabulary for each side, and what a run remembers of them."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +10,8 @@ import torch
 from quoin.data.corpus import fit_vocabulary
 from quoin.data.pair_tokens import PairVocabulary, TokenPairs
 from quoin.data.pairs import load_pairs, part_pairs
+from quoin.data.remembered import RememberedData
 from quoin.data.sources import VocabularyName
-from quoin.errors import Mistake
 
 __all__ = ["PairCorpus", "PairFacts", "load_pair_corpus", "pair_facts"]
 
@@ -59,7 +58,7 @@ def _vocabulary(name: VocabularyName, size: int, sentences: Sequence[str], train
 
 
 @dataclass(frozen=True)
-class PairFacts:
+class PairFacts(RememberedData):
     """Where pairs came from, and what the tokens of each side stand for: what a run remembers when the data are gone."""
 
     source: str
@@ -76,16 +75,6 @@ class PairFacts:
     @cached_property
     def target_tokens(self) -> PairVocabulary:
         return PairVocabulary.from_json(self.target_vocabulary)
-
-    def as_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "PairFacts":
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise Mistake(f"the run's config does not describe its pairs as expected ({error}): restore config.json") from None
 
 
 def pair_facts(corpus: PairCorpus) -> PairFacts:

@@ -2,21 +2,20 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
+from quoin.data.remembered import RememberedData
 from quoin.data.scaling import Standardiser
 from quoin.data.splits import Split
-from quoin.errors import Mistake
 
 __all__ = ["Facts", "Prepared", "prepare"]
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(RememberedData):
     """What a model must know of its data, and what prediction must remember when the data are gone."""
 
     source: str
@@ -35,17 +34,6 @@ class Facts:
     def num_classes(self) -> int:
         assert self.class_names is not None, "the targets are numbers"
         return len(self.class_names)
-
-    def as_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Facts":
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        try:
-            return cls(**given)
-        except TypeError as error:
-            raise Mistake(f"the run's config does not describe its data as expected ({error}): restore config.json") from None
 
 
 @dataclass(frozen=True)

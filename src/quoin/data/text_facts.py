@@ -1,19 +1,18 @@
 """What a language model must know of its text, and what a run remembers of it when the text is gone."""
 
-import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from quoin.data.corpus import Corpus
+from quoin.data.remembered import RememberedData
 from quoin.data.vocabulary import Vocabulary, vocabulary_from_json
-from quoin.errors import Mistake
 
 __all__ = ["TextFacts", "facts_of_text"]
 
 
 @dataclass(frozen=True)
-class TextFacts:
+class TextFacts(RememberedData):
     """Where the text came from, how long it is, and what its tokens stand for."""
 
     source: str
@@ -30,16 +29,6 @@ class TextFacts:
     @property
     def vocabulary_size(self) -> int:
         return self.tokens.size
-
-    def as_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "TextFacts":
-        try:
-            return cls(**values)
-        except TypeError as error:
-            raise Mistake(f"the run's config does not describe its text as expected ({error}): restore config.json") from None
 
 
 def facts_of_text(corpus: Corpus) -> TextFacts:

@@ -5,6 +5,7 @@ from quoin.estimators.kernel_features import KernelFeatures
 from quoin.estimators.kernel_regression import KernelClassifier, KernelRegressor
 from quoin.estimators.least_squares import LinearRegressor, RidgeRegressor
 from quoin.estimators.margin import LinearSVM, LogisticClassifier
+from quoin.estimators.mixture import MixtureDensity
 from quoin.estimators.polynomial import PolynomialRegressor
 from quoin.estimators.softmax import SoftmaxClassifier
 
@@ -16,6 +17,7 @@ __all__ = [
     "LinearRegressor",
     "LinearSVM",
     "LogisticClassifier",
+    "MixtureDensity",
     "PolynomialRegressor",
     "RidgeRegressor",
     "SoftmaxClassifier",

@@ -136,7 +136,7 @@ def check_end(end: int, vocabulary_size: int) -> None:
 
 
 @contextmanager
-def at_rest(model: TokenModel) -> Iterator[None]:
+def at_rest(model: object) -> Iterator[None]:
     """The model in evaluation mode, for dropout would make every call another model; afterwards as it was."""
     learning = [module for module in model.modules() if module.training] if isinstance(model, nn.Module) else []
     for module in learning:

@@ -41,6 +41,7 @@ from quoin.info.fisher import fisher_information, fisher_information_definition
 from quoin.info.huffman import huffman_code, huffman_lengths
 from quoin.info.lanes import LaneDecoder, lanes_encode, lanes_encode_definition, mix_decode, mix_encode
 from quoin.info.mutual import mutual_information, mutual_information_definition, pmi
+from quoin.info.pixel_coding import NewLaws, pixels_decode, pixels_encode
 from quoin.info.prefix import PrefixCode, canonical_code, kraft_sum, prefix_decode_definition, prefix_encode_definition
 from quoin.info.range_coding import range_decode, range_encode
 from quoin.info.rate import RateBounds, RateEstimate, entropy_rate, hidden_entropy_rate, hidden_entropy_rate_bounds
@@ -73,6 +74,7 @@ __all__ = [
     "LaneModel",
     "MixCodec",
     "ModelCodec",
+    "NewLaws",
     "PrefixCode",
     "RateBounds",
     "RateEstimate",
@@ -122,6 +124,8 @@ __all__ = [
     "mutual_information_from_sample",
     "mutual_information_of_density",
     "pack",
+    "pixels_decode",
+    "pixels_encode",
     "plug_in_entropy",
     "plug_in_mutual_information",
     "pmi",

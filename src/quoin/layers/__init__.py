@@ -29,6 +29,7 @@ from quoin.layers.dense import Affine, affine_definition, collapse, dense_defini
 from quoin.layers.dropout import dropout_definition, dropout_mask
 from quoin.layers.feed_forward import FeedForward, feed_forward_definition
 from quoin.layers.gated_feed_forward import GatedFeedForward, gated_feed_forward_definition, silu
+from quoin.layers.gated_pixels import GatedPixelLayer, GatedPixelWeights, PixelStacks, gated_pixel_layer_definition
 from quoin.layers.graph import (
     GraphConv,
     Links,
@@ -38,6 +39,7 @@ from quoin.layers.graph import (
     normalised_links,
     pass_messages,
 )
+from quoin.layers.group_norm import group_norm_definition
 from quoin.layers.image_dense import (
     cut_offsets,
     image_dense_definition,
@@ -46,6 +48,7 @@ from quoin.layers.image_dense import (
     weights_by_offset,
 )
 from quoin.layers.init import framework_default, he, initialise, small_normal, xavier
+from quoin.layers.masked_conv import MaskedConv2d, mask_a, mask_above, mask_b, mask_rows, masked_conv2d_definition
 from quoin.layers.norm import (
     Moments,
     Normalised,
@@ -131,6 +134,7 @@ from quoin.layers.transformer import (
     transformer_block,
     transformer_block_definition,
 )
+from quoin.layers.upsample import UpsampledConv2d, doubled_definition, upsampled_conv2d, upsampled_conv2d_definition
 from quoin.layers.windows import Window, output_size, receptive_field, split_padding
 from quoin.layers.wire import PostNorm, PreNorm, Wire, post_norm_definition, pre_norm_definition
 
@@ -150,13 +154,17 @@ __all__ = [
     "FeedForward",
     "GRUStep",
     "GatedFeedForward",
+    "GatedPixelLayer",
+    "GatedPixelWeights",
     "GraphConv",
     "HalfSplitRotary",
     "LSTMStep",
     "LearnedPositions",
     "Links",
+    "MaskedConv2d",
     "Moments",
     "Normalised",
+    "PixelStacks",
     "PlacedMaps",
     "PostNorm",
     "PreNorm",
@@ -172,6 +180,7 @@ __all__ = [
     "TransformerBlock",
     "TransformerBlockForward",
     "TwoSidedBuckets",
+    "UpsampledConv2d",
     "Window",
     "Wire",
     "additive_map_definition",
@@ -203,6 +212,7 @@ __all__ = [
     "decoder_block_definition",
     "dense_batch_norm_definition",
     "dense_definition",
+    "doubled_definition",
     "dropout_definition",
     "dropout_mask",
     "elu",
@@ -210,10 +220,12 @@ __all__ = [
     "feed_forward_definition",
     "framework_default",
     "gated_feed_forward_definition",
+    "gated_pixel_layer_definition",
     "gelu",
     "gelu_derivative",
     "graph_as_dense",
     "graph_convolution_definition",
+    "group_norm_definition",
     "gru_cell_definition",
     "half_split_rotary",
     "half_split_rotary_definition",
@@ -222,6 +234,11 @@ __all__ = [
     "initialise",
     "layer_norm_definition",
     "lstm_cell_definition",
+    "mask_a",
+    "mask_above",
+    "mask_b",
+    "mask_rows",
+    "masked_conv2d_definition",
     "max_pool2d_definition",
     "moments",
     "normalised_adjacency",
@@ -268,6 +285,8 @@ __all__ = [
     "transformer_block",
     "transformer_block_definition",
     "unroll",
+    "upsampled_conv2d",
+    "upsampled_conv2d_definition",
     "weights_by_offset",
     "with_batch_norm",
     "xavier",

@@ -9,12 +9,21 @@ from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, soft
 from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
 from quoin.models.copy_reader import CopyReader, ReaderBlock
 from quoin.models.deep_latent import DeepLatentGaussian, DiagonalNormalNet, TriangularNormalNet, covariance_definition, triangular_factor
+from quoin.models.denoiser_mlp import TimeMLP, time_code
 from quoin.models.densenet import DenseLayer, DenseNet, dense_block_definition, densenet121, load_torchvision_densenet, small_densenet
 from quoin.models.dropout_mlp import DropoutMLP
 from quoin.models.exchange import export_dense, import_dense
 from quoin.models.foreign import Origin, load_converted, load_foreign, read_safetensors, stacked, transposed
+from quoin.models.gan import GAN, ImageDiscriminator, conv_gan, mlp_gan
 from quoin.models.gcn import GCN, NodeClassifier
 from quoin.models.generative import Drawn, GenerativeClassifier, bayes_rule_definition, gaussian_log_density_definition
+from quoin.models.generative_model import (
+    DecoderModel,
+    DensityModel,
+    GenerativeModel,
+    SmoothedSamples,
+    check_sample_count,
+)
 from quoin.models.googlenet import Inception, googlenet, load_torchvision_googlenet, small_googlenet
 from quoin.models.gpt2 import gpt2_from_config, load_gpt2, open_gpt2
 from quoin.models.image_classifier import ImageClassifier
@@ -34,12 +43,17 @@ from quoin.models.markov_model import (
     chain_rule_log_prob_definition,
     markov_log_prob_definition,
 )
+from quoin.models.mixture import GaussianMixture
+from quoin.models.mixture_em import EM, EMStep, em, em_from_starts, em_step, em_step_definition
+from quoin.models.mixture_start import kmeans_plus_plus, start_mixture
 from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
 from quoin.models.monomials import monomial_features, num_monomials, num_monomials_up_to
 from quoin.models.ngram import NgramModel, NgramState
 from quoin.models.ngram_counts import NgramCounts, ngram_counts, ngram_counts_definition, relative_frequencies
 from quoin.models.nin import nin, nin_block, small_nin
 from quoin.models.parametrised import num_parameters, parameter_vector, realisation
+from quoin.models.pixel_reader import GatedPixelReader, PixelReader, WindowReader
+from quoin.models.pixelcnn import GatedPixelCNN, PixelCNN, PixelModel, from_levels, pixel_log_prob, pixel_log_prob_definition, to_levels
 from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
 from quoin.models.population import best_affine_predictor, conditional_expectation
 from quoin.models.ppca import PPCA, ppca_log_evidence_definition, ppca_posterior_definition
@@ -59,14 +73,21 @@ from quoin.models.sliding_context import SlidingContext, SlidingState
 from quoin.models.tied import TiedMLP
 from quoin.models.transformer import EncodedSource, Transformer, TransformerDecoder, TransformerEncoder, TransformerState
 from quoin.models.translation import TranslationModel, step_log_probs, translation_log_prob
+from quoin.models.unet import UNet, UNetBlock, UNetBlockWeights, unet_block_definition
+from quoin.models.unet_weights import load_diffusers_unet
+from quoin.models.vae import VAE, Encoder, conv_vae, mlp_vae
+from quoin.models.vae_decoders import BernoulliDecoder, Decoder, GaussianDecoder, LearnedGaussianDecoder
 from quoin.models.vgg import load_torchvision_vgg, small_vgg, vgg11, vgg16, vgg19, vgg_block
 from quoin.models.vit import PatchEmbedding, ViT, patch_embedding_definition
 
 __all__ = [
+    "EM",
+    "GAN",
     "GCN",
     "GPT",
     "MLP",
     "PPCA",
+    "VAE",
     "Aligned",
     "AlignedToken",
     "AttentionBlock",
@@ -75,21 +96,34 @@ __all__ = [
     "BagReader",
     "BahdanauDecoder",
     "BahdanauState",
+    "BernoulliDecoder",
     "CopyReader",
+    "Decoder",
+    "DecoderModel",
     "DeepLatentGaussian",
     "DenseLayer",
     "DenseNet",
+    "DensityModel",
     "DiagonalNormalNet",
     "Drawn",
     "DropoutMLP",
+    "EMStep",
     "EncodedSource",
+    "Encoder",
     "FourierRegression",
+    "GatedPixelCNN",
+    "GatedPixelReader",
+    "GaussianDecoder",
+    "GaussianMixture",
     "GenerativeClassifier",
+    "GenerativeModel",
     "ImageClassifier",
+    "ImageDiscriminator",
     "Inception",
     "KernelFit",
     "LanguageState",
     "LanguageTransformer",
+    "LearnedGaussianDecoder",
     "LinearFit",
     "LinearGaussian",
     "LinearRegression",
@@ -105,6 +139,9 @@ __all__ = [
     "NodeClassifier",
     "Origin",
     "PatchEmbedding",
+    "PixelCNN",
+    "PixelModel",
+    "PixelReader",
     "PlainDecoder",
     "PolynomialRegression",
     "ReaderBlock",
@@ -119,8 +156,10 @@ __all__ = [
     "SequenceClassifier",
     "SlidingContext",
     "SlidingState",
+    "SmoothedSamples",
     "SoftmaxRegression",
     "TiedMLP",
+    "TimeMLP",
     "Transformer",
     "TransformerDecoder",
     "TransformerEncoder",
@@ -128,25 +167,38 @@ __all__ = [
     "TransformerState",
     "TranslationModel",
     "TriangularNormalNet",
+    "UNet",
+    "UNetBlock",
+    "UNetBlockWeights",
     "ViT",
+    "WindowReader",
     "alexnet",
     "bahdanau_decoder_definition",
     "bayes_rule_definition",
     "best_affine_predictor",
     "chain_rule_log_prob",
     "chain_rule_log_prob_definition",
+    "check_sample_count",
     "cifar_resnet18",
     "conditional_expectation",
+    "conv_gan",
+    "conv_vae",
     "covariance_definition",
     "dense_block_definition",
     "densenet121",
+    "em",
+    "em_from_starts",
+    "em_step",
+    "em_step_definition",
     "export_dense",
     "fit_polynomial",
+    "from_levels",
     "gaussian_log_density_definition",
     "googlenet",
     "gpt2_from_config",
     "import_dense",
     "kernel_ridge",
+    "kmeans_plus_plus",
     "kneser_ney_counts",
     "kneser_ney_discounts",
     "kneser_ney_law",
@@ -163,6 +215,7 @@ __all__ = [
     "llama_block",
     "llama_from_config",
     "load_converted",
+    "load_diffusers_unet",
     "load_foreign",
     "load_gpt2",
     "load_llama",
@@ -173,6 +226,8 @@ __all__ = [
     "load_torchvision_vgg",
     "markov_log_prob_definition",
     "mlp_definition",
+    "mlp_gan",
+    "mlp_vae",
     "monomial_features",
     "ngram_counts",
     "ngram_counts_definition",
@@ -188,6 +243,8 @@ __all__ = [
     "open_llama",
     "parameter_vector",
     "patch_embedding_definition",
+    "pixel_log_prob",
+    "pixel_log_prob_definition",
     "polynomial_features",
     "ppca_log_evidence_definition",
     "ppca_posterior_definition",
@@ -214,10 +271,14 @@ __all__ = [
     "stacked",
     "start_image_weights",
     "start_language_weights",
+    "start_mixture",
     "step_log_probs",
+    "time_code",
+    "to_levels",
     "translation_log_prob",
     "transposed",
     "triangular_factor",
+    "unet_block_definition",
     "vgg11",
     "vgg16",
     "vgg19",

@@ -1,5 +1,20 @@
 """A number to minimise or to watch: likelihoods, margins, perplexity, accuracies, confusion, BLEU."""
 
+from quoin.objectives.adversarial import (
+    InputGradients,
+    adversarial_value,
+    input_gradients,
+    input_gradients_definition,
+    minimax_value,
+    minimax_value_definition,
+    mixed_examples,
+    non_saturating_loss,
+    non_saturating_loss_definition,
+    one_centred_penalty,
+    optimal_discriminator,
+    saturating_loss,
+    zero_centred_penalty,
+)
 from quoin.objectives.cross_entropy import balanced_class_weights, cross_entropy, cross_entropy_definition
 from quoin.objectives.decisions import (
     CalibrationCurve,
@@ -8,6 +23,17 @@ from quoin.objectives.decisions import (
     decide,
     expected_calibration_error,
     predictive_entropy,
+)
+from quoin.objectives.denoising import (
+    DiffusionBound,
+    denoising_kl,
+    denoising_kl_definition,
+    denoising_loss,
+    diffusion_bound,
+    first_step_log_prob,
+    flow_matching_loss,
+    noise_kl,
+    sampled_diffusion_bound,
 )
 from quoin.objectives.elbo import ElboGroupings, elbo_definition, elbo_groupings
 from quoin.objectives.elbo_gradients import (
@@ -35,31 +61,52 @@ from quoin.objectives.language import bits_per_character, perplexity, token_nll,
 from quoin.objectives.likelihood import conditional_nll, cross_entropy_of_probabilities, density_nll, expected_nll, nll_loss
 from quoin.objectives.margins import hinge_loss, kernel_svm_objective, log_loss, log_loss_definition, svm_objective
 from quoin.objectives.metrics import accuracy, confusion_matrix, r_squared, root_mean_squared_error, zero_one_loss
+from quoin.objectives.modes import ModeCoverage, mode_coverage, nearest_modes
 from quoin.objectives.penalty import input_dropout_penalty, l1_penalty, l2_penalty, penalised_loss
 from quoin.objectives.powers import mae, mean_power_error, mse
 from quoin.objectives.ranking import RocCurve, roc_auc, roc_auc_definition, roc_curve
 from quoin.objectives.risk import empirical_risk, held_out_loss
+from quoin.objectives.samples import (
+    DensityAndCoverage,
+    SampleQuality,
+    bits_per_dimension,
+    density_and_coverage,
+    density_and_coverage_definition,
+    nearest_distances,
+    nearest_distances_definition,
+    nearness,
+    sample_quality,
+)
 from quoin.objectives.sliding import sliding_token_nll
 from quoin.objectives.squared import gaussian_nll, squared_loss
 from quoin.objectives.translation import bleu, exact_match, sequence_cross_entropy, sequence_cross_entropy_definition
+from quoin.objectives.vae import GaussianVAELoss, gaussian_vae_loss, gaussian_vae_loss_definition, kl_warm_up, vae_losses
 from quoin.objectives.validation import CrossValidation, EarlyStop, LearningCurve, cross_validate, early_stop, learning_curve
 
 __all__ = [
     "CalibrationCurve",
     "CrossValidation",
     "Decision",
+    "DensityAndCoverage",
+    "DiffusionBound",
     "EarlyStop",
     "ElboGroupings",
     "Gap",
+    "GaussianVAELoss",
+    "InputGradients",
     "LearningCurve",
+    "ModeCoverage",
     "NormalGradients",
     "NormalLaw",
     "Population",
     "RiskEstimate",
     "RocCurve",
+    "SampleQuality",
     "accuracy",
+    "adversarial_value",
     "balanced_class_weights",
     "bits_per_character",
+    "bits_per_dimension",
     "bleu",
     "calibration_curve",
     "conditional_nll",
@@ -69,7 +116,13 @@ __all__ = [
     "cross_entropy_of_probabilities",
     "cross_validate",
     "decide",
+    "denoising_kl",
+    "denoising_kl_definition",
+    "denoising_loss",
+    "density_and_coverage",
+    "density_and_coverage_definition",
     "density_nll",
+    "diffusion_bound",
     "early_stop",
     "elbo_by_analytic_kl",
     "elbo_by_baseline",
@@ -84,12 +137,19 @@ __all__ = [
     "expected_calibration_error",
     "expected_nll",
     "expected_risk",
+    "first_step_log_prob",
+    "flow_matching_loss",
     "gaussian_nll",
+    "gaussian_vae_loss",
+    "gaussian_vae_loss_definition",
     "generalisation_gap",
     "held_out_loss",
     "hinge_loss",
     "input_dropout_penalty",
+    "input_gradients",
+    "input_gradients_definition",
     "kernel_svm_objective",
+    "kl_warm_up",
     "l1_penalty",
     "l2_penalty",
     "learning_curve",
@@ -97,9 +157,22 @@ __all__ = [
     "log_loss_definition",
     "mae",
     "mean_power_error",
+    "minimax_value",
+    "minimax_value_definition",
+    "mixed_examples",
+    "mode_coverage",
     "mse",
+    "nearest_distances",
+    "nearest_distances_definition",
+    "nearest_modes",
+    "nearness",
     "nll_loss",
+    "noise_kl",
+    "non_saturating_loss",
+    "non_saturating_loss_definition",
     "normal_gradients",
+    "one_centred_penalty",
+    "optimal_discriminator",
     "penalised_loss",
     "perplexity",
     "population_of_density",
@@ -109,7 +182,10 @@ __all__ = [
     "roc_auc_definition",
     "roc_curve",
     "root_mean_squared_error",
+    "sample_quality",
+    "sampled_diffusion_bound",
     "sampled_risk",
+    "saturating_loss",
     "score_gradient_definition",
     "sequence_cross_entropy",
     "sequence_cross_entropy_definition",
@@ -118,5 +194,7 @@ __all__ = [
     "svm_objective",
     "token_nll",
     "token_nll_definition",
+    "vae_losses",
+    "zero_centred_penalty",
     "zero_one_loss",
 ]

@@ -1,5 +1,6 @@
 """Move weights, and study the moving: gradient descent and its kin, schedules, convergence."""
 
+from quoin.optim.average import WeightAverage, moving_average_definition
 from quoin.optim.bounds import RateProof, convex_bound, distance_bound, rate_proof, strongly_convex_bound
 from quoin.optim.constants import Constants, least_squares_constants, logistic_constants, observed_constants, quadratic_constants
 from quoin.optim.convexity import Segment, SegmentSearch, below_set, between, chord_gap, is_convex, is_convex_set, jensen_gap, jensen_steps
@@ -58,6 +59,7 @@ __all__ = [
     "Segment",
     "SegmentSearch",
     "UpdateRule",
+    "WeightAverage",
     "argmin",
     "batch_gradient",
     "below_set",
@@ -86,6 +88,7 @@ __all__ = [
     "lowest_along",
     "momentum_rate",
     "momentum_rate_definition",
+    "moving_average_definition",
     "observed_constants",
     "one_cycle",
     "plateau",

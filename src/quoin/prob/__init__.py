@@ -1,6 +1,14 @@
 """Chance: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models, divergences between laws."""
 
 from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
+from quoin.prob.component_normals import (
+    ComponentNormals,
+    DiagonalNormals,
+    FullNormals,
+    SphericalNormals,
+    TiedNormals,
+    WeightedMoments,
+)
 from quoin.prob.conditional import (
     BinaryModel,
     CategoricalModel,
@@ -11,9 +19,28 @@ from quoin.prob.conditional import (
 )
 from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
 from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
+from quoin.prob.diffusion import (
+    BackStep,
+    Denoised,
+    Denoiser,
+    GaussianDenoiser,
+    Parametrisation,
+    PredictClean,
+    PredictNoise,
+    PredictVelocity,
+    denoiser_of,
+    diffuse,
+    diffuse_definition,
+    diffusion_score,
+    posterior_step,
+    posterior_step_definition,
+)
+from quoin.prob.diffusion_schedule import Level, NoiseSchedule, cosine_schedule, linear_schedule, sigmoid_schedule
+from quoin.prob.discrepancy import gaussian_mixture_kernel, median_distance, squared_mmd, squared_mmd_definition
 from quoin.prob.divergence import (
     TotalVariation,
     cross_entropy_of,
+    jensen_shannon,
     kl,
     kl_definition,
     lp_distance,
@@ -40,6 +67,8 @@ from quoin.prob.exponential import (
     exponential_elbo_optimum,
 )
 from quoin.prob.finite import ProbabilitySpace, RandomVariable, are_independent, joint_table, law, paired
+from quoin.prob.flow_matching import GaussianFlow, straight_path, straight_velocity
+from quoin.prob.frechet import squared_frechet_definition, squared_frechet_of_samples
 from quoin.prob.hmm import (
     HiddenPath,
     HiddenPosterior,
@@ -92,6 +121,7 @@ from quoin.prob.lumping import (
     next_law,
 )
 from quoin.prob.markov import FiniteChain, InhomogeneousChain, MarkovChain, chain_law, chain_law_definition, check_stochastic
+from quoin.prob.mixture import NormalMixture, mixture_density_definition, peaks_on_line, responsibilities_definition
 from quoin.prob.moments import covariance, expectation, variance
 from quoin.prob.normal import MultivariateNormal, normal_density_definition
 from quoin.prob.normal_laws import DiagonalNormal, Proposal, ReparametrisedLaw, TriangularNormal, reparametrise_definition
@@ -105,6 +135,7 @@ from quoin.prob.wick import normal_moment, pairings, polynomial_moment, wick, wi
 
 __all__ = [
     "Absorption",
+    "BackStep",
     "BaumWelch",
     "BaumWelchStep",
     "BinaryModel",
@@ -112,14 +143,18 @@ __all__ = [
     "ByParts",
     "CategoricalEmission",
     "CategoricalModel",
+    "ComponentNormals",
     "Components",
     "ConditionalModel",
     "ConditionalNormal",
     "ContinuousProcess",
     "Decorrelation",
+    "Denoised",
+    "Denoiser",
     "Density",
     "DensityModel",
     "DiagonalNormal",
+    "DiagonalNormals",
     "Emission",
     "EvidenceEstimate",
     "ExponentialLatent",
@@ -127,7 +162,10 @@ __all__ = [
     "ExponentialOptimum",
     "FiniteChain",
     "FiniteLatentModel",
+    "FullNormals",
+    "GaussianDenoiser",
     "GaussianEmission",
+    "GaussianFlow",
     "GaussianKernel",
     "GaussianRandomWalk",
     "HiddenMarkovModel",
@@ -139,10 +177,17 @@ __all__ = [
     "KernelChain",
     "KernelDensity",
     "LatentModel",
+    "Level",
     "MarkovChain",
     "MarkovTest",
     "MulticlassModel",
     "MultivariateNormal",
+    "NoiseSchedule",
+    "NormalMixture",
+    "Parametrisation",
+    "PredictClean",
+    "PredictNoise",
+    "PredictVelocity",
     "ProbabilitySpace",
     "Process",
     "Prokhorov",
@@ -153,12 +198,15 @@ __all__ = [
     "ReparametrisedLaw",
     "SameLawTest",
     "SequenceModel",
+    "SphericalNormals",
     "StartLaw",
+    "TiedNormals",
     "TotalVariation",
     "TractableLatentModel",
     "TriangularNormal",
     "TypewriterInterval",
     "WalkLaw",
+    "WeightedMoments",
     "absorption",
     "are_independent",
     "augment_history",
@@ -183,9 +231,14 @@ __all__ = [
     "condition_normal",
     "condition_normal_definition",
     "conditional",
+    "cosine_schedule",
     "covariance",
     "cross_entropy_of",
     "decorrelation",
+    "denoiser_of",
+    "diffuse",
+    "diffuse_definition",
+    "diffusion_score",
     "effective_sample_size",
     "effective_sample_size_definition",
     "energy_distance",
@@ -194,6 +247,7 @@ __all__ = [
     "exponential_elbo",
     "exponential_elbo_optimum",
     "function_law",
+    "gaussian_mixture_kernel",
     "history_chain",
     "hitting_probability",
     "hitting_time",
@@ -212,6 +266,7 @@ __all__ = [
     "independence_gap_of_density",
     "integration_by_parts",
     "iwae_bound",
+    "jensen_shannon",
     "joint_of",
     "joint_table",
     "kernel_density_definition",
@@ -224,6 +279,7 @@ __all__ = [
     "kolmogorov_distance",
     "law",
     "line_quadrature",
+    "linear_schedule",
     "log_likelihood",
     "lp_distance",
     "lp_distance_definition",
@@ -234,6 +290,8 @@ __all__ = [
     "markov_test",
     "mc_log_evidence",
     "mc_log_evidence_definition",
+    "median_distance",
+    "mixture_density_definition",
     "mle",
     "next_law",
     "normal_density_1d",
@@ -242,18 +300,29 @@ __all__ = [
     "normal_moment",
     "paired",
     "pairings",
+    "peaks_on_line",
     "polynomial_moment",
+    "posterior_step",
+    "posterior_step_definition",
     "product_density",
     "prokhorov",
     "prokhorov_definition",
     "reachable",
     "reparametrise_definition",
+    "responsibilities_definition",
     "running_means",
     "same_law_test",
     "scaled_sums",
     "set_probability_gap",
+    "sigmoid_schedule",
+    "squared_frechet_definition",
+    "squared_frechet_of_samples",
+    "squared_mmd",
+    "squared_mmd_definition",
     "stationary_law",
     "stationary_laws",
+    "straight_path",
+    "straight_velocity",
     "support_edges",
     "tail_exceedance",
     "total_variation",

@@ -1,4 +1,4 @@
-"""How far apart two laws are: L^p, total variation, Kullback-Leibler, cross-entropy; in nats, one number for each pair of laws.
+"""How far apart two laws are: L^p, total variation, Jensen-Shannon, Kullback-Leibler, cross-entropy; in nats, one number a pair of laws.
 
 A law stands along the last axis, and what comes before are batch axes. That p comes first and q second matters for the last
 two: what p does not do costs nothing (0 log 0 = 0), and what q calls impossible while p does it costs infinity. Bits instead of nats,
@@ -18,6 +18,7 @@ from quoin.tensor import check_shapes
 __all__ = [
     "TotalVariation",
     "cross_entropy_of",
+    "jensen_shannon",
     "kl",
     "kl_definition",
     "lp_distance",
@@ -119,6 +120,17 @@ def kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     if p.numel() <= _BLOCK or p.device.type != "cpu" or p.dtype != q.dtype or _recorded(p, q):
         return _kl(p, q)
     return _kl_in_blocks(p.reshape(-1, p.shape[-1]), q.reshape(-1, q.shape[-1])).reshape(p.shape[:-1])
+
+
+def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """JS(p, q) = KL(p || m)/2 + KL(q || m)/2 with m = (p + q)/2: the same both ways, 0 only for p = q, and at most ln 2.
+
+    >>> jensen_shannon(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))  # nothing in common: ln 2
+    tensor(0.6931)
+    """
+    check_laws(p, q)
+    middle = (p + q) / 2
+    return (kl(p, middle) + kl(q, middle)) / 2
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)

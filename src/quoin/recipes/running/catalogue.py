@@ -13,7 +13,7 @@ from quoin.recipes.running.target import Goal, Target
 if TYPE_CHECKING:
     from torch import nn
 
-    from quoin.data import Facts, LabelledFacts, PairFacts, TextFacts
+    from quoin.data import Facts, ImageFacts, LabelledFacts, PairFacts, TextFacts
     from quoin.train import Place, Task
 
 __all__ = ["DEFAULT", "Recipe", "find_recipe", "recipe_names"]
@@ -71,7 +71,7 @@ class Recipe:
     def goal(self) -> Goal | None:
         return self.module.GOAL
 
-    def model(self, options: Any, facts: "Facts | TextFacts | PairFacts | LabelledFacts") -> "nn.Module":
+    def model(self, options: Any, facts: "Facts | TextFacts | PairFacts | LabelledFacts | ImageFacts | None") -> "nn.Module":
         """The untrained model."""
         return self.module.model(options, facts)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quoin.errors import Mistake
+from quoin.recipes.running.generative_table import GenerativeLine, generative_line, generative_section, is_measured
 from quoin.recipes.running.language_run import is_language_run, open_language_run
 from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
@@ -33,6 +34,7 @@ class Comparison:
     metrics: dict[str, list[float | None]]
     curves: dict[str, list[dict[str, Any]]]
     language_models: list[LanguageModelLine]  # those among the runs
+    generative_models: list[GenerativeLine]  # likewise, if their samples were measured
 
     def option_rows(self) -> list[tuple[str, ...]]:
         """The options as text: a table would read True and False as verdicts."""
@@ -57,6 +59,11 @@ def comparison(paths: list[Path]) -> Comparison:
         {name: [result.get(name) for result in results] for name in every_metric},
         {name: folder.metrics() for name, folder in zip(names, folders)},
         [_line(name, folder) for name, folder in zip(names, folders) if is_language_run(_first(folder))],
+        [
+            generative_line(name, folder, _first(folder), result)
+            for name, folder, result in zip(names, folders, results)
+            if is_measured(folder)
+        ],
     )
 
 
@@ -107,6 +114,8 @@ def comparison_page(found: Comparison) -> str:
     sections = [report.table("Results", ("metric", *found.names), [(name, *values) for name, values in found.metrics.items()])]
     if found.language_models:
         sections.insert(0, report.table("Language models, on their test text", LanguageModelLine._fields, found.language_models))
+    if found.generative_models:
+        sections.insert(0, generative_section("Samples of generative models", found.generative_models))
     if found.options:
         sections.insert(0, report.table("Options that differ", ("option", *found.names), found.option_rows()))
     sections += report.figures(report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))

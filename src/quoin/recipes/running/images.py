@@ -1,4 +1,4 @@
-"""Images in, classes out: what the recipes of convolutional networks share."""
+"""Images in, classes out: what the recipes of convolutional networks share, and those whose pieces of an image look at each other."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from quoin.objectives import cross_entropy
 from quoin.recipes.running.parts import images, learner
 from quoin.train import Classification, Place
 
-__all__ = ["augmentation", "image_classifier"]
+__all__ = ["attending_classifier", "augmentation", "image_classifier"]
 
 
 def augmentation(options, data: Prepared) -> Callable[[Tensor, Generator], Tensor] | None:
@@ -48,3 +48,11 @@ def image_classifier(model: Callable[[Any, Facts], nn.Module], options, place: P
     groups = [{"params": pulled, "weight_decay": options.weight_decay}, {"params": free}]
     sgd = torch.optim.SGD(groups, options.lr, momentum=options.momentum)
     return learner(Classification, net, cross_entropy, sgd, data, options, place, augment=augmentation(options, data))
+
+
+def attending_classifier(model: Callable[[Any, Facts], nn.Module], options, place: Place) -> Classification:
+    """The recipe's `model` under cross-entropy and AdamW, its training images augmented as `options` say."""
+    data = images(options, place)
+    net = model(options, data.facts).to(place.device)
+    adam = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
+    return learner(Classification, net, cross_entropy, adam, data, options, place, augment=augmentation(options, data))

@@ -5,9 +5,8 @@ that costs more the rarer it is. Both ends step the same model with the same lan
 floats.   L lanes, v tokens of the vocabulary
 """
 
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from quoin.info.lanes import Tell
 from quoin.info.token_lanes import TOTAL
 from quoin.models import AutoregressiveModel
 from quoin.recipes.running.language_run import LanguageRun
+from quoin.recipes.running.one_thread import one_thread
 
 __all__ = ["LanguageCodec", "as_symbols", "from_symbols"]
 
@@ -33,14 +33,14 @@ class LanguageCodec:
 
     def __init__(self, run: LanguageRun) -> None:
         self._model, self._vocabulary = run.reader(), run.vocabulary
-        with _one_thread():
+        with one_thread():
             tokens = torch.tensor([*bytes.fromhex(vocabulary_fingerprint(run.vocabulary))])
             weights = run.model.state_dict() | {"the vocabulary": tokens}
             self.fingerprint = model_fingerprint(f"{run.recipe.name}, Quoin {quoin.__version__},", weights)
 
     def encode(self, content: bytes, tell: Tell = lambda done, total: None) -> bytes:
         symbols = as_symbols(content, self._vocabulary)
-        with _one_thread():
+        with one_thread():
             code = token_lanes_encode(symbols, self._lanes, _in_bytes(tell, len(content)))
         return len(symbols).to_bytes(_count_bytes(len(content)), "little") + code
 
@@ -50,7 +50,7 @@ class LanguageCodec:
         if count > length:
             raise Mistake(f"expected at most {length} symbols for as many bytes, came {count}; the archive is damaged")
         try:
-            with _one_thread():
+            with one_thread():
                 symbols = token_lanes_decode(code[begin:], self._lanes, count, _in_bytes(tell, length))
         except Mistake as error:
             raise Mistake(f"the model gives other numbers here than where the archive was made ({error}); decode it there") from None
@@ -131,14 +131,3 @@ def _count_bytes(length: int) -> int:
 
 def _in_bytes(tell: Tell, length: int) -> Tell:
     return lambda done, total: tell(done * length // total, length)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Sums that are shared out among threads are added in another order: one thread is the same everywhere."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

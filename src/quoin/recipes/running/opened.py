@@ -12,6 +12,7 @@ from quoin.data import Dataset, Facts, Standardiser, as_regression, read_feature
 from quoin.errors import Mistake, shown
 from quoin.objectives import accuracy, cross_entropy, root_mean_squared_error
 from quoin.recipes.running.catalogue import Recipe
+from quoin.recipes.running.generative_run import GenerativeRun, is_image_model_run, open_generative_run
 from quoin.recipes.running.labelling_run import LabellingRun, is_labelling_run, open_labelling_run
 from quoin.recipes.running.language_run import LanguageRun, is_language_run, open_language_run
 from quoin.recipes.running.run import best_model, open_one
@@ -91,13 +92,15 @@ class OpenedRun:
         return read_features(path, self.facts.feature_names)
 
 
-def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | LanguageRun | TranslationRun | LabellingRun:
+def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | LanguageRun | TranslationRun | LabellingRun | GenerativeRun:
     """The best model of the run at `path`, from its newest checkpoint or from that of `step`."""
     folder = open_one(Path(path))
     if is_translation_run(folder):
         return open_translation_run(path, step=step)
     if is_labelling_run(folder):
         return open_labelling_run(path, step=step)
+    if is_image_model_run(folder) or folder.config.get("data") is None:  # without data there is a law to draw from, or nothing to open
+        return open_generative_run(path, step=step)
     return open_language_run(path, step=step) if is_language_run(folder) else open_table_run(path, step=step)
 
 
@@ -112,6 +115,8 @@ def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
         raise Mistake(f"{path} translates sentences, and predicts no rows: use `quoin predict {path} FILE` with a text file")
     if is_labelling_run(folder):
         raise Mistake(f"{path} classifies texts, and predicts no rows: use `quoin predict {path} FILE` with a text file")
+    if is_image_model_run(folder):
+        raise Mistake(f"{path} draws images, and predicts no rows: use `quoin generate {path}`")
     facts = Facts.from_json(folder.config["data"])
     best = best_model(folder, facts, step)
     scales = best.saved["scales"]

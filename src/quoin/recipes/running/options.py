@@ -6,15 +6,19 @@ from typing import Literal
 from quoin.options import Checked, option
 
 __all__ = [
+    "AttendingImageOptions",
     "AugmentOptions",
     "DataOptions",
     "DescentOptions",
+    "GenerativeOptions",
     "ImageOptions",
     "LanguageOptions",
+    "PointsOptions",
     "RecurrentOptions",
     "RunOptions",
     "ScheduleName",
     "TranslationOptions",
+    "VAEOptions",
 ]
 
 ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
@@ -69,6 +73,63 @@ class ImageOptions(AugmentOptions, DataOptions, DescentOptions):
     momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
     schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
     shift: int = option(1, "move each training image by up to so many pixels; 0 leaves it", at_least=0, at_most=10**9)
+
+
+@dataclass(frozen=True)
+class AttendingImageOptions(AugmentOptions, DataOptions, DescentOptions):
+    """What the recipes share in which the pieces of an image look at each other: AdamW with a warm-up and a pull towards zero."""
+
+    heads: int = option(4, "heads of each attention; they share the width out", at_least=1, at_most=1_000_000)
+    layers: int = option(2, "attentions, one after another", at_least=1, at_most=1000)
+    dropout: float = option(0.1, "probability with which a feature is silent in training", at_least=0.0, below=1.0)
+    epochs: int = option(40, "passes over the training data", at_least=1, at_most=10**9)
+    batch_size: int = option(64, "examples per update, over all devices together", at_least=1, at_most=10**9)
+    lr: float = option(3e-3, "the learning rate at its height", above=0.0, at_most=1e38)
+    warm_up: float = option(0.1, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    weight_decay: float = option(0.5, "pull of the weights towards zero", at_least=0.0, at_most=1e38)
+
+
+@dataclass(frozen=True)
+class GenerativeOptions(DataOptions, DescentOptions):
+    """What the recipes share that learn to draw images: Adam at a falling rate, and how its images are judged at the end."""
+
+    data: str = option("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
+    epochs: int = option(100, "passes over the training images", at_least=1, at_most=10**9)
+    batch_size: int = option(64, "images per update, over all devices together", at_least=1, at_most=10**9)
+    lr: float = option(0.002, "the largest learning rate of Adam", above=0.0, at_most=1e38)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    samples: int = option(1000, "images to draw at the end and to judge", at_least=2, at_most=10**6)
+    classifier: str = option("", "the folder of a finished image classifier whose features judge the images; none trains a small one")
+
+
+@dataclass(frozen=True)
+class VAEOptions(GenerativeOptions):
+    """What the recipes of variational autoencoders share."""
+
+    latent: int = option(8, "latent coordinates", at_least=1, at_most=10_000)
+    decoder: Literal["gaussian", "learned", "bernoulli"] = option(
+        "bernoulli", "the law of pixels given a code: gaussian with --std, gaussian that learns its std, or counts of coin tosses"
+    )
+    std: float = option(0.15, "standard deviation of a gaussian decoder's pixels; one that learns it starts here", above=0.0, at_most=1e3)
+    draws: int = option(1, "draws of the code for each image of an update", at_least=1, at_most=10_000)
+    kl_warm_up: float = option(0.1, "share of the run over which the divergence gains its full weight", at_least=0.0, at_most=1.0)
+    evidence_draws: int = option(500, "draws for the importance-weighted likelihood of a test image", at_least=1, at_most=10**6)
+
+
+@dataclass(frozen=True)
+class PointsOptions(DescentOptions):
+    """What the recipes share that learn to draw points of the plane."""
+
+    data: Literal["moons", "circles", "blobs"] = option("moons", "the law of the points")
+    examples: int = option(4000, "points to learn from, and as many again to judge by", at_least=16, at_most=10**7)
+    epochs: int = option(200, "passes over the points", at_least=1, at_most=10**9)
+    batch_size: int = option(256, "points per update", at_least=1, at_most=10**9)
+    lr: float = option(0.002, "the largest learning rate of Adam", above=0.0, at_most=1e38)
+    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    hidden: int = option(128, "units of each hidden layer", at_least=1, at_most=100_000)
+    depth: int = option(3, "hidden layers", at_least=1, at_most=1000)
+    average: float = option(0.99, "how much of its last value a moving average of the weights keeps at an update", at_least=0.0, below=1.0)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Dataset, Prepared, as_classes, as_regression, fold, load, prepare, split
+from quoin.data import Dataset, ImageParts, Prepared, Split, as_classes, as_regression, fold, load, part_images, prepare, split
 from quoin.errors import Mistake, shown
 from quoin.layers import check_batch_norm
 from quoin.optim import Schedule, constant, cosine, one_cycle, step_decay, with_warm_up
 from quoin.recipes.running.options import DescentOptions
 from quoin.train import Place, SupervisedTask
 
-__all__ = ["classes", "images", "learner", "numbers", "schedule"]
+__all__ = ["classes", "images", "learner", "numbers", "raw_images", "schedule"]
 
 VALIDATION = 0.1
 
@@ -28,13 +28,13 @@ def classes(options, place: Place) -> Prepared:
 
 def images(options, place: Place) -> Prepared:
     """The images that `options` name, for a classifier that must know which pixels are neighbours."""
-    dataset = _loaded(options)
-    if dataset.image_shape is None:
-        raise Mistake(
-            f"expected images, got {shown(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
-            "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
-        )
-    return _parted(as_classes(dataset), options, place)
+    return _parted(_loaded_images(options), options, place)
+
+
+def raw_images(options, place: Place) -> ImageParts:
+    """The images that `options` name, as they are, for a model that draws others like them."""
+    dataset = _loaded_images(options)
+    return part_images(dataset, _rows(dataset, options), place.device)
 
 
 def numbers(options, place: Place) -> Prepared:
@@ -46,14 +46,29 @@ def _loaded(options) -> Dataset:
     return load(options.data, target=options.target, ignore=options.ignore, seed=options.seed)
 
 
+def _loaded_images(options) -> Dataset:
+    dataset = _loaded(options)
+    if dataset.image_shape is None:
+        raise Mistake(
+            f"expected images, got {shown(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
+            "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
+        )
+    return as_classes(dataset)
+
+
 def _parted(dataset: Dataset, options, place: Place) -> Prepared:
+    return prepare(dataset, _rows(dataset, options), place.device)
+
+
+def _rows(dataset: Dataset, options) -> Split:
+    """Which rows train, choose and judge."""
     if not options.fold:
-        return prepare(dataset, split(dataset, options.seed, validation=VALIDATION), place.device)
+        return split(dataset, options.seed, validation=VALIDATION)
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", options.fold)
     if not found:
         raise Mistake(f"--fold expects INDEX/FOLDS such as 0/5, got {options.fold!r}")
     index, num_folds = map(int, found.groups())
-    return prepare(dataset, fold(dataset, num_folds, index, options.seed, validation=VALIDATION), place.device)
+    return fold(dataset, num_folds, index, options.seed, validation=VALIDATION)
 
 
 def learner(

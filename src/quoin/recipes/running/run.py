@@ -14,6 +14,7 @@ from quoin.data import keyed_generator
 from quoin.errors import Mistake
 from quoin.options import Checked, options_from_json
 from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.recipes.running.generative_table import beside_others
 from quoin.recipes.running.inspecting import report_panels
 from quoin.recipes.running.memory import memory_told
 from quoin.recipes.running.settings import Settings
@@ -287,6 +288,7 @@ def write_report(folder: RunFolder, task: Task) -> Path:
         if best is not None and result["best_step"] < result["steps"]:
             lead += f" The result is that of the best model by validation, of epoch {best['epoch']:g}."
         sections.append(report.metrics_table(result["metrics"]))
+        sections += beside_others(folder)
         if target := result["target"]:
             row = (target["metric"], target["bound"], target["value"], target["met"])
             sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))

@@ -1,0 +1,89 @@
+"""The row `vae-step`: training steps of a variational autoencoder 784-400-20-400-784 on binary images, by Quoin and by hand."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from quoin.bench.worker import Laps
+
+__all__ = ["by_hand", "quoin"]
+
+SHAPE, LATENT, HIDDEN = (1, 28, 28), 20, 400
+BATCH, STEPS, RATE = 128, 40, 1e-3
+
+
+def images() -> Tensor:  # (n, 1, 28, 28)
+    """Noisy copies of ten patterns, black and white, the same in every process."""
+    random = np.random.default_rng(0)
+    patterns = random.random((10, *SHAPE), dtype=np.float32) > 0.7
+    flipped = random.random((BATCH * STEPS, *SHAPE), dtype=np.float32) < 0.05
+    return torch.from_numpy((patterns[random.integers(10, size=BATCH * STEPS)] ^ flipped).astype(np.float32))
+
+
+def quoin(laps: Laps) -> dict[str, float]:
+    """The step of the recipes, with its generators, schedule and checks."""
+    from quoin.data import Dataset, Split, part_images
+    from quoin.models import BernoulliDecoder, Decoder, mlp_vae
+    from quoin.recipes.running.options import VAEOptions
+    from quoin.recipes.running.vae import VAETask
+    from quoin.train import choose_place
+
+    place, _ = choose_place("cpu", threads=laps.threads)
+    x = images()
+    names = tuple(f"x{pixel}" for pixel in range(784))
+    dataset = Dataset("patterns", x, torch.arange(len(x)) % 2, names, ("0", "1"))
+    data = part_images(dataset, Split(torch.arange(len(x)), torch.arange(0), torch.arange(BATCH)))
+
+    def coins(net: nn.Module) -> Decoder:
+        return BernoulliDecoder(net, SHAPE, levels=data.facts.levels)
+
+    net = mlp_vae(SHAPE, LATENT, coins, hidden=(HIDDEN,), generator=torch.Generator().manual_seed(0))
+    options = VAEOptions(batch_size=BATCH, lr=RATE, schedule="constant", kl_warm_up=0.0, epochs=10**6, latent=LATENT)
+    task = VAETask(net, torch.optim.Adam(net.parameters(), RATE), data, options, place)
+    for _ in range(laps.count):
+        for rows in task.batches:
+            task.step(rows)
+        laps.end()
+    with torch.no_grad():
+        losses = task.losses(x[:1000], torch.zeros(1000), generator=torch.Generator().manual_seed(0))
+    return {"nats an image": float(losses.mean())}
+
+
+def by_hand(laps: Laps) -> dict[str, float]:
+    """The network, the loss and the loop of PyTorch's own example of a variational autoencoder."""
+    torch.set_num_threads(laps.threads)
+    torch.manual_seed(0)
+    x, model = images(), _Plain()
+    optimiser = torch.optim.Adam(model.parameters(), RATE)
+    for _ in range(laps.count):
+        for rows in torch.randperm(len(x)).split(BATCH):
+            batch = x.index_select(0, rows)
+            optimiser.zero_grad()
+            logits, mean, log_variance = model(batch)
+            loss = _loss(logits, mean, log_variance, batch) / len(batch)
+            loss.backward()
+            optimiser.step()
+        laps.end()
+    with torch.no_grad():
+        logits, mean, log_variance = model(x[:1000])
+        return {"nats an image": float(_loss(logits, mean, log_variance, x[:1000])) / 1000}
+
+
+class _Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(784, HIDDEN)
+        self.fc2 = nn.Linear(HIDDEN, 2 * LATENT)
+        self.fc3 = nn.Linear(LATENT, HIDDEN)
+        self.fc4 = nn.Linear(HIDDEN, 784)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        mean, log_variance = self.fc2(functional.relu(self.fc1(x.flatten(1)))).chunk(2, dim=1)
+        z = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
+        return self.fc4(functional.relu(self.fc3(z))), mean, log_variance
+
+
+def _loss(logits: Tensor, mean: Tensor, log_variance: Tensor, x: Tensor) -> Tensor:
+    crossed = functional.binary_cross_entropy_with_logits(logits, x.flatten(1), reduction="sum")
+    return crossed - 0.5 * torch.sum(1 + log_variance - mean.pow(2) - log_variance.exp())

@@ -1,0 +1,84 @@
+"""Images to learn a law from, as they are: three parts with values in [0, 1], not standardised, and what a run remembers of them.
+
+n images, c channels, h height, w width
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quoin.data.dataset import Dataset
+from quoin.data.remembered import RememberedData
+from quoin.data.splits import Split
+from quoin.errors import Mistake, shown
+
+__all__ = ["ImageFacts", "ImageParts", "part_images"]
+
+LEVELS = (2, 17, 256)  # ink or none; ink counted from 0 to 16, as in digits; a byte
+
+
+@dataclass(frozen=True)
+class ImageFacts(RememberedData):
+    """What a model of images must know of them, and what a run remembers when they are gone."""
+
+    source: str
+    num_rows: int
+    image_shape: tuple[int, ...]  # (c, h, w)
+    levels: int  # values k / (levels - 1), k from 0, are all there are; 0 where the values are on no such scale
+    class_names: tuple[str, ...]
+    fingerprint: str
+
+    @property
+    def num_pixels(self) -> int:
+        """Numbers of an image, every channel counted."""
+        return math.prod(self.image_shape)
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+
+class ImageParts(NamedTuple):
+    """Images (n, c, h, w) in [0, 1] as features, their classes as targets."""
+
+    facts: ImageFacts
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+
+
+def part_images(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> ImageParts:
+    """Part images with classes, leave their values alone, and put them on the device."""
+    name = shown(dataset.name)
+    if dataset.image_shape is None or dataset.class_names is None:
+        raise Mistake(f"expected images with classes, got {name}: give --data digits, idx:FOLDER, cifar10:FOLDER or npz:PATH")
+    low, high = float(dataset.features.min()), float(dataset.features.max())
+    if not 0 <= low <= high <= 1:
+        raise Mistake(f"expected images with values in [0, 1], got {low:.4g} to {high:.4g} in {name}: rescale them, or save them as bytes")
+    facts = ImageFacts(
+        source=dataset.name,
+        num_rows=dataset.num_rows,
+        image_shape=dataset.image_shape,
+        levels=_levels(dataset.features),
+        class_names=dataset.class_names,
+        fingerprint=dataset.fingerprint,
+    )
+
+    def ready(rows: Tensor) -> Dataset:
+        part = dataset.take(rows)
+        return dataclasses.replace(part, features=part.features.to(device), targets=part.targets.to(device))
+
+    return ImageParts(facts, *map(ready, split))
+
+
+def _levels(images: Tensor) -> int:
+    """The fewest of LEVELS that hold every value, up to the rounding of k / (levels - 1)."""
+    for levels in LEVELS:
+        counted = images * (levels - 1)
+        if torch.allclose(counted, counted.round(), rtol=0, atol=1e-4):
+            return levels
+    return 0

@@ -1,0 +1,60 @@
+"""A U-Net filled from Hugging Face's `UNet2DModel`: the same layers, some of which lie there in pieces."""
+
+import re
+
+from torch import Tensor
+
+from quoin.models.foreign import Origin, Weights, load_converted, stacked
+from quoin.models.unet import UNet
+
+__all__ = ["load_diffusers_unet"]
+
+_WHOLE = {"enter": "conv_in", "norm": "conv_norm_out", "leave": "conv_out", "time.0": "time_embedding.linear_1"}
+_WHOLE |= {"time.2": "time_embedding.linear_2", "classes": "class_embedding"}
+_SIDES = {"down": "down_blocks", "up": "up_blocks"}
+_RESIZE = {"down": "downsamplers.0.conv", "up": "upsamplers.0.conv"}
+
+
+def load_diffusers_unet(model: UNet, weights: Weights) -> None:
+    """Fill a U-Net from the `state_dict` of a `UNet2DModel` of the same sizes, or from a safetensors file of one.
+
+    That one has `DownBlock2D` and `UpBlock2D`, at the smallest size `AttnDownBlock2D` and `AttnUpBlock2D`, and else its defaults; with
+    classes its `num_class_embeds` counts the label that stands for none.
+    """
+    load_converted(model, weights, lambda name: _origin(model, name))
+
+
+def _origin(model: UNet, name: str) -> Origin:
+    part, kind = name.rsplit(".", 1)
+    if part == "tell":
+        return stacked(*(f"{block}.time_emb_proj.{kind}" for block in _blocks(model)))
+    if name == "time.0.weight":
+        return Origin(("time_embedding.linear_1.weight",), _waves_in_turn)
+    if part in _WHOLE:
+        return Origin((f"{_WHOLE[part]}.{kind}",))
+    side, number, rest = re.fullmatch(r"(down|middle|up)\.(\d+)\.(.+)", part).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    if rest == "resize":
+        return Origin((f"{_SIDES[side]}.{number}.{_RESIZE[side]}.{kind}",))
+    group, index, layer = rest.split(".", 2)
+    home = f"mid_block.{{}}.{number}" if side == "middle" else f"{_SIDES[side]}.{number}.{{}}.{index}"
+    if group == "blocks":
+        return Origin((f"{home.format('resnets')}.{layer.replace('shortcut', 'conv_shortcut')}.{kind}",))
+    home = home.format("attentions")
+    if layer == "attend.project.linear":
+        return stacked(*(f"{home}.to_{letter}.{kind}" for letter in "qkv"))
+    return Origin((f"{home}.{'group_norm' if layer == 'norm' else 'to_out.0'}.{kind}",))
+
+
+def _blocks(model: UNet) -> list[str]:
+    """Their names of our blocks, in the order in which they are told the time."""
+    sides = {"down": model.down, "up": model.up}
+    named = {
+        side: [f"{_SIDES[side]}.{i}.resnets.{j}" for i, level in enumerate(levels) for j in range(len(level.blocks))]
+        for side, levels in sides.items()
+    }
+    return [*named["down"], *(f"mid_block.resnets.{i}" for i in range(len(model.middle))), *named["up"]]
+
+
+def _waves_in_turn(weight: Tensor) -> Tensor:  # (o, d) -> (o, d)
+    """There all cosines come first and then all sines; here each sine is followed by its cosine."""
+    return weight.unflatten(1, (2, -1)).flip(1).mT.flatten(1)

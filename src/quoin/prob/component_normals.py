@@ -1,0 +1,290 @@
+"""Several normal laws side by side, the components of a mixture, by what their covariances may be: full, tied, diagonal or spherical.
+
+Each class is a family: k laws N(μ_i, Σ_i), how many numbers choose one, and which of them is the likeliest for weighted moments. The
+covariances are bounded below where those moments leave a direction without variance, for there the likelihood has no maximum.
+The mixture is in mixture.py.   k components, d coordinates
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.covariance import check_covariance
+from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+
+__all__ = ["ComponentNormals", "DiagonalNormals", "FullNormals", "SphericalNormals", "TiedNormals", "WeightedMoments"]
+
+
+class WeightedMoments(NamedTuple):
+    """What weighted points say of k laws: how many belong to each, their mean, and their second moments about that mean."""
+
+    totals: Tensor  # (k,)
+    means: Tensor  # (k, d)
+    spreads: Tensor  # (k, d, d), or (k, d) where only variances are asked for
+
+
+class ComponentNormals(ABC):
+    """N(μ_i, Σ_i) for i = 1, ..., k, with Σ_i positive definite and of the family's form; differentiable in all parameters."""
+
+    legend: ClassVar[str]  # the shape of `spread` beside the means k d
+    only_variances: ClassVar[bool]  # whether a fit asks for second moments of single coordinates only
+
+    def __init__(self, means: Tensor, spread: Tensor):
+        check_shapes(f"k d, {self.legend}", means=means, spread=spread)
+        check_floating(means, "means")
+        check_same_dtype(means, spread)
+        if means.numel() == 0:
+            raise Mistake(f"expected at least one component and one coordinate, came means {tuple(means.shape)}; give (k, d)")
+        check_finite(means, "means")
+        self.means, self.spread = means, spread
+
+    @property
+    def num_components(self) -> int:
+        return len(self.means)
+
+    @property
+    def dim(self) -> int:
+        return self.means.shape[1]
+
+    @property
+    @abstractmethod
+    def covariances(self) -> Tensor:  # (k, d, d)
+        """Σ_i, written out."""
+
+    @property
+    @abstractmethod
+    def precisions(self) -> Tensor:  # (k, d, d), or (k, d) where the covariances are diagonal
+        """Σ_i^-1, or its diagonal."""
+
+    @property
+    @abstractmethod
+    def num_parameters(self) -> int:
+        """How many numbers are free: means, and those of the covariances."""
+
+    @abstractmethod
+    def whiten(self, away: Tensor) -> Tensor:  # (..., k, d) -> (..., k, d)
+        """F_i^-1 (x - μ_i) with F_i F_i^T = Σ_i."""
+
+    @abstractmethod
+    def log_volumes(self) -> Tensor:  # (k,)
+        """½ ln det Σ_i."""
+
+    @abstractmethod
+    def place(self, noise: Tensor, which: Tensor) -> Tensor:  # (n, d), (n,) -> (n, d)
+        """μ_i + F_i ε for the component i of each row."""
+
+    @abstractmethod
+    def moved(self, shift: Tensor, scale: Tensor) -> Self:  # (d,), (d,)
+        """The laws of shift + scale · X, coordinate by coordinate; scales that leave the family are not for it to judge."""
+
+    @abstractmethod
+    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+        """The likeliest of the family for such moments among those with no variance below `min_variance` in any direction.
+
+        A component that has no points stays as it is.
+        """
+
+    @classmethod
+    @abstractmethod
+    def around(cls, means: Tensor) -> Self:  # (k, d)
+        """N(μ_i, I)."""
+
+    @classmethod
+    def scale_of(cls, deviations: Tensor) -> Tensor:  # (d,) -> (d,)
+        """By which scales points may be divided and the family be the same."""
+        return deviations
+
+    def log_prob(self, x: Tensor) -> Tensor:  # (..., k, d) -> (..., k)
+        """-½ |F_i^-1 (x - μ_i)|² - ½ ln det Σ_i - (d/2) ln 2π, x broadcast over the components."""
+        if x.ndim < 2 or x.shape[-1] != self.dim or x.shape[-2] not in (1, self.num_components):
+            expected = f"points of {self.dim} coordinates for each of {self.num_components} components"
+            raise Mistake(f"expected {expected}, came shape {tuple(x.shape)}; give (..., {self.num_components}, {self.dim})")
+        square = self.whiten(x - self.means).square().sum(dim=-1)
+        return -square / 2 - self.log_volumes() - self.dim * math.log(2 * math.pi) / 2
+
+    def _kept(self, moments: WeightedMoments) -> tuple[Tensor, Tensor]:  # (k, d), (k,)
+        """The new means, and who has points."""
+        some = moments.totals > 0
+        return torch.where(some.unsqueeze(-1), moments.means, self.means), some
+
+
+class FullNormals(ComponentNormals):
+    """A covariance of its own for each component: `spread` is Σ (k, d, d).
+
+    Notes: D6-9, DE54.
+    """
+
+    legend, only_variances = "k d d", False
+
+    def __init__(self, means: Tensor, spread: Tensor):
+        super().__init__(means, spread)
+        self._factor = _factor(spread)  # also the tied one's, without its axis k
+
+    @classmethod
+    def around(cls, means: Tensor) -> Self:
+        return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device).repeat(len(means), 1, 1))
+
+    @property
+    def covariances(self) -> Tensor:
+        return self.spread
+
+    @property
+    def precisions(self) -> Tensor:
+        return torch.cholesky_inverse(self._factor).expand(len(self.means), -1, -1)
+
+    @property
+    def num_parameters(self) -> int:
+        return self.means.numel() + self.num_components * self.dim * (self.dim + 1) // 2
+
+    def whiten(self, away: Tensor) -> Tensor:
+        columns = away.reshape(-1, *away.shape[-2:]).permute(1, 2, 0)  # one factor solves for all points at once: (k, d, n)
+        solved = torch.linalg.solve_triangular(self._factor.expand(len(columns), -1, -1), columns, upper=False)
+        return solved.permute(2, 0, 1).reshape(away.shape)
+
+    def log_volumes(self) -> Tensor:
+        return self._factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1).expand(len(self.means))
+
+    def place(self, noise: Tensor, which: Tensor) -> Tensor:
+        placed = self.means[which]
+        for i, factor in enumerate(self._factor.expand(len(self.means), -1, -1)):  # a factor for each row would not fit in memory
+            mine = which == i
+            placed = torch.where(mine.unsqueeze(-1), placed + noise @ factor.mT, placed)
+        return placed
+
+    def moved(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.spread * (scale.unsqueeze(-1) * scale))
+
+    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+        means, some = self._kept(moments)
+        return type(self)(means, torch.where(some[:, None, None], _bounded(moments.spreads, min_variance), self.spread))
+
+
+class TiedNormals(FullNormals):
+    """One covariance for all components: `spread` is Σ (d, d).
+
+    Notes: D6-9.
+    """
+
+    legend = "d d"
+
+    @classmethod
+    def around(cls, means: Tensor) -> Self:
+        return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device))
+
+    @property
+    def covariances(self) -> Tensor:
+        return self.spread.expand(self.num_components, -1, -1)
+
+    @property
+    def num_parameters(self) -> int:
+        return self.means.numel() + self.dim * (self.dim + 1) // 2
+
+    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+        means, some = self._kept(moments)
+        shares = torch.where(some, moments.totals, 0) / moments.totals[some].sum()
+        pooled = (shares[:, None, None] * torch.where(some[:, None, None], moments.spreads, 0)).sum(dim=0)
+        return type(self)(means, _bounded(pooled, min_variance))
+
+
+class DiagonalNormals(ComponentNormals):
+    """Independent coordinates within each component: `spread` is the variances (k, d).
+
+    Notes: D6-9.
+    """
+
+    legend, only_variances = "k d", True
+
+    def __init__(self, means: Tensor, spread: Tensor):
+        super().__init__(means, spread)
+        if not bool(((spread > 0) & spread.isfinite()).all()):  # NaN fails too
+            raise Mistake(f"expected variances above 0, came one of {float(spread.min()):.3g}; raise the least variance that is allowed")
+
+    @classmethod
+    def around(cls, means: Tensor) -> Self:
+        return cls(means, torch.ones_like(means))
+
+    def _variances(self) -> Tensor:  # (k, d), or (k, 1) for one number each
+        return self.spread
+
+    @property
+    def covariances(self) -> Tensor:
+        return torch.diag_embed(self._variances().expand(self.means.shape))
+
+    @property
+    def precisions(self) -> Tensor:
+        return (1 / self._variances()).expand(self.means.shape)
+
+    @property
+    def num_parameters(self) -> int:
+        return self.means.numel() + self.spread.numel()
+
+    def whiten(self, away: Tensor) -> Tensor:
+        return away / self._variances().sqrt()
+
+    def log_volumes(self) -> Tensor:
+        return self._variances().expand(self.means.shape).log().sum(dim=-1) / 2
+
+    def place(self, noise: Tensor, which: Tensor) -> Tensor:
+        return self.means[which] + noise * self._variances().sqrt()[which]
+
+    def moved(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.spread * scale.square())
+
+    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+        means, some = self._kept(moments)
+        return type(self)(means, torch.where(some.unsqueeze(-1), moments.spreads.clamp(min=min_variance), self.spread))
+
+
+class SphericalNormals(DiagonalNormals):
+    """One variance for all coordinates of a component: `spread` is (k,).
+
+    Notes: D6-9.
+    """
+
+    legend = "k"
+
+    @classmethod
+    def around(cls, means: Tensor) -> Self:
+        return cls(means, means.new_ones(len(means)))
+
+    def _variances(self) -> Tensor:
+        return self.spread.unsqueeze(-1)
+
+    def moved(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.spread * scale[0].square())
+
+    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+        means, some = self._kept(moments)
+        return type(self)(means, torch.where(some, moments.spreads.mean(dim=-1).clamp(min=min_variance), self.spread))
+
+    @classmethod
+    def scale_of(cls, deviations: Tensor) -> Tensor:
+        """One for all coordinates: a sphere that is stretched along one is none."""
+        return deviations.square().mean().sqrt().expand(deviations.shape)
+
+
+def _factor(covariances: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
+    check_covariance(covariances, "spread")
+    factor, failed = torch.linalg.cholesky_ex(covariances)
+    if bool(failed.any()):
+        raise Mistake(
+            "expected positive definite covariances, came one with no variance in some direction; "
+            "raise the least variance that is allowed, or take fewer components"
+        )
+    return factor
+
+
+def _bounded(spreads: Tensor, min_variance: float) -> Tensor:  # (..., d, d) -> (..., d, d)
+    """Eigenvalues below the bound lifted to it: what maximises -½ ln det Σ - ½ tr(Σ^-1 S) over Σ >= min_variance I.
+
+    Adding something to all variances would also keep Σ off 0, but is the maximum of nothing: the likelihood could fall.
+    """
+    symmetric = (spreads + spreads.mT) / 2
+    values, vectors = torch.linalg.eigh(symmetric)
+    low = values[..., :1] < min_variance
+    lifted = (vectors * values.clamp(min=min_variance).unsqueeze(-2)) @ vectors.mT
+    return torch.where(low.unsqueeze(-1), (lifted + lifted.mT) / 2, symmetric)  # a matrix within the bound stays to the last digit

@@ -1,0 +1,58 @@
+"""Straight lines from noise to data: the path that flow matching learns a velocity field for.
+
+    x_t = (1 - t) ε + t x,   dx_t/dt = x - ε,   v(x_t, t) = E[x - ε | x_t]
+
+Time runs from noise at 0 to data at 1, as is the custom here, not as in diffusion.py. Many lines cross at a point; the field goes with
+their mean, and its flow carries the law of ε to that of x.   b examples (b, ...), t a number each (b,)
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.normal import MultivariateNormal
+
+__all__ = ["GaussianFlow", "straight_path", "straight_velocity"]
+
+
+def straight_path(noise: Tensor, data: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b, ...)
+    """x_t = (1 - t) ε + t x.
+
+    >>> straight_path(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([0.25]))
+    tensor([[0.2500, 0.2500]])
+
+    Notes: D0-T.
+    """
+    if noise.shape != data.shape or t.shape != data.shape[:1]:
+        came = f"{tuple(noise.shape)}, {tuple(data.shape)} and {tuple(t.shape)}"
+        raise Mistake(f"expected noise and data of one shape (b, ...) and a time for each example (b,), came {came}; draw as many")
+    return torch.lerp(noise, data, t.reshape(-1, *[1] * (data.ndim - 1)))
+
+
+def straight_velocity(noise: Tensor, data: Tensor) -> Tensor:  # (b, ...), (b, ...) -> (b, ...)
+    """x - ε, the same all the way.
+
+    Notes: D0-T.
+    """
+    return data - noise
+
+
+class GaussianFlow:
+    """The exact velocity field of x ~ N(μ, Σ): with S = t² Σ + (1 - t)² I, v = μ + [t Σ - (1 - t) I] S^-1 (x_t - t μ).
+
+    Its flow takes ε to μ + Σ^(1/2) ε: the oracle of solvers and of learnt fields.
+
+    Notes: D0-T.
+    """
+
+    def __init__(self, law: MultivariateNormal):
+        if law.mean.ndim != 1:
+            raise Mistake(f"expected one normal law, its mean (d,), came {tuple(law.mean.shape)}; give one without batch axes")
+        self.law = law
+
+    def __call__(self, x: Tensor, t: Tensor) -> Tensor:  # (b, d), (b,) -> (b, d)
+        t = t.reshape(-1, 1, 1).to(self.law.covariance)
+        eye = torch.eye(len(self.law.mean)).to(self.law.covariance)
+        spread = t**2 * self.law.covariance + (1 - t) ** 2 * eye
+        away = (x - t[:, :, 0] * self.law.mean).unsqueeze(-1)
+        return self.law.mean + ((t * self.law.covariance - (1 - t) * eye) @ torch.linalg.solve(spread, away)).squeeze(-1)

@@ -1,0 +1,59 @@
+"""The Fréchet distance between normal laws: how far mass must move to turn one into the other.
+
+    d²(N(μ, Σ), N(ν, Λ)) = min E|X - Y|² over all pairs with these laws = ‖μ - ν‖² + tr(Σ + Λ - 2 (Σ^(1/2) Λ Σ^(1/2))^(1/2))
+
+It is the Wasserstein distance of order two, and stays finite where the Kullback-Leibler divergence of singular laws does not.
+d coordinates
+"""
+
+import torch
+from torch import Tensor
+
+from quoin.errors import Mistake
+from quoin.prob.covariance import check_covariance
+from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+
+__all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
+
+
+def squared_frechet_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:  # -> ()
+    """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)), means (d,), covariances (d, d), which may be singular.
+
+    >>> float(squared_frechet_definition(torch.zeros(1), torch.eye(1), torch.full((1,), 3.0), 4 * torch.eye(1)))  # 3² + (2 - 1)²
+    10.0
+
+    Notes: D5.2-9.
+    """
+    check_shapes("d, d d, d, d d", mean_p=mean_p, covariance_p=covariance_p, mean_q=mean_q, covariance_q=covariance_q)
+    check_covariance(covariance_p)
+    check_covariance(covariance_q)
+    root = _root(covariance_p)
+    return (mean_p - mean_q).square().sum() + torch.trace(covariance_p + covariance_q - 2 * _root(root @ covariance_q @ root))
+
+
+def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
+    """`squared_frechet_definition` between the normal laws fitted to two samples, with covariances over n - 1 and m - 1.
+
+    A sample less its mean is QR, so that its covariance is RᵀR/(n - 1), and the trace of the root is the sum of the singular values of
+    R_p R_qᵀ: no covariance is formed and no root is taken. It is biased upwards by about d/n: compare it between samples of one size.
+
+    Notes: D5.2-9.
+    """
+    check_shapes("n d, m d", first=first, second=second)
+    check_same_dtype(first, second)
+    means, factors = [], []
+    for name, sample in (("first", first), ("second", second)):
+        check_floating(sample, name)
+        check_finite(sample, name)
+        if len(sample) < 2:
+            raise Mistake(f"expected at least two examples to fit a law to, came {len(sample)} in {name}; give more")
+        means.append(sample.double().mean(dim=0))
+        factors.append(torch.linalg.qr(sample.double() - means[-1]).R / (len(sample) - 1) ** 0.5)
+    shared = torch.linalg.svdvals(factors[0] @ factors[1].mT).sum()
+    spread = factors[0].square().sum() + factors[1].square().sum() - 2 * shared
+    return ((means[0] - means[1]).square().sum() + spread.clamp(min=0)).to(first.dtype)
+
+
+def _root(covariance: Tensor) -> Tensor:  # (d, d) -> (d, d), symmetric
+    values, vectors = torch.linalg.eigh((covariance + covariance.mT) / 2)
+    return vectors @ torch.diag(values.clamp(min=0).sqrt()) @ vectors.mT

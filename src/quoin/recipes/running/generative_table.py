@@ -1,0 +1,87 @@
+"""Generative models side by side: the measures of their samples, one line a run, from what the run folders hold."""
+
+from typing import Any, NamedTuple
+
+from quoin.errors import Mistake
+from quoin.objectives import SampleQuality
+from quoin.train import RunFolder, report
+
+__all__ = ["HEADINGS", "GenerativeLine", "beside_others", "caution", "generative_line", "generative_section", "is_measured"]
+
+
+class GenerativeLine(NamedTuple):
+    """What is asked first of a model that draws; None where its law has no such number."""
+
+    run: str
+    data: str
+    judge: str  # whose features are compared: a run's folder, or a small classifier trained under this seed; "" for plain points
+    samples: int | None
+    mmd: float | None
+    frechet: float | None
+    density: float | None
+    coverage: float | None
+    nearness: float | None
+    bits_per_dimension: float | None  # exact, or an upper bound where the model gives no more
+    seconds: float | None
+
+
+BEST = {"mmd": 0, "frechet": 0, "density": 1, "coverage": 1, "nearness": 1}
+HEADINGS = tuple(f"{name} → {BEST[name]}" if name in BEST else name.replace("_", " ") for name in GenerativeLine._fields)
+
+
+def is_measured(folder: RunFolder) -> bool:
+    """Whether the folder's run, or study, is finished and its samples were measured."""
+    metrics = (folder.result or {}).get("metrics")
+    return isinstance(metrics, dict) and all(f"test_{name}" in metrics for name in SampleQuality._fields)
+
+
+def generative_line(name: str, folder: RunFolder, one: RunFolder, metrics: dict[str, float]) -> GenerativeLine:
+    """The line of a run, or of a study whose runs are like `one`, with its final metrics or their means."""
+    options, data = one.config.get("options") or {}, one.config.get("data") or {}
+    own = "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is folder else "own, of each seed"
+    return GenerativeLine(
+        name,
+        str(data.get("source", options.get("data", ""))),
+        options.get("classifier") or own,
+        options.get("samples"),
+        *(metrics.get(f"test_{measure}") for measure in (*SampleQuality._fields, "bits_per_dimension")),
+        seconds=(folder.result or {}).get("seconds"),
+    )
+
+
+def caution(lines: list[GenerativeLine]) -> str:
+    """What keeps some of these lines from being held against others, or nothing."""
+    differing = [name for name in ("data", "judge", "samples") if len({getattr(line, name) for line in lines}) > 1]
+    return f"only lines with the same {' and '.join(differing)} compare" if differing else ""
+
+
+def generative_section(title: str, lines: list[GenerativeLine]) -> str:
+    """The table for a page."""
+    told = caution(lines)
+    return report.table(f"{title}; {told}" if told else title, HEADINGS, lines)
+
+
+def beside_others(folder: RunFolder) -> list[str]:
+    """For the report of a run: a table of it and of the finished runs beside it on the same data, if there are any."""
+    if not is_measured(folder):
+        return []
+    found = [folder, *(each for each in _neighbours(folder) if _fingerprint(each) == _fingerprint(folder))]
+    lines = [generative_line(each.path.name, each, each, (each.result or {})["metrics"]) for each in found]
+    return [generative_section("Its samples, and those of the runs beside it", lines)] if len(lines) > 1 else []
+
+
+def _neighbours(folder: RunFolder) -> list[RunFolder]:
+    """The other runs in the same place whose samples were measured."""
+    found = []
+    for path in sorted(folder.path.parent.iterdir()):
+        try:
+            if path.name != folder.path.name and (path / "result.json").is_file():
+                neighbour = RunFolder.open(path)
+                found += [neighbour] if is_measured(neighbour) and "study" not in neighbour.config else []
+        except Mistake:  # a damaged folder is no matter of this run
+            continue
+    return found
+
+
+def _fingerprint(folder: RunFolder) -> Any:
+    return (folder.config.get("data") or {}).get("fingerprint")

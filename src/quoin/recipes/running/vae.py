@@ -1,0 +1,153 @@
+"""Learn a variational autoencoder of images: the task that its recipes share, and what is shown of it.
+
+Losses are nats for the probability of an exact image. Where images have grey levels, a Gaussian decoder, which has densities only, learns
+from pixels moved evenly within their level (dequantised): by Jensen its bound plus ln(level width) a pixel bounds that probability.
+
+    n images of d pixels, k latent coordinates
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from quoin import draw
+from quoin.data import ImageFacts
+from quoin.draw import Panel
+from quoin.errors import Mistake
+from quoin.models import VAE, BernoulliDecoder, Decoder, GaussianDecoder, LearnedGaussianDecoder
+from quoin.objectives import kl_warm_up, vae_losses
+from quoin.prob import DiagonalNormal, effective_sample_size, iwae_bound, kl_standard_normal
+from quoin.recipes.running.generative import GenerativeTask
+from quoin.recipes.running.options import VAEOptions
+from quoin.recipes.running.parts import raw_images
+from quoin.train import Place
+
+__all__ = ["VAETask", "vae_decoder", "vae_task"]
+
+CODES_AT_ONCE = 20_000  # that are decoded together while the evidence is estimated
+SHOWN = 10  # test images beside their reconstructions, latents that are traversed, columns of a traversal
+FARTHEST = 2.5  # deviations of the prior that a traversal goes to either side
+
+
+def vae_decoder(options: VAEOptions, facts: ImageFacts) -> Callable[[nn.Module], Decoder]:
+    """The law of pixels that `options` name, to be put around a network."""
+    if options.decoder == "gaussian":
+        return lambda net: GaussianDecoder(net, facts.image_shape, options.std)
+    if options.decoder == "learned":
+        return lambda net: LearnedGaussianDecoder(net, facts.image_shape, options.std)
+    if not facts.levels:
+        raise Mistake(
+            f"--decoder bernoulli expects images with 2, 17 or 256 grey levels, but those of {facts.source} have others: "
+            "round them, or give --decoder learned"
+        )
+    return lambda net: BernoulliDecoder(net, facts.image_shape, levels=facts.levels)
+
+
+def vae_task(model: Callable[[VAEOptions, ImageFacts], VAE], options: VAEOptions, place: Place) -> "VAETask":
+    """The recipe's `model` under Adam, on the images that `options` name."""
+    data = raw_images(options, place)
+    net = model(options, data.facts).to(place.device)
+    optimiser = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
+    return VAETask(net, optimiser, data, options, place)
+
+
+class VAETask(GenerativeTask):
+    """Maximise the bounds of all training images over encoder and decoder, the divergence gaining its weight by and by."""
+
+    model: VAE
+    options: VAEOptions
+
+    @property
+    def level_width(self) -> float:
+        """Between two grey levels, where a Gaussian decoder must know it; else 0."""
+        spread = self.facts.levels > 1 and not isinstance(self.model.decoder, BernoulliDecoder)
+        return 1 / (self.facts.levels - 1) if spread else 0.0
+
+    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+        weight = kl_warm_up(self.progress, self.options.kl_warm_up)
+        x = self._spread(images, generator)
+        q = self.model.encoder(x)
+        noise = q.noise((self.options.draws,), generator=generator)
+        return vae_losses(self.model, q, x, noise, kl_weight=weight) - self._log_volume()
+
+    def _spread(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """Each pixel moved evenly within its level."""
+        if not self.level_width:
+            return images
+        moved = torch.rand(images.shape, generator=generator, dtype=images.dtype, device=images.device) - 0.5
+        return images + self.level_width * moved
+
+    def _log_volume(self) -> float:
+        """What is added to a log-density to make it bound the log-probability of an image's levels."""
+        return self.facts.num_pixels * math.log(self.level_width) if self.level_width else 0.0
+
+    def measure(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+        x = self._spread(images, generator)
+        q: DiagonalNormal = self.shown.encoder(x)
+        losses = vae_losses(self.shown, q, x, q.noise((1,), generator=generator)) - self._log_volume()
+        divergence = kl_standard_normal(q.mean, q.log_std)
+        bits = losses / (self.facts.num_pixels * math.log(2))
+        return {"loss": losses, "divergence": divergence, "reconstruction": losses - divergence, "bits_per_dimension": bits}
+
+    def measure_finally(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+        """ln (1/m) Σ_i p(x, z_i) / q(z_i | x), which closes in on ln p(x) as draws are added, and how many of them count."""
+        x = self._spread(images, generator)
+        q, found, left = self.shown.encoder(x), [], self.options.evidence_draws
+        while left:
+            some = min(left, max(1, CODES_AT_ONCE // len(x)))
+            z = q.sample((some,), generator=generator)
+            found.append(self.shown.log_joint(x, z) - q.log_prob(z))
+            left -= some
+        weights = torch.cat(found)
+        likelihood = iwae_bound(weights) + self._log_volume()
+        bits = -likelihood / (self.facts.num_pixels * math.log(2))
+        return {"log_likelihood": likelihood, "importance_bits_per_dimension": bits, "effective_draws": effective_sample_size(weights)}
+
+    @torch.no_grad()
+    def own_panels(self) -> list[Panel]:
+        """Reconstructions, where the codes of test images lie, what each latent says and what it does."""
+        self.shown.eval()
+        q = self.shown.encoder(self.data.test.features)
+        nats = _nats_by_latent(q)
+        order = nats.argsort(descending=True)
+        return [self._reconstructions(), self._map(q, order), self._latents(nats), self._traversal(q, order)]
+
+    def _reconstructions(self) -> Panel:
+        labels = self.data.test.targets.tolist()
+        firsts = {label: row for row, label in reversed(list(enumerate(labels)))}
+        rows = [firsts[label] for label in sorted(firsts)][:SHOWN]
+        images = self.data.test.features[rows]
+        table = torch.stack([images, self.shown(images).clamp(0, 1)]).cpu()
+        drawing = draw.image_table(table, row_labels=["test image", "reconstruction"])
+        return Panel("Reconstructions", drawing, "The mean of the image given the mean of its code.")
+
+    def _map(self, q: DiagonalNormal, order: Tensor) -> Panel:
+        axes = order[:2] if len(order) > 1 else order[[0, 0]]
+        places, labels = q.mean[:, axes].cpu(), self.data.test.targets.cpu()
+        groups = {name: places[labels == number] for number, name in enumerate(self.facts.class_names) if bool((labels == number).any())}
+        names = [f"latent {int(axis) + 1}" for axis in axes]
+        told = "Mean codes of the test images in the two latents that say most, by class; no class was told to the model."
+        return Panel("Map of the latents", draw.point_map(groups, x_label=names[0], y_label=names[1]), told)
+
+    def _latents(self, nats: Tensor) -> Panel:
+        bars = {f"latent {place + 1}": float(value) for place, value in enumerate(nats[: 4 * SHOWN])}
+        told = f"D(q(z | x)‖N(0, 1)) of each latent, a mean over test images; {float(nats.sum()):.1f} nats in all. At 0 it is not used."
+        return Panel("What each latent says", draw.bars(bars, x_label="nats an image"), told)
+
+    def _traversal(self, q: DiagonalNormal, order: Tensor) -> Panel:
+        values = torch.linspace(-FARTHEST, FARTHEST, SHOWN, device=q.mean.device)
+        rows = order[:SHOWN]
+        codes = q.mean[0].repeat(len(rows), SHOWN, 1)
+        codes[torch.arange(len(rows)), :, rows] = values
+        names = [f"latent {int(row) + 1}" for row in rows]
+        drawing = draw.image_table(
+            self.shown.decode_mean(codes).cpu(), row_labels=names, column_labels=[f"{value:.1f}" for value in values.tolist()]
+        )
+        told = "From the code of the first test image, one latent at a time takes these values, those that say most first."
+        return Panel("Traversal", drawing, told)
+
+
+def _nats_by_latent(q: DiagonalNormal) -> Tensor:  # law on (n, k) -> (k,)
+    return kl_standard_normal(q.mean.unsqueeze(-1), q.log_std.unsqueeze(-1)).mean(dim=0)

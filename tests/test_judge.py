@@ -1,0 +1,149 @@
+"""The judge of drawn images, and the table in which models that draw stand side by side."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from commands import refused, tried
+from quoin.errors import Mistake
+from quoin.objectives import sample_quality
+from quoin.recipes.lenet import Options
+from quoin.recipes.running import judge
+from quoin.recipes.running.generative_table import beside_others, caution, generative_line
+from quoin.recipes.running.judge import RunJudge, open_judge, train_judge
+from quoin.recipes.running.opened import open_table_run
+from quoin.recipes.running.parts import raw_images
+from quoin.train import RunFolder, choose_place
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def cpu(one_thread):
+    return choose_place("cpu", threads=1)[0]
+
+
+@pytest.fixture(scope="module")
+def digits(cpu):
+    return raw_images(Options(seed=100), cpu)
+
+
+@pytest.fixture(scope="module")
+def judged(digits, cpu):
+    return train_judge(digits, cpu)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Finished runs: two that read digits, one of flowers, and one that draws digits."""
+    runs = tmp_path_factory.mktemp("runs")
+    for words in (
+        "lenet --max-steps 3 --batch-size 256",
+        "mlp --max-steps 2 --data iris",
+        "linear-regression --max-steps 2",
+        "vae --max-steps 2 --samples 30 --hidden 8 --latent 2 --classifier {}/lenet-1",
+    ):
+        code, _, err = tried("train", *words.format(runs).split(), "--threads", "1", "--runs", runs)
+        assert code == 0, err
+    return runs
+
+
+def test_a_judge_of_its_own_knows_digits(digits, judged):
+    assert judged.agreement(digits.test.features, digits.test.targets) > 0.96
+    shares = judged.shares(digits.test.features)
+    assert shares.shape == (10,)
+    assert float(shares.sum()) == pytest.approx(1.0)
+    assert judged.shares(digits.test.features[digits.test.targets == 3])[3] > 0.9
+    assert float(judged.shares(digits.test.features[digits.test.targets == 3])[:3].sum()) < 0.1
+
+
+def test_features_are_what_the_last_layer_reads(digits, judged):
+    images = digits.test.features[:50]
+    features = judged.features(images)
+    last = judged.classifier.head[-1]
+    assert features.shape == (50, 84)
+    assert torch.allclose(features @ last.weight.mT + last.bias, judged.logits(images), atol=1e-5)
+    assert not features.requires_grad
+    assert len(last._forward_pre_hooks) == 0
+
+
+def test_every_recipe_with_this_seed_has_the_same_judge(digits, cpu, monkeypatch):
+    monkeypatch.setattr(judge, "STEPS", 10)
+    trained, own = train_judge(digits, cpu), RunJudge("", digits, cpu)
+    torch.rand(5)  # what else was drawn does not matter
+    assert all(torch.equal(mine, its) for mine, its in zip(own.state().values(), trained.classifier.state_dict().values(), strict=True))
+    again = RunJudge("", digits, cpu)
+    again.load(own.state())
+    monkeypatch.setattr(judge, "train_judge", None)  # it is not trained once more
+    drawn = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    expected = sample_quality(drawn, digits.test.features, trained.features, train=digits.train.features)
+    assert again.quality(drawn) == expected._asdict()
+
+
+def test_a_finished_run_can_be_the_judge(digits, place, cpu):
+    given, run = RunJudge(str(place / "lenet-1"), digits, cpu), open_table_run(place / "lenet-1")
+    images = digits.test.features[:20]
+    assert torch.allclose(given.judge.logits(images), run.outputs(images), atol=1e-5)  # the run's own scale is applied
+    assert given.state() == {}
+    given.load({})
+
+
+def test_what_is_no_judge_is_told(digits, place, cpu, tmp_path):
+    for path, told in {
+        place / "lenet-9": "quoin train lenet",
+        place / "linear-regression-1": "one of linear-regression: `quoin train lenet` makes one",
+        place / "vae-1": "one of vae",
+        place / "mlp-1": r"of images \(1, 8, 8\) of 10 classes",
+    }.items():
+        with pytest.raises(Mistake, match=told) as caught:
+            open_judge(path, digits.facts, cpu)
+        assert "\n" not in str(caught.value)
+    shutil.copytree(place / "lenet-1", tmp_path / "lenet-1")
+    (tmp_path / "lenet-1" / "result.json").unlink()
+    with pytest.raises(Mistake, match="finished run"):
+        open_judge(tmp_path / "lenet-1", digits.facts, cpu)
+    assert "quoin train lenet" in refused("train", "vae", "--classifier", "nowhere", "--runs", tmp_path)
+    assert not (tmp_path / "vae-1").exists()
+
+
+def test_models_that_draw_stand_side_by_side(place, tmp_path):
+    first, second = RunFolder.open(place / "vae-1"), tmp_path / "vae-2"
+    assert beside_others(first) == []  # no other run that draws
+    for path in (tmp_path / "vae-1", second):
+        shutil.copytree(place / "vae-1", path)
+    changed = json.loads((second / "result.json").read_text())
+    changed["metrics"]["test_mmd"] = 0.123456
+    (second / "result.json").write_text(json.dumps(changed))
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "result.json").write_text("{")
+    (section,) = beside_others(RunFolder.open(tmp_path / "vae-1"))
+    assert "0.123456" in section
+    assert section.count("<tr>") == 3  # head and two runs
+
+    code, out, _ = tried("compare", place / "lenet-1", tmp_path / "vae-1", second, "--out", tmp_path / "page.html")
+    assert code == 0
+    table = out[out.index("samples of generative models") :].splitlines()
+    assert table[1].split()[:10] == ["run", "data", "judge", "samples", "mmd", "→", "0", "frechet", "→", "0"]
+    assert [line.split()[0] for line in table[2:4]] == ["vae-1", "vae-2"]
+    assert "0.12346" in table[3]
+    assert "compare" not in "".join(table[4:6])  # same data, judge and number of samples
+    assert "Samples of generative models" in (tmp_path / "page.html").read_text()
+
+    code, out, _ = tried("compare", tmp_path / "vae-1", second, "--json", "--out", tmp_path / "page.html")
+    told = json.loads(out)["generative_models"][1]
+    assert (told["mmd"], told["samples"], told["data"]) == (0.123456, 30, "digits")
+
+
+def test_lines_with_another_judge_are_told_apart(place, tmp_path):
+    folder = RunFolder.open(place / "vae-1")
+    shutil.copytree(place / "vae-1", tmp_path / "other")
+    config = json.loads((tmp_path / "other" / "config.json").read_text())
+    config["options"] |= {"classifier": "", "samples": 31, "seed": 7}
+    (tmp_path / "other" / "config.json").write_text(json.dumps(config))
+    other = RunFolder.open(tmp_path / "other")
+    one, two = (generative_line(each.path.name, each, each, (each.result or {})["metrics"]) for each in (folder, other))
+    assert two.judge == "own, seed 7"
+    assert caution([one, one]) == ""
+    assert caution([one, two]) == "only lines with the same judge and samples compare"

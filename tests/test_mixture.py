@@ -1,0 +1,254 @@
+"""Gaussian mixtures: scikit-learn from the same start, what EM promises, far and narrow data, and what is refused."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.mixture import GaussianMixture as Peer
+
+from quoin.errors import Mistake
+from quoin.estimators import MixtureDensity
+from quoin.models import DensityModel, GaussianMixture, em, em_from_starts, em_step, kmeans_plus_plus, start_mixture
+from quoin.models.mixture_passes import Points, centred_pass, keeps_digits, packed_pass
+from quoin.prob import DiagonalNormals, FullNormals, NormalMixture, SphericalNormals, TiedNormals, peaks_on_line
+
+FAMILIES = {"full": FullNormals, "tied": TiedNormals, "diag": DiagonalNormals, "spherical": SphericalNormals}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def three_clusters(n=150, seed=0, dtype=torch.float64):
+    random = generator(seed)
+    centres = torch.tensor([[0.0, 0.0, 0.0], [4.0, 1.0, -2.0], [-1.0, 5.0, 2.0]], dtype=torch.float64)
+    noise = torch.randn(3, n, 3, generator=random, dtype=torch.float64) * torch.tensor([1.0, 0.5, 1.5])
+    return (centres.unsqueeze(1) + noise).flatten(0, 1).to(dtype)
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_scikit_learn_from_the_same_start(kind):
+    x = three_clusters() + torch.tensor([100.0, -20.0, 0.0])
+    law = start_mixture(x, 3, FAMILIES[kind], generator=generator(3))
+    precisions = torch.linalg.inv(law.components.covariances)
+    given = {
+        "full": precisions,
+        "tied": precisions[0],
+        "diag": precisions.diagonal(dim1=-2, dim2=-1),
+        "spherical": precisions[:, 0, 0],
+    }[kind]
+    peer = Peer(
+        3,
+        covariance_type=kind,
+        tol=0.0,
+        reg_covar=0.0,
+        max_iter=25,
+        weights_init=law.weights.numpy(),
+        means_init=law.components.means.numpy(),
+        precisions_init=given.numpy(),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer.fit(x.numpy())
+    found = em(law, x, num_steps=peer.n_iter_, tolerance=0.0, min_variance=0.0)
+    ours = found.output
+    for mine, theirs in ((ours.weights, peer.weights_), (ours.components.means, peer.means_), (ours.components.spread, peer.covariances_)):
+        torch.testing.assert_close(mine, torch.from_numpy(theirs), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(torch.tensor(found.log_likelihoods[-1] / len(x)), torch.tensor(peer.score(x.numpy())), rtol=1e-6, atol=1e-6)
+    model = GaussianMixture(ours)
+    assert model.bic(x) == pytest.approx(peer.bic(x.numpy()), rel=1e-6)
+    assert model.aic(x) == pytest.approx(peer.aic(x.numpy()), rel=1e-6)
+    np.testing.assert_allclose(model.responsibilities(x).numpy(), peer.predict_proba(x.numpy()), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_the_likelihood_rises_to_the_last_step(family, dtype):
+    x = three_clusters(80, seed=5, dtype=dtype)
+    found = em_from_starts(x, 4, family, generator=generator(), starts=1, tolerance=1e-7, num_steps=2000)
+    assert found.converged
+    steps = torch.tensor(found.log_likelihoods, dtype=torch.float64).diff()
+    assert float(steps.min()) >= -1e-12 * abs(found.log_likelihoods[-1])
+    own = float(found.output.log_prob(x).double().sum())
+    assert found.log_likelihoods[-1] == pytest.approx(own, rel=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+def test_the_bound_is_the_constrained_maximum():
+    # -ln det Σ - tr(Σ^-1 S) over Σ >= b I: no random matrix that keeps the bound beats the one found.
+    random = generator(1)
+    x = torch.randn(40, 3, generator=random, dtype=torch.float64) * torch.tensor([1.0, 1.0, 1e-3])
+    x = x @ torch.linalg.qr(torch.randn(3, 3, generator=random, dtype=torch.float64)).Q
+    points = Points(x, FullNormals, 1)
+    one = NormalMixture(torch.ones(1, dtype=torch.float64), FullNormals.around(torch.zeros(1, 3, dtype=torch.float64)))
+    moments = centred_pass(points, one).moments
+    found = one.components.maximised(moments, 0.05).covariances[0]
+    assert float(torch.linalg.eigvalsh(found)[0]) == pytest.approx(0.05, rel=1e-9)
+
+    def value(covariance):
+        return float(-torch.logdet(covariance) - torch.trace(torch.linalg.solve(covariance, moments.spreads[0])))
+
+    for _ in range(300):
+        values, vectors = torch.linalg.eigh(found + 0.05 * (root := torch.randn(3, 3, generator=random, dtype=torch.float64)) @ root.mT)
+        assert value(vectors @ torch.diag(values.clamp(min=0.05)) @ vectors.mT) <= value(found) + 1e-12
+    plain = found - (found - moments.spreads[0])
+    assert value(plain) > value(found)  # and without the bound it is higher: the bound binds
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_far_from_the_origin(dtype):
+    x = three_clusters(dtype=dtype).double().mul(64).round().div(64).to(dtype)  # whole 64ths: adding 10,000 rounds nothing
+    far = x + 10_000
+    near_fit = em(start_mixture(x, 3, generator=generator(2)), x, num_steps=30, tolerance=0.0)
+    far_fit = em(start_mixture(far, 3, generator=generator(2)), far, num_steps=30, tolerance=0.0)
+    torch.testing.assert_close(far_fit.output.components.covariances, near_fit.output.components.covariances, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(far_fit.output.components.means - 10_000, near_fit.output.components.means, rtol=0, atol=2e-3)
+    assert far_fit.log_likelihoods[-1] == pytest.approx(near_fit.log_likelihoods[-1], rel=1e-6)
+
+
+def test_narrow_components_are_counted_the_careful_way():
+    # Two clusters 2,000,000 deviations apart: sums about the mean of all lose their variance, and are not trusted.
+    x = torch.randn(200, 1, generator=generator(), dtype=torch.float64)
+    x = torch.cat([x[:100], x[100:] + 2e6])
+    law = NormalMixture(torch.tensor([0.5, 0.5]).double(), SphericalNormals(torch.tensor([[0.0], [2e6]]).double(), torch.ones(2).double()))
+    points = Points(x, SphericalNormals, 2)
+    assert not keeps_digits(points.inner(law))
+    found = em_step(law, x, min_variance=0.0).output.components
+    exact = torch.stack([x[:100].var(correction=0), (x[100:] - 2e6).var(correction=0)])
+    torch.testing.assert_close(found.spread, exact, rtol=1e-6, atol=0)
+    packed = packed_pass(points, points.inner(law)).moments.spreads[:, 0] * points.scale.square()
+    assert float((packed - exact).abs().max()) > 1e-5  # what the other way would have given
+
+
+def test_a_wide_start_that_ends_narrow_is_counted_again():
+    x = 1e-8 * torch.randn(100, 1, generator=generator(), dtype=torch.float64)
+    x[50:] += 1
+    wide = SphericalNormals(torch.tensor([[0.0], [1.0]]).double(), torch.full((2,), 1e-3).double())
+    law = NormalMixture(torch.tensor([0.5, 0.5]).double(), wide)
+    assert keeps_digits(Points(x, SphericalNormals, 2).inner(law))
+    found = em_step(law, x, min_variance=0.0).output.components.spread
+    exact = torch.stack([x[:50].var(correction=0), x[50:].var(correction=0)])
+    torch.testing.assert_close(found, exact, rtol=1e-5, atol=0)
+
+
+def test_units_do_not_matter():
+    x = three_clusters()
+    units = torch.tensor([1e-6, 1.0, 1e6], dtype=torch.float64)
+    plain = em(start_mixture(x, 3, generator=generator(4)), x, num_steps=20, tolerance=0.0)
+    scaled = em(start_mixture(x * units, 3, generator=generator(4)), x * units, num_steps=20, tolerance=0.0)
+    torch.testing.assert_close(scaled.output.components.means / units, plain.output.components.means, rtol=1e-8, atol=1e-8)
+    assert scaled.log_likelihoods[-1] == pytest.approx(plain.log_likelihoods[-1] - len(x) * float(units.log().sum()), rel=1e-9)
+
+
+def test_the_model_keeps_its_law():
+    x = three_clusters(dtype=torch.float32)
+    model = GaussianMixture.fit(x, 3, generator=generator(), starts=2)
+    assert isinstance(model, DensityModel)
+    other = GaussianMixture(NormalMixture(torch.full((3,), 1 / 3), FullNormals.around(torch.zeros(3, 3))))
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other.log_prob(x), model.log_prob(x))
+    drawn = model.sample(20_000, generator=generator())
+    off = (drawn.mean(dim=0) - model.law.mean) / model.law.covariance.diagonal().sqrt() * math.sqrt(20_000)
+    assert float(off.abs().max()) < 6
+    counts = torch.bincount(model.predict(drawn), minlength=3) / 20_000
+    assert float((counts - model.weights).abs().max()) < 0.03  # the clusters hardly meet
+    scores = [GaussianMixture.fit(x, k, generator=generator(), starts=2, tolerance=1e-4).bic(x) for k in (1, 2, 3, 5)]
+    assert scores.index(min(scores)) == 2  # three clusters
+
+
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_draws_come_from_their_component(family):
+    means = torch.tensor([[0.0, 0.0], [100.0, 0.0]], dtype=torch.float64)
+    law = NormalMixture(torch.tensor([0.25, 0.75], dtype=torch.float64), family.around(means).moved(torch.zeros(2), torch.full((2,), 2.0)))
+    x = law.sample((40, 500), generator=generator()).flatten(0, 1)
+    right = x[:, 0] > 100
+    assert float(right.double().mean()) == pytest.approx(0.75, abs=0.025)
+    torch.testing.assert_close(x[right].T.cov(), 4 * torch.eye(2, dtype=torch.float64), rtol=0.12, atol=0.2)
+
+
+def test_peaks():
+    def law(weights, means, variances):
+        places, spread = torch.tensor(means).double().unsqueeze(-1), torch.tensor(variances).double()
+        return NormalMixture(torch.tensor(weights).double(), SphericalNormals(places, spread))
+
+    assert len(peaks_on_line(law([1.0], [3.0], [2.0]))) == 1
+    narrow = law([0.5, 0.25, 0.25], [0.0, 500.0, 1000.0], [1.0, 1e-6, 4.0])  # a peak of a thousandth of a deviation
+    torch.testing.assert_close(peaks_on_line(narrow), torch.tensor([0.0, 500.0, 1000.0]).double(), atol=1e-6, rtol=0)
+    assert len(peaks_on_line(law([0.97, 0.03], [0.0, 2.5], [1.0, 1.0]))) == 1  # beyond two deviations, but not of equal weight
+    with pytest.raises(Mistake, match="on the line"):
+        peaks_on_line(NormalMixture(torch.ones(1), FullNormals.around(torch.zeros(1, 2))))
+
+
+def test_centres_are_far_from_each_other():
+    x = torch.cat([torch.zeros(1000, 2), torch.tensor([[50.0, 0.0], [0.0, 50.0]])])
+    x = x + 1e-3 * torch.randn(x.shape, generator=generator())
+    for seed in range(10):  # drawn evenly they would hardly ever be the two lone points
+        centres = kmeans_plus_plus(x, 3, generator=generator(seed))
+        assert sorted(centres.norm(dim=-1).round().tolist()) == [0, 50, 50]
+
+
+X = three_clusters(20)
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda: GaussianMixture.fit(X[:3], 4, generator=generator()), "from 1 to 3 components for 3 points, came 4"),
+        (lambda: GaussianMixture.fit(X, 0, generator=generator()), "came 0"),
+        (lambda: GaussianMixture.fit(X[:1], 1, generator=generator()), "points that differ, came 1"),
+        (lambda: GaussianMixture.fit(X[:1].repeat(9, 1), 1, generator=generator()), "points that differ, came 9"),
+        (lambda: GaussianMixture.fit(X[:2].repeat(9, 1), 3, generator=generator()), "at least 3 points that differ, came 2"),
+        (lambda: GaussianMixture.fit(torch.full((5, 2), math.nan), 2, generator=generator()), "finite entries of x, came nan"),
+        (lambda: GaussianMixture.fit(X[:, 0], 2, generator=generator()), r"points \(n, d\)"),
+        (lambda: GaussianMixture.fit(X.long(), 2, generator=generator()), "float"),
+        (lambda: GaussianMixture.fit(1e300 * X, 2, generator=generator()), "squares are finite"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator(), starts=0), "at least one start, came 0"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator(), min_variance=-1.0), "least variance of 0 or more"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator(), num_steps=-1), "steps and a tolerance from 0 up"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator()).log_prob(X[:, :2]), r"points \(n, 3\), came shape"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator()).log_prob(X.float()), "dtype torch.float64, came torch.float32"),
+        (lambda: GaussianMixture.fit(X, 2, generator=generator()).sample(0, generator=generator()), "at least one example"),
+        (lambda: em_step(start_mixture(X, 2, generator=generator()), X[:, :2]), "law on the points' 2 coordinates, came one on 3"),
+        (lambda: em_step(start_mixture(X, 2, generator=generator()), X.float()), "one dtype"),
+        (lambda: em(start_mixture(X[:3], 3, generator=generator()), X[:3], min_variance=0.0), "raise the least variance"),
+        (lambda: NormalMixture(torch.tensor([0.5, 0.6]), SphericalNormals.around(torch.zeros(2, 1))), "sum to one"),
+        (lambda: NormalMixture(torch.ones(1), SphericalNormals.around(torch.zeros(2, 1))), "a weight for each of 2 components"),
+        (lambda: FullNormals(torch.zeros(1, 2), torch.zeros(1, 2, 2)), "positive definite"),
+        (lambda: DiagonalNormals(torch.zeros(1, 2), torch.zeros(1, 2)), "variances above 0"),
+        (lambda: MixtureDensity(2, covariance_type="diagonal").fit(X.numpy()), "did you mean 'diag'"),
+        (lambda: MixtureDensity(100).fit(X.numpy()), "from 1 to 60 components"),
+        (lambda: MixtureDensity(min_variance=-1.0).fit(X.numpy()), "min_variance of at least 0"),
+    ],
+)
+def test_what_is_refused(work, said):
+    with pytest.raises(Mistake, match=said) as found:
+        work()
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_hard_points_are_fitted(family):
+    doubled = X.repeat(3, 1)  # every point three times: the same law
+    law = start_mixture(X, 2, family, generator=generator())
+    once, thrice = (em(law, points, num_steps=5, tolerance=0.0).output for points in (X, doubled))
+    torch.testing.assert_close(once.components.spread, thrice.components.spread)
+    constant = torch.cat([X, torch.full((len(X), 1), 7.0, dtype=X.dtype)], dim=1)  # a coordinate that never changes
+    found = em_from_starts(constant, 2, family, generator=generator(), starts=2)
+    assert math.isfinite(found.log_likelihoods[-1])
+    torch.testing.assert_close(found.output.components.means[:, 3], torch.full((2,), 7.0, dtype=X.dtype))
+    every = em_from_starts(X[:5], 5, family, generator=generator(), starts=1)  # as many components as points
+    assert bool(every.output.log_prob(X[:5]).isfinite().all())
+
+
+def test_the_face():
+    x = three_clusters(dtype=torch.float32).numpy()
+    face = MixtureDensity(3, n_init=3, random_state=0).fit(x)
+    peer = Peer(3, n_init=3, random_state=0, tol=1e-6, max_iter=500).fit(x.astype(np.float64))
+    assert face.score(x) == pytest.approx(peer.score(x), abs=1e-4)
+    assert face.bic(x) == pytest.approx(peer.bic(x), rel=1e-4)
+    assert face.predict_proba(x).shape == (450, 3)
+    assert (face.fit_predict(x) == face.predict(x)).all()
+    assert face.sample(7, random_state=0).shape == (7, 3)
+    with pytest.warns(UserWarning, match="raise max_iter or tol"):
+        MixtureDensity(3, max_iter=2, tol=0.0, random_state=0).fit(x)
