@@ -287,9 +287,7 @@ def test_map():
     (one,) = parsed("map", "Z3.9")
     assert one["claims"] == ["quoin.claims.linear_models.weight_update"]
     assert "linear-regression" in one["recipes"]
-    missing = parsed("map", "--missing")
-    assert 0 < len(missing) < 641
-    assert "Z3.9" not in {entry["id"] for entry in missing}
+    assert parsed("map", "--missing") == []  # the whole of the notes has a home
     assert parsed("map", "--rooms").keys() >= {"tensor/", "train/", "cli/", "errors.py"}
     assert ran("map", "--rooms").startswith("| room | duty |")
 

@@ -119,7 +119,7 @@ def tables(draw) -> bytes:
     header = draw(st.lists(HEADERS, min_size=width, max_size=width)) if wild else [f"x{i}" for i in range(width)]
     kinds = draw(st.lists(LABELS if wild else GOOD_LABELS, min_size=1, max_size=4))
     rows = [[*header, "label"]]
-    for _ in range(draw(st.sampled_from([0, 1, 3, 10, 20, 30]))):
+    for _ in range(draw(st.sampled_from([0, 1, 3, 10, 20, 20, 30, 30]))):
         row = draw(st.lists(CELLS if wild and draw(st.integers(0, 9)) == 0 else PLAIN, min_size=width, max_size=width))
         rows.append([*row, draw(st.sampled_from(kinds))])
     if wild and draw(st.booleans()):

@@ -315,6 +315,20 @@ def test_the_bound_is_the_sum_of_its_parts_and_times_are_sampled_without_bias():
             sampled_diffusion_bound(blind, schedule, clean, num_times=num_times, generator=seeded(0))
 
 
+def test_the_bound_shows_the_denoiser_each_time_with_its_own_noise():
+    schedule, clean = linear_schedule(6), torch.full((3, 2), 1e9).double()  # so large that x_t tells the signal, and so its time
+    asked: list[int] = []
+
+    def denoiser(noisy: Tensor, t: Tensor) -> Denoised:
+        torch.testing.assert_close(noisy / clean, schedule.level(t, noisy).signal.expand_as(noisy), rtol=0, atol=1e-7)
+        asked.extend(t.tolist())
+        return Denoised(clean, noisy)
+
+    diffusion_bound(denoiser, schedule, clean, generator=seeded(0))
+    assert sorted(asked) == sorted([*range(1, 7)] * 3)
+    sampled_diffusion_bound(denoiser, schedule, clean, num_times=2, generator=seeded(0))
+
+
 @few
 @given(st.sampled_from([(3, 2), (2, 1, 4, 4)]), dtypes, seeds)
 def test_losses_are_mean_squares_of_what_is_asked_for(shape, dtype, seed):
@@ -375,8 +389,9 @@ def test_guidance_wants_labels():
         guided(network, None, strength=2.0, unlabelled=3)
     with pytest.raises(Mistake, match=r"integers \(b,\)"):
         guided(network, torch.zeros(3), strength=2.0, unlabelled=3)
-    with pytest.raises(Mistake, match="at least 0"):
-        guided(network, torch.tensor([1]), strength=-1.0, unlabelled=3)
+    for strength in (-1.0, math.inf, math.nan):
+        with pytest.raises(Mistake, match="at least 0, and finite"):
+            guided(network, torch.tensor([1]), strength=strength, unlabelled=3)
     with pytest.raises(Mistake, match="came 1 for 2"):
         guided(network, torch.tensor([1]), strength=2.0, unlabelled=3)(torch.zeros(2, 1), torch.tensor([1, 1]))
 
@@ -427,6 +442,9 @@ def test_an_average_goes_on_from_its_state_and_takes_buffers_as_they_are():
             other.update(module)
     assert torch.equal(one.module.weight, other.module.weight)
     assert one.updates == other.updates == 4
+    assert module.training
+    assert not one.module.training  # it is drawn from and judged, never trained
+    assert not any(each.requires_grad for each in one.module.parameters())
     torch.testing.assert_close(one.module.running_mean, torch.full((2,), 3.0))
     with pytest.raises(Mistake, match="other parameters"):
         one.update(nn.Linear(2, 2))

@@ -34,6 +34,7 @@ from quoin.prob import (
     GaussianDenoiser,
     GaussianFlow,
     MultivariateNormal,
+    NoiseSchedule,
     PredictNoise,
     PredictVelocity,
     cosine_schedule,
@@ -178,6 +179,22 @@ def test_a_solver_of_the_second_order_beats_one_of_the_first_at_the_same_cost():
     assert float(dpm_solver_2(GaussianDenoiser(law, sharp), sharp, corners, steps=5, generator=seeded()).abs().max()) < 5
 
 
+def test_dpm_solver_weighs_its_middle_by_where_it_lies():
+    """x_s from x_t by the two formulas of its authors, on a schedule whose middle time is far from half the way in λ."""
+    schedule = NoiseSchedule(torch.tensor([0.01, 0.02, 0.6, 0.3]))
+    seen: dict[int, Tensor] = {}
+    start = start_noise((3, 2), generator=seeded(), dtype=torch.float64)
+    dpm_solver_2(denoiser_of(network, schedule, PredictNoise()), schedule, start, steps=4, watch=seen.__setitem__)
+    assert list(seen) == [4, 3, 1, 0]
+    a, n, lambdas = schedule.signal, schedule.noise, schedule.half_log_snr
+    h, part = lambdas[1] - lambdas[3], lambdas[2] - lambdas[3]
+    x = seen[3]
+    here = network(x, torch.full((3,), 3))
+    there = network(a[2] / a[3] * x - n[2] * torch.expm1(part) * here, torch.full((3,), 2))
+    slope = here + (there - here) / (2 * part / h)
+    torch.testing.assert_close(seen[1], a[1] / a[3] * x - n[1] * torch.expm1(h) * slope)
+
+
 def test_clipping_holds_the_guess_and_leaves_x_as_it_is():
     schedule = cosine_schedule(50)
     inner = denoiser_of(lambda x, t: 3 * x, schedule, PredictNoise())
@@ -227,6 +244,19 @@ def test_a_straight_flow_is_exact_in_one_step():
             follow_euler(velocity, start, steps=steps)  # type: ignore[arg-type]
     with pytest.raises(Mistake, match="at least one example"):
         follow_midpoint(velocity, start[:0], steps=3)
+
+
+def test_a_flow_is_asked_where_a_step_begins_and_in_its_middle():
+    asked: list[float] = []
+
+    def velocity(x: Tensor, t: Tensor) -> Tensor:
+        asked.append(float(t[0]))
+        return x
+
+    found = follow_midpoint(velocity, torch.ones(1, 1), steps=2)
+    torch.testing.assert_close(found, torch.full((1, 1), (1 + 0.5 + 0.5**2 / 2) ** 2))
+    flow_log_prob(velocity, torch.ones(1, 1), steps=2)
+    assert asked == [0.0, 0.25, 0.5, 0.75, 1.0, 0.75, 0.5, 0.25]
 
 
 def test_the_density_of_a_linear_flow_is_known():
@@ -311,3 +341,34 @@ def test_a_guided_model_draws_the_classes_it_is_asked_for():
             model.sample(2, generator=seeded(), labels=wrong)
     with pytest.raises(Mistake, match="a label for each sample"):
         model.sample(2, generator=seeded(), labels=given_labels)
+
+
+def test_guidance_asks_with_the_classes_and_with_the_label_of_none():
+    heard: list[list[int]] = []
+
+    class Ear(nn.Module):
+        def forward(self, x: Tensor, t: Tensor, labels: Tensor) -> Tensor:
+            heard.append(labels.tolist())
+            return x
+
+    scale = {"offset": torch.tensor(0.0), "unit": torch.tensor(1.0)}
+    model = GuidedDiffusionSampler(Ear(), cosine_schedule(5), PredictNoise(), (2,), num_classes=3, steps=1, **scale)
+    for guidance in (2.0, 1.0, 0.0):
+        model.sample(2, generator=seeded(), labels=torch.tensor([0, 2]), guidance=guidance)
+    assert heard == [[0, 2, 3, 3], [0, 2], [3, 3]]
+
+
+def test_annealed_langevin_steps_by_the_noise_there_and_ends_with_the_guess_of_the_data():
+    schedule = NoiseSchedule(torch.tensor([0.36, 0.36]))
+
+    def denoiser(x: Tensor, t: Tensor) -> Denoised:
+        return Denoised(torch.full_like(x, 7.0), torch.ones_like(x))
+
+    seen: dict[int, Tensor] = {}
+    found = annealed_langevin(
+        denoiser, schedule, torch.zeros(3, 2), steps=2, corrections=1, step_size=0.2, generator=seeded(), watch=seen.__setitem__
+    )
+    assert torch.equal(found, torch.full((3, 2), 7.0))
+    # δ = 0.2 n² and the score -1/n: both what is pushed and what is drawn are in proportion to n.
+    drawn = torch.randn(3, 2, generator=seeded())
+    torch.testing.assert_close(seen[1], float(schedule.noise[2]) * (-0.2 + math.sqrt(0.4) * drawn))

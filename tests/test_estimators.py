@@ -233,6 +233,7 @@ def test_they_work_in_pipelines_and_grid_search():
         (LinearRegressor(max_iter=0), "max_iter of at least 1"),
         (RidgeRegressor(-1.0), "l2 of at least 0"),
         (PolynomialRegressor(-1), "degree of at least 0"),
+        (PolynomialRegressor(2.5), "a whole number, came 2.5"),
         (LogisticClassifier(float("nan")), "l2 of at least 0"),
         (LogisticClassifier(tol=0.0), "tol above 0"),
         (LinearSVM(0.0), "l2 above 0"),

@@ -15,6 +15,8 @@ from quoin.models import GAN, DecoderModel, GenerativeModel, conv_gan, mlp_gan
 from quoin.objectives import mode_coverage, nearest_modes, non_saturating_loss
 from quoin.recipes import find_recipe
 from quoin.recipes.running import judge
+from quoin.recipes.running.adversarial import AdversarialTask
+from quoin.recipes.running.generative import GenerativeTask
 from quoin.train import Place
 from quoin.train.state import snapshot
 
@@ -98,25 +100,39 @@ def test_a_step_moves_each_player_by_its_own_loss():
     rows = torch.arange(20)
     forging = torch.optim.Adam(twin.generator.parameters(), task.options.lr, (0.5, 0.99))
     judging = torch.optim.Adam(twin.discriminator.parameters(), task.options.lr, (0.5, 0.99))
-    real = task.data.train.features[rows].clone().requires_grad_()
-    fake = twin(torch.randn(20, 32, generator=task.generator("rival", 0, 0))).detach()
-    logits = twin.discriminator(real)
-    slopes = torch.autograd.grad(logits.sum(), real, create_graph=True)[0]
     bce = torch.nn.functional.binary_cross_entropy_with_logits
-    judged = bce(logits, torch.ones(20)) + bce(twin.discriminator(fake), torch.zeros(20))
-    (judged + task.penalty / 2 * slopes.square().sum() / 20).backward()
-    judging.step()
-    fooled = bce(twin.discriminator(twin(torch.randn(20, 32, generator=task.generator("loss", 0, 0)))), torch.ones(20))
-    forging.zero_grad()
-    fooled.backward()
-    forging.step()
+    for step in range(3):  # in the first Adam goes by the sign alone, whatever its momentum
+        real = task.data.train.features[rows].clone().requires_grad_()
+        fake = twin(torch.randn(20, 32, generator=task.generator("rival", step, 0))).detach()
+        logits = twin.discriminator(real)
+        slopes = torch.autograd.grad(logits.sum(), real, create_graph=True)[0]
+        judged = bce(logits, torch.ones(20)) + bce(twin.discriminator(fake), torch.zeros(20))
+        judging.zero_grad()
+        (judged + task.penalty / 2 * slopes.square().sum() / 20).backward()
+        judging.step()
+        fooled = bce(twin.discriminator(twin(torch.randn(20, 32, generator=task.generator("loss", step, 0)))), torch.ones(20))
+        forging.zero_grad()
+        fooled.backward()
+        forging.step()
 
-    sums = task.step(rows)
-    assert float(sums["value"]) == pytest.approx(-20 * judged.item(), rel=1e-4)
-    assert float(sums["loss"]) == pytest.approx(20 * fooled.item(), rel=1e-4)
+        sums = task.step(rows)
+        assert float(sums["value"]) == pytest.approx(-20 * judged.item(), rel=1e-4)
+        assert float(sums["loss"]) == pytest.approx(20 * fooled.item(), rel=1e-4)
     for mine, its in zip(task.model.parameters(), twin.parameters()):
         torch.testing.assert_close(mine, its, rtol=1e-3, atol=1e-4)
     assert all(each.requires_grad for each in task.model.parameters())
+
+
+def test_weights_of_both_players_decay():
+    """Of the same gradients each weight ends nearer to 0, by the rate times the decay times what it was."""
+    for name, move in (("discriminator", AdversarialTask._move_discriminator), ("generator", GenerativeTask.step)):
+        plain, pulled = built(), built(weight_decay=10.0)
+        player, held = getattr(plain.model, name), getattr(pulled.model, name)
+        before = weights(player)
+        for task in (plain, pulled):
+            move(task, torch.arange(20))
+        for first, mine, its in zip(before, player.parameters(), held.parameters()):
+            torch.testing.assert_close(mine - its, 10 * plain.options.lr * first, rtol=1e-3, atol=1e-5)
 
 
 def test_micro_batches_make_the_same_discriminator():

@@ -43,6 +43,7 @@ def place(tmp_path_factory):
         "lenet --max-steps 3 --batch-size 256",
         "mlp --max-steps 2 --data iris",
         "linear-regression --max-steps 2",
+        "gmm --epochs 1 --starts 1 --components 2 --points 20",
         "vae --max-steps 2 --samples 30 --hidden 8 --latent 2 --classifier {}/lenet-1",
     ):
         code, _, err = tried("train", *words.format(runs).split(), "--threads", "1", "--runs", runs)
@@ -95,6 +96,7 @@ def test_what_is_no_judge_is_told(digits, place, cpu, tmp_path):
         place / "lenet-9": "quoin train lenet",
         place / "linear-regression-1": "one of linear-regression: `quoin train lenet` makes one",
         place / "vae-1": "one of vae",
+        place / "gmm-1": "run of an image classifier, but",
         place / "mlp-1": r"of images \(1, 8, 8\) of 10 classes",
     }.items():
         with pytest.raises(Mistake, match=told) as caught:

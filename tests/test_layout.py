@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from commands import tried
 from quoin.cli import main
 from quoin.data import Dataset, Split, prepare
 from quoin.errors import Mistake
@@ -192,6 +193,14 @@ def test_a_run_with_channels_last_goes_on_to_the_same_bits_and_remembers_its_lay
     assert main(["resume", str(run.path), "--step", str(steps[0])]) == 0
     assert difference(whole, left_behind(run)) is None
     assert steps[0] < steps[-1]
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C++ compiler")
+def test_compilation_that_changes_nothing_is_told(tmp_path):
+    code, _, told = tried("train", "gmm", "--compile", "--epochs", 1, "--starts", 1, "--threads", 1, "--runs", tmp_path)
+    assert code == 0
+    assert "--compile changes nothing here: gmm" in told
+    assert not Place().compiled_nothing  # nor asked for
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C++ compiler")

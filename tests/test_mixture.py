@@ -75,6 +75,25 @@ def test_the_likelihood_rises_to_the_last_step(family, dtype):
     assert found.log_likelihoods[-1] == pytest.approx(own, rel=1e-5 if dtype == torch.float32 else 1e-12)
 
 
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_a_high_bound_is_no_reason_to_stop(family):
+    """Whether EM begins within the bound, as from its own starts, or is given a law far outside of it, whose first step must fall."""
+    x = three_clusters(80, seed=5)
+    found = em_from_starts(x, 3, family, generator=generator(), starts=1, min_variance=0.5)
+    assert np.diff(found.log_likelihoods).min() >= -1e-9
+    free = em_from_starts(x, 3, family, generator=generator(), starts=1).output
+    again = em(free, x, min_variance=0.5)
+    fall, *gains = np.diff(again.log_likelihoods)
+    assert fall < 0 <= min(gains) + 1e-9
+    assert again.log_likelihoods[-1] == pytest.approx(found.log_likelihoods[-1], abs=0.5)
+
+
+def test_the_likeliest_start_is_taken():
+    x, one_by_one = three_clusters(40, seed=6), generator(1)
+    ends = [em_from_starts(x, 5, generator=one_by_one, starts=1).log_likelihoods[-1] for _ in range(4)]
+    assert em_from_starts(x, 5, generator=generator(1), starts=4).log_likelihoods[-1] == max(ends) > min(ends)
+
+
 def test_the_bound_is_the_constrained_maximum():
     # -ln det Σ - tr(Σ^-1 S) over Σ >= b I: no random matrix that keeps the bound beats the one found.
     random = generator(1)

@@ -95,6 +95,11 @@ def test_a_gaussian_decoder_learns_from_pixels_moved_within_their_level():
     found = task.evaluate("validation")
     # A flat law: bits = log2(16) + log2(s √2π) + small squares, plus a divergence that is almost nothing at the start.
     assert found["bits_per_dimension"] == pytest.approx(4 + math.log2(10 * math.sqrt(2 * math.pi)), abs=0.05)
+    with torch.no_grad():
+        finally_found = task.measure_finally(images, task.data.test.targets, generator=task.generator("x"))
+    assert float(finally_found["importance_bits_per_dimension"].mean()) == pytest.approx(found["bits_per_dimension"], abs=0.05)
+    # Codes of an untrained encoder are drawn nearly from the prior, and a flat law weighs them alike: most draws count, of all pieces.
+    assert 0.7 < float(finally_found["effective_draws"].mean()) / task.options.evidence_draws <= 1
     assert built("vae", seed=102, decoder="bernoulli").level_width == 0.0
     assert isinstance(built("vae", seed=102, decoder="learned").model.decoder, LearnedGaussianDecoder)
 
@@ -107,6 +112,7 @@ def test_only_the_divergence_warms_up():
     full = task.losses(images, labels, generator=task.generator("x"))
     parts = task.measure(images, labels, generator=task.generator("x"))
     torch.testing.assert_close(full - free, parts["divergence"], rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(full, parts["loss"])  # what is told of training and what is measured are in the same unit
 
 
 def test_one_latent_is_enough_for_every_picture():

@@ -265,6 +265,7 @@ ROWS = (
         (
             Contestant("Quoin", _VAE, "quoin"),
             Contestant("torch", _VAE, "by_hand", RatioAtLeast(AS_QUICK)),
+            Contestant("torch, fused Adam", _VAE, "by_hand_fused", RatioAtLeast(AS_QUICK)),
         ),
         rounds=15,
     ),

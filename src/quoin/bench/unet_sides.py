@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from quoin.bench.unet_problem import BATCH, BLOCKS, RATE, SAMPLE_STEPS, SHAPE, TIMES, TRAIN_STEPS, WIDTHS, images
 from quoin.bench.worker import Laps
-from quoin.models import UNet
+from quoin.models import UNet, load_diffusers_unet
 
 __all__ = ["diffusers_sample", "diffusers_step", "diffusers_step_fused", "diffusers_unet", "quoin_sample", "quoin_step", "quoin_unet"]
 
@@ -98,7 +98,10 @@ def diffusers_unet() -> nn.Module:
 
 
 def quoin_unet() -> UNet:
-    return UNet(SHAPE, widths=WIDTHS, blocks=BLOCKS, generator=torch.Generator().manual_seed(0))
+    """Ours with the weights of theirs, so that the losses show that both do the same."""
+    network = UNet(SHAPE, widths=WIDTHS, blocks=BLOCKS)
+    load_diffusers_unet(network, diffusers_unet().state_dict())
+    return network
 
 
 def _train(laps: Laps, network: nn.Module, loss: Loss, *, fused: bool) -> dict[str, float]:

@@ -104,7 +104,7 @@ def likelihood_never_falls(generator: torch.Generator) -> Evidence:
         for min_variance in (1e-9, 0.05):
             k, d = randint(2, 4, generator), randint(1, 4, generator)
             x = random_mixture(generator, k, d).sample((150,), generator=generator)
-            law = start_mixture(x, k, family, generator=generator)
+            law = start_mixture(x, k, family, generator=generator, min_variance=min_variance)
             before = float(law.log_prob(x).sum())
             for _ in range(15):
                 law = em_step(law, x, min_variance=min_variance).output

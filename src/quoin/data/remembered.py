@@ -19,8 +19,7 @@ class RememberedData:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """What `as_json` gave; a file that was changed by hand is a Mistake."""
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         try:
-            return cls(**given)
-        except TypeError as error:
+            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in dict(values).items()})
+        except (TypeError, ValueError) as error:
             raise Mistake(f"the run's config does not describe its data as expected ({error}): restore config.json") from None

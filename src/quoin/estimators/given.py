@@ -69,10 +69,15 @@ def as_tensor(values: np.ndarray) -> Tensor:
 
 
 def hold(name: str, value: float, *, above: float | None = None, at_least: float | None = None) -> None:
-    """Refuse a number that is out of its range, when it is used: scikit-learn asks that constructors check nothing."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and np.isfinite(value)
+    """Refuse a number that is out of its range, when it is used: scikit-learn asks that constructors check nothing.
+
+    A bound that is a whole number, 1 and not 1.0, asks for whole numbers.
+    """
+    kinds = (int, np.integer) if isinstance(at_least, int) else (int, float, np.integer, np.floating)
+    number = isinstance(value, kinds) and np.isfinite(value)
     if not number or (above is not None and not value > above) or (at_least is not None and not value >= at_least):
         bound = f"above {above}" if above is not None else f"of at least {at_least}"
+        bound += ", a whole number" if isinstance(at_least, int) else ""
         raise Mistake(f"expected {name} {bound}, came {value!r}; give such a number")
 
 

@@ -46,7 +46,7 @@ class MixtureDensity(DensityMixin, BaseEstimator):
     def fit(self, X, y=None):
         for name, at_least in (("n_components", 1), ("tol", 0.0), ("min_variance", 0.0), ("max_iter", 1), ("n_init", 1)):
             hold(name, getattr(self, name), at_least=at_least)
-        if self.covariance_type not in FAMILIES:
+        if self.covariance_type not in tuple(FAMILIES):  # a list has no hash
             raise Mistake(f"there is no covariance_type {self.covariance_type!r}: {nearest(str(self.covariance_type), FAMILIES)}")
         rows = as_tensor(np.asarray(validate_data(self, X, dtype=KINDS, ensure_min_samples=2)))
         found = em_from_starts(

@@ -3,7 +3,6 @@
 import itertools
 
 import torch
-from matplotlib.patches import Rectangle
 
 from quoin.data import keyed_generator
 from quoin.draw import Drawing
@@ -21,6 +20,8 @@ LAYERS = 3
     "not. Left: a plain stack of 3 × 3 masked convolutions is blind to the right above. Right: two stacks see all.",
 )
 def receptive_fields() -> Drawing:
+    from matplotlib.patches import Rectangle
+
     weights, shape = keyed_generator("receptive fields", 0), (1, SIDE, SIDE)
     sizes = {"channels": 32, "num_layers": LAYERS, "kernel": 3, "first_kernel": 3}
     models = {

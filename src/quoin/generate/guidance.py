@@ -1,5 +1,6 @@
 """Samples of one class, and more of that class than the data are: guidance without a classifier, as a wrapper of the network."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -33,8 +34,8 @@ def guided(
         raise Mistake("expected labels to guide by, came none; give a class for each sample, or sample without guidance")
     if labels.ndim != 1 or labels.is_floating_point():
         raise Mistake(f"expected one class for each sample, integers (b,), came {tuple(labels.shape)} of {labels.dtype}; give labels (b,)")
-    if not strength >= 0:
-        raise Mistake(f"expected a guidance strength of at least 0, got {shown(strength)}; 1 is none, 2 to 5 are usual")
+    if not 0 <= strength < math.inf:
+        raise Mistake(f"expected a guidance strength of at least 0, and finite, got {shown(strength)}; 1 is none, 2 to 5 are usual")
     none = torch.full_like(labels, unlabelled)
 
     def network_of_both(noisy: Tensor, t: Tensor) -> Tensor:

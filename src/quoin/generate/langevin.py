@@ -19,7 +19,7 @@ def langevin(
 ) -> Tensor:  # (b, ...) -> (b, ...)
     """x <- x + δ ∇ln p(x) + √(2δ) z, again and again: for a small δ the law of x tends to p, from wherever it starts.
 
-    For N(μ, Σ) it tends to a normal law with covariance Σ (I - δ Σ^-1/2)^-1, too wide by about δ/2 in every direction.
+    For N(μ, Σ) it tends to a normal law with covariance Σ (I - ½ δ Σ^-1)^-1, too wide by about δ/2 in every direction.
 
     Notes: D0-T.
     """

@@ -53,10 +53,12 @@ def em_step_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: T
 def em_step(law: NormalMixture, x: Tensor, *, min_variance: float = 1e-6) -> EMStep:  # (n, d)
     """`em_step_definition` for many points and every family of covariances, none below `min_variance` times that of the points.
 
-    It maximises E[ln p'(Z, x) | x] over the laws p' of the family that keep this bound, and ln p'(x) rises by no less than that does.
+    It maximises E[ln p'(Z, x) | x] over the laws p' of the family that keep this bound, and ln p'(x) rises by no less than that does:
+    from a law that keeps it, the likelihood never falls.
 
     Notes: D6-10.
     """
+    _check_bound(min_variance)
     points = Points(x, type(law.components), law.components.num_components)
     found = _step(points, points.inner(law), min_variance)
     return EMStep(points.outer(found.output), points.outer_likelihood(found.log_likelihood))
@@ -68,6 +70,7 @@ def em(law: NormalMixture, x: Tensor, *, num_steps: int = 500, tolerance: float 
     Notes: D6-10.
     """
     _check_steps(num_steps, tolerance)
+    _check_bound(min_variance)
     points = Points(x, type(law.components), law.components.num_components)
     return _iterate(points, points.inner(law), num_steps=num_steps, tolerance=tolerance, min_variance=min_variance)
 
@@ -88,12 +91,13 @@ def em_from_starts(
     Notes: D6-10.
     """
     _check_steps(num_steps, tolerance)
+    _check_bound(min_variance)
     if starts < 1:
         raise Mistake(f"expected at least one start, came {starts}; give 1 or more")
     points = Points(x, family, num_components)
     runs = []
     for _ in range(starts):
-        law = begun(points, num_components, generator)
+        law = begun(points, num_components, generator, min_variance)
         runs.append(_iterate(points, law, num_steps=num_steps, tolerance=tolerance, min_variance=min_variance))
     return max(runs, key=lambda run: run.log_likelihoods[-1])
 
@@ -105,7 +109,9 @@ def _iterate(points: Points, law: NormalMixture, *, num_steps: int, tolerance: f
     for _ in range(num_steps):
         law, log_likelihood = _step(points, law, min_variance)
         found.append(float(points.outer_likelihood(log_likelihood)))
-        converged = len(found) > 1 and found[-1] - found[-2] <= tolerance * points.count
+        # The first step may fall, from a law outside the bound to one within: that says nothing of what the next will gain.
+        gain = found[-1] - found[-2] if len(found) > 1 else math.inf
+        converged = gain <= tolerance * points.count and (gain >= 0 or len(found) > 2)
         if converged:
             break
     last = float(points.outer_likelihood(points.log_likelihood(law)))
@@ -115,8 +121,6 @@ def _iterate(points: Points, law: NormalMixture, *, num_steps: int, tolerance: f
 @torch.no_grad()
 def _step(points: Points, law: NormalMixture, min_variance: float) -> EMStep:
     """In inner coordinates, packed where that loses no digits that count: neither of the old law's distances nor of the new moments."""
-    if not (math.isfinite(min_variance) and min_variance >= 0):
-        raise Mistake(f"expected a least variance of 0 or more, came {min_variance}; 1e-6 of that of the points keeps them off 0")
     if points.packs(law):
         found = _updated(law, packed_pass(points, law), min_variance)
         if points.packs(found.output):
@@ -132,3 +136,8 @@ def _updated(law: NormalMixture, found: Pass, min_variance: float) -> EMStep:
 def _check_steps(num_steps: int, tolerance: float) -> None:
     if num_steps < 0 or not tolerance >= 0:
         raise Mistake(f"expected steps and a tolerance from 0 up, came {num_steps} and {tolerance}; the likelihood never falls")
+
+
+def _check_bound(min_variance: float) -> None:
+    if not (math.isfinite(min_variance) and min_variance >= 0):
+        raise Mistake(f"expected a least variance of 0 or more, came {min_variance}; 1e-6 of that of the points keeps them off 0")

@@ -19,11 +19,15 @@ _LEAST = 0.01  # of the points' variance that a component begins with at least: 
 
 
 def start_mixture(
-    x: Tensor, num_components: int, family: type[ComponentNormals] = FullNormals, *, generator: torch.Generator
+    x: Tensor, num_components: int, family: type[ComponentNormals] = FullNormals, *, generator: torch.Generator, min_variance: float = 0.0
 ) -> NormalMixture:  # (n, d)
-    """The law whose components have the shares, means and covariances of the clusters that k-means finds from `kmeans_plus_plus`."""
+    """The law whose components have the shares, means and covariances of the clusters that k-means finds from `kmeans_plus_plus`.
+
+    No variance is below a hundredth of the points' own, or below `min_variance` of it: give the one that EM is to keep, or its first
+    step may have to widen components and lower the likelihood.
+    """
     points = Points(x, family, num_components)
-    return points.outer(begun(points, num_components, generator))
+    return points.outer(begun(points, num_components, generator, min_variance))
 
 
 @torch.no_grad()
@@ -41,7 +45,7 @@ def kmeans_plus_plus(x: Tensor, num_centres: int, *, generator: torch.Generator)
 
 
 @torch.no_grad()
-def begun(points: Points, num_components: int, generator: torch.Generator) -> NormalMixture:
+def begun(points: Points, num_components: int, generator: torch.Generator, min_variance: float) -> NormalMixture:
     """`start_mixture`, in the coordinates of the pieces."""
     rows = points.rows.to(points.dtype)
     if len(rows) > _MOST_POINTS:
@@ -53,7 +57,7 @@ def begun(points: Points, num_components: int, generator: torch.Generator) -> No
         centres = torch.where(totals > 0, shares.mT @ rows / totals.clamp(min=1), centres)
     moments = weighted_moments(points, [_nearest(piece.to(points.dtype).mT, centres) for piece in points.pieces])
     some = moments.totals.clamp(min=1)  # a centre that lost all its points keeps its place
-    return NormalMixture(some / some.sum(), points.family.around(centres).maximised(moments, _LEAST))
+    return NormalMixture(some / some.sum(), points.family.around(centres).maximised(moments, max(_LEAST, min_variance)))
 
 
 def _nearest(rows: Tensor, centres: Tensor) -> Tensor:  # (n, d), (k, d) -> (n, k)

@@ -35,7 +35,8 @@ def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, 
     """`squared_frechet_definition` between the normal laws fitted to two samples, with covariances over n - 1 and m - 1.
 
     A sample less its mean is QR, so that its covariance is RᵀR/(n - 1), and the trace of the root is the sum of the singular values of
-    R_p R_qᵀ: no covariance is formed and no root is taken. It is biased upwards by about d/n: compare it between samples of one size.
+    R_p R_qᵀ: no covariance is formed and no root is taken. It is biased upwards, for samples of one law N(μ, σ² I), n each, by about
+    σ² d(d + 5)/(2n): compare it between samples of one size.
 
     Notes: D5.2-9.
     """

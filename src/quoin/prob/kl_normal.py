@@ -73,7 +73,8 @@ def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (.
     """
     check_shapes("... d, ... d", mean=mean, log_std=log_std)
     check_floating(mean, "mean")
-    return (torch.expm1(2 * log_std) - 2 * log_std + mean.square()).sum(dim=-1) / 2
+    log_variance = 2 * log_std
+    return (torch.expm1(log_variance) - log_variance + mean.square()).sum(dim=-1) / 2
 
 
 def _factor(covariance: Tensor, name: str) -> Tensor:

@@ -105,7 +105,7 @@ class DiagonalNormal(_Normal):
 
         Notes: D6-25.
         """
-        return self.mean + self.std * noise
+        return torch.addcmul(self.mean, self.std, noise)
 
     def log_prob(self, z: Tensor) -> Tensor:  # (..., d) -> (...)
         """-½ |(z - μ)/σ|² - Σ ln σ - (d/2) ln 2π."""

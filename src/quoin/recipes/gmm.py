@@ -76,7 +76,8 @@ def build(options, place):
     parts = {"train": drawn[: options.points], "test": drawn[options.points :]}
     learnt: Any = model(options, None)  # a few numbers: a GPU would only be slower
     for which, each in enumerate(learnt):
-        begin = start_mixture(parts["train"], k, family, generator=keyed_generator("start", options.seed, which))
+        start = keyed_generator("start", options.seed, which)
+        begin = start_mixture(parts["train"], k, family, generator=start, min_variance=options.min_variance)
         each.load_state_dict(GaussianMixture(begin).state_dict())
 
     def likelihood(law, part):

@@ -30,6 +30,7 @@ class Place:
     compile: bool = False
     rank: int = 0
     world: int = 1
+    _compiled: list[Callable] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def writes(self) -> bool:
@@ -43,7 +44,15 @@ class Place:
 
     def compiled(self, function: Function) -> Function:
         """`function` compiled for the shapes it is called with, if asked for; the weights that it reads stay the same tensors."""
-        return torch.compile(function, dynamic=False) if self.compile else function  # pyright: ignore[reportReturnType]
+        if not self.compile:
+            return function
+        self._compiled.append(function)
+        return torch.compile(function, dynamic=False)  # pyright: ignore[reportReturnType]
+
+    @property
+    def compiled_nothing(self) -> bool:
+        """Whether compilation was asked for, and no task on this place has had anything to compile."""
+        return self.compile and not self._compiled
 
 
 def choose_place(

@@ -45,7 +45,10 @@ class AdversarialTask(GenerativeTask):
         loss: Callable[[Tensor], Tensor],
         penalty: float,
     ) -> None:
-        forging, judging = (torch.optim.Adam(net.parameters(), options.lr, BETAS) for net in (model.generator, model.discriminator))
+        forging, judging = (
+            torch.optim.AdamW(net.parameters(), options.lr, BETAS, weight_decay=options.weight_decay)
+            for net in (model.generator, model.discriminator)
+        )
         super().__init__(model, forging, data, options, place)
         self.loss, self.penalty = loss, penalty
         # `descent` of the base moves the generator, this one its rival, at the same rates.

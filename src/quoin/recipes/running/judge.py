@@ -17,6 +17,7 @@ from quoin.models import small_lenet
 from quoin.objectives import accuracy, cross_entropy, sample_quality
 from quoin.optim import one_cycle
 from quoin.recipes.running.opened import OpenedRun, open_run
+from quoin.recipes.running.run import open_one
 from quoin.train import Descent, Metrics, Place, load_strictly, rows_at_once
 
 __all__ = ["Judge", "RunJudge", "open_judge", "train_judge"]
@@ -90,6 +91,8 @@ def open_judge(path: Path | str, facts: ImageFacts, place: Place) -> Judge:
     name, makes_one = shown(str(path)), "`quoin train lenet` makes one"
     if not Path(path).is_dir():
         raise Mistake(f"--classifier: no run folder at {name}; {makes_one}, and without the flag a small judge is trained")
+    if (folder := open_one(Path(path))).config.get("data") is None:
+        raise Mistake(f"--classifier expects the run of an image classifier, but {name} is one of {folder.recipe}: {makes_one}")
     run = open_run(path)
     if run.folder.result is None:
         raise Mistake(f"--classifier expects a finished run, but {name} is not: `quoin resume` it, or give another")

@@ -97,8 +97,8 @@ def _image_file(content: bytes) -> _ImageFile:
     found = _idx(content) or _npy(content)
     if found is None or 0 in found.shape or len(content) - found.start != math.prod(found.shape) or found.start > 0xFFFF:
         raise Mistake(
-            f"expected images as bytes (n, h, w) in an IDX or .npy file, which the model can code, came a file that opens with "
-            f"{shown(content[:8])}; write it with numpy.save, or leave out --model"
+            f"expected images as bytes (n, h, w) in an IDX or .npy file, which the model can code, came another file, which opens with "
+            f"{shown(content[:8])}; write uint8 of three axes with numpy.save, or leave out --model"
         )
     return found
 

@@ -74,6 +74,8 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
         raise Mistake(f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; leave it out")
     place, remarks = _place(settings)
     task = _build(recipe, options, place)
+    if place.compiled_nothing:
+        remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
     if micro_batch := getattr(options, "micro_batch", 0):
         pieces = -(-options.batch_size // micro_batch)
         remarks.append(f"each batch of {options.batch_size} is worked off in {pieces} micro-batches of at most {micro_batch}")

@@ -49,7 +49,7 @@ def vae_task(model: Callable[[VAEOptions, ImageFacts], VAE], options: VAEOptions
     """The recipe's `model` under Adam, on the images that `options` name."""
     data = raw_images(options, place)
     net = model(options, data.facts).to(place.device)
-    optimiser = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
+    optimiser = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay, fused=True)
     return VAETask(net, optimiser, data, options, place)
 
 
