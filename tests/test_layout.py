@@ -217,6 +217,7 @@ def test_a_compiled_step_is_the_plain_one_and_a_short_batch_makes_no_second_grap
         place = Place(compile=compile)
         tasks.append(Classification(model, cross_entropy, sgd, images(), batch_size=BATCH, epochs=2, seed=0, place=place))
         epochs(tasks[-1], 2)
+        assert not place.compiled_nothing
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
     plain, compiled = (dict(task.model.named_parameters()) for task in tasks)
     torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)

@@ -10,7 +10,7 @@ from sklearn.mixture import GaussianMixture as Peer
 
 from quoin.errors import Mistake
 from quoin.estimators import MixtureDensity
-from quoin.models import DensityModel, GaussianMixture, em, em_from_starts, em_step, kmeans_plus_plus, start_mixture
+from quoin.models import DensityModel, GaussianMixture, MixtureCandidates, em, em_from_starts, em_step, kmeans_plus_plus, start_mixture
 from quoin.models.mixture_passes import Points, centred_pass, keeps_digits, packed_pass
 from quoin.prob import DiagonalNormals, FullNormals, NormalMixture, SphericalNormals, TiedNormals, peaks_on_line
 
@@ -85,6 +85,7 @@ def test_a_high_bound_is_no_reason_to_stop(family):
     again = em(free, x, min_variance=0.5)
     fall, *gains = np.diff(again.log_likelihoods)
     assert fall < 0 <= min(gains) + 1e-9
+    assert len(gains) > 1
     assert again.log_likelihoods[-1] == pytest.approx(found.log_likelihoods[-1], abs=0.5)
 
 
@@ -271,3 +272,18 @@ def test_the_face():
     assert face.sample(7, random_state=0).shape == (7, 3)
     with pytest.warns(UserWarning, match="raise max_iter or tol"):
         MixtureDensity(3, max_iter=2, tol=0.0, random_state=0).fit(x)
+
+
+def test_of_several_mixtures_the_likeliest_is_drawn_from():
+    def around(place: float) -> GaussianMixture:
+        return GaussianMixture(NormalMixture(torch.ones(1), FullNormals(torch.full((1, 2), place), torch.eye(2).unsqueeze(0))))
+
+    candidates, x = MixtureCandidates([around(50.0), around(-3.0), around(0.0)]), torch.full((10, 2), -3.1)
+    candidates.choose(x)
+    assert torch.equal(candidates.log_prob(x), around(-3.0).log_prob(x))
+    assert (candidates.sample(1000, generator=torch.Generator().manual_seed(0)).mean(dim=0) + 3).abs().max() < 0.2
+    restored = MixtureCandidates([around(0.0)] * 3)
+    restored.load_state_dict(candidates.state_dict())
+    assert int(restored.chosen) == 1
+    with pytest.raises(Mistake, match="at least one"):
+        MixtureCandidates([])

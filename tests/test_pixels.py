@@ -159,6 +159,7 @@ def test_archives_need_the_same_model():
     [
         (b"", "expected images as bytes"),
         (b"plain text, no images", "expected images as bytes"),
+        (image_file(torch.zeros(0, 3, 4).long(), "npy"), "expected images as bytes"),
         (image_file(torch.zeros(2, 3, 4).long(), "idx")[:-1], "expected images as bytes"),
         (image_file(torch.zeros(2, 5, 4).long(), "npy"), "expected images of 3 x 4 pixels"),
         (image_file(torch.full((2, 3, 4), 9), "npy"), "expected bytes on the model's 4 levels, 0 to 3, came 9"),

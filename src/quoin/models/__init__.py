@@ -43,7 +43,7 @@ from quoin.models.markov_model import (
     chain_rule_log_prob_definition,
     markov_log_prob_definition,
 )
-from quoin.models.mixture import GaussianMixture
+from quoin.models.mixture import GaussianMixture, MixtureCandidates
 from quoin.models.mixture_em import EM, EMStep, em, em_from_starts, em_step, em_step_definition
 from quoin.models.mixture_start import kmeans_plus_plus, start_mixture
 from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
@@ -131,6 +131,7 @@ __all__ = [
     "MLPForward",
     "MarkovModel",
     "MarkovState",
+    "MixtureCandidates",
     "ModelState",
     "NextToken",
     "NgramCounts",

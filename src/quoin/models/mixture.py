@@ -4,6 +4,7 @@ The law is `quoin.prob.NormalMixture`, the fit is in mixture_em.py.   n points, 
 """
 
 import math
+from collections.abc import Sequence
 from typing import Self
 
 import torch
@@ -14,7 +15,7 @@ from quoin.models.generative_model import check_sample_count
 from quoin.models.mixture_em import em_from_starts
 from quoin.prob import ComponentNormals, FullNormals, NormalMixture
 
-__all__ = ["GaussianMixture"]
+__all__ = ["GaussianMixture", "MixtureCandidates"]
 
 _PIECE = 2**20  # numbers of points times components that are held at once
 
@@ -118,3 +119,35 @@ class GaussianMixture(nn.Module):
         if x.dtype != self.means.dtype:
             raise Mistake(f"expected points of dtype {self.means.dtype}, came {x.dtype}; convert one of them")
         return x.split(max(1, _PIECE // self.means.numel()))
+
+
+class MixtureCandidates(nn.Module):
+    """Mixtures that were fitted from several starts, and which of them is drawn from: the likeliest, once `choose` has seen points."""
+
+    chosen: Tensor  # ()
+
+    def __init__(self, candidates: Sequence[GaussianMixture]):
+        super().__init__()
+        if not candidates:
+            raise Mistake("expected at least one mixture to choose from, came none; give one for each start")
+        self.candidates = nn.ModuleList(candidates)
+        self.register_buffer("chosen", torch.tensor(0))
+
+    @property
+    def best(self) -> GaussianMixture:
+        """The one that was chosen."""
+        return self.candidates[int(self.chosen)]  # pyright: ignore[reportReturnType]
+
+    @torch.no_grad()
+    def choose(self, x: Tensor) -> None:  # (n, d)
+        """Take the one that makes the points likeliest."""
+        found = [each.log_prob(x).sum(dtype=torch.float64) for each in self.candidates]  # pyright: ignore[reportCallIssue]
+        self.chosen.copy_(torch.stack(found).argmax())
+
+    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, d)
+        """Draws of the best."""
+        return self.best.sample(count, generator=generator)
+
+    def log_prob(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
+        """ln p(x) under the best."""
+        return self.best.log_prob(x)

@@ -78,8 +78,8 @@ def denoising_kl(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: Tenso
     schedule.check_times(t, clean)
     if bool((t < 2).any()):
         raise Mistake("expected times of 2 or more, came 1 or less; the first step has no divergence but `first_step_log_prob`")
-    # 1/(1 - ᾱ) - 1 is the ratio; its differences are taken in float64, for at late times they are small.
-    ratio = -1 / torch.expm1(schedule.log_alpha_bar)
+    # Taken in float64, and not as 1/(1 - ᾱ) - 1: at late times the ratio is far below the rounding of 1.
+    ratio = -torch.exp(schedule.log_alpha_bar) / torch.expm1(schedule.log_alpha_bar)
     weight = ((ratio[t.cpu() - 1] - ratio[t.cpu()]) / 2).to(clean)
     return weight * (clean - guess).flatten(1).square().sum(dim=-1)
 

@@ -36,14 +36,13 @@ def _family(options):
 def model(options, facts):
     """Places for the laws that are learnt, one for each start: standard normal ones, until the points are there to begin from."""
     import torch
-    from torch import nn
 
-    from quoin.models import GaussianMixture
+    from quoin.models import GaussianMixture, MixtureCandidates
     from quoin.prob import NormalMixture
 
     k = options.components
     even, means = torch.full((k,), 1 / k, dtype=torch.float64), torch.zeros(k, 2, dtype=torch.float64)
-    return nn.ModuleList([GaussianMixture(NormalMixture(even, _family(options).around(means))) for _ in range(options.starts)])
+    return MixtureCandidates([GaussianMixture(NormalMixture(even, _family(options).around(means))) for _ in range(options.starts)])
 
 
 def build(options, place):
@@ -75,7 +74,7 @@ def build(options, place):
     drawn = true.sample((2 * options.points,), generator=keyed_generator("gmm", options.seed))
     parts = {"train": drawn[: options.points], "test": drawn[options.points :]}
     learnt: Any = model(options, None)  # a few numbers: a GPU would only be slower
-    for which, each in enumerate(learnt):
+    for which, each in enumerate(learnt.candidates):
         start = keyed_generator("start", options.seed, which)
         begin = start_mixture(parts["train"], k, family, generator=start, min_variance=options.min_variance)
         each.load_state_dict(GaussianMixture(begin).state_dict())
@@ -84,7 +83,8 @@ def build(options, place):
         return float(law.log_prob(parts[part]).mean())
 
     def best():
-        return max(learnt, key=lambda each: likelihood(each, "train"))
+        learnt.choose(parts["train"])
+        return learnt.best
 
     class EM:
         """Every epoch is one step of EM from the law of each start."""
@@ -96,7 +96,7 @@ def build(options, place):
 
         def step(self, rows):
             x, found = parts["train"], []
-            for each in learnt:
+            for each in learnt.candidates:
                 better, log_likelihood = em_step(each.law, x, min_variance=options.min_variance)
                 each.load_state_dict(GaussianMixture(better).state_dict())
                 found.append(log_likelihood / len(x))
@@ -110,6 +110,7 @@ def build(options, place):
             return {"log_likelihood": found, "gap": likelihood(true, part) - found, "bic": best().bic(parts[part])}
 
         def state(self):
+            learnt.choose(parts["train"])
             return {"model": {"weights": learnt.state_dict()}, "batches": self.batches.state(), "history": self.history}
 
         def load(self, state):

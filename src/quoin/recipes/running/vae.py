@@ -49,6 +49,8 @@ def vae_task(model: Callable[[VAEOptions, ImageFacts], VAE], options: VAEOptions
     """The recipe's `model` under Adam, on the images that `options` name."""
     data = raw_images(options, place)
     net = model(options, data.facts).to(place.device)
+    if isinstance(net.decoder, BernoulliDecoder):
+        net.decoder.check_images(data.train.features)
     optimiser = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay, fused=True)
     return VAETask(net, optimiser, data, options, place)
 
