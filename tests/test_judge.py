@@ -11,7 +11,7 @@ from quoin.errors import Mistake
 from quoin.objectives import sample_quality
 from quoin.recipes.lenet import Options
 from quoin.recipes.running import judge
-from quoin.recipes.running.generative_table import beside_others, caution, generative_line
+from quoin.recipes.running.generative_table import beside_others, caution, generative_line, generative_section
 from quoin.recipes.running.judge import RunJudge, open_judge, train_judge
 from quoin.recipes.running.opened import open_table_run
 from quoin.recipes.running.parts import raw_images
@@ -121,7 +121,9 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "result.json").write_text("{")
     (section,) = beside_others(RunFolder.open(tmp_path / "vae-1"))
-    assert "0.123456" in section
+    assert "<td class=\"number\">0.123</td>" in section
+    assert "data digits" in section  # what they share is said once, not in a column
+    assert "<th>judge" not in section
     assert section.count("<tr>") == 3  # head and two runs
 
     code, out, _ = tried("compare", place / "lenet-1", tmp_path / "vae-1", second, "--out", tmp_path / "page.html")
@@ -149,3 +151,4 @@ def test_lines_with_another_judge_are_told_apart(place, tmp_path):
     assert two.judge == "own, seed 7"
     assert caution([one, one]) == ""
     assert caution([one, two]) == "only lines with the same judge and samples compare"
+    assert "<th>judge" in generative_section("Samples", [one, two])

@@ -15,7 +15,7 @@ h1 { font-size: 1.6rem; margin-bottom: 0.2rem } h2 { font-size: 1.15rem; margin:
 p.lead { color: #555; margin-top: 0 } figure { margin: 1.2rem 0 2rem } figure svg { max-width: 100%; height: auto }
 figcaption { color: #555 } table { border-collapse: collapse; margin: 0.4rem 0 1rem }
 td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4 }
-td { white-space: nowrap } td:first-child, details td { overflow-wrap: anywhere; white-space: normal }
+td { white-space: nowrap } td:first-child, details td { overflow-wrap: anywhere; white-space: normal; min-width: 8rem }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
 """

@@ -25,6 +25,7 @@ class GenerativeLine(NamedTuple):
     seconds: float | None
 
 
+CONDITIONS = ("data", "judge", "samples")  # only where these are alike do lines compare
 BEST = {"mmd": 0, "frechet": 0, "density": 1, "coverage": 1, "nearness": 1}
 HEADINGS = tuple(f"{name} → {BEST[name]}" if name in BEST else name.replace("_", " ") for name in GenerativeLine._fields)
 
@@ -51,14 +52,17 @@ def generative_line(name: str, folder: RunFolder, one: RunFolder, metrics: dict[
 
 def caution(lines: list[GenerativeLine]) -> str:
     """What keeps some of these lines from being held against others, or nothing."""
-    differing = [name for name in ("data", "judge", "samples") if len({getattr(line, name) for line in lines}) > 1]
+    differing = [name for name in CONDITIONS if len({getattr(line, name) for line in lines}) > 1]
     return f"only lines with the same {' and '.join(differing)} compare" if differing else ""
 
 
 def generative_section(title: str, lines: list[GenerativeLine]) -> str:
-    """The table for a page."""
-    told = caution(lines)
-    return report.table(f"{title}; {told}" if told else title, HEADINGS, lines)
+    """The table for a page: what all lines share is said once above it, and measures of samples deserve three digits."""
+    shared = [name for name in CONDITIONS if len({getattr(line, name) for line in lines}) == 1 and getattr(lines[0], name)]
+    told = [f"{name} {getattr(lines[0], name)}" for name in shared] + [caution(lines)] * bool(caution(lines))
+    kept = [i for i, name in enumerate(GenerativeLine._fields) if name not in shared]
+    rows = [[float(f"{line[i]:.3g}") if isinstance(line[i], float) else line[i] for i in kept] for line in lines]
+    return report.table("; ".join([title, *told]), [HEADINGS[i] for i in kept], rows)
 
 
 def beside_others(folder: RunFolder) -> list[str]:
