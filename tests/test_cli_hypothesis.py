@@ -111,15 +111,15 @@ HEADERS = st.one_of(st.sampled_from(["a", "b", "x1", "label", "target", "$y$", "
 
 @st.composite
 def tables(draw) -> bytes:
-    """CSV text: mostly even tables of numbers with a class column, sometimes anything at all."""
-    if draw(st.integers(0, 9)) == 0:
+    """CSV text: mostly even tables of numbers with a class column, sometimes anything at all; the simplest is a good one."""
+    if draw(st.integers(0, 9)) == 9:
         return draw(st.binary(max_size=200))
     width = draw(st.integers(1, 4))
-    wild = draw(st.integers(0, 2)) == 0
+    wild = draw(st.integers(0, 2)) == 2
     header = draw(st.lists(HEADERS, min_size=width, max_size=width)) if wild else [f"x{i}" for i in range(width)]
     kinds = draw(st.lists(LABELS if wild else GOOD_LABELS, min_size=1, max_size=4))
     rows = [[*header, "label"]]
-    for _ in range(draw(st.sampled_from([0, 1, 3, 10, 20, 20, 30, 30]))):
+    for _ in range(draw(st.sampled_from([20, 30, 20, 30, 10, 3, 1, 0]))):
         row = draw(st.lists(CELLS if wild and draw(st.integers(0, 9)) == 0 else PLAIN, min_size=width, max_size=width))
         rows.append([*row, draw(st.sampled_from(kinds))])
     if wild and draw(st.booleans()):
@@ -127,7 +127,7 @@ def tables(draw) -> bytes:
     text = io.StringIO()
     csv.writer(text, delimiter=draw(st.sampled_from(",,,;\t"))).writerows(rows)
     written = text.getvalue().encode("utf-8", "surrogatepass")
-    return written[: draw(st.integers(0, len(written)))] if draw(st.integers(0, 9)) == 0 else written
+    return written[: draw(st.integers(0, len(written)))] if draw(st.integers(0, 9)) == 9 else written
 
 
 @settings(EXAMPLES, max_examples=40)  # each may be a run, a study, and three commands on it
@@ -158,7 +158,7 @@ def test_the_tables_are_neither_all_refused_nor_all_taken():
     """The strategy reaches both sides of the door: else the test above would show less than it says."""
     taken = []
 
-    @EXAMPLES
+    @settings(EXAMPLES, max_examples=300)  # a share of few examples would hang on which constants of our sources hypothesis has met
     @given(tables())
     def look(content):
         with tempfile.TemporaryDirectory() as folder:

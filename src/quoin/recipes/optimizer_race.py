@@ -220,12 +220,12 @@ def pictures(chosen, runners, window, options):
     needed = ", ".join(f"{RULES[rule]} {each.updates_to(options.level, window)}" for rule, each in chosen.items())
     paces = ", ".join(f"{RULES[rule]} {1e6 * each.pace:.0f}" for rule, each in chosen.items())
     best = [each.standing for each in chosen.values()]
-    among_rates = max(max(losses) / min(losses) for _, losses in by_rate.values())
+    among_rates = max(factor(losses) for _, losses in by_rate.values())
     updates = f"Mean training loss of {window} updates, each rule at the rate validation chose. Updates to {options.level:g}: {needed}."
     clock = f"The same curves by the time spent in updates. Microseconds an update, by torch's plain loop for all: {paces}."
     rates = (
         f"The last validation loss of all {len(runners)} runners but those that diverged. Among rules at their best rates it differs by a "
-        f"factor of {max(best) / min(best):.2g}, among the rates of one rule by up to {among_rates:.2g}."
+        f"factor of {factor(best):.2g}, among the rates of one rule by up to {among_rates:.2g}."
     )
     levels = {"level": options.level}
     return [
@@ -233,6 +233,11 @@ def pictures(chosen, runners, window, options):
         Panel("Loss by seconds", draw.curves(by_seconds, x_label="seconds", y_label="training loss", log_y=True, levels=levels), clock),
         Panel("Every rate tried", draw.curves(by_rate, x_label="rate", y_label="validation loss", log_x=True, log_y=True), rates),
     ]
+
+
+def factor(losses):
+    """How many times the largest loss is the smallest; data that are learnt perfectly have losses of 0."""
+    return max(losses) / min(losses) if min(losses) > 0 else 1.0 if max(losses) == 0 else math.inf
 
 
 def smoothed(losses, window):
