@@ -23,6 +23,7 @@ from quoin.models.generative_model import (
     GenerativeModel,
     SmoothedSamples,
     check_sample_count,
+    draw_in_pieces,
 )
 from quoin.models.googlenet import Inception, googlenet, load_torchvision_googlenet, small_googlenet
 from quoin.models.gpt2 import gpt2_from_config, load_gpt2, open_gpt2
@@ -187,6 +188,7 @@ __all__ = [
     "covariance_definition",
     "dense_block_definition",
     "densenet121",
+    "draw_in_pieces",
     "em",
     "em_from_starts",
     "em_step",

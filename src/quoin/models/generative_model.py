@@ -4,6 +4,7 @@ Where Q̂ has a density that can be computed, the model is a `DensityModel` too.
 a bound on one, a game or a score; how close Q̂ came to Q is measured in quoin.objectives.   n examples of any shape
 """
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -13,7 +14,9 @@ from quoin.errors import Mistake
 from quoin.prob import KernelDensity
 from quoin.tensor import GaussianWindow, check_finite, check_floating
 
-__all__ = ["DecoderModel", "DensityModel", "GenerativeModel", "SmoothedSamples", "check_sample_count"]
+__all__ = ["DecoderModel", "DensityModel", "GenerativeModel", "SmoothedSamples", "check_sample_count", "draw_in_pieces"]
+
+AT_ONCE = 1000  # examples that are drawn together
 
 
 @runtime_checkable
@@ -62,6 +65,13 @@ def check_sample_count(count: int) -> None:
     """Refuse to draw nothing, which every measure of the draws would fail on later."""
     if count < 1:
         raise Mistake(f"expected at least one example to draw, came {count}; ask for 1 or more")
+
+
+def draw_in_pieces(draw: Callable[[int], Tensor], count: int) -> Tensor:  # -> (count, *shape)
+    """`count` examples by calls of `draw`, a thousand at a time: many more at once would not fit into memory."""
+    check_sample_count(count)
+    sizes = [AT_ONCE] * (count // AT_ONCE) + [count % AT_ONCE] * (count % AT_ONCE > 0)
+    return torch.cat([draw(size) for size in sizes])
 
 
 class SmoothedSamples(nn.Module):

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from quoin import draw
 from quoin.data import Batches, Dataset, ImageParts, keyed_generator
 from quoin.draw import Panel
+from quoin.models import draw_in_pieces
 from quoin.optim import WeightAverage
 from quoin.recipes.running.judge import RunJudge
 from quoin.recipes.running.options import GenerativeOptions
@@ -25,7 +26,6 @@ from quoin.train import Descent, Diverged, Metrics, Place, Totals, load_strictly
 __all__ = ["GenerativeTask", "on_device"]
 
 SHEET = 64  # samples on the sheet of a report
-AT_ONCE = 1000  # samples that are drawn together
 
 
 def on_device(generator: torch.Generator, device: torch.device) -> torch.Generator:
@@ -136,9 +136,8 @@ class GenerativeTask(ABC):
     def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, c, h, w) in [0, 1]
         """New images, drawn a thousand at a time."""
         self.shown.eval()
-        sizes = [AT_ONCE] * (count // AT_ONCE) + [count % AT_ONCE] * (count % AT_ONCE > 0)
         with torch.no_grad():
-            return torch.cat([self.shown.sample(size, generator=generator) for size in sizes])
+            return draw_in_pieces(lambda size: self.shown.sample(size, generator=generator), count)
 
     def quality(self) -> Metrics:
         """How good `--samples` new images are, by the measures that all models of images share."""

@@ -12,14 +12,13 @@ from torch import Tensor
 from quoin.data import Facts, ImageFacts
 from quoin.errors import Mistake, nearest, shown
 from quoin.generate import PathModel, SamplePath
-from quoin.models import DecoderModel, GenerativeModel, check_sample_count
+from quoin.models import DecoderModel, GenerativeModel, check_sample_count, draw_in_pieces
 from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.run import best_model, open_one, read_config
 from quoin.train import RunFolder
 
 __all__ = ["FREE", "Choices", "GenerativeRun", "Traversal", "is_image_model_run", "open_generative_run"]
 
-AT_ONCE = 1000  # examples that are drawn together
 FARTHEST = 2.5  # standard deviations of the prior that a traversal goes to either side
 
 
@@ -63,9 +62,7 @@ class GenerativeRun:
     @torch.no_grad()
     def sample(self, count: int, *, generator: torch.Generator, choices: Choices = FREE) -> Tensor:  # -> (count, *shape)
         """New examples, drawn a thousand at a time."""
-        check_sample_count(count)
-        sizes = [AT_ONCE] * (count // AT_ONCE) + [count % AT_ONCE] * (count % AT_ONCE > 0)
-        return torch.cat([self.model.sample(size, generator=generator, **self._named(choices, size)) for size in sizes])
+        return draw_in_pieces(lambda size: self.model.sample(size, generator=generator, **self._named(choices, size)), count)
 
     @torch.no_grad()
     def sample_path(self, count: int, *, generator: torch.Generator, choices: Choices = FREE) -> SamplePath:
