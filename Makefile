@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 SEEDS ?= 1
 KILLS ?= 1000
 
-.PHONY: help demo test lint recipes torture bench clean
+.PHONY: help demo test deep lint recipes torture bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -16,6 +16,9 @@ demo: .venv/.core  ## train the default recipe on embedded data and write its re
 # CI=true: hypothesis then tries the same cases every time. New ones come with plain `pytest`.
 test: lint  ## lint, type-check and test everything
 	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+deep: .venv/.test  ## the tests that take longer: fuzzing at length
+	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m deep
 
 lint: .venv/.test
 	$(BIN)/ruff check src tests

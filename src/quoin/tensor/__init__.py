@@ -24,7 +24,7 @@ from quoin.tensor.eigen import (
     symmetric_eigendecomposition,
 )
 from quoin.tensor.einsum import einsum, einsum_definition
-from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
+from quoin.tensor.entries import as_floating, check_finite, check_floating, check_same_dtype
 from quoin.tensor.geometry import angle, cosine_similarity, cosine_similarity_definition, hyperplane_distance, hyperplane_side, project
 from quoin.tensor.gram import PairKernel, check_gamma, gram, squared_exponential
 from quoin.tensor.images import channels_first, channels_last, check_image_batch, flatten_images, unflatten_images
@@ -62,6 +62,7 @@ __all__ = [
     "Width",
     "angle",
     "array_access",
+    "as_floating",
     "as_width",
     "attention_mask",
     "binary_search",

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 
-__all__ = ["check_finite", "check_floating", "check_same_dtype"]
+__all__ = ["as_floating", "check_finite", "check_floating", "check_same_dtype"]
 
 
 def check_floating(x: Tensor, name: str = "x") -> None:
@@ -16,6 +16,19 @@ def check_floating(x: Tensor, name: str = "x") -> None:
     if not x.is_floating_point():
         hint = "take its real part" if x.is_complex() else f"convert it with {name}.double()"
         raise Mistake(f"expected {name} of a float dtype, came {x.dtype}; {hint}")
+
+
+def as_floating(x: Tensor) -> Tensor:
+    """`x` itself where it holds floats; integers and booleans become torch's default dtype, as they do in `torch.exp`.
+
+    Differences and products of small integers wrap around in silence: 0 - 255 is 1 in uint8.
+
+    >>> as_floating(torch.tensor([0, 255], dtype=torch.uint8))
+    tensor([  0., 255.])
+    """
+    if x.is_complex():
+        raise Mistake(f"expected real numbers, came {x.dtype}; take the real part")
+    return x if x.is_floating_point() else x.to(torch.get_default_dtype())
 
 
 def check_finite(x: Tensor, name: str = "x") -> None:

@@ -6,6 +6,8 @@ The fast forms are `torch.softmax` and `torch.logsumexp`. Over what a mask shows
 import torch
 from torch import Tensor
 
+from quoin.tensor.entries import as_floating
+
 __all__ = ["log_sum_exp", "softargmax", "softmax"]
 
 
@@ -16,6 +18,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
     Notes: Z4.5, D2.1-5.
     """
+    x = as_floating(x)
     weights = (x - _largest(x, axis)).exp()
     return weights / weights.sum(dim=axis, keepdim=True)
 
@@ -29,6 +32,7 @@ def log_sum_exp(x: Tensor, axis: int = -1) -> Tensor:
 
     Notes: Z4.8n.
     """
+    x = as_floating(x)
     largest = _largest(x, axis)
     largest = torch.where(largest.isfinite(), largest, 0)  # inf - inf is no number; shifting by nothing gives the right limit
     return largest.squeeze(axis) + (x - largest).exp().sum(dim=axis).log()
