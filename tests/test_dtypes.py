@@ -9,6 +9,7 @@ import types
 
 import pytest
 import torch
+
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
 PACKAGES = ("tensor",)
