@@ -130,11 +130,11 @@ CASES = {
     "cosine_similarity": lambda x: cosine_similarity(x(VECTORS[0]), x(VECTORS[1])),
     "cosine_similarity_definition": lambda x: cosine_similarity_definition(x(VECTORS[0]), x(VECTORS[1])),
     "project": lambda x: [project(x(VECTORS[0]), x(VECTORS[1])), project(x(VECTORS[0]), x(MATRIX)[:, :2])],
-    "hyperplane_distance": lambda x: [hyperplane_distance(x(VECTORS[0]), x(VECTORS[1])), hyperplane_distance(x(ROWS), x([1, 2, 3]), x(200))],
+    "hyperplane_distance": lambda x: [hyperplane_distance(x(ROWS), x(VECTORS[1])), hyperplane_distance(x(ROWS), x([1, 2, 3]), x(200))],
     "hyperplane_side": lambda x: hyperplane_side(x([[0, 100, 1], [100, 0, 1]]), x([1, 2, 3]), -200.0),
     "norm": lambda x: [norm(x(ROWS)), norm(x(ROWS), 1), norm(x(ROWS), 3), norm(x(ROWS), math.inf)],
     # Smaller numbers: by its docstring the definition overflows where squares do, in every dtype.
-    "norm_definition": lambda x: [norm_definition(x(VECTORS[0])[2:]), norm_definition(x([100, 90, 3]), 2), norm_definition(x(ROWS), math.inf)],
+    "norm_definition": lambda x: [norm_definition(x([100, 90, 3])), norm_definition(x(ROWS), 1), norm_definition(x(ROWS), math.inf)],
     "manhattan": lambda x: manhattan(x(VECTORS[0]), x(VECTORS[1])),
     "frobenius": lambda x: frobenius(x(ROWS)),
     "det": lambda x: det(x(MATRIX)),

@@ -24,6 +24,8 @@ def log_likelihood(law: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *e
 
     Notes: Z13.5.
     """
+    if not (data.is_floating_point() or data.dtype == torch.bool):
+        data = data.long()  # a law of parameters in uint8 would take them off in uint8
     return law.log_prob(data).sum(dim=0)
 
 
