@@ -12,7 +12,7 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "prob")
+PACKAGES = ("tensor", "prob", "info", "optim", "express", "autodiff", "draw")
 
 
 def cases_of(package: str) -> types.ModuleType:

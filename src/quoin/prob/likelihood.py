@@ -12,6 +12,7 @@ from torch import distributions as families
 from torch.distributions import Distribution
 
 from quoin.errors import Mistake, nearest
+from quoin.prob.law import check_parameters
 from quoin.tensor import check_finite, one_hot
 
 __all__ = ["log_likelihood", "mle"]
@@ -24,8 +25,7 @@ def log_likelihood(law: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *e
 
     Notes: Z13.5.
     """
-    if not (data.is_floating_point() or data.dtype == torch.bool):
-        data = data.long()  # a law of parameters in uint8 would take them off in uint8
+    check_parameters(law)
     return law.log_prob(data).sum(dim=0)
 
 
