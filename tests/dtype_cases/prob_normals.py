@@ -245,6 +245,7 @@ CASES = {
     "variance": lambda x: variance(Normal(x(100), x(20))),
     "variance table": lambda x: variance(ProbabilitySpace([3, 200], x([0.25, 0.75]))),
     "covariance": lambda x: covariance(ProbabilitySpace([3, 200], x([0.25, 0.75])), lambda w: w, lambda w: 2 * w),
+    "covariance sure": lambda x: covariance(ProbabilitySpace([3, 200], x([0, 1])), lambda w: w, lambda w: 2 * w),
     "log_likelihood": lambda x: log_likelihood(Normal(x(100), x(20)), x([90, 100, 101])),
     "log_likelihood data": lambda x: log_likelihood(Normal(f64(100), f64(3)), x([90, 100, 101])),
     "mle": lambda x: [mle(Normal, x([90, 100, 101])).loc, mle(Normal, x([90, 100, 101])).scale],

@@ -143,6 +143,10 @@ def _variables(x, numbers):
     return RandomVariable(space, lambda w: w == "a"), RandomVariable(space, lambda w: w == "b")
 
 
+def _f64(numbers):
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
 def _mixture(x):
     return FiniteLatentModel(x([0.25, 0.75]), MultivariateNormal(x([[0], [3]]), x([[[1]], [[4]]])))
 
@@ -202,10 +206,12 @@ CASES = {
     **_both("ProbabilitySpace", lambda p: ProbabilitySpace("abc", p).probability(lambda w: w != "c"), (P,), (SURE_P,)),
     **_both("ProbabilitySpace.given", lambda p: ProbabilitySpace("abc", p).given(lambda w: w != "c").probabilities, (P,), (SURE_P,)),
     "RandomVariable": lambda x: law(_variables(x, P)[0]).probabilities,
+    "RandomVariable sure": lambda x: law(_variables(x, SURE_P)[1]).probabilities,
     "law": lambda x: law(_variables(x, SURE_P)[0]).probabilities,
     "joint_table": lambda x: joint_table(*_variables(x, P)),
     "joint_table sure": lambda x: joint_table(*_variables(x, SURE_P)),
     "are_independent": lambda x: are_independent(*_variables(x, P)),
+    "are_independent sure": lambda x: are_independent(*_variables(x, SURE_P)),
     "paired": lambda x: law(paired(*_variables(x, SURE_P))).probabilities,
     "augment_history": lambda x: augment_history(x([0, 200, 1])),
     "function_law labels": lambda x: function_law(MarkovChain(torch.tensor(P), torch.tensor(STEP)), x([0, 1, 1]), 2),
@@ -232,7 +238,10 @@ CASES = {
     "FiniteLatentModel.log_evidence": lambda x: _mixture(x).log_evidence(x([[0], [2]])),
     "FiniteLatentModel.log_posterior": lambda x: _mixture(x).log_posterior(torch.tensor([1, 0]), x([[0], [2]])),
     "FiniteLatentModel.log_likelihoods": lambda x: _mixture(x).log_likelihoods(x([[0], [2]])),
-    "FiniteLatentModel.log_prior": lambda x: _mixture(lambda v: torch.tensor(v, dtype=torch.float64)).log_prior(x([1, 0])),
+    "FiniteLatentModel.log_evidence points": lambda x: _mixture(_f64).log_evidence(x([[0], [200]])),
+    "FiniteLatentModel.log_posterior points": lambda x: _mixture(_f64).log_posterior(torch.tensor([1, 0]), x([[0], [200]])),
+    "FiniteLatentModel.log_likelihoods points": lambda x: _mixture(_f64).log_likelihoods(x([[0], [200]])),
+    "FiniteLatentModel.log_prior": lambda x: _mixture(_f64).log_prior(x([1, 0])),
     "CategoricalEmission.log_prob": lambda x: CategoricalEmission(x(STEP)).log_prob(torch.tensor([0, 2])),
     "CategoricalEmission.log_prob sure": lambda x: CategoricalEmission(x(SURE_STEP)).log_prob(torch.tensor([0, 2])),
     "CategoricalEmission.log_prob symbols": lambda x: CategoricalEmission(torch.tensor(STEP)).log_prob(x([0, 2])),

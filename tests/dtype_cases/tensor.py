@@ -123,7 +123,7 @@ CASES = {
     "scaled_offsets": lambda x: [scaled_offsets(x(POINTS), x(OTHERS), 2.0), scaled_offsets(x(POINTS), x(OTHERS), x([2, 3]))],
     "squared_distances": lambda x: [squared_distances(x(POINTS), x(OTHERS)), squared_distances(x(POINTS), x(OTHERS), x([2, 3]))],
     "squared_distances_definition": lambda x: squared_distances_definition(x(POINTS), x(OTHERS)),
-    "as_width": lambda x: [as_width(0.5, x(POINTS)), as_width(x([2, 3]), x(POINTS)), as_width(x([0.5, 3]), torch.ones(2, 2))],
+    "as_width": lambda x: [as_width(0.5, x(POINTS)), as_width(x([2, 3]), x(POINTS)), as_width(x([2, 3]), torch.ones(2, 2))],
     "gram": lambda x: gram(lambda a, b: (a * b).sum(-1), x(POINTS), x(OTHERS)),
     "squared_exponential": lambda x: squared_exponential(x(VECTORS[0]), x([20, 200, 2]), 0.001),
     "angle": lambda x: angle(x(VECTORS[0]), x(VECTORS[1])),
