@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import check_same_dtype, check_shapes
 
 __all__ = ["RELU", "SIGMOID", "TANH", "Activation", "BackwardPass", "ForwardPass", "backward_pass", "forward_pass"]
 
@@ -55,6 +55,7 @@ def forward_pass(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor],
     before, after = [], [x]
     for weight, bias in zip(weights, biases):
         check_shapes("n d, h d, h", activations=after[-1], weight=weight, bias=bias)
+        check_same_dtype(after[-1], weight, bias)
         before.append(after[-1] @ weight.T + bias)
         after.append(activation.function(before[-1]))
     return ForwardPass(before[-1], tuple(before), tuple(after[:-1]))

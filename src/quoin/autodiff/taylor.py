@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient, hessian
 from quoin.errors import Mistake, shown
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["QuadraticModel", "TaylorPolynomial", "derivatives", "quadratic_model", "taylor"]
 
@@ -50,7 +50,7 @@ class TaylorPolynomial:
 
     def __call__(self, x: Tensor) -> Tensor:  # (...) -> (...)
         """By Horner's rule."""
-        step = x - self.centre
+        step = as_floating(x) - as_floating(self.centre)
         value = torch.zeros_like(step)
         for coefficient in self.coefficients.flip(0):
             value = value * step + coefficient
@@ -81,7 +81,7 @@ class QuadraticModel:
 
     def __call__(self, x: Tensor) -> Tensor:  # (..., p) -> (...)
         check_shapes("... p, p", x=x, centre=self.centre)
-        step = x - self.centre
+        step = as_floating(x) - as_floating(self.centre)
         return self.value + step @ self.gradient + torch.einsum("...i,ij,...j->...", step, self.hessian, step) / 2
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from quoin.errors import Mistake
+from quoin.tensor import as_floating
 
 __all__ = ["Curvature", "Lipschitz", "Modulus", "Promise", "check_promise", "modulus_of_continuity", "modulus_of_continuity_definition"]
 
@@ -23,6 +24,7 @@ _EPS = torch.finfo(torch.float64).eps
 
 def modulus_of_continuity_definition(x: Tensor, values: Tensor, distance: float) -> Tensor:  # (n,), (n,) -> ()
     """max |g(x) - g(y)| over all pairs of the given points with |x - y| <= delta."""
+    x, values = as_floating(x), as_floating(values)
     near = (x[:, None] - x).abs() <= distance
     return ((values[:, None] - values).abs() * near).max()
 
@@ -104,6 +106,7 @@ class Curvature(NamedTuple):
         return self.constant * width**2 / 8
 
     def breach(self, x: Tensor, values: Tensor) -> str:
+        x, values = as_floating(x), as_floating(values)
         width = float(x[1] - x[0])
         bend = (values[2:] - 2 * values[1:-1] + values[:-2]).abs()
         wrong = bend > self.constant * width**2 * (1 + 1e-6) + 64 * _EPS * (values.abs().max() + self.constant * x.abs().max() * width)
@@ -143,6 +146,7 @@ def _place(x: Tensor) -> str:
 
 
 def _first_breach(x: Tensor, values: Tensor, lags: Sequence[int], allowed: Callable[[float], float]) -> str:
+    x, values = as_floating(x), as_floating(values)
     rounding = 8 * _EPS * float(values.abs().max())
     for lag in lags:
         distance = float((x[lag:] - x[:-lag]).max())

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.express.layers_of import relu_chain
 from quoin.layers import Affine, relu
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
     "PiecewiseLinear",
@@ -26,6 +26,7 @@ __all__ = [
 
 def clipped_ramp(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
     """(0 ∨ (x - s)) ∧ (t - s): how far x has come on the way from s to t, which for s <= t is ReLU(x - s) - ReLU(x - t)."""
+    x, start, end = as_floating(x), as_floating(start), as_floating(end)
     return torch.minimum(relu(x - start), end - start)
 
 
@@ -33,6 +34,7 @@ def piecewise_linear_definition(
     x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor
 ) -> Tensor:  # (...), (p + 1,), (p + 2,), () -> (...)
     """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^p lambda_l ((0 ∨ (x - t_{l-1})) ∧ (t_l - t_{l-1})) + lambda_{p+1} (0 ∨ (x - t_p))."""
+    x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
     before = slopes[0] * torch.minimum(x, breakpoints[0]) + offset
     between = clipped_ramp(x[..., None], breakpoints[:-1], breakpoints[1:]) @ slopes[1:-1]
     return before + between + slopes[-1] * relu(x - breakpoints[-1])
@@ -40,6 +42,7 @@ def piecewise_linear_definition(
 
 def relu_form_definition(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
     """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1}): each slope jumps where its piece begins."""
+    x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
     return slopes[0] * x + offset + relu(x[..., None] - breakpoints) @ slopes.diff()
 
 
@@ -63,6 +66,8 @@ class PiecewiseLinear:
 
     def __post_init__(self):
         check_shapes("b, s, ()", breakpoints=self.breakpoints, slopes=self.slopes, offset=self.offset)
+        for name in ("breakpoints", "slopes", "offset"):
+            check_floating(getattr(self, name), name)
         if len(self.slopes) != len(self.breakpoints) + 1:
             came = f"{len(self.slopes)} for {len(self.breakpoints)}"
             raise Mistake(f"expected one slope more than breakpoints, came {came}; give a slope for each piece, the two outer ones too")
@@ -110,6 +115,7 @@ def interpolant(points: Tensor, values: Tensor) -> PiecewiseLinear:  # (n,), (n,
     [0.0, 1.0, -1.0]
     """
     check_shapes("n, n", points=points, values=values)
+    points, values = as_floating(points), as_floating(values)
     if len(points) < 2:
         raise Mistake(f"expected at least two points to interpolate, came {len(points)}; give two or more")
     slopes = values.diff() / points.diff()

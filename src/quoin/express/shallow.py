@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from quoin.layers import Affine, affine_definition, dense_definition, relu
+from quoin.tensor import check_same_dtype
 
 __all__ = ["shallow_definition"]
 
@@ -19,4 +20,5 @@ def shallow_definition(
 
     Notes: D1.1-1.
     """
+    check_same_dtype(x, *hidden, *last)
     return affine_definition(dense_definition(x, *hidden, activation), *last)

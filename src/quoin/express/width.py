@@ -16,7 +16,7 @@ from quoin.errors import Mistake, shown
 from quoin.express.layers_of import affine_layers, relu_chain
 from quoin.express.regions import pieces_on_segment, regions_in_window
 from quoin.layers import Affine
-from quoin.tensor import check_shapes
+from quoin.tensor import check_floating, check_same_dtype, check_shapes
 
 __all__ = ["affine_distance", "enclosed_height", "max_min_definition", "max_min_net", "narrow_net"]
 
@@ -27,6 +27,7 @@ def max_min_definition(x: Tensor, weight: Tensor, bias: Tensor, maximum: Tensor)
     Notes: D1.1-13.
     """
     check_shapes("n d, k m d, k m, j m", x=x, weight=weight, bias=bias, maximum=maximum)
+    check_same_dtype(x, weight, bias)
     lines = torch.einsum("kmd,nd->knm", weight, x) + bias[:, None]
     g = lines[0]
     for line, upward in zip(lines[1:], maximum, strict=True):
@@ -42,6 +43,7 @@ def max_min_net(weight: Tensor, bias: Tensor, maximum: Tensor, low: Tensor | Seq
     Notes: D1.1-13, DE12.
     """
     check_shapes("k m d, k m, j m", weight=weight, bias=bias, maximum=maximum)
+    check_floating(weight, "weight")
     if len(weight) < 2 or len(maximum) != len(weight) - 1:
         raise Mistake(f"expected K >= 2 affine functions and K - 1 choices, came {len(weight)} and {len(maximum)}; pair them up")
     outputs, inputs = weight.shape[1:]

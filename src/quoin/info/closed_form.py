@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution, OneHotCategorical, kl_divergence
 
 from quoin.errors import Mistake
+from quoin.prob.law import check_parameters
 
 __all__ = ["NoClosedForm", "closed_entropy", "closed_kl"]
 
@@ -15,6 +16,7 @@ class NoClosedForm(Mistake):
 
 def closed_entropy(law: Distribution) -> Tensor:  # -> law.batch_shape
     """The entropy torch has for this family, in nats."""
+    check_parameters(law)
     try:
         return law.entropy()
     except NotImplementedError:
@@ -24,6 +26,8 @@ def closed_entropy(law: Distribution) -> Tensor:  # -> law.batch_shape
 
 def closed_kl(p: Distribution, q: Distribution) -> Tensor:  # -> the batch shape of the pair
     """The divergence torch has registered for this pair of families, in nats."""
+    check_parameters(p)
+    check_parameters(q)
     _check_supports(p, q)
     try:
         return kl_divergence(p, q)

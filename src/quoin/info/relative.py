@@ -15,7 +15,7 @@ from quoin.errors import Mistake
 from quoin.info.closed_form import closed_entropy, closed_kl
 from quoin.info.units import in_base
 from quoin.prob import check_joint, check_law, check_laws, cross_entropy_of, kl
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["conditional_cross_entropy", "cross_entropy", "density_ratio", "is_abs_continuous", "radon_nikodym", "relative_entropy"]
 
@@ -93,6 +93,7 @@ def density_ratio(p: Callable[[Tensor], Tensor], q: Callable[[Tensor], Tensor], 
 
     Notes: D6-2.
     """
+    x = as_floating(x)
     above, below = p(x), q(x)
     return torch.where(below == 0, 0, above / torch.where(below == 0, 1, below))
 

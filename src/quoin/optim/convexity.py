@@ -15,7 +15,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.descend import Objective
-from quoin.tensor import check_finite, check_floating, check_shapes
+from quoin.tensor import as_floating, check_finite, check_floating, check_shapes
 
 __all__ = ["Segment", "SegmentSearch", "below_set", "between", "chord_gap", "is_convex", "is_convex_set", "jensen_gap", "jensen_steps"]
 
@@ -34,6 +34,7 @@ def between(a: Tensor, b: Tensor, share: float | Tensor) -> Tensor:  # (...), (.
 
     Notes: Z12.2.
     """
+    a, b, share = as_floating(a), as_floating(b), _share(share)
     return share * a + (1 - share) * b
 
 
@@ -45,6 +46,7 @@ def chord_gap(f: Objective, a: Tensor, b: Tensor, share: float | Tensor) -> Tens
 
     Notes: Z12.5.
     """
+    a, b, share = as_floating(a), as_floating(b), _share(share)
     return share * _number(f, a) + (1 - share) * _number(f, b) - _number(f, between(a, b, share))
 
 
@@ -179,6 +181,10 @@ def _segments(points: Tensor, cases: int, generator: torch.Generator) -> Iterato
 
 def _tried(cases: int, points: Sized) -> str:
     return f"{cases} places on segments between {len(points)} points"
+
+
+def _share(share: float | Tensor) -> float | Tensor:
+    return as_floating(share) if isinstance(share, Tensor) else share
 
 
 def _number(f: Objective, x: Tensor) -> Tensor:  # (...) -> ()

@@ -11,7 +11,7 @@ from torch import Tensor
 from quoin.autodiff import hessian, hessian_definition
 from quoin.errors import Mistake
 from quoin.optim.descend import Objective
-from quoin.tensor import check_floating, symmetric_eigendecomposition
+from quoin.tensor import as_floating, check_floating, symmetric_eigendecomposition
 
 __all__ = ["HessianTest", "hessian_test", "second_difference"]
 
@@ -31,6 +31,7 @@ def second_difference(f: Objective, x: Tensor, direction: Tensor, step: float) -
     """
     if not step > 0:
         raise Mistake(f"expected a positive step, came {step}; give e.g. 1e-4")
+    x, direction = as_floating(x), as_floating(direction)
     if direction.shape != x.shape:
         raise Mistake(f"expected a direction of the shape of x, {tuple(x.shape)}, came {tuple(direction.shape)}; reshape it")
     return (f(x + step * direction) - 2 * f(x) + f(x - step * direction)) / step**2

@@ -13,6 +13,7 @@ from torch import Tensor
 from quoin.autodiff import vjp
 from quoin.errors import Mistake, shown
 from quoin.optim.rules import State, UpdateRule
+from quoin.tensor import as_floating
 
 __all__ = ["Objective", "Path", "argmin", "descend"]
 
@@ -40,7 +41,7 @@ def argmin(f: Objective, points: Tensor, *, tolerance: float = 0.0) -> Tensor:  
     if points.ndim == 0 or len(points) == 0:
         raise Mistake(f"expected at least one point along the first axis, came shape {tuple(points.shape)}; stack the candidates")
     with torch.no_grad():
-        values = torch.stack([_number(f, point) for point in points])
+        values = torch.stack([_number(f, point) for point in as_floating(points)])
     if values.isnan().any():
         place = int(values.isnan().nonzero()[0])
         raise Mistake(f"expected values that can be compared, came NaN at point {place}, {shown(points[place].tolist())}; leave it out")

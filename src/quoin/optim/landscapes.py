@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["cubic", "double_well", "plateau", "ravine", "rippled", "rosenbrock", "saddle", "wavy"]
 
@@ -48,7 +48,7 @@ def cubic(x: Tensor) -> Tensor:
 
     Notes: Z12.1.
     """
-    return x**3
+    return as_floating(x) ** 3
 
 
 def plateau(x: Tensor) -> Tensor:
@@ -77,4 +77,5 @@ def rippled(x: Tensor) -> Tensor:
 
 def _plane(x: Tensor) -> tuple[Tensor, Tensor]:
     check_shapes("... 2", x=x)
+    x = as_floating(x)
     return x[..., 0], x[..., 1]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.tensor import as_floating
 
 __all__ = ["BestMomentum", "best_momentum", "momentum_rate", "momentum_rate_definition"]
 
@@ -19,9 +20,11 @@ def momentum_rate_definition(learning_rate: Tensor, momentum: Tensor, curvature:
 
     Notes: D1.5-9.
     """
+    learning_rate, momentum, curvature = (as_floating(each) for each in (learning_rate, momentum, curvature))
     shrink, keep = torch.broadcast_tensors(1 + momentum - learning_rate * curvature, -momentum)
     rows = [torch.stack([shrink, keep], -1), torch.stack([torch.ones_like(keep), torch.zeros_like(keep)], -1)]
-    return torch.linalg.eigvals(torch.stack(rows, -2)).abs().amax(-1)
+    wide = torch.promote_types(keep.dtype, torch.float32)  # torch has no eigenvalues in half precision
+    return torch.linalg.eigvals(torch.stack(rows, -2).to(wide)).abs().amax(-1).to(keep.dtype)
 
 
 def momentum_rate(learning_rate: Tensor, momentum: Tensor, curvature: Tensor) -> Tensor:  # (...) each -> (...)
@@ -34,6 +37,7 @@ def momentum_rate(learning_rate: Tensor, momentum: Tensor, curvature: Tensor) ->
 
     Notes: D1.5-9.
     """
+    learning_rate, momentum, curvature = (as_floating(each) for each in (learning_rate, momentum, curvature))
     half = (1 + momentum - learning_rate * curvature) / 2
     spread = half**2 - momentum
     real = half.abs() + spread.clamp(min=0).sqrt()

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from quoin.tensor import as_floating
+
 __all__ = ["gram", "one_pool", "times", "transposed_times"]
 
 
@@ -48,8 +50,10 @@ def gram(X: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) ->
     tensor([[ 5.5000,  8.0000],
             [ 8.0000, 12.0000]])
     """
+    X = as_floating(X)
     if weights is None or len(weights) == 0:
         return transposed_times(X, X)
+    weights = as_floating(weights)
     if bool((weights == weights[0]).all()):
         return gram(X) * weights[0]  # no weighted copy of X
     return gram(X * weights.sqrt().unsqueeze(-1))

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes, log_sum_exp
+from quoin.tensor import as_floating, check_shapes, log_sum_exp
 
 __all__ = ["binary_decision", "binary_log_prob", "binary_log_prob_definition", "check_signs", "margin"]
 
@@ -14,7 +14,7 @@ def check_signs(y: Tensor) -> None:
     """Refuse labels that are not -1 or 1."""
     if torch.compiler.is_compiling() or y.numel() == 0:
         return  # reading values would break the graph: a compiled step trusts its data
-    wrong = y[(y != 1) & (y != -1)]
+    wrong = y[(y != 1) & ((y != -1) | (not y.is_signed()))]  # torch takes -1 for 255 beside uint8
     if len(wrong):
         raise Mistake(f"expected labels -1 and 1, came {wrong[0].item()}; turn labels 0 and 1 into them with 2 * y - 1")
 
@@ -39,7 +39,7 @@ def margin(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
     """
     check_shapes("..., ...", score=score, y=y)
     check_signs(y)
-    return 2 * y * score
+    return 2 * y * as_floating(score)
 
 
 def binary_log_prob_definition(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)

@@ -16,6 +16,7 @@ from torch.distributions import Distribution
 from quoin.errors import Mistake
 from quoin.prob.edges import support_edges
 from quoin.prob.quadrature import Quadrature, check_settled, line_quadrature
+from quoin.tensor import as_floating
 
 __all__ = ["Density", "condition_density", "independence_gap_of_density", "normal_density_1d", "product_density"]
 
@@ -32,6 +33,7 @@ def normal_density_1d(x: Tensor, mean: Tensor | float = 0.0, std: Tensor | float
 
     Notes: Z3.17.
     """
+    x = as_floating(x)
     variance = torch.as_tensor(std, dtype=x.dtype, device=x.device) ** 2
     if not bool((variance > 0).all()):
         raise Mistake(f"expected a standard deviation above zero, came {std}; a law of variance zero has no density")

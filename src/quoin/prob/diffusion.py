@@ -14,6 +14,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.prob.diffusion_schedule import Level, NoiseSchedule
 from quoin.prob.normal import MultivariateNormal
+from quoin.tensor import as_floating
 
 __all__ = [
     "BackStep",
@@ -88,7 +89,7 @@ def posterior_step(schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int
     """
     for each in (t, earlier):
         schedule.level(each, clean)  # refuses times that are not the schedule's
-    now, then = (schedule.log_alpha_bar[each if isinstance(each, int) else each.cpu()] for each in (t, earlier))
+    now, then = (schedule.log_alpha_bar[each if isinstance(each, int) else each.long().cpu()] for each in (t, earlier))
     if bool((now >= then).any()):
         raise Mistake("expected a step back, to an earlier time, came one to the same or a later time; give times that fall")
     beta, noise_now, noise_then = -torch.expm1(now - then), -torch.expm1(now), -torch.expm1(then)
@@ -174,7 +175,7 @@ def diffusion_score(noise: Tensor, level: Level) -> Tensor:
 
     Notes: D0-T.
     """
-    return -noise / level.noise
+    return -as_floating(noise) / level.noise
 
 
 class GaussianDenoiser:
@@ -208,12 +209,13 @@ class GaussianDenoiser:
         return self.law.covariance - self.gain(t) @ self.law.covariance * self.schedule.signal[t]
 
     def __call__(self, noisy: Tensor, t: Tensor) -> Denoised:  # (b, d), (b,)
+        level = self.schedule.level(t, noisy)  # refuses times that are not the schedule's
         clean = torch.empty_like(noisy)
         for time in t.unique().tolist():  # samplers ask at one time, tests at a few
             here = t == time
             away = noisy[here] - self.schedule.signal[time] * self.law.mean
             clean[here] = self.law.mean + away @ self.gain(time).mT
-        return PredictClean().denoised(clean, noisy, self.schedule.level(t, noisy))
+        return PredictClean().denoised(clean, noisy, level)
 
 
 def _shaped(coefficient: Tensor, like: Tensor) -> Tensor:

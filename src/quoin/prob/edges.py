@@ -7,12 +7,14 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from quoin.errors import Mistake
+from quoin.prob.law import check_parameters
 
 __all__ = ["support_edges"]
 
 
 def support_edges(distribution: Distribution) -> Tensor:  # -> (*batch, e)
     """Edges for quadrature under a continuous `torch.distributions` law on the line: its support, cut about a width apart at its middle."""
+    check_parameters(distribution)
     try:
         support = distribution.support
     except NotImplementedError:

@@ -12,6 +12,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.prob.latent import LatentModel
 from quoin.prob.normal_laws import Proposal
+from quoin.tensor import as_floating
 
 __all__ = [
     "EvidenceEstimate",
@@ -92,6 +93,7 @@ def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
 
 def effective_sample_size_definition(weights: Tensor) -> Tensor:  # (m, ...) -> (...)
     """(Σ_i w_i)² / Σ_i w_i²: m for equal weights, 1 if a single one counts."""
+    weights = as_floating(weights)
     return weights.sum(dim=0) ** 2 / (weights**2).sum(dim=0)
 
 

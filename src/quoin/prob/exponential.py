@@ -13,7 +13,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.latent import TractableLatentModel
-from quoin.tensor import check_floating
+from quoin.tensor import as_floating, check_floating
 
 __all__ = ["ExponentialLatent", "ExponentialLaw", "ExponentialOptimum", "exponential_elbo", "exponential_elbo_optimum"]
 
@@ -63,7 +63,7 @@ class ExponentialLatent(TractableLatentModel):
         return self.prior.log_prob(z)
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
-        return -(x - z).square() / 2 - math.log(2 * math.pi) / 2
+        return -(as_floating(x) - as_floating(z)).square() / 2 - math.log(2 * math.pi) / 2
 
     def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
         return self.prior.sample(shape, generator=generator)
@@ -84,6 +84,7 @@ def exponential_elbo(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
     """
     _check_rate(prior_rate)
     _check_rate(rate)
+    x = as_floating(x)
     square = x**2 - 2 * x / rate + 2 / rate**2
     return prior_rate.log() - prior_rate / rate - math.log(2 * math.pi) / 2 - square / 2 - rate.log() + 1
 

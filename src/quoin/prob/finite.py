@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
-from quoin.prob.law import check_law
+from quoin.prob.law import check_law, rounding_of
 from quoin.prob.tables import independence_gap
 
 __all__ = ["ProbabilitySpace", "RandomVariable", "are_independent", "joint_table", "law", "paired"]
@@ -143,7 +143,7 @@ def are_independent(first: RandomVariable, second: RandomVariable, *, tolerance:
     Notes: D5-4.
     """
     joint = joint_table(first, second)
-    slack = max(1e-9, 64 * torch.finfo(joint.dtype).eps) if tolerance is None else tolerance
+    slack = rounding_of(joint) if tolerance is None else tolerance
     return bool((independence_gap(joint) <= slack).all())
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.covariance import check_covariance
-from quoin.tensor import check_floating, check_shapes
+from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = ["kl_normal", "kl_normal_definition", "kl_standard_normal", "kl_standard_normal_definition"]
 
@@ -39,6 +39,7 @@ def kl_normal(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q
     """
     for mean, covariance, name in ((mean_p, covariance_p, "p"), (mean_q, covariance_q, "q")):
         check_covariance(covariance)
+        check_floating(mean, f"mean_{name}")
         if mean.ndim == 0 or mean.shape[-1] != covariance.shape[-1]:
             came = f"{tuple(mean.shape)} with a covariance {tuple(covariance.shape)}"
             raise Mistake(f"expected a mean (..., d) of {name} to its covariance (..., d, d), came {came}; make the sizes equal")
@@ -58,6 +59,7 @@ def kl_standard_normal_definition(mean: Tensor, std: Tensor) -> Tensor:  # (...,
     Notes: D6-29, DE61.
     """
     check_shapes("... d, ... d", mean=mean, std=std)
+    mean, std = as_floating(mean), as_floating(std)
     return (std**2 + mean**2 - 1 - torch.log(std**2)).sum(dim=-1) / 2
 
 
@@ -73,6 +75,7 @@ def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (.
     """
     check_shapes("... d, ... d", mean=mean, log_std=log_std)
     check_floating(mean, "mean")
+    check_floating(log_std, "log_std")
     log_variance = 2 * log_std
     return (torch.expm1(log_variance) - log_variance + mean.square()).sum(dim=-1) / 2
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.law import check_law
+from quoin.tensor import check_labels
 
 __all__ = ["Components", "FiniteLatentModel", "LatentModel", "TractableLatentModel"]
 
@@ -88,7 +89,9 @@ class FiniteLatentModel(TractableLatentModel):
         self.prior, self.components = prior, components
 
     def log_prior(self, z: Tensor) -> Tensor:  # (...) -> (...)
-        return self.prior.log()[z]
+        if not torch.compiler.is_compiling():
+            check_labels(z, len(self.prior))
+        return self.prior.log()[z.long()]  # as uint8 or bool it would be a mask
 
     def log_likelihoods(self, x: Tensor) -> Tensor:  # (..., d) -> (..., n)
         """ln p(x | z) for every z."""

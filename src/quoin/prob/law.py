@@ -2,11 +2,12 @@
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
 from quoin.errors import Mistake
 from quoin.tensor import check_shapes
 
-__all__ = ["check_joint", "check_law", "check_laws"]
+__all__ = ["check_joint", "check_law", "check_laws", "check_parameters", "rounding_of"]
 
 _SLACK = 1e-4  # a law that float32 rounded must pass, also when it comes as float64
 
@@ -31,6 +32,22 @@ def check_joint(joint: Tensor) -> None:
     """Refuse `joint` unless its last two axes together hold the probabilities of a pair."""
     check_shapes("... n m", joint=joint)
     check_law(joint.flatten(-2), "the joint table, its last two axes taken as one,")
+
+
+def check_parameters(law: Distribution) -> None:
+    """Refuse one of torch's laws whose parameters are whole numbers: torch computes with them as they are, where 20² is 144 in uint8."""
+    for name in law.arg_constraints:
+        value = vars(law).get(name)
+        if isinstance(value, Tensor) and not value.is_floating_point():
+            raise Mistake(f"expected the {name} of {type(law).__name__} as floats, came {value.dtype}; convert it with .double()")
+
+
+def rounding_of(law: Tensor) -> float:
+    """Up to where a difference of probabilities says nothing: 1e-9, in float32 64 roundings. Half precision tells none from some."""
+    eps = torch.finfo(law.dtype).eps
+    if eps > 1e-4:
+        raise Mistake(f"expected probabilities in float32 or float64 to tell equal from unequal, came {law.dtype}; convert with .double()")
+    return max(1e-9, 64 * eps)
 
 
 def check_laws(p: Tensor, q: Tensor) -> None:

@@ -12,6 +12,7 @@ from torch import distributions as families
 from torch.distributions import Distribution
 
 from quoin.errors import Mistake, nearest
+from quoin.prob.law import check_parameters
 from quoin.tensor import check_finite, one_hot
 
 __all__ = ["log_likelihood", "mle"]
@@ -24,6 +25,7 @@ def log_likelihood(law: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *e
 
     Notes: Z13.5.
     """
+    check_parameters(law)
     return law.log_prob(data).sum(dim=0)
 
 

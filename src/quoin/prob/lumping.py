@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.prob.law import check_law, rounding_of
 from quoin.prob.markov import MOST_PATHS, FiniteChain, MarkovChain, check_steps
 from quoin.tensor import check_labels, check_shapes, one_hot
 
@@ -81,7 +81,7 @@ def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
             apart, state = (high.values[present] - low.values[present]).max(dim=0)
             pasts = [tuple(int(i) for i in torch.unravel_index(each.indices[present, state], past)) for each in (high, low)]
             said = (float(high.values[present, state]), float(low.values[present, state]))
-            found.append(MarkovTest(float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said, _rounding(joint)))
+            found.append(MarkovTest(float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said, rounding_of(joint)))
     return found
 
 
@@ -118,7 +118,7 @@ def lumping_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0
     Notes: D5.1-10.
     """
     members, transition = _members(chain, labels).double(), chain.transition.detach().double()
-    worst = MarkovTest(0.0, rounding=_rounding(chain.transition))
+    worst = MarkovTest(0.0, rounding=rounding_of(chain.transition))
     first: dict[int, tuple[tuple[int, ...], Tensor]] = {}
     for history, belief in _spanning_pasts(chain, members):
         after = members @ (belief @ transition)
@@ -201,10 +201,6 @@ def history_chain(joint: Tensor) -> HistoryChain:  # (k,) * (n + 1)
         place += size
     start = torch.cat([_first(joint, 1), joint.new_zeros(sum(sizes) - k)])
     return HistoryChain(MarkovChain(start, transition), words)
-
-
-def _rounding(table: Tensor) -> float:
-    return max(_ROUNDING, 64 * torch.finfo(table.dtype).eps)
 
 
 def _first(joint: Tensor, num_times: int) -> Tensor:

@@ -16,6 +16,7 @@ from quoin.errors import Mistake, shown
 from quoin.prob.density import Density
 from quoin.prob.edges import support_edges
 from quoin.prob.finite import ProbabilitySpace, RandomVariable
+from quoin.prob.law import check_parameters
 from quoin.prob.quadrature import check_settled, line_quadrature
 
 __all__ = ["covariance", "expectation", "variance"]
@@ -86,6 +87,7 @@ def _laid(law: Law, f: Function | None) -> _Laid:
 
 
 def _laid_torch(law: Distribution, f: Function | None) -> _Laid:  # (*batch, m)
+    check_parameters(law)
     steps = None
     if law.has_enumerate_support and not law.event_shape:
         try:

@@ -87,6 +87,7 @@ class DiagonalNormal(_Normal):
 
     def __init__(self, mean: Tensor, log_std: Tensor):
         check_floating(mean, "mean")
+        check_floating(log_std, "log_std")
         if mean.ndim == 0 or mean.shape != log_std.shape:
             came = f"{tuple(mean.shape)} and {tuple(log_std.shape)}"
             raise Mistake(f"expected a mean and a log_std of one shape (..., d), came {came}; give one for each coordinate")
@@ -122,6 +123,7 @@ class TriangularNormal(_Normal):
 
     def __init__(self, mean: Tensor, factor: Tensor):
         check_floating(mean, "mean")
+        check_floating(factor, "factor")
         if mean.ndim == 0 or factor.ndim < 2 or factor.shape[-2:] != (mean.shape[-1], mean.shape[-1]):
             came = f"{tuple(mean.shape)} and {tuple(factor.shape)}"
             raise Mistake(f"expected a mean (..., d) and a factor (..., d, d), came {came}; make the sizes equal")

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.covariance import check_covariance, check_vectors, support
+from quoin.tensor import check_same_dtype
 
 __all__ = ["normal_moment", "pairings", "polynomial_moment", "wick", "wick_definition"]
 
@@ -37,6 +38,7 @@ def wick_definition(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (.
 
     Notes: D5-21, DE41.
     """
+    check_same_dtype(covariance)
     total = covariance.new_zeros(covariance.shape[:-2])
     for pairing in pairings(len(indices)):
         product = torch.ones_like(total)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.entries import check_finite, check_floating
+from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.norms import norm
 from quoin.tensor.order import unfolding
 from quoin.tensor.products import pure
@@ -177,4 +177,5 @@ def _same_rank(factors: Sequence[Tensor]) -> int:
     shapes = [tuple(factor.shape) for factor in factors]
     if not shapes or any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
         raise Mistake(f"expected matrices (d_k, r) of one r, came shapes {shapes}; give each axis as many columns as the others")
+    check_same_dtype(*factors)
     return shapes[0][1]

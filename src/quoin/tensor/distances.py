@@ -30,6 +30,7 @@ def scaled_offsets(query: Tensor, key: Tensor, width: Width) -> Tensor:  # (...,
 def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
     """‖q - k‖² = sum_l (q_l - k_l)² for every pair: d differences, d squares and d - 1 additions each."""
     check_shapes("... n d, ... m d", query=query, key=key)
+    check_same_dtype(query, key)
     return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1)
 
 
@@ -50,6 +51,7 @@ def squared_distances(query: Tensor, key: Tensor, width: Width = 1.0) -> Tensor:
 
 def as_width(width: Width, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)
     """The width as a tensor like `points`, once it is found to be positive, and to have one number or one for each coordinate."""
+    check_floating(points, "points")  # a width of 2.5 would be 2 among whole numbers
     found = torch.as_tensor(width, dtype=points.dtype, device=points.device)
     dim = points.shape[-1]
     if found.ndim > 1 or (found.ndim == 1 and len(found) != dim):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.entries import check_floating, check_same_dtype
+from quoin.tensor.entries import as_floating, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["PairKernel", "check_gamma", "gram", "squared_exponential"]
@@ -49,7 +49,7 @@ def squared_exponential(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., 
     Notes: D4.1-13, D4.1-15.
     """
     check_gamma(gamma)
-    return (-gamma * (x - y).square().sum(dim=-1)).exp()
+    return (-gamma * (as_floating(x) - as_floating(y)).square().sum(dim=-1)).exp()
 
 
 def check_gamma(gamma: float) -> None:

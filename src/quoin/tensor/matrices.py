@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.entries import check_finite, check_floating
+from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["det", "det_definition", "inverse", "matrix_rank"]
@@ -19,6 +19,7 @@ def det_definition(A: Tensor) -> Tensor:  # (n, n) -> ()
     Notes: Z13.1.
     """
     check_shapes("n n", A=A)
+    check_same_dtype(A)
     total = A.new_zeros(())
     for permutation in itertools.permutations(range(len(A))):
         inversions = sum(before > after for before, after in itertools.combinations(permutation, 2))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.entries import check_floating
+from quoin.tensor.entries import check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["NormTest", "frobenius", "is_norm", "manhattan", "norm", "norm_definition"]
@@ -63,6 +63,7 @@ def manhattan(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     Notes: Z2.3.
     """
     check_shapes("... n, ... n", x=x, y=y)
+    check_same_dtype(x, y)
     return norm(x - y, 1)
 
 

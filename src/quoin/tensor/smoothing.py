@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor.entries import check_floating
+from quoin.tensor.entries import as_floating, check_floating
 
 __all__ = ["BoxcarWindow", "EpanechnikovWindow", "GaussianWindow", "SmoothingKernel", "TriangularWindow", "Weighed"]
 
@@ -67,9 +67,10 @@ class GaussianWindow(SmoothingKernel):
     radius = math.inf
 
     def of_square(self, square: Tensor) -> Tensor:
-        return torch.exp(-square / 2)
+        return torch.exp(-as_floating(square) / 2)
 
     def weigh(self, square: Tensor) -> Weighed:
+        square = as_floating(square)
         # Relative to the nearest key, whose own value vanishes in float32 beyond 13 widths.
         least = square.detach().amin(dim=-1, keepdim=True)
         least = torch.where(least.isfinite(), least, 0)
@@ -133,7 +134,7 @@ class EpanechnikovWindow(SmoothingKernel):
     radius = 1.0
 
     def of_square(self, square: Tensor) -> Tensor:
-        return (1 - square).clamp(min=0)
+        return (1 - as_floating(square)).clamp(min=0)
 
     def log_mass(self, dim: int) -> float:
         return _log_ball(dim) + math.log(2 / (dim + 2))
