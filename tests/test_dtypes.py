@@ -12,7 +12,7 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor",)
+PACKAGES = ("tensor", "objectives")
 
 
 def cases_of(package: str) -> types.ModuleType:

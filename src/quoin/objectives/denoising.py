@@ -15,6 +15,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, diffuse, kl_standard_normal, straight_path, straight_velocity
+from quoin.tensor import check_floating
 
 __all__ = [
     "DiffusionBound",
@@ -38,6 +39,8 @@ def denoising_loss(
 
     Notes: D0-T.
     """
+    check_floating(clean, "clean")
+    check_floating(noise, "noise")
     target = parametrisation.target(clean, noise, schedule.level(t, clean))
     return _mean_square(target - network(diffuse(schedule, clean, t, noise), t))
 
@@ -47,6 +50,8 @@ def flow_matching_loss(velocity: Network, data: Tensor, noise: Tensor, t: Tensor
 
     Notes: D0-T.
     """
+    check_floating(data, "data")
+    check_floating(noise, "noise")
     return _mean_square(straight_velocity(noise, data) - velocity(straight_path(noise, data, t), t))
 
 
@@ -55,6 +60,7 @@ def noise_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (
 
     Notes: D0-T.
     """
+    check_floating(clean, "clean")
     mean = schedule.signal[-1] * clean.flatten(1)
     return kl_standard_normal(mean, torch.log(schedule.noise[-1]).to(mean).expand_as(mean))
 
@@ -64,6 +70,7 @@ def denoising_kl_definition(schedule: NoiseSchedule, clean: Tensor, guess: Tenso
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     beta, now, then = schedule.betas[t], schedule.alpha_bar[t], schedule.alpha_bar[t - 1]
     variance = beta * (1 - then) / (1 - now)
     means_apart = torch.sqrt(then) * beta / (1 - now) * (clean - guess)
@@ -75,6 +82,7 @@ def denoising_kl(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: Tenso
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     schedule.check_times(t, clean)
     if bool((t < 2).any()):
         raise Mistake("expected times of 2 or more, came 1 or less; the first step has no divergence but `first_step_log_prob`")
@@ -91,6 +99,7 @@ def first_step_log_prob(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, *
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     std = math.sqrt(float(schedule.betas[1]))
     away = (clean - guess).flatten(1) / std
     if not bin_width:
@@ -161,6 +170,11 @@ def _bound(
     first = -first_step_log_prob(schedule, clean, guess, bin_width=bin_width)
     prior = noise_kl(schedule, clean)
     return DiffusionBound(prior + steps + first, prior, steps, first)
+
+
+def _check_guess(clean: Tensor, guess: Tensor) -> None:
+    check_floating(clean, "clean")
+    check_floating(guess, "guess")
 
 
 def _mean_square(error: Tensor) -> Tensor:
