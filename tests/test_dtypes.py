@@ -12,7 +12,7 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "objectives")
+PACKAGES = ("tensor", "objectives", "layers")
 
 
 def cases_of(package: str) -> types.ModuleType:

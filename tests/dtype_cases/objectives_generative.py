@@ -106,7 +106,7 @@ CASES = {
     "nearness": lambda x: q.nearness(x(POINTS), x(OTHERS), x([[9, 9], [100, 50]])),
     "bits_per_dimension": lambda x: q.bits_per_dimension(x([0, -100, -120]), 3),
     "sample_quality": lambda x: q.sample_quality(
-        x(POINTS + [[1, 1], [2, 30]]), x(OTHERS + [[7, 8], [90, 3], [80, 9]]), torch.clone, train=x([[9, 9], [100, 50]])
+        x([*POINTS, [1, 1], [2, 30]]), x([*OTHERS, [7, 8], [90, 3], [80, 9]]), torch.clone, train=x([[9, 9], [100, 50]])
     ),
     "nearest_modes": lambda x: q.nearest_modes(x(POINTS), x(OTHERS), 50.0),
     "mode_coverage": lambda x: q.mode_coverage(torch.tensor([0, 0, 2, -1]), x(LAW)),
