@@ -24,8 +24,9 @@ __all__ = ["DTYPES", "Numbers", "answer_or_refusal", "in_dtype", "numbers_in", "
 DTYPES = (torch.uint8, torch.int8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64)
 ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its largest entry, a computation may lose
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
-TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "Half", "BFloat16", "Long", "Byte", "Char", "Bool")
-TORCH_REFUSES += ("bool tensor", "should be the same")
+TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input")
+TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
+TORCH_REFUSES += ("should be the same",)
 
 Numbers = Callable[[Any], Tensor]
 Module = TypeVar("Module", bound=nn.Module)

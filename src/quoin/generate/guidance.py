@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
+from quoin.tensor import as_floating
 
 __all__ = ["LabelledNetwork", "guided", "guided_definition"]
 
@@ -20,6 +21,7 @@ def guided_definition(with_label: Tensor, without: Tensor, strength: float) -> T
 
     Notes: D0-T.
     """
+    with_label, without = as_floating(with_label, without), as_floating(without, with_label)
     return without + strength * (with_label - without)
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
+from quoin.tensor import check_floating
 
 __all__ = ["Level", "NoiseSchedule", "cosine_schedule", "linear_schedule", "sigmoid_schedule"]
 
@@ -88,6 +89,7 @@ class NoiseSchedule:
 
         Notes: D0-T.
         """
+        check_floating(like, "examples")  # among whole numbers every level would be 0 or 1
         if isinstance(t, int):
             self._check(t, t)
             return Level(self.signal[t], self.noise[t])
@@ -95,13 +97,14 @@ class NoiseSchedule:
         key = (like.dtype, like.device)
         if key not in self._tables:  # once for each: training reads them at every step
             self._tables[key] = (self.signal.to(like), self.noise.to(like))
+        t = t.long()  # as uint8 or bool it would be a mask
         signal, noise = self._tables[key]
         shape = (-1, *[1] * (like.ndim - 1))
         return Level(signal[t].reshape(shape), noise[t].reshape(shape))
 
     def check_times(self, t: Tensor, like: Tensor) -> None:
         """Whole times 0 ... T, one for each example."""
-        if t.shape != like.shape[:1] or t.is_floating_point():
+        if t.shape != like.shape[:1] or t.is_floating_point() or t.dtype == torch.bool:
             came = f"{tuple(t.shape)} of {t.dtype} for examples {tuple(like.shape)}"
             raise Mistake(f"expected a whole time for each example, (b,), came {came}; give as many integers")
         if t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling():  # elsewhere to look would be to wait

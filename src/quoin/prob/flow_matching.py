@@ -11,6 +11,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.normal import MultivariateNormal
+from quoin.tensor import as_floating
 
 __all__ = ["GaussianFlow", "straight_path", "straight_velocity"]
 
@@ -34,7 +35,7 @@ def straight_velocity(noise: Tensor, data: Tensor) -> Tensor:  # (b, ...), (b, .
 
     Notes: D0-T.
     """
-    return data - noise
+    return as_floating(data) - as_floating(noise)
 
 
 class GaussianFlow:
