@@ -26,7 +26,7 @@ ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its larg
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
 TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input")
 TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
-TORCH_REFUSES += ("should be the same",)
+TORCH_REFUSES += ("should be the same", "handle types other than float")
 
 Numbers = Callable[[Any], Tensor]
 Module = TypeVar("Module", bound=nn.Module)

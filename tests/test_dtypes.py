@@ -12,7 +12,7 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "objectives", "layers", "generate")
+PACKAGES = ("tensor", "objectives", "layers", "generate", "inspect")
 
 
 def cases_of(package: str) -> types.ModuleType:
