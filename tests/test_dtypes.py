@@ -12,7 +12,7 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "objectives", "layers", "generate", "inspect")
+PACKAGES = ("tensor", "objectives", "layers", "generate", "inspect", "data")
 
 
 def cases_of(package: str) -> types.ModuleType:
