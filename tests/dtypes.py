@@ -87,7 +87,7 @@ def in_dtype(make: Callable[[], Module], x: Numbers) -> Module:
     with torch.no_grad():
         for each in (*module.parameters(), *module.buffers()):
             if each.is_floating_point():
-                each.copy_(each.bfloat16())
+                each.copy_(each.bfloat16() if each.any() else torch.full_like(each, 0.5))  # nothing hides behind a zero
     dtype = x(0).dtype
     return module.to(dtype) if dtype.is_floating_point else module
 
