@@ -24,7 +24,7 @@ __all__ = ["DTYPES", "Numbers", "answer_or_refusal", "in_dtype", "numbers_in", "
 DTYPES = (torch.uint8, torch.int8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64)
 ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its largest entry, a computation may lose
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
-TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input")
+TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input", "only integer tensors")
 TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
 TORCH_REFUSES += ("should be the same", "handle types other than float")
 
@@ -32,10 +32,14 @@ Numbers = Callable[[Any], Tensor]
 Module = TypeVar("Module", bound=nn.Module)
 
 
-def answer_or_refusal(call: Callable[[Numbers], Any], dtype: torch.dtype, *, roundings: float = ROUNDINGS) -> str:
-    """'answered' or 'refused'; a wrong answer, or an error that says nothing of the dtype, fails."""
+def answer_or_refusal(
+    call: Callable[[Numbers], Any], dtype: torch.dtype, *, roundings: float = ROUNDINGS, reference: torch.dtype = torch.float64
+) -> str:
+    """'answered' or 'refused'; a wrong answer, or an error that says nothing of the dtype, fails.
+
+    `reference` is int64 for labels, lengths and places, which are whole numbers and no measurements."""
     try:
-        expected: Any = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype).double())))
+        expected: Any = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype).to(reference))))
     except Mistake as mistake:
         expected = mistake
     try:
@@ -46,7 +50,7 @@ def answer_or_refusal(call: Callable[[Numbers], Any], dtype: torch.dtype, *, rou
         if any(word in str(error) for word in TORCH_REFUSES):
             return "refused"
         raise
-    assert not isinstance(expected, Mistake), f"{dtype}: answered {found} where float64 refuses: {expected}"
+    assert not isinstance(expected, Mistake), f"{dtype}: answered {found} where {reference} refuses: {expected}"
     assert len(found) == len(expected), f"{dtype}: {len(found)} results, float64 has {len(expected)}"
     for ours, right in zip(found, expected):
         _compare(ours, right, dtype, roundings)

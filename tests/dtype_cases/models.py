@@ -163,6 +163,7 @@ CASES = models_networks.CASES | {
     # pixels
     "to_levels": lambda x: q.to_levels(x([[[[0, 1, 0.25]]]]), 5),
     "to_levels bytes": lambda x: q.to_levels(x([[[[0, 1]]]]), 256),
+    "to_levels many": lambda x: q.to_levels(x([[[[0, 1]]]]), 257),
     "from_levels": lambda x: q.from_levels(x([[[0, 3, 200]]]), 256),
     "pixel_log_prob": lambda x: q.pixel_log_prob(x(whole(1, 3, 2, 2, most=5)), torch.tensor([[[0, 1], [2, 0]]])),
     "pixel_log_prob_definition": lambda x: q.pixel_log_prob_definition(
