@@ -26,7 +26,7 @@ ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its larg
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
 TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input", "only integer tensors")
 TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
-TORCH_REFUSES += ("should be the same", "handle types other than float")
+TORCH_REFUSES += ("should be the same", "handle types other than float", "tensors used as indices", "__index__")
 
 Numbers = Callable[[Any], Tensor]
 Module = TypeVar("Module", bound=nn.Module)
@@ -46,7 +46,7 @@ def answer_or_refusal(
         found = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype))))
     except Mistake:
         return "refused"
-    except (RuntimeError, NotImplementedError, TypeError) as error:
+    except (RuntimeError, NotImplementedError, TypeError, IndexError) as error:
         if any(word in str(error) for word in TORCH_REFUSES):
             return "refused"
         raise
@@ -91,8 +91,9 @@ def in_dtype(make: Callable[[], Module], x: Numbers) -> Module:
     with torch.no_grad():
         for each in (*module.parameters(), *module.buffers()):
             if each.is_floating_point():
-                each.copy_(each.bfloat16() if each.any() else torch.full_like(each, 0.5))  # nothing hides behind a zero
-    dtype = x(0).dtype
+                # Nothing hides behind a zero, nor behind rows that are alike.
+                each.copy_((each if each.any() else torch.linspace(0.25, 1, each.numel()).reshape(each.shape)).bfloat16())
+    dtype = x(0.0).dtype
     return module.to(dtype) if dtype.is_floating_point else module
 
 

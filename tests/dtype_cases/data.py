@@ -66,3 +66,37 @@ NO_NUMBERS |= dict.fromkeys(["Directions", "encode_texts", "fit_vocabulary", "la
 NO_NUMBERS |= dict.fromkeys(["tokenize_text", "vocabulary_fingerprint", "vocabulary_from_json", "check_same_vocabulary"], TEXT)
 NO_NUMBERS |= dict.fromkeys(["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES)
 NO_NUMBERS |= dict.fromkeys(["open_tokens", "read_features", "tokenize_file"], FILES)
+
+# Tokens and rows: whole numbers, held against int64.
+LETTERS = q.CharacterVocabulary("abc")
+TABLE = q.Dataset("table", torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 0]), ("one", "two"), ("no", "yes"))
+PAIRS = q.Pairs("pairs", ("ab", "c", "aa"), ("a", "b", "a"))
+
+
+def labelled(x):
+    return q.LabelledTexts(PAIRS, LETTERS, ("a", "b")).read(x([2, 0, 1]))
+
+
+def translated(x):
+    known = q.PairVocabulary(LETTERS)
+    return q.TokenPairs(PAIRS, known, known).read(x([2, 0, 1]))
+
+
+def taken(x):
+    found = TABLE.take(x([2, 0, 1]))
+    return found.features, found.targets
+
+
+MARKED = {
+    "read_windows starts": lambda x: q.read_windows(torch.tensor(TOKENS), x([4, 0]), 3),
+    "Dataset.take": taken,
+    "LabelledTexts.read": labelled,
+    "TokenPairs.read": translated,
+    "CharacterVocabulary.decode": lambda x: LETTERS.decode(x([2, 0, 1])),
+    "ByteVocabulary.decode": lambda x: q.ByteVocabulary().decode(x([100, 97, 98])),
+    "PairVocabulary.decode": lambda x: q.PairVocabulary(LETTERS).decode(x([3, 4, 5])),
+}
+CASES |= MARKED
+WHOLE = set(MARKED)
+for name in {each.partition(".")[0] for each in MARKED} & NO_NUMBERS.keys():
+    del NO_NUMBERS[name]

@@ -20,7 +20,7 @@ class Table:
     """A model of tokens whose logits are a row of a table for the last one, and its state, which holds nothing."""
 
     def __init__(self, x):
-        self.table = x([[0, 200, 3], [130, 2, 1], [1, 2, 100]])
+        self.table = x([[0.0, 200.0, 3.0], [130.0, 2.0, 1.0], [1.0, 2.0, 100.0]])
 
     def step(self, state, tokens):
         return self.table[tokens], self
@@ -131,3 +131,13 @@ NO_NUMBERS |= {
     "start_noise": "takes sizes and a dtype",
     "PixelSampler": "hands images to its model, PixelCNN of quoin.models, as they are",
 }
+
+# Tokens and labels: whole numbers, held against int64.
+MARKED = {
+    "greedy prompt": lambda x: q.greedy(*[Table(torch.tensor)] * 2, x([[0], [1]]), max_tokens=2),
+    "beam_search prompt": lambda x: q.beam_search(*[Table(torch.tensor)] * 2, x([[0], [1]]), width=2, max_tokens=2),
+    "guided labels": lambda x: q.guided(Halves(), x([0, 1]), strength=2.0, unlabelled=2)(torch.ones(2, 3), torch.tensor([1, 4])),
+    "clipped times": lambda x: q.clipped(denoiser, SCHEDULE, low=-1.0, high=40.0)(torch.ones(2, 3), x([1, 4])),
+}
+CASES |= MARKED
+WHOLE = set(MARKED)

@@ -104,3 +104,11 @@ NO_NUMBERS |= dict.fromkeys(
     "draws results of this package; what the pictures hold is tried in quoin.draw",
 )
 NO_NUMBERS |= {"receptive_fields": "takes a model and sizes"}
+
+# Classes: whole numbers, held against int64.
+MARKED = {
+    "input_gradient classes": lambda x: q.input_gradient(dense(torch.tensor), torch.ones(3, 4), x([0, 1, 1])),
+    "gradient_times_input classes": lambda x: q.gradient_times_input(dense(torch.tensor), torch.ones(3, 4), x([0, 1, 1])),
+}
+CASES |= MARKED
+WHOLE = set(MARKED)

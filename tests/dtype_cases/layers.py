@@ -116,3 +116,21 @@ NO_NUMBERS |= dict.fromkeys(["output_size", "split_padding", "receptive_field", 
 NO_NUMBERS |= dict.fromkeys(["mask_a", "mask_b", "mask_above", "mask_rows"], MASKS)
 NO_NUMBERS |= dict.fromkeys(["Affine", "Moments", "Normalised", "Links"], RESULT)
 NO_NUMBERS |= {"initialise": "takes a model and a rule"}
+
+# Edges, rows, lengths and distances: whole numbers, held against int64.
+MARKED = {
+    "adjacency_matrix edges": lambda x: q.adjacency_matrix(x([[0, 1], [1, 2]]), 3),
+    "normalised_links edges": lambda x: q.normalised_links(x([[0, 1], [1, 2]]), 3)[1],
+    "pass_messages edges": lambda x: q.pass_messages(torch.eye(3), q.Links(x([[0, 1], [1, 2]]), torch.ones(2), 3)),
+    "rotary places": lambda x: q.rotary(torch.ones(3, 4), x([0, 1, 100])),
+    "rotary_definition places": lambda x: q.rotary_definition(torch.ones(3, 4), x([0, 1, 100])),
+    "half_split_rotary places": lambda x: q.half_split_rotary(torch.ones(3, 4), x([0, 1, 100])),
+    "position_angles places": lambda x: q.position_angles(x([0, 1, 200]), 4),
+    "CausalBuckets": lambda x: q.CausalBuckets(8, 16)(x([0, -1, -9, -100, 3])),
+    "TwoSidedBuckets": lambda x: q.TwoSidedBuckets(8, 16)(x([0, -1, -9, -100, 3])),
+    "ClippedBuckets": lambda x: q.ClippedBuckets(3)(x([0, -1, -9, -100, 3])),
+    "MultiHeadAttention lengths": layers_attention.of_lengths,
+    "KeyValueCache.select rows": layers_attention.chosen_rows,
+}
+CASES |= MARKED
+WHOLE = set(MARKED)

@@ -192,6 +192,17 @@ def kept(x):
     return q.KeyValueCache.empty(q.Room(1, 1, 2, 2, 4, keys.dtype, keys.device)).append(keys, x([VALUE]))
 
 
+def of_lengths(x):
+    layer = in_dtype(lambda: q.MultiHeadAttention(4, 2, generator=generator()), torch.tensor)
+    return layer(torch.tensor(whole(2, 3, 4, most=3), dtype=torch.float32), lengths=x([1, 2]))
+
+
+def chosen_rows(x):
+    room = q.Room(2, 1, 2, 2, 4, torch.float32, torch.device("cpu"))
+    cache = q.KeyValueCache.empty(room).append(torch.arange(4.0).reshape(2, 1, 1, 2), torch.ones(2, 1, 1, 2))
+    return cache.select(x([1, 0])).keys
+
+
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
 ROUNDINGS: dict[str, float] = {}
 

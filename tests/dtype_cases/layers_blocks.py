@@ -149,7 +149,6 @@ NO_NUMBERS |= dict.fromkeys(["DecoderBlockForward", "DecoderBlockState", "Transf
 NO_NUMBERS |= dict.fromkeys(["GatedPixelWeights", "RecurrentWeights"], WEIGHTS)
 NO_NUMBERS |= dict.fromkeys(["ALiBi", "RelativeBias", "alibi_definition", "alibi_slopes", "relative_distances"], SIZES)
 NO_NUMBERS |= dict.fromkeys(["sinusoidal", "sinusoidal_definition", "rotary_matrix", "transformer_block", "decoder_block"], SIZES)
-NO_NUMBERS |= dict.fromkeys(["CausalBuckets", "TwoSidedBuckets", "ClippedBuckets"], "takes whole distances, of relative_distances")
 NO_NUMBERS |= {
     "recurrent_weights": "takes a torch module",
     "Wire": "the abstract of PreNorm and PostNorm",

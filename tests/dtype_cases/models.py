@@ -34,7 +34,7 @@ def fourier(x):
 
 
 def classifier(x):
-    return q.GenerativeClassifier(x([0.5, 0.5]), x([[0, 100], [20, 3]]), x([SQUARE, SQUARE]))
+    return q.GenerativeClassifier(x([0.5, 0.5]), x([[0.0, 100.0], [20.0, 3.0]]), x([[[4.0, 1.0], [1.0, 9.0]]] * 2))
 
 
 def around(x):
@@ -67,7 +67,7 @@ class Uniform:
     vocabulary_size = 3
 
     def __init__(self, x):
-        self.logits = x([0, 3, 1])
+        self.logits = x([0.0, 3.0, 1.0])
 
     def __call__(self, tokens):
         return self.logits.expand(*tokens.shape, 3)
@@ -214,3 +214,38 @@ NO_NUMBERS |= dict.fromkeys(["Seq2Seq", "SequenceClassifier", "SlidingContext", 
 NO_NUMBERS |= dict.fromkeys(["kneser_ney_counts", "kneser_ney_ngram", "laplace_ngram", "ngram_counts"], TOKENS_ALONE)
 NO_NUMBERS |= dict.fromkeys(["ngram_counts_definition"], TOKENS_ALONE)
 NO_NUMBERS |= {"PixelModel": "the abstract of PixelCNN and GatedPixelCNN", "Decoder": "the abstract of the decoders that are tried"}
+
+# Labels, tokens, times and rows: whole numbers, held against int64.
+MARKED = models_networks.MARKED | {
+    "one_hot_regression labels": lambda x: q.one_hot_regression(torch.tensor(ROWS, dtype=torch.float64), x([0, 1, 0, 1, 0]), 2),
+    "GenerativeClassifier.fit labels": lambda x: (
+        q.GenerativeClassifier.fit(torch.tensor([[0.0, 1.0], [2.0, 0.0]]), x([1, 0]), 2, ridge=0.5, shared=True).means
+    ),
+    "GenerativeClassifier.log_prob labels": lambda x: classifier(torch.tensor).log_prob(
+        x([0, 1]), torch.tensor([[0.0, 90.0], [30.0, 3.0]])
+    ),
+    "kneser_ney_discounts counts": lambda x: q.kneser_ney_discounts(x([1, 1, 1, 1, 2, 2, 3, 4])),
+    "ngram_counts": lambda x: q.ngram_counts(x(TOKENS.tolist()), 3, 2).counts,
+    "ngram_counts_definition": lambda x: q.ngram_counts_definition(x(TOKENS.tolist()), 3, 2),
+    "NgramModel": lambda x: q.laplace_ngram(q.ngram_counts(TOKENS, 3, 2), 1.0)(x([[0, 1, 2]])),
+    "NgramModel.token_log_probs": lambda x: q.laplace_ngram(q.ngram_counts(TOKENS, 3, 2), 1.0).token_log_probs(x([[0, 1, 2]])),
+    "MarkovModel tokens": lambda x: q.MarkovModel([torch.tensor(LAWS[0][0]), torch.tensor(LAWS[1])])(x([[0, 1, 2]])),
+    "markov_log_prob_definition tokens": lambda x: q.markov_log_prob_definition(
+        [torch.tensor(LAWS[0][0]), torch.tensor(LAWS[1])], x([0, 1, 2])
+    ),
+    "chain_rule_log_prob tokens": lambda x: q.chain_rule_log_prob(Uniform(torch.tensor), x([[0, 1, 2]]), torch.tensor([0.0, 1.0, 3.0])),
+    "chain_rule_log_prob_definition tokens": lambda x: q.chain_rule_log_prob_definition(
+        Uniform(torch.tensor), x([[0, 1, 2]]), torch.tensor([0.0, 1.0, 3.0])
+    ),
+    "step_log_probs tokens": lambda x: q.step_log_probs(Translator(torch.tensor), x([[0, 1]]), x([[0, 1, 2]])),
+    "translation_log_prob tokens": lambda x: q.translation_log_prob(Translator(torch.tensor), x([[0, 1]]), x([[0, 1, 2]]), begin=0),
+    "from_levels levels": lambda x: q.from_levels(x([[[0, 3, 120]]]), 256),
+    "pixel_log_prob levels": lambda x: q.pixel_log_prob(torch.ones(1, 3, 2, 2), x([[[0, 1], [2, 0]]])),
+    "sequence_classifier_definition tokens": lambda x: q.sequence_classifier_definition(
+        lambda tokens: torch.ones(1, tokens.shape[1], 2), x([[0, 1, 2]]), x([2]), torch.eye(2), torch.zeros(2)
+    ),
+}
+CASES |= MARKED
+WHOLE = set(MARKED)
+for name in {each.partition(" ")[0].partition(".")[0] for each in MARKED} & NO_NUMBERS.keys():
+    del NO_NUMBERS[name]

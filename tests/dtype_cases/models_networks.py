@@ -211,3 +211,78 @@ CASES = {
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
 ROUNDINGS: dict[str, float] = {}
+
+
+def reads(make, words=((0, 1, 2),)):
+    """A network of tokens."""
+    return lambda x: in_dtype(make, torch.tensor).eval()(x([list(row) for row in words]))
+
+
+def recurrent():
+    return q.RecurrentLanguageModel(nn.GRU, 3, 2, 3, generator=generator())
+
+
+def gpt():
+    return q.GPT(3, 4, 2, 1, 8, generator=generator())
+
+
+def translator():
+    return q.Transformer(3, 3, [block()], [decoder_block(4, 2, generator=generator())], generator=generator())
+
+
+def seq2seq(decoder):
+    encoder = q.RecurrentEncoder(nn.GRU, 3, 2, 4, bidirectional=False, generator=generator())
+    return q.Seq2Seq(encoder, decoder)
+
+
+def plain_decoder():
+    return seq2seq(q.PlainDecoder(nn.GRU, 3, 2, 4, generator=generator()))
+
+
+def bahdanau():
+    return seq2seq(q.BahdanauDecoder(nn.GRU, 3, 2, 4, 4, generator=generator()))
+
+
+def translates(make):
+    def case(x):
+        model = in_dtype(make, torch.tensor).eval()
+        return model(x([[0, 1, 2]]), x([[1, 2]]), source_lengths=x([2]), target_lengths=x([2]))
+
+    return case
+
+
+def reader(make):
+    return lambda x: in_dtype(make, torch.tensor).eval()(x([[0, 1, 2], [1, 1, 0]]), x([2, 3]))
+
+
+def coloured():
+    return q.GatedPixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel=3, first_kernel=3, num_classes=2, generator=generator())
+
+
+def labelled_unet(x):
+    make = lambda: q.UNet((1, 4, 4), widths=(4, 8), groups=2, head_width=4, num_classes=2, generator=generator())  # noqa: E731
+    return in_dtype(make, torch.tensor)(torch.ones(2, 1, 4, 4), x([1, 5]), x([0, 1]))
+
+
+PIXELS = torch.tensor(whole(2, 1, 3, 3, most=1), dtype=torch.float32)
+MARKED = {
+    "GPT": reads(gpt),
+    "LanguageTransformer": reads(lambda: q.LanguageTransformer(3, [block()], generator=generator())),
+    "RecurrentLanguageModel": reads(recurrent),
+    "CopyReader": reads(lambda: q.CopyReader(3, 4, heads=2, depth=1, generator=generator())),
+    "SlidingContext": reads(lambda: q.SlidingContext(gpt(), 2)),
+    "BagReader": reader(lambda: q.BagReader(3, 4, generator=generator())),
+    "RecurrentReader": reader(lambda: q.RecurrentReader(nn.GRU, 3, 2, 3, generator=generator())),
+    "TransformerReader": reader(lambda: q.TransformerReader(3, [block()], generator=generator())),
+    "SequenceClassifier": reader(lambda: q.SequenceClassifier(q.BagReader(3, 4, generator=generator()), 2, generator=generator())),
+    "Transformer": translates(translator),
+    "PlainDecoder": translates(plain_decoder),
+    "BahdanauDecoder": translates(bahdanau),
+    "Seq2Seq": translates(plain_decoder),
+    "GatedPixelCNN labels": lambda x: in_dtype(coloured, torch.tensor)(PIXELS, x([1, 0])),
+    "GatedPixelReader labels": lambda x: q.GatedPixelReader(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))(0),
+    "WindowReader labels": lambda x: q.WindowReader(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))(0),
+    "UNet labels": labelled_unet,
+    "TimeMLP whole times": lambda x: q.TimeMLP(2, hidden=3, depth=1, time_dim=4, generator=generator())(torch.ones(2, 2), x([1, 5])),
+    "NodeClassifier nodes": lambda x: q.NodeClassifier(Links(LINKS, torch.ones(4), 3), [2], 2, generator=generator())(x([[0], [2]])),
+}

@@ -4,6 +4,7 @@ import torch
 
 from dtype_cases import objectives_generative
 from quoin import objectives as q
+from quoin.prob import PredictNoise
 from quoin.tensor import as_floating
 
 LABELS = torch.tensor([2, 0])
@@ -54,6 +55,7 @@ CASES = objectives_generative.CASES | {
     "mae": lambda x: q.mae(x(SEEN), x(RIGHT)),
     "mse": lambda x: q.mse(x(SEEN), x(RIGHT)),
     "root_mean_squared_error": lambda x: q.root_mean_squared_error(x(SEEN), x(RIGHT)),
+    "root_mean_squared_error far": lambda x: q.root_mean_squared_error(x([0, 10]), x([255, 20])),
     "r_squared": lambda x: q.r_squared(x(SEEN), x(RIGHT)),
     # margins and penalties
     "log_loss": lambda x: q.log_loss(x(SEEN)),
@@ -95,12 +97,10 @@ CASES = objectives_generative.CASES | {
     "learning_curve": lambda x: q.learning_curve(constant_fit, q.squared_loss, (x(SEEN), x(RIGHT)), (x([1, 2]), x([0, 120])), [1, 3]),
 }
 
-# A loss of 0.5 between scores that differ by 150 is the rounding of the scores, not of the loss.
 ROUNDINGS = objectives_generative.ROUNDINGS
 
 RESULT = "a result, built by the functions that are tried"
 WORDS = "takes texts"
-LABELS_ONLY = "takes whole labels alone, and check_labels refuses others"
 NO_NUMBERS = objectives_generative.NO_NUMBERS | {
     "CalibrationCurve": RESULT,
     "CrossValidation": RESULT,
@@ -112,9 +112,39 @@ NO_NUMBERS = objectives_generative.NO_NUMBERS | {
     "EarlyStop": RESULT,
     "Population": "tensors held by name; expected_risk is what computes with them",
     "early_stop": "takes a list of Python floats",
-    "balanced_class_weights": LABELS_ONLY,
-    "confusion_matrix": LABELS_ONLY,
     "population_of_density": "takes a function and Python floats; its nodes are float64",
     "bleu": WORDS,
     "exact_match": WORDS,
 }
+
+# Labels, tokens, lengths and times: whole numbers, held against int64.
+FLOATS = torch.tensor([[0.0, 150.0, 130.0], [3.0, 1.0, 2.0]])
+KNOWN = torch.tensor(LAWS)
+MARKED = {
+    "balanced_class_weights": lambda x: q.balanced_class_weights(x([0, 1, 1, 0, 1]), 2),
+    "confusion_matrix": lambda x: q.confusion_matrix(x([0, 1, 1, 99]), x([1, 1, 0, 99]), 100),
+    "cross_entropy labels": lambda x: q.cross_entropy(FLOATS, x([2, 0])),
+    "cross_entropy_definition labels": lambda x: q.cross_entropy_definition(FLOATS, x([2, 0])),
+    "cross_entropy_of_probabilities marked": lambda x: q.cross_entropy_of_probabilities(KNOWN, x([2, 1])),
+    "nll_loss labels": lambda x: q.nll_loss(-FLOATS, x([2, 0])),
+    "expected_calibration_error labels": lambda x: q.expected_calibration_error(KNOWN, x([2, 1])),
+    "roc_curve labels": lambda x: q.roc_curve(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
+    "roc_auc labels": lambda x: q.roc_auc(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
+    "roc_auc_definition labels": lambda x: q.roc_auc_definition(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
+    "token_nll tokens": lambda x: q.token_nll(FLOATS, x([2, 0])),
+    "sliding_token_nll tokens": lambda x: q.sliding_token_nll(lambda seen: FLOATS[None], x([0, 2, 1]), window=2, fresh=2),
+    "sequence_cross_entropy target": lambda x: q.sequence_cross_entropy(FLOATS[None], x([[2, 0]]), torch.tensor([1])),
+    "sequence_cross_entropy lengths": lambda x: q.sequence_cross_entropy(FLOATS[None], LABELS[None], x([1])),
+    "sequence_cross_entropy_definition target": lambda x: q.sequence_cross_entropy_definition(FLOATS[None], x([[2, 0]]), torch.tensor([1])),
+    "sequence_cross_entropy_definition lengths": lambda x: q.sequence_cross_entropy_definition(FLOATS[None], LABELS[None], x([1])),
+    "cross_validate rows": lambda x: q.cross_validate(
+        constant_fit, q.squared_loss, torch.tensor([0.0, 3.0]), torch.tensor([1.0, 7.0]), [(x([0]), x([1]))]
+    ),
+    "mode_coverage modes": lambda x: q.mode_coverage(x([0, 0, 2, 1]), torch.tensor([0.5, 0.25, 0.25])),
+    "denoising_kl times": lambda x: q.denoising_kl(objectives_generative.SCHEDULE, torch.ones(2, 2), torch.zeros(2, 2), x([2, 4])),
+    "denoising_loss times": lambda x: q.denoising_loss(
+        lambda noisy, t: noisy, objectives_generative.SCHEDULE, PredictNoise(), torch.ones(2, 2), x([2, 4]), torch.ones(2, 2)
+    ),
+}
+CASES |= MARKED
+WHOLE = set(MARKED)

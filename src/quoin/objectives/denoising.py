@@ -16,6 +16,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, diffuse, kl_standard_normal, straight_path, straight_velocity
 from quoin.tensor import check_floating
+from quoin.tensor.labels import as_indices
 
 __all__ = [
     "DiffusionBound",
@@ -84,6 +85,7 @@ def denoising_kl(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: Tenso
     """
     _check_guess(clean, guess)
     schedule.check_times(t, clean)
+    t = as_indices(t, "t")
     if bool((t < 2).any()):
         raise Mistake("expected times of 2 or more, came 1 or less; the first step has no divergence but `first_step_log_prob`")
     # Taken in float64, and not as 1/(1 - ᾱ) - 1: at late times the ratio is far below the rounding of 1.
