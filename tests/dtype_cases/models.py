@@ -219,7 +219,7 @@ NO_NUMBERS |= {"PixelModel": "the abstract of PixelCNN and GatedPixelCNN", "Deco
 MARKED = models_networks.MARKED | {
     "one_hot_regression labels": lambda x: q.one_hot_regression(torch.tensor(ROWS, dtype=torch.float64), x([0, 1, 0, 1, 0]), 2),
     "GenerativeClassifier.fit labels": lambda x: (
-        q.GenerativeClassifier.fit(torch.tensor([[0.0, 1.0], [2.0, 0.0]]), x([1, 0]), 2, ridge=0.5, shared=True).means
+        q.GenerativeClassifier.fit(torch.tensor([[0.0, 1.0], [2.0, 0.0]]), x([1, 0]), 2, ridge=0.5, shared=True).factors
     ),
     "GenerativeClassifier.log_prob labels": lambda x: classifier(torch.tensor).log_prob(
         x([0, 1]), torch.tensor([[0.0, 90.0], [30.0, 3.0]])

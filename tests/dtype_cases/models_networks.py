@@ -259,6 +259,16 @@ def coloured():
     return q.GatedPixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel=3, first_kernel=3, num_classes=2, generator=generator())
 
 
+def read_through(kind):
+    """The logits of every pixel in its turn."""
+
+    def case(x):
+        reader = kind(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))
+        return [reader(place) for place in range(9)]
+
+    return case
+
+
 def labelled_unet(x):
     make = lambda: q.UNet((1, 4, 4), widths=(4, 8), groups=2, head_width=4, num_classes=2, generator=generator())  # noqa: E731
     return in_dtype(make, torch.tensor)(torch.ones(2, 1, 4, 4), x([1, 5]), x([0, 1]))
@@ -280,8 +290,8 @@ MARKED = {
     "BahdanauDecoder": translates(bahdanau),
     "Seq2Seq": translates(plain_decoder),
     "GatedPixelCNN labels": lambda x: in_dtype(coloured, torch.tensor)(PIXELS, x([1, 0])),
-    "GatedPixelReader labels": lambda x: q.GatedPixelReader(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))(0),
-    "WindowReader labels": lambda x: q.WindowReader(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))(0),
+    "GatedPixelReader labels": read_through(q.GatedPixelReader),
+    "WindowReader labels": read_through(q.WindowReader),
     "UNet labels": labelled_unet,
     "TimeMLP whole times": lambda x: q.TimeMLP(2, hidden=3, depth=1, time_dim=4, generator=generator())(torch.ones(2, 2), x([1, 5])),
     "NodeClassifier nodes": lambda x: q.NodeClassifier(Links(LINKS, torch.ones(4), 3), [2], 2, generator=generator())(x([[0], [2]])),
