@@ -12,22 +12,24 @@ the function allows them.
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quoin.errors import Mistake
 
-__all__ = ["DTYPES", "Numbers", "answer_or_refusal", "numbers_in"]
+__all__ = ["DTYPES", "Numbers", "answer_or_refusal", "in_dtype", "numbers_in", "whole"]
 
 DTYPES = (torch.uint8, torch.int8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64)
 ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its largest entry, a computation may lose
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
 TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input", "only integer tensors")
 TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
+TORCH_REFUSES += ("should be the same", "handle types other than float", "tensors used as indices", "__index__")
 
 Numbers = Callable[[Any], Tensor]
+Module = TypeVar("Module", bound=nn.Module)
 
 
 def answer_or_refusal(
@@ -44,7 +46,7 @@ def answer_or_refusal(
         found = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype))))
     except Mistake:
         return "refused"
-    except (RuntimeError, NotImplementedError, TypeError) as error:
+    except (RuntimeError, NotImplementedError, TypeError, IndexError) as error:
         if any(word in str(error) for word in TORCH_REFUSES):
             return "refused"
         raise
@@ -72,6 +74,27 @@ def numbers_in(result: Any) -> Iterator[Tensor]:
             yield from numbers_in(getattr(result, field.name))
     else:
         assert result is None or isinstance(result, str), f"the case gives a {type(result).__name__}: let it give tensors or numbers"
+
+
+def whole(*shape: int, most: int = 150) -> Any:
+    """Nested lists of whole numbers 0 ... most, in no order."""
+    i = torch.arange(math.prod(shape))
+    return ((i**3 * 7 + i * 37 + 11) % 211 % (most + 1)).reshape(shape).tolist()
+
+
+def in_dtype(make: Callable[[], Module], x: Numbers) -> Module:
+    """The module that `make` builds from one seed, in the dtype of `x`'s numbers where that is a float; its weights have few digits,
+    so that they are the same numbers in each of them."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = make().requires_grad_(False)
+    with torch.no_grad():
+        for each in (*module.parameters(), *module.buffers()):
+            if each.is_floating_point():
+                # Nothing hides behind a zero, nor behind rows that are alike.
+                each.copy_((each if each.any() else torch.linspace(0.25, 1, each.numel()).reshape(each.shape)).bfloat16())
+    dtype = x(0.0).dtype
+    return module.to(dtype) if dtype.is_floating_point else module
 
 
 def _compare(ours: Tensor, right: Tensor, dtype: torch.dtype, roundings: float) -> None:

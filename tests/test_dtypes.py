@@ -12,7 +12,8 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "prob", "info", "optim", "express", "autodiff", "draw")
+PACKAGES = ("tensor", "draw", "autodiff", "prob", "layers", "info", "optim", "data", "models", "express", "objectives")
+PACKAGES += ("generate", "inspect", "estimators", "train")
 
 
 def cases_of(package: str) -> types.ModuleType:

@@ -13,8 +13,8 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from quoin.data.scaling import Standardiser
-from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.errors import Mistake, shown
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["background", "crop", "cutout", "flip", "shift"]
 
@@ -29,7 +29,7 @@ def shift(images: Tensor, generator: Generator, size: int, *, fill: Tensor | flo
     """
     n, c, h, w = _checked(images, size, "a shift")
     padded = torch.empty(n, c, h + 2 * size, w + 2 * size, dtype=images.dtype, device=images.device)
-    padded[:] = torch.as_tensor(fill, dtype=images.dtype, device=images.device)
+    padded[:] = _held(fill, images)
     padded[..., size : size + h, size : size + w] = images
     windows = padded.unfold(2, h, 1).unfold(3, w, 1)  # (n, c, 2 size + 1, 2 size + 1, h, w): every window, as a view
     top, left = torch.randint(2 * size + 1, (2, n), generator=generator).to(images.device)
@@ -67,12 +67,20 @@ def cutout(images: Tensor, generator: Generator, size: int, *, fill: Tensor | fl
     n, _, h, w = _checked(images, size, "a cutout")
     top, left = (torch.randint(length, (n,), generator=generator) - size // 2 for length in (h, w))
     covered = (_inside(top, size, h)[:, None, :, None] & _inside(left, size, w)[:, None, None, :]).to(images.device)
-    return torch.where(covered, torch.as_tensor(fill, dtype=images.dtype, device=images.device), images)
+    return torch.where(covered, _held(fill, images), images)
 
 
 def background(scale: Standardiser) -> Tensor:  # (c, 1, 1)
     """What black became on a common scale: (0 − mean)/std of each channel, the `fill` that no one can tell from a black border."""
-    return (-scale.mean / scale.std).float()
+    return (-as_floating(scale.mean) / scale.std).float()
+
+
+def _held(fill: Tensor | float, images: Tensor) -> Tensor:
+    """The fill in the dtype of the images, which of whole numbers can hold whole ones alone."""
+    held = torch.as_tensor(fill, dtype=images.dtype, device=images.device)
+    if not images.is_floating_point() and bool((held.double() != torch.as_tensor(fill, dtype=torch.float64, device=images.device)).any()):
+        raise Mistake(f"expected a fill that {images.dtype} can hold, came {shown(fill)}; convert the images with images.float()")
+    return held
 
 
 def _places(start: Tensor, length: int, window: Tensor) -> Tensor:  # (n,), h, (n,) -> (n, h)

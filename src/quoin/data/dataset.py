@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
+from quoin.tensor.labels import as_indices
 
 __all__ = [
     "MAX_CLASSES",
@@ -96,6 +97,7 @@ class Dataset:
 
     def take(self, index: Tensor) -> "Dataset":
         """The rows at `index`, in that order; the source's own test part is no longer told apart."""
+        index = as_indices(index)
         return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_from=None)
 
 

@@ -18,6 +18,7 @@ from quoin.data.remembered import RememberedData
 from quoin.data.sources import VocabularyName
 from quoin.data.vocabulary import Vocabulary, vocabulary_from_json
 from quoin.errors import Mistake, shown
+from quoin.tensor.labels import as_indices
 
 __all__ = ["LabelledBatch", "LabelledCorpus", "LabelledFacts", "LabelledTexts", "encode_texts", "label_corpus", "labelled_facts"]
 
@@ -50,6 +51,7 @@ class LabelledTexts:
 
     def read(self, rows: Tensor) -> LabelledBatch:  # (b,)
         rows = rows.to(self._tokens.device)
+        rows = as_indices(rows, "rows")
         lengths = self.lengths[rows]
         within = torch.arange(int(lengths.max()), device=rows.device).expand(len(rows), -1)
         places = (self._starts[rows][:, None] + within).clamp(max=len(self._tokens) - 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from quoin.data.pairs import Pairs
 from quoin.data.vocabulary import Vocabulary, check_tokens, vocabulary_from_json
+from quoin.tensor.labels import as_indices
 
 __all__ = ["BOS", "EOS", "PAD", "PairBatch", "PairVocabulary", "TokenPairs"]
 
@@ -99,7 +100,7 @@ class _Sentences:
         self.tokens = torch.cat(encoded).to(device)
 
     def read(self, rows: Tensor) -> tuple[Tensor, Tensor]:  # (b,) -> (b, longest), (b,)
-        rows = rows.to(self.tokens.device)
+        rows = as_indices(rows, "rows").to(self.tokens.device)
         lengths = self.lengths[rows]
         within = torch.arange(int(lengths.max()), device=rows.device).expand(len(rows), -1)
         real = within < lengths[:, None]

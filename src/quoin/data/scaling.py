@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from quoin.tensor import as_floating
+
 __all__ = ["Standardiser"]
 
 _CHUNK = 8192  # rows lifted to float64 at once
@@ -35,9 +37,11 @@ class Standardiser(NamedTuple):
         return cls(mean, torch.where(constant, 1.0, variance.sqrt()))
 
     def apply(self, features: Tensor) -> Tensor:
-        """`features` on the common scale, in their own dtype."""
-        return torch.cat([((chunk.double() - self.mean) / self.std).to(features.dtype) for chunk in features.split(_CHUNK)])
+        """`features` on the common scale, in their own dtype; whole numbers, which would lose theirs, in torch's default one."""
+        dtype = as_floating(features[:0]).dtype
+        return torch.cat([((chunk.double() - self.mean) / self.std).to(dtype) for chunk in features.split(_CHUNK)])
 
     def invert(self, scaled: Tensor) -> Tensor:
         """What `apply` was given."""
-        return torch.cat([(chunk.double() * self.std + self.mean).to(scaled.dtype) for chunk in scaled.split(_CHUNK)])
+        dtype = as_floating(scaled[:0]).dtype
+        return torch.cat([(chunk.double() * self.std + self.mean).to(dtype) for chunk in scaled.split(_CHUNK)])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake, shown
 from quoin.generate.decoding import TokenModel, TokenState, at_rest, check_end, check_request
+from quoin.tensor.labels import as_indices
 
 __all__ = ["Beams", "beam_search"]
 
@@ -43,6 +44,7 @@ def beam_search(
     Notes: M14, Z10.
     """
     check_request(prompt, max_tokens)
+    prompt = as_indices(prompt, "prompt")
     if width < 1:
         raise Mistake(f"expected a beam of width 1 or more, got {shown(width)}: raise it")
     if not 0 <= length_penalty < float("inf"):

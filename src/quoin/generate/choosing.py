@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
+from quoin.tensor import as_floating
 
 __all__ = ["Sampling", "likeliest", "nucleus_law", "tempered_law", "top_k_law"]
 
@@ -26,6 +27,7 @@ def tempered_law(logits: Tensor, temperature: float) -> Tensor:  # (..., v) -> (
     tensor([0.9412, 0.0588])
     """
     _check_temperature(temperature)
+    logits = as_floating(logits)
     largest = logits.amax(dim=-1, keepdim=True)  # taken off first: a small temperature then overflows nothing
     return torch.softmax((logits - largest) / temperature, dim=-1)
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
 from quoin.generate.choosing import Sampling, likeliest
+from quoin.tensor.labels import as_indices
 
 __all__ = ["Chosen", "Generated", "TokenModel", "TokenState", "decode", "greedy", "sampled", "stream"]
 
@@ -60,6 +61,7 @@ def stream(
     `state` has not read the prompt yet. A model that says no end goes on to the maximum.
     """
     check_request(prompt, max_tokens)
+    prompt = as_indices(prompt, "prompt")
     with at_rest(model):
         ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
         new = prompt

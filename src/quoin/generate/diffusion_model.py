@@ -14,6 +14,7 @@ from quoin.generate.diffusion import Watch, clipped, ddim, start_noise
 from quoin.generate.guidance import guided
 from quoin.generate.paths import SamplePath
 from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, denoiser_of
+from quoin.tensor import as_floating
 
 __all__ = ["DiffusionSampler", "GuidedDiffusionSampler", "ReverseWalk"]
 
@@ -56,8 +57,8 @@ class _Drawing(nn.Module):
         schedule.times(steps)  # refuses what is outside 1 ... T before any training
         self.network, self.schedule, self.parametrisation = network, schedule, parametrisation
         self.shape, self.bounds, self.steps, self.sampler = tuple(shape), bounds, steps, sampler
-        self.register_buffer("offset", offset)
-        self.register_buffer("unit", unit)
+        self.register_buffer("offset", as_floating(offset, unit))
+        self.register_buffer("unit", as_floating(unit, offset))
 
     def inward(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
         """Examples on the network's scale."""

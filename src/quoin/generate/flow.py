@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake, shown
 from quoin.generate.diffusion import start_noise
 from quoin.generate.paths import SamplePath
+from quoin.tensor import as_floating
 
 __all__ = ["FlowDensity", "FlowSampler", "VelocityField", "flow_log_prob", "follow_euler", "follow_midpoint"]
 
@@ -80,8 +81,8 @@ class FlowSampler(nn.Module):
     def __init__(self, network: nn.Module, shape: Sequence[int], *, offset: Tensor, unit: Tensor, steps: int = 20) -> None:
         super().__init__()
         self.network, self.shape, self.steps = network, tuple(shape), steps
-        self.register_buffer("offset", offset)
-        self.register_buffer("unit", unit)
+        self.register_buffer("offset", as_floating(offset, unit))
+        self.register_buffer("unit", as_floating(unit, offset))
 
     def inward(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
         """Examples on the network's scale."""

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
+from quoin.tensor import as_floating
+from quoin.tensor.labels import as_indices
 
 __all__ = ["LabelledNetwork", "guided", "guided_definition"]
 
@@ -20,6 +22,7 @@ def guided_definition(with_label: Tensor, without: Tensor, strength: float) -> T
 
     Notes: D0-T.
     """
+    with_label, without = as_floating(with_label, without), as_floating(without, with_label)
     return without + strength * (with_label - without)
 
 
@@ -36,6 +39,7 @@ def guided(
         raise Mistake(f"expected one class for each sample, integers (b,), came {tuple(labels.shape)} of {labels.dtype}; give labels (b,)")
     if not 0 <= strength < math.inf:
         raise Mistake(f"expected a guidance strength of at least 0, and finite, got {shown(strength)}; 1 is none, 2 to 5 are usual")
+    labels = as_indices(labels, "labels")
     none = torch.full_like(labels, unlabelled)
 
     def network_of_both(noisy: Tensor, t: Tensor) -> Tensor:

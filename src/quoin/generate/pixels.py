@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake, shown
 from quoin.generate.choosing import Sampling
 from quoin.generate.decoding import at_rest
+from quoin.tensor import check_floating
 
 __all__ = ["PixelSampler", "PixelScores", "complete_pixels"]
 
@@ -86,4 +87,5 @@ def _check(model: PixelScores, images: Tensor, first: int, labels: Tensor | None
         raise Mistake(f"expected images (n, {', '.join(map(str, model.image_shape))}), came shape {tuple(images.shape)}; resize them")
     if not 0 <= first <= images[0].numel():
         raise Mistake(f"expected a first pixel from 0 to {images[0].numel()}, came {shown(first)}; 0 draws all of them")
+    check_floating(images, "images")  # a grey between 0 and 1 would be none
     model.check_labels(labels, len(images))

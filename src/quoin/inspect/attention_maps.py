@@ -17,6 +17,7 @@ from quoin.draw import AttentionDrawing, AttentionLayer, attention
 from quoin.errors import Mistake
 from quoin.inspect.at_rest import at_rest
 from quoin.layers.attention import AttentionCore
+from quoin.tensor import as_floating
 
 __all__ = [
     "AttentionMaps",
@@ -121,6 +122,7 @@ def attention_distance(weights: Tensor) -> Tensor:  # (h, n, n) -> (h,)
     *_, queries, keys = weights.shape
     if queries != keys:
         raise Mistake(f"expected attention of positions to themselves, came {queries} queries and {keys} keys; distance needs one sequence")
+    weights = as_floating(weights)
     places = torch.arange(keys, device=weights.device, dtype=weights.dtype)
     return _mean_over_queries((weights * (places[:, None] - places).abs()).sum(dim=-1), weights)
 

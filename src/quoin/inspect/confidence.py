@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.tensor import softmax
+from quoin.tensor import as_floating, softmax
 
 __all__ = ["confidence_along_ray"]
 
@@ -20,6 +20,7 @@ def confidence_along_ray(model: nn.Module, x: Tensor, scales: Tensor) -> Tensor:
     """
     if scales.ndim != 1 or len(scales) == 0:
         raise Mistake(f"expected a vector of at least one scale, came shape {tuple(scales.shape)}; give e.g. torch.arange(1.0, 10.0)")
+    x = as_floating(x, scales)
     ray = scales.to(x.dtype).reshape(-1, *[1] * x.ndim) * x
     logits = model(ray)
     if logits.ndim != 2 or logits.shape[-1] < 2:

@@ -10,7 +10,7 @@ from quoin.draw import Drawing, image_grid
 from quoin.errors import Mistake, shown
 from quoin.inspect.at_rest import at_rest, layer_output
 from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
-from quoin.tensor import check_shapes
+from quoin.tensor import check_floating, check_shapes
 
 __all__ = ["Patch", "crop_patches", "draw_patches", "strongest_patches"]
 
@@ -68,6 +68,7 @@ def _best_places(output: Tensor) -> tuple[Tensor, Tensor]:  # (n, c', h', w') or
 def crop_patches(images: Tensor, patches: Sequence[Patch], *, fill: float = 0.5) -> Tensor:  # (n, c, h, w) -> (k, c, ph, pw)
     """The patches cut out of the images, all of one size: what lies beyond the border, where the field saw padding, is `fill`."""
     check_shapes("n c h w", images=images)
+    check_floating(images, "images")
     height = max(patch.field.bottom - patch.field.top for patch in patches)
     width = max(patch.field.right - patch.field.left for patch in patches)
     cut = torch.full((len(patches), images.shape[1], height, width), fill, dtype=images.dtype)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.inspect.at_rest import at_rest
+from quoin.tensor import as_floating
 
 __all__ = ["gradient_times_input", "input_gradient", "saliency", "smooth_gradient"]
 
@@ -73,6 +74,6 @@ def saliency(gradient: Tensor) -> Tensor:  # (n, c, h, w) -> (n, h, w)
     """max_c |g_chw| / max_chw |g_chw|: one number from 0 to 1 for each pixel of an image; a gradient of zero stays zero."""
     if gradient.ndim != 4:
         raise Mistake(f"expected gradients (n, c, h, w) of images, came shape {tuple(gradient.shape)}; reshape them")
-    size = gradient.abs().amax(dim=1)
+    size = as_floating(gradient).abs().amax(dim=1)
     largest = size.amax(dim=(1, 2), keepdim=True)
     return size / torch.where(largest == 0, 1.0, largest)

@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor
 
+from quoin.tensor import as_floating
+
 __all__ = [
     "elu",
     "elu_derivative",
@@ -46,6 +48,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
     Notes: D1-5.
     """
+    x = as_floating(x)
     small = _minus_abs(x).exp()
     return torch.where(x < 0, small, 1) / (1 + small)
 
@@ -55,6 +58,7 @@ def sigmoid_derivative(x: Tensor) -> Tensor:
 
     Notes: D1-5.
     """
+    x = as_floating(x)
     return sigmoid(x) * sigmoid(-x)  # 1 - sigmoid(x) would lose every digit for large x
 
 
@@ -65,6 +69,7 @@ def tanh(x: Tensor) -> Tensor:
 
     Notes: D1-4.
     """
+    x = as_floating(x)
     decay = torch.expm1(2 * _minus_abs(x))  # e^(-2|x|) - 1, exact to rounding near 0
     return torch.where(x < 0, decay, -decay) / (2 + decay)
 
@@ -74,7 +79,7 @@ def tanh_derivative(x: Tensor) -> Tensor:
 
     Notes: D1-4.
     """
-    return 4 * sigmoid_derivative(2 * x)
+    return 4 * sigmoid_derivative(2 * as_floating(x))
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -82,6 +87,7 @@ def gelu(x: Tensor) -> Tensor:
 
     Notes: D1-6.
     """
+    x = as_floating(x)
     return x * _normal_distribution(x)
 
 
@@ -90,6 +96,7 @@ def gelu_derivative(x: Tensor) -> Tensor:
 
     Notes: D1-6.
     """
+    x = as_floating(x)
     return _normal_distribution(x) + x * (-x.square() / 2).exp() / math.sqrt(2 * math.pi)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.layers.activation import relu
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["Affine", "affine_definition", "collapse", "dense_definition"]
 
@@ -22,6 +22,7 @@ def affine_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..
     Notes: D1-1, D1-16.
     """
     check_shapes("... n, m n, m", x=x, weight=weight, bias=bias)
+    x, weight = as_floating(x, weight), as_floating(weight, x)
     return torch.einsum("ij,...j->...i", weight, x) + bias
 
 
@@ -50,6 +51,7 @@ def collapse(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Affine:
     if not weights or len(weights) != len(biases):
         raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
     check_shapes("m n, m", weight=weights[0], bias=biases[0])
+    weights, biases = ([as_floating(each, *weights, *biases) for each in given] for given in (weights, biases))
     weight, bias = weights[0], biases[0]
     for next_weight, next_bias in zip(weights[1:], biases[1:], strict=True):
         check_shapes("m n, k m, k", weight=weight, next_weight=next_weight, next_bias=next_bias)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = [
     "GraphConv",
@@ -98,6 +98,7 @@ def pass_messages(features: Tensor, links: Links) -> Tensor:  # (..., v, n) -> (
     """
     _check_nodes(features, links)
     sources, targets = links.edges
+    features = as_floating(features, links.weights)
     messages = features.index_select(-2, sources) * links.weights[:, None]
     # As wide as the messages: under autocast the features come in half precision, and the weights, so the sums too, do not.
     return messages.new_zeros(features.shape).index_add(-2, targets, messages)

@@ -16,7 +16,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
-from quoin.tensor import check_floating, check_shapes
+from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
     "Moments",
@@ -128,7 +128,7 @@ def running_moments(running: Moments, batch: Moments, count: int, *, momentum: f
         raise Mistake(f"expected at least 2 values a channel for an unbiased variance, came {count}; give a larger batch")
     if not 0 <= momentum <= 1:
         raise Mistake(f"expected a momentum from 0 to 1, came {momentum}; torch's default is 0.1")
-    unbiased = batch.variance * count / (count - 1)
+    unbiased = as_floating(batch.variance) * count / (count - 1)
     return Moments(
         (1 - momentum) * running.mean + momentum * batch.mean,
         (1 - momentum) * running.variance + momentum * unbiased,

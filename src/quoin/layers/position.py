@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.tensor import check_floating, check_shapes
+from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
     "LearnedPositions",
@@ -66,6 +66,7 @@ def additive_map_definition(x: Tensor, weight: Tensor, codes: Tensor) -> Tensor:
     Notes: D3-5, D3-6.
     """
     check_shapes("... n d, k d, n d", x=x, weight=weight, codes=codes)
+    x, weight, codes = (as_floating(each, x, weight, codes) for each in (x, weight, codes))
     return torch.stack([(token + codes[m]) @ weight.T for m, token in enumerate(x.unbind(-2))], dim=-2)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.layers.position import check_offset
+from quoin.tensor.labels import as_indices
 
 __all__ = [
     "ALiBi",
@@ -125,6 +126,7 @@ class CausalBuckets:
         object.__setattr__(self, "starts", _bucket_starts(self.num_buckets, self.max_distance))
 
     def __call__(self, distance: Tensor) -> Tensor:
+        distance = as_indices(distance, "distance")
         return torch.bucketize((-distance).clamp(min=0), torch.tensor(self.starts, device=distance.device), right=True)
 
 
@@ -147,6 +149,7 @@ class TwoSidedBuckets:
         object.__setattr__(self, "side", CausalBuckets(self.num_buckets // 2, self.max_distance))
 
     def __call__(self, distance: Tensor) -> Tensor:
+        distance = as_indices(distance, "distance")
         after = distance > 0
         return after * (self.num_buckets // 2) + self.side(-distance.abs())
 
@@ -169,7 +172,7 @@ class ClippedBuckets:
         return 2 * self.max_distance + 1
 
     def __call__(self, distance: Tensor) -> Tensor:
-        return distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return as_indices(distance, "distance").clamp(-self.max_distance, self.max_distance) + self.max_distance
 
 
 def relative_bias_definition(

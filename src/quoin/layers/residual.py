@@ -16,6 +16,7 @@ from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.conv import cross_correlate2d_definition
 from quoin.layers.norm import EPS, Moments, batch_norm_at_test_definition, batch_norm_definition
+from quoin.tensor import check_floating
 
 __all__ = [
     "BasicBlock",
@@ -56,6 +57,7 @@ def residual_definition(
 
     Notes: D1.6-5, Z8.9.
     """
+    check_floating(x)
     residual, kept = body(x), shortcut(x)
     _check_sum(residual, kept)
     return ResidualForward(activation(residual + kept), residual, kept)
@@ -160,6 +162,7 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if shortcut is None else shortcut
 
     def forward(self, x: Tensor) -> Tensor:
+        check_floating(x)
         residual, kept = self.body(x), self.shortcut(x)
         _check_sum(residual, kept)
         return residual + kept

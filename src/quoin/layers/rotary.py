@@ -50,6 +50,7 @@ def rotary_definition(
     Notes: D3-8.
     """
     check_shapes("... n d, n", x=x, positions=positions)
+    check_floating(x)
     turns = torch.stack([rotary_matrix(m, x.shape[-1], base=base, clockwise=clockwise) for m in positions.tolist()])
     return torch.einsum("nij,...nj->...ni", turns.to(x.dtype), x)
 
@@ -73,6 +74,7 @@ def rotary_map_definition(
     Notes: D3-5, D3-8.
     """
     check_shapes("... n d, k d, n", x=x, weight=weight, positions=positions)
+    check_floating(x)
     return rotary_definition(x @ weight.T, positions, base=base, clockwise=clockwise)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["convolution_as_dense", "graph_as_dense", "recurrence_as_dense"]
 
@@ -58,5 +58,6 @@ def graph_as_dense(adjacency: Tensor, weight: Tensor) -> Tensor:  # (v, v), (n, 
     Notes: D1.1-20.
     """
     check_shapes("v v, n m", adjacency=adjacency, weight=weight)
+    adjacency, weight = as_floating(adjacency, weight), as_floating(weight, adjacency)
     (nodes, _), (inputs, outputs) = adjacency.shape, weight.shape
     return torch.einsum("uv,nm->umvn", adjacency, weight).reshape(nodes * outputs, nodes * inputs)

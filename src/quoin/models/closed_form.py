@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["LinearFit", "least_squares", "least_squares_by_qr", "normal_equations", "ridge"]
 
@@ -24,7 +24,8 @@ class LinearFit(NamedTuple):
     def predict(self, x: Tensor) -> Tensor:  # (..., d) -> (...), or (..., k)
         """W x + b for each example."""
         check_shapes("... d, d" if self.weight.ndim == 1 else "... d, k d", x=x, weight=self.weight)
-        return x @ self.weight.mT + self.bias if self.weight.ndim == 2 else x @ self.weight + self.bias
+        x, weight = as_floating(x, self.weight), as_floating(self.weight, x)
+        return x @ weight.mT + self.bias if weight.ndim == 2 else x @ weight + self.bias
 
 
 def normal_equations(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)

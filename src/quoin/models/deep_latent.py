@@ -15,6 +15,7 @@ from torch.nn.functional import softplus
 from quoin.errors import Mistake
 from quoin.models.mlp import MLP
 from quoin.prob import DiagonalNormal, LatentModel, TriangularNormal
+from quoin.tensor import as_floating
 
 __all__ = ["DeepLatentGaussian", "DiagonalNormalNet", "TriangularNormalNet", "covariance_definition", "triangular_factor"]
 
@@ -122,7 +123,7 @@ class DeepLatentGaussian(nn.Module, LatentModel):
         return self.decoder(z)
 
     def log_prior(self, z: Tensor) -> Tensor:  # (..., k) -> (...)
-        return -z.square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
+        return -as_floating(z).square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (..., d), (m, ..., k) -> (m, ...)
         """ln N(x; μ(z), Σ(z)).

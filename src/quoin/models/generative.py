@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.prob import check_law
 from quoin.tensor import check_labels, check_shapes
+from quoin.tensor.labels import as_indices
 
 __all__ = ["Drawn", "GenerativeClassifier", "bayes_rule_definition", "gaussian_log_density_definition"]
 
@@ -108,6 +109,7 @@ class GenerativeClassifier(nn.Module):
         variance, as a share of the mean variance of the numbers.
         """
         check_labels(y, num_classes)
+        y = as_indices(y, "y")
         if len(x) != len(y) or x.ndim < 2 or not x.is_floating_point():
             came = f"{x.dtype} {tuple(x.shape)} and {tuple(y.shape)}"
             raise Mistake(f"expected float examples (n, ...) and n labels, came {came}; give a label for each row")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from quoin.models.ngram import NgramModel
 from quoin.models.ngram_counts import NgramCounts
+from quoin.tensor import as_floating
 
 __all__ = ["kneser_ney_counts", "kneser_ney_discounts", "kneser_ney_law", "kneser_ney_ngram"]
 
@@ -26,7 +27,7 @@ def kneser_ney_discounts(counts: Tensor) -> Tensor:  # (...) -> (4,)
     >>> kneser_ney_discounts(torch.tensor([1, 1, 1, 1, 2, 2, 3, 4]))  # t = 4, 2, 1, 1; Y = 1/2
     tensor([0.0000, 0.5000, 1.2500, 1.0000], dtype=torch.float64)
     """
-    t = torch.bincount(counts.flatten().clamp(max=5), minlength=6)[1:5].double()
+    t = torch.bincount(counts.flatten().clamp(max=5).long(), minlength=6)[1:5].double()
     j = torch.arange(1, 4)
     found = j - (j + 1) * t[0] / (t[0] + 2 * t[1]) * t[1:] / t[:-1]
     if not bool(((found > 0) & (found <= j)).all()):  # NaN is neither
@@ -37,7 +38,8 @@ def kneser_ney_discounts(counts: Tensor) -> Tensor:  # (...) -> (4,)
 def kneser_ney_law(counts: Tensor, discounts: Tensor, shorter: Tensor) -> Tensor:  # (..., m), (4,), (..., m) -> (..., m)
     """(n(c, x) - D(n(c, x))) / n(c) + γ(c) P(x) with P = `shorter`; P itself where nothing follows c."""
     total = counts.sum(dim=-1, keepdim=True)
-    taken = discounts.to(shorter.dtype)[counts.clamp(max=3)]
+    shorter = as_floating(shorter, discounts)
+    taken = discounts.to(shorter.dtype)[counts.clamp(max=3).long()]  # as bytes they would be a mask
     mixed = (counts - taken + taken.sum(dim=-1, keepdim=True) * shorter) / total.clamp(min=1)
     return torch.where(total > 0, mixed, shorter)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.models.ngram import NgramModel
 from quoin.models.ngram_counts import NgramCounts
+from quoin.tensor import as_floating
 
 __all__ = ["laplace_bigram", "laplace_law", "laplace_ngram", "laplace_trigram", "laplace_unigram"]
 
@@ -24,6 +25,7 @@ def laplace_law(counts: Tensor, strength: float | Tensor, shorter: Tensor) -> Te
 
     Notes: Z9.6c.
     """
+    shorter = as_floating(shorter)
     strength = torch.as_tensor(strength, dtype=shorter.dtype)
     if bool((strength < 0).any()) or bool(strength.isnan().any()):
         raise Mistake(f"expected strengths of 0 or more, got {float(strength.min()):g}: raise it")

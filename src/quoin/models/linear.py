@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["LinearGaussian", "LinearRegression", "linear_regression_definition"]
 
@@ -20,7 +20,7 @@ def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
     Notes: Z3.1.
     """
     check_shapes("... d, d, ()", x=x, weight=weight, bias=bias)
-    return (x * weight).sum(dim=-1) + bias
+    return (as_floating(x, weight) * weight).sum(dim=-1) + bias
 
 
 def linear_from_zero(inputs: int, outputs: int) -> nn.Linear:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.models.autoregressive import AutoregressiveModel, ModelState, NextToken
 from quoin.models.ngram_counts import check_tokens
+from quoin.tensor.labels import as_indices
 
 __all__ = ["MarkovModel", "MarkovState", "chain_rule_log_prob", "chain_rule_log_prob_definition", "markov_log_prob_definition"]
 
@@ -25,7 +26,7 @@ def chain_rule_log_prob_definition(model: AutoregressiveModel, tokens: Tensor, f
 
     Notes: Z9.1.
     """
-    _check_sequences(tokens)
+    tokens = _sequences(tokens)
     log_prob = first_logits.log_softmax(dim=-1)[tokens[:, 0]]
     state = model.start(len(tokens), tokens.shape[1])
     for now, following in zip(tokens[:, :-1].T, tokens[:, 1:].T):
@@ -39,7 +40,7 @@ def chain_rule_log_prob(model: AutoregressiveModel, tokens: Tensor, first_logits
 
     Notes: Z9.1.
     """
-    _check_sequences(tokens)
+    tokens = _sequences(tokens)
     first = first_logits.log_softmax(dim=-1)[tokens[:, 0]]
     if tokens.shape[1] == 1:
         return first
@@ -47,9 +48,10 @@ def chain_rule_log_prob(model: AutoregressiveModel, tokens: Tensor, first_logits
     return first + laws.gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1).sum(dim=-1)
 
 
-def _check_sequences(tokens: Tensor) -> None:
+def _sequences(tokens: Tensor) -> Tensor:
     if tokens.ndim != 2 or tokens.shape[1] == 0:
         raise Mistake(f"expected sequences of one token or more (sequences, tokens), got shape {tuple(tokens.shape)}: reshape them")
+    return as_indices(tokens, "tokens")
 
 
 def markov_log_prob_definition(laws: Sequence[Tensor], tokens: Tensor) -> Tensor:  # (m,) * j for j = 1 .. k + 1; (T,) -> ()
@@ -57,6 +59,7 @@ def markov_log_prob_definition(laws: Sequence[Tensor], tokens: Tensor) -> Tensor
 
     Notes: Z9.2.
     """
+    tokens = as_indices(tokens, "tokens")
     log_prob = laws[0].new_zeros(())
     for place, token in enumerate(tokens.tolist()):
         context = tokens[max(0, place - len(laws) + 1) : place].tolist()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
 from quoin.layers import affine_definition, dense_definition, relu
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
 
@@ -54,6 +54,7 @@ def one_hidden_layer_definition(
     Notes: Z5.4.
     """
     check_shapes("n d, d h, h, h q, q", X=X, W1=W1, b1=b1, W2=W2, b2=b2)
+    X, W1, W2 = (as_floating(each, X, W1, W2) for each in (X, W1, W2))
     H = activation(X @ W1 + b1)
     return MLPForward(H @ W2 + b2, (H,))
 

@@ -30,6 +30,7 @@ class WindowReader:
     """Any model of pixels, shown no more of the images each time than a pixel can see."""
 
     def __init__(self, model: "PixelModel", images: Tensor, labels: Tensor | None = None):  # (n, 1, h, w), (n,)
+        model.check_labels(labels, len(images))
         self._model, self._images, self._labels = model, images, labels
 
     @torch.no_grad()
@@ -48,6 +49,7 @@ class GatedPixelReader:
         self._model, self._images, self._next = model, images, 0
         count, (height, width) = len(images), images.shape[2:]
         channels, self._layers = model.channels, cast("list[GatedPixelLayer]", list(model.layers))
+        model.check_labels(labels, len(images))
         self._shifts = [None if model.shifts is None else model.shifts[number][labels] for number in range(len(self._layers))]
         self._vertical = [images.new_zeros(count, channels, height, width) for _ in self._layers]  # what each layer reads
         self._horizontal = [images.new_zeros(count, channels, 1, width) for _ in self._layers]  # of the row in work

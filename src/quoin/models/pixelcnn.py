@@ -18,7 +18,7 @@ from quoin.errors import Mistake, shown
 from quoin.layers import GatedPixelLayer, MaskedConv2d, PixelStacks, mask_a, mask_above, mask_b
 from quoin.models.image_start import ImageShape, check_image_model
 from quoin.models.pixel_reader import GatedPixelReader, PixelReader, WindowReader
-from quoin.tensor import check_image_batch, check_shapes
+from quoin.tensor import as_floating, check_image_batch, check_shapes
 
 __all__ = ["GatedPixelCNN", "PixelCNN", "PixelModel", "from_levels", "pixel_log_prob", "pixel_log_prob_definition", "to_levels"]
 
@@ -32,7 +32,7 @@ def to_levels(images: Tensor, num_levels: int) -> Tensor:  # (n, 1, h, w) -> (n,
     tensor([[[0, 1, 4]]])
     """
     check_shapes("n 1 h w", images=images)
-    scaled = images * (num_levels - 1)
+    scaled = as_floating(images) * (num_levels - 1)
     levels = scaled.round()
     off = ~((scaled - levels).abs() <= OFF_LEVEL) | (levels < 0) | (levels > num_levels - 1)  # a NaN is off too
     if off.any():

@@ -16,6 +16,7 @@ from quoin.models.image_start import start_image_weights
 from quoin.models.mlp import MLP
 from quoin.models.vae_decoders import Decoder
 from quoin.prob import DiagonalNormal, LatentModel
+from quoin.tensor import as_floating
 
 __all__ = ["VAE", "Encoder", "conv_vae", "mlp_vae"]
 
@@ -63,7 +64,7 @@ class VAE(nn.Module, LatentModel):
         return self.decoder(self.encoder(x).mean)
 
     def log_prior(self, z: Tensor) -> Tensor:  # (..., k) -> (...)
-        return -z.square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
+        return -as_floating(z).square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (n, c, h, w), (..., n, k) -> (..., n)
         return self.decoder.log_likelihood(x, z)

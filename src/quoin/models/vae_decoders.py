@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin.errors import Mistake, shown
+from quoin.tensor import as_floating
 
 __all__ = ["BernoulliDecoder", "Decoder", "GaussianDecoder", "LearnedGaussianDecoder"]
 
@@ -65,6 +66,7 @@ class _GaussianDecoder(Decoder):
         Notes: D6-28, D6-30.
         """
         self._check(x)
+        x = as_floating(x)
         log_std = self.log_std_like(x)
         error = (x - self.outputs(z)).flatten(-3).square().sum(dim=-1)
         return error * (-0.5 * torch.exp(-2 * log_std)) - math.prod(self.image_shape) * (log_std + math.log(2 * math.pi) / 2)

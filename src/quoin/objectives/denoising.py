@@ -15,6 +15,8 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, diffuse, kl_standard_normal, straight_path, straight_velocity
+from quoin.tensor import check_floating
+from quoin.tensor.labels import as_indices
 
 __all__ = [
     "DiffusionBound",
@@ -38,6 +40,8 @@ def denoising_loss(
 
     Notes: D0-T.
     """
+    check_floating(clean, "clean")
+    check_floating(noise, "noise")
     target = parametrisation.target(clean, noise, schedule.level(t, clean))
     return _mean_square(target - network(diffuse(schedule, clean, t, noise), t))
 
@@ -47,6 +51,8 @@ def flow_matching_loss(velocity: Network, data: Tensor, noise: Tensor, t: Tensor
 
     Notes: D0-T.
     """
+    check_floating(data, "data")
+    check_floating(noise, "noise")
     return _mean_square(straight_velocity(noise, data) - velocity(straight_path(noise, data, t), t))
 
 
@@ -55,6 +61,7 @@ def noise_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (
 
     Notes: D0-T.
     """
+    check_floating(clean, "clean")
     mean = schedule.signal[-1] * clean.flatten(1)
     return kl_standard_normal(mean, torch.log(schedule.noise[-1]).to(mean).expand_as(mean))
 
@@ -64,6 +71,7 @@ def denoising_kl_definition(schedule: NoiseSchedule, clean: Tensor, guess: Tenso
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     beta, now, then = schedule.betas[t], schedule.alpha_bar[t], schedule.alpha_bar[t - 1]
     variance = beta * (1 - then) / (1 - now)
     means_apart = torch.sqrt(then) * beta / (1 - now) * (clean - guess)
@@ -75,7 +83,9 @@ def denoising_kl(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: Tenso
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     schedule.check_times(t, clean)
+    t = as_indices(t, "t")
     if bool((t < 2).any()):
         raise Mistake("expected times of 2 or more, came 1 or less; the first step has no divergence but `first_step_log_prob`")
     # Taken in float64, and not as 1/(1 - ᾱ) - 1: at late times the ratio is far below the rounding of 1.
@@ -91,6 +101,7 @@ def first_step_log_prob(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, *
 
     Notes: D0-T.
     """
+    _check_guess(clean, guess)
     std = math.sqrt(float(schedule.betas[1]))
     away = (clean - guess).flatten(1) / std
     if not bin_width:
@@ -161,6 +172,11 @@ def _bound(
     first = -first_step_log_prob(schedule, clean, guess, bin_width=bin_width)
     prior = noise_kl(schedule, clean)
     return DiffusionBound(prior + steps + first, prior, steps, first)
+
+
+def _check_guess(clean: Tensor, guess: Tensor) -> None:
+    check_floating(clean, "clean")
+    check_floating(guess, "guess")
 
 
 def _mean_square(error: Tensor) -> Tensor:

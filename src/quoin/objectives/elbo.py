@@ -10,7 +10,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob import check_law, kl
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["ElboGroupings", "elbo_definition", "elbo_groupings"]
 
@@ -29,6 +29,7 @@ def elbo_definition(log_joint: Tensor, log_q: Tensor, weights: Tensor) -> Tensor
     if log_joint.ndim == 0 or not log_joint.shape == log_q.shape == weights.shape:
         came = f"{tuple(log_joint.shape)}, {tuple(log_q.shape)} and {tuple(weights.shape)}"
         raise Mistake(f"expected log_joint, log_q and weights of one shape, draws first, came {came}; expand them to (n, ...)")
+    log_joint, log_q = as_floating(log_joint, log_q, weights), as_floating(log_q, log_joint, weights)
     return torch.where(weights == 0, 0, weights * (log_joint - log_q)).sum(dim=0)
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from quoin.errors import Mistake
 from quoin.prob import margin
-from quoin.tensor import check_shapes, log_sum_exp
+from quoin.tensor import as_floating, check_shapes, log_sum_exp
 
 __all__ = ["hinge_loss", "kernel_svm_objective", "log_loss", "log_loss_definition", "svm_objective"]
 
@@ -19,6 +19,7 @@ def log_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
 
     Notes: M9.
     """
+    margins = as_floating(margins)
     return log_sum_exp(torch.stack([torch.zeros_like(margins), -margins], dim=-1))
 
 
@@ -29,7 +30,7 @@ def log_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
 
     Notes: M9.
     """
-    return -functional.logsigmoid(margins)  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
+    return -functional.logsigmoid(as_floating(margins))  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
 
 
 def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
@@ -40,7 +41,7 @@ def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
 
     Notes: M11.
     """
-    return torch.relu(1 - margins)
+    return torch.relu(1 - as_floating(margins))
 
 
 def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,), (d,) -> ()
@@ -50,7 +51,7 @@ def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,)
     """
     _check(margins, l2)
     check_shapes("n, d", margins=margins, weight=weight)
-    return hinge_loss(margins).mean() + l2 / 2 * weight.square().sum()
+    return hinge_loss(margins).mean() + l2 / 2 * as_floating(weight, margins).square().sum()
 
 
 def kernel_svm_objective(
@@ -63,6 +64,7 @@ def kernel_svm_objective(
     Notes: D5.2-4.
     """
     check_shapes("n, n n, n", coefficients=coefficients, gram=gram, y=y)
+    gram, coefficients, y = (as_floating(each, coefficients, gram) for each in (gram, coefficients, y))
     scores = gram @ coefficients if bias is None else gram @ coefficients + bias
     margins = margin(scores, y)
     _check(margins, l2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.objectives.squared import squared_loss
-from quoin.tensor import check_labels, check_shapes
+from quoin.tensor import as_floating, check_labels, check_shapes
 
 __all__ = ["accuracy", "confusion_matrix", "r_squared", "root_mean_squared_error", "zero_one_loss"]
 
@@ -56,6 +56,7 @@ def root_mean_squared_error(prediction: Tensor, target: Tensor) -> float:
 def r_squared(prediction: Tensor, target: Tensor) -> float:
     """The share of the target's variance that is explained: 1 - sum_i (y_i - prediction_i)^2 / sum_i (y_i - mean y)^2."""
     _some(prediction)
+    target = as_floating(target, prediction)
     residual = squared_loss(prediction.detach(), target).sum()
     total = squared_loss(target.mean().expand_as(target), target).sum()
     if not total > 0:

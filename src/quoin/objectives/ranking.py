@@ -25,6 +25,7 @@ class RocCurve(NamedTuple):
 def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
     """True against false positive rate, one point for each distinct score and (0, 0) before them."""
     _check(scores, labels)
+    scores = scores if scores.is_floating_point() else scores.double()  # the first threshold is infinite, and large integers stay apart
     scores, order = scores.detach().sort(descending=True)
     positives = labels[order].double().cumsum(dim=0)
     negatives = torch.arange(1, len(scores) + 1, device=scores.device) - positives

@@ -8,7 +8,7 @@ import math
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["gaussian_nll", "squared_loss"]
 
@@ -19,7 +19,7 @@ def squared_loss(prediction: Tensor, target: Tensor) -> Tensor:  # (...), (...) 
     Notes: Z3.3.
     """
     check_shapes("..., ...", prediction=prediction, target=target)
-    return (prediction - target).square() / 2
+    return (as_floating(prediction, target) - as_floating(target, prediction)).square() / 2
 
 
 def gaussian_nll(prediction: Tensor, target: Tensor, scale: float) -> Tensor:  # (...), (...) -> (...)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.objectives.risk import held_out_loss
+from quoin.tensor.labels import as_indices
 
 __all__ = ["CrossValidation", "EarlyStop", "LearningCurve", "cross_validate", "early_stop", "learning_curve"]
 
@@ -57,7 +58,8 @@ def cross_validate(fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[t
     Notes: Z3.28, Z3.26.
     """
     errors = []
-    for number, (train, validation) in enumerate(folds):
+    for number, parts in enumerate(folds):
+        train, validation = (as_indices(each, "the rows of a fold") for each in parts)
         if len(both := set(train.tolist()) & set(validation.tolist())):
             raise Mistake(f"expected a fold's two parts to share no row, came row {min(both)} in both parts of fold {number}; drop one")
         model = fit(x[train], y[train])

@@ -3,6 +3,8 @@
 Shapes are in shapes.py, labels in labels.py.
 """
 
+from functools import reduce
+
 import torch
 from torch import Tensor
 
@@ -18,8 +20,10 @@ def check_floating(x: Tensor, name: str = "x") -> None:
         raise Mistake(f"expected {name} of a float dtype, came {x.dtype}; {hint}")
 
 
-def as_floating(x: Tensor) -> Tensor:
+def as_floating(x: Tensor, *others: Tensor) -> Tensor:
     """`x` itself where it holds floats; integers and booleans become torch's default dtype, as they do in `torch.exp`.
+
+    Where `x` is to meet `others` of which some are floats, it takes their dtype, as in `x + other`.
 
     Differences and products of small integers wrap around in silence: 0 - 255 is 1 in uint8.
 
@@ -28,7 +32,10 @@ def as_floating(x: Tensor) -> Tensor:
     """
     if x.is_complex():
         raise Mistake(f"expected real numbers, came {x.dtype}; take the real part")
-    return x if x.is_floating_point() else x.to(torch.get_default_dtype())
+    if x.is_floating_point():
+        return x
+    floats = [other.dtype for other in others if other.is_floating_point()]
+    return x.to(reduce(torch.promote_types, floats) if floats else torch.get_default_dtype())
 
 
 def check_finite(x: Tensor, name: str = "x") -> None:

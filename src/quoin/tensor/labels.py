@@ -5,7 +5,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 
-__all__ = ["check_labels", "one_hot"]
+__all__ = ["as_indices", "check_labels", "one_hot"]
 
 
 def check_labels(labels: Tensor, num_classes: int) -> None:
@@ -21,6 +21,15 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
             f"expected labels from 0 to {num_classes - 1} for {num_classes} classes, came {wrong}; "
             "relabel the data or give the model more classes"
         )
+
+
+def as_indices(index: Tensor, name: str = "index") -> Tensor:
+    """Whole numbers as int64, to look entries up by: torch takes bytes, like booleans, for a mask."""
+    if index.dtype == torch.int64:
+        return index
+    if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
+        raise Mistake(f"expected {name} of an integer dtype, came {index.dtype}; convert it with .long(), or a mask with .nonzero()[:, 0]")
+    return index.long()
 
 
 def one_hot(labels: Tensor, num_classes: int, *, dtype: torch.dtype | None = None) -> Tensor:  # (...) -> (..., q)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from quoin.data import Batches, Facts, Prepared, keyed_generator
 from quoin.draw import Panel
 from quoin.optim import Schedule, constant
+from quoin.tensor import as_floating
 from quoin.train import pictures
 from quoin.train.descent import Descent
 from quoin.train.place import Place
@@ -190,7 +191,7 @@ class Regression(SupervisedTask):
     """Outputs and targets are standardised numbers; watched by the root mean squared error in the target's own unit."""
 
     def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        return {"squared_error": (outputs - targets).square()}
+        return {"squared_error": (as_floating(outputs, targets) - as_floating(targets, outputs)).square()}
 
     def finish(self, means: Metrics) -> Metrics:
         unit = float(self.data.target_scale.std) if self.data.target_scale is not None else 1.0

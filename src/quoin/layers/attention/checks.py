@@ -44,7 +44,7 @@ def check_sequences(name: str, x: Tensor, width: int, *, batched: bool = True) -
 
 def check_rows(rows: Tensor, batch: int) -> None:
     """Numbers of sequences of a batch, each counted from 0."""
-    if rows.ndim != 1 or rows.is_floating_point() or rows.dtype == torch.bool:
+    if rows.ndim != 1 or rows.dtype not in (torch.int64, torch.int32):  # torch takes bytes for a mask
         came = f"{rows.dtype} of shape {tuple(rows.shape)}"
         raise Mistake(f"expected the numbers of sequences as integers (r,), came {came}; give e.g. torch.tensor([0, 0, 2])")
     if rows.is_cpu and len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= batch):

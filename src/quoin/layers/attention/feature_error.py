@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_shapes, squared_exponential
+from quoin.tensor import as_floating, check_shapes, squared_exponential
 
 __all__ = ["cosh_variance", "fourier_variance", "orthogonal_saving", "performer_attention_variance", "performer_variance"]
 
@@ -91,4 +91,5 @@ def _squared_kernel(x: Tensor, y: Tensor, count: int) -> tuple[Tensor, Tensor]:
     check_shapes("... d, ... d", x=x, y=y)
     if count < 1:
         raise Mistake(f"expected at least one feature, came {count}; the error falls with their number")
+    x, y = as_floating(x, y), as_floating(y, x)
     return (2 * (x * y).sum(dim=-1)).exp(), (x + y).square().sum(dim=-1)

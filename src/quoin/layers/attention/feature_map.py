@@ -26,7 +26,7 @@ from quoin.layers.attention.linear_forms import (
     no_keys,
     read_sums,
 )
-from quoin.tensor import check_same_dtype
+from quoin.tensor import check_floating, check_same_dtype
 
 __all__ = ["FeatureMapAttention", "LinearAttention", "LinearState"]
 
@@ -69,6 +69,7 @@ class FeatureMapAttention(nn.Module):
     ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
         check_attention(query, key, value, mask, causal=causal)
         check_same_dtype(query, key, value)
+        check_floating(query, "query")
         if isinstance(self.feature_map, Redrawn):
             self.feature_map.begin_pass()
         groups = key.shape[1]
@@ -90,6 +91,7 @@ class FeatureMapAttention(nn.Module):
         """The weights of the definition, n m numbers a head, which `forward` never writes out."""
         check_attention(query, key, None, mask, causal=causal)
         check_same_dtype(query, key)
+        check_floating(query, "query")
         groups = key.shape[1]
         with torch.autocast(query.device.type, enabled=False):
             q, k = _grouped(query, groups), _grouped(key, groups)
@@ -108,6 +110,7 @@ class FeatureMapAttention(nn.Module):
         if not isinstance(state, LinearState):
             raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each attention keeps its own kind")
         check_attention(query, key, value, causal=True)
+        check_floating(query, "query")
         check_same_dtype(query, key, value)
         (batch, groups, new, width), moments = value.shape, state.sums.moments
         if (batch, groups, width) != (*moments.shape[:2], moments.shape[-1] - 1):

@@ -23,6 +23,7 @@ from quoin.tensor import (
     GaussianWindow,
     SmoothingKernel,
     Width,
+    as_floating,
     as_width,
     attention_mask,
     causal_mask,
@@ -61,6 +62,7 @@ def nearest_key(square: Tensor) -> Tensor:
 
     Notes: ZE23.
     """
+    square = as_floating(square)
     return torch.zeros_like(square).scatter(-1, square.argmin(dim=-1, keepdim=True), 1)
 
 
@@ -76,7 +78,7 @@ def no_key(square: Tensor) -> Tensor:
 
 def undefined(square: Tensor) -> Tensor:
     """An empty window has no answer: NaN, as 0/0 is."""
-    return torch.full_like(square, torch.nan)
+    return torch.full_like(as_floating(square), torch.nan)
 
 
 def nadaraya_watson_definition(

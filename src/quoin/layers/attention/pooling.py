@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.tensor import check_floating, check_mask, check_shapes, masked_softmax, zero_unseen
+from quoin.tensor import as_floating, check_floating, check_mask, check_shapes, masked_softmax, zero_unseen
 
 __all__ = [
     "Pooled",
@@ -44,6 +44,7 @@ def pool_values_definition(weights: Tensor, value: Tensor) -> Tensor:  # (..., n
     Notes: Z11.1.
     """
     check_shapes("... n m, ... m v", weights=weights, value=value)
+    weights, value = as_floating(weights, value), as_floating(value, weights)
     terms = [weights[..., i, None] * value[..., i, :].unsqueeze(-2) for i in range(value.shape[-2])]
     return sum(terms, start=weights.new_zeros(*weights.shape[:-1], value.shape[-1]))
 
@@ -54,6 +55,7 @@ def pool_values(weights: Tensor, value: Tensor, mask: Tensor | None = None) -> T
     Notes: Z11.1.
     """
     check_shapes("... n m, ... m v", weights=weights, value=value)
+    weights, value = as_floating(weights, value), as_floating(value, weights)
     if mask is not None:
         check_mask(mask, weights.shape)
         value = zero_unseen(value, mask)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.layers.attention.checks import check_sizes
-from quoin.tensor import check_shapes
+from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
     "AdditiveScore",
@@ -29,7 +29,7 @@ __all__ = [
 
 def gaussian_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
     """a(q, k) = -‖q - k‖^2 / 2, the logarithm of the Gaussian kernel."""
-    check_shapes("... n d, ... m d", query=query, key=key)
+    query, key = _floats(query, key)
     return -(query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1) / 2
 
 
@@ -38,7 +38,7 @@ def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., 
 
     Both are first measured from the keys' mean, which moves no distance: the three terms would cancel badly far from the origin.
     """
-    check_shapes("... n d, ... m d", query=query, key=key)
+    query, key = _floats(query, key)
     centre = key.detach().mean(dim=-2, keepdim=True)
     query, key = query - centre, key - centre
     return query @ key.mT - key.square().sum(dim=-1).unsqueeze(-2) / 2 - query.square().sum(dim=-1, keepdim=True) / 2
@@ -46,13 +46,13 @@ def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., 
 
 def dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
     """a(q, k) = q^T k = sum_l q_l k_l."""
-    check_shapes("... n d, ... m d", query=query, key=key)
+    query, key = _floats(query, key)
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(dim=-1)
 
 
 def dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
     """`dot_score_definition` as the matrix product Q K^T."""
-    check_shapes("... n d, ... m d", query=query, key=key)
+    query, key = _floats(query, key)
     return query @ key.mT
 
 
@@ -78,6 +78,7 @@ def bilinear_score_definition(query: Tensor, key: Tensor, matrix: Tensor) -> Ten
     Notes: Z11.20.
     """
     check_shapes("... n d, ... m e, d e", query=query, key=key, matrix=matrix)
+    query, key, matrix = (as_floating(each, query, key, matrix) for each in (query, key, matrix))
     return (query[..., :, None, :, None] * matrix * key[..., None, :, None, :]).sum(dim=(-2, -1))
 
 
@@ -155,7 +156,14 @@ class AdditiveScore(nn.Module):
     def score(self, projected_query: Tensor, projected_key: Tensor) -> Tensor:  # (..., n, h), (..., m, h) -> (..., n, m)
         """w_v^T tanh of the sum of each pair of projections; n m h numbers at once."""
         check_shapes("... n h, ... m h", projected_query=projected_query, projected_key=projected_key)
+        check_floating(projected_query, "projected_query")
+        check_floating(projected_key, "projected_key")
         return torch.tanh(projected_query.unsqueeze(-2) + projected_key.unsqueeze(-3)) @ self.output_weight
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
         return self.score(self.project_query(query), self.project_key(key))
+
+
+def _floats(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    check_shapes("... n d, ... m d", query=query, key=key)
+    return as_floating(query, key), as_floating(key, query)
