@@ -294,6 +294,11 @@ def test_a_step_that_has_a_checkpoint_is_left_as_it_is(checkpoint):
 def test_pruning_keeps_what_it_was_told_to(tmp_path):
     for step in (1, 2, 3):
         write_checkpoint(tmp_path, STATE, recipe="small", step=step)
-    (tmp_path / ".00000004.draft").mkdir()
+    ours = [".00000004.0123456789abcdef.draft", ".00000002.fedcba9876543210.doomed"]
+    theirs = [".git", ".00000004.draft", ".00000004.0123456789abcdef.draft2", ".4.0123456789abcdef.draft", ".a.0123456789abcdef.draft"]
+    for name in [*ours, *theirs]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kept").write_text("")
     prune(tmp_path, [1, 3])
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["00000001", "00000003"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["00000001", "00000003", *theirs])
+    assert all((tmp_path / name / "kept").exists() for name in theirs)

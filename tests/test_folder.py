@@ -117,7 +117,7 @@ def test_another_recipes_checkpoint_moved_here_is_refused(tmp_path):
 def test_json_files_are_replaced_whole(tmp_path):
     run = new_folder(tmp_path)
     run.save_result({"metrics": {"a": 1}})
-    (run.path / ".result.json.draft").write_text("{")  # a kill while writing leaves this
+    (run.path / ".result.json.0123456789abcdef.draft").write_text("{")  # a kill while writing leaves this
     assert run.result == {"metrics": {"a": 1}}
     run.save_result({"metrics": {"a": 2}})
     assert json.loads((run.path / "result.json").read_text()) == {"metrics": {"a": 2}}
