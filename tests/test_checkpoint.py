@@ -279,6 +279,9 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         assert len(message.splitlines()) == 1
         assert ("disk is full" in message and "quoin resume" in message) or code == errno.EIO
         found = RunFolder.open(run.path).load_checkpoint()
+        if code == errno.ENOSPC:  # what it says of the last checkpoint is true, at the first one too
+            assert ("its last checkpoint is whole" in message) == (found is not None), message
+            assert ("no checkpoint yet" in message) == (found is None), message
         assert found is None or difference({**states[found[1]], "loop": 0}, {**found[0], "loop": 0}) is None  # pyright: ignore
         with monkeypatch.context() as patch:
             Disk(patch, run.path)

@@ -1,5 +1,6 @@
 """The run folder: one process trains it, its lines survive a torn end, its files say what is wrong with them."""
 
+import errno
 import json
 import os
 import signal
@@ -122,3 +123,38 @@ def test_json_files_are_replaced_whole(tmp_path):
     run.save_result({"metrics": {"a": 2}})
     assert json.loads((run.path / "result.json").read_text()) == {"metrics": {"a": 2}}
     assert not list(run.path.glob(".*"))
+
+
+def test_a_full_disk_between_the_runs_of_a_study_says_how_to_go_on(tmp_path, monkeypatch):
+    """With a run that has begun the study can be resumed; without one `quoin train` leaves nothing behind."""
+    study = RunFolder.create(tmp_path, "small", {"study": {"over": "seed", "count": 2}}, {})
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def told(name: str) -> str:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(Mistake, match="the disk is full") as caught:
+                RunFolder.create_member(study, name, "small", {}, {})
+        return str(caught.value)
+
+    assert "quoin resume" not in told("seed-0")
+    RunFolder.create_member(study, "seed-0", "small", {}, {})
+    assert "`quoin resume` the study" in told("seed-1")
+    assert study.members() == ["seed-0"]
+
+
+def test_the_lock_is_taken_only_of_a_file_that_is_one(tmp_path):
+    """What holds something else than a process number is not overwritten; a second name of the lock elsewhere keeps its content."""
+    run = new_folder(tmp_path)
+    (run.path / "lock").write_text("my notes on locks")
+    with pytest.raises(Mistake, match="lock to hold a process number"), run.locked():
+        raise AssertionError("taken")
+    assert (run.path / "lock").read_text() == "my notes on locks"
+    (run.path / "lock").write_text("1")
+    os.link(run.path / "lock", tmp_path / "backup")
+    with run.locked():
+        assert (tmp_path / "backup").read_text() == "1"
+        with pytest.raises(Mistake, match="by another process"), RunFolder(run.path).locked():
+            raise AssertionError("held twice")

@@ -65,12 +65,8 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
 
 def read_checkpoint(path: Path | Directory, *, recipe: str) -> Any:
     """The state in `path`, after every byte of it was found to be as it was written; else a `Mistake`."""
-    if isinstance(path, Path):
-        try:
-            path = Directory.at(path.parent).enter(path.name)
-        except FileNotFoundError:
-            raise _damaged(path, "it is missing") from None
-    inside, path = path, path.path
+    inside = Directory.at(path.parent).enter(path.name) if isinstance(path, Path) else path
+    path = inside.path
     manifest = _read_manifest(inside)
     if manifest["format"] > FORMAT:
         raise Mistake(

@@ -53,6 +53,8 @@ class Directory:
         try:
             return Directory(self.path / name, os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._handle))
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                raise Mistake(f"the folder {self.path / name} is missing: restore it, or train again") from None
             raise self._unreadable(error, name, "a folder") from None
 
     def kind(self, name: str) -> str | None:
