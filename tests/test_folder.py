@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from quoin.errors import Mistake
-from quoin.train import RunFolder
+from quoin.train import RunFolder, durable
 from tasks import new_folder
 
 HOLD = """
@@ -158,3 +158,19 @@ def test_the_lock_is_taken_only_of_a_file_that_is_one(tmp_path):
         assert (tmp_path / "backup").read_text() == "1"
         with pytest.raises(Mistake, match="by another process"), RunFolder(run.path).locked():
             raise AssertionError("held twice")
+
+
+def test_drafts_take_names_that_nobody_can_prepare(tmp_path, monkeypatch):
+    assert len({durable.draft_name("result.json") for _ in range(1000)}) == 1000
+    run, victim = new_folder(tmp_path), tmp_path / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("mine")
+    run.checkpoints.mkdir()
+    monkeypatch.setattr(durable.secrets, "token_hex", lambda count: "0" * 2 * count)  # and if somebody could: a link there is not followed
+    (run.path / ".result.json.0000000000000000.draft").symlink_to(victim / "file")
+    (run.checkpoints / ".00000001.0000000000000000.draft").symlink_to(victim)
+    run.save_result({"metrics": {}})
+    with pytest.raises(Mistake, match="File exists"):
+        run.save_checkpoint({}, 1)
+    assert not (run.path / "result.json").is_symlink()
+    assert [(path.name, path.read_text()) for path in victim.iterdir()] == [("file", "mine")]

@@ -34,8 +34,9 @@ WORDS: dict[str, dict[str, list[list[str]]]] = {
 FILES = ["config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock"]
 SAVED = [f"checkpoints/00000004/{name}" for name in ("tensors.safetensors", "state.json", "manifest.json")]
 PARTS = [*FILES, "checkpoints", "checkpoints/00000002", "checkpoints/00000004"]
+DRAFTS = [".metrics.jsonl.draft", "checkpoints/.00000004.draft", "checkpoints/.git"]  # names that were once taken for drafts
 OUTPUTS = {  # what commands leave in a run by a name of their own, and the run in which they do
-    "table": ["inspect.html", "inspect", "inspect/silent-units.svg"],
+    "table": ["inspect.html", "inspect", "inspect/silent-units.svg", *DRAFTS],
     "points": ["samples.png", "strip.png", "traversal.png"],
 }
 
@@ -91,7 +92,7 @@ class Case(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        return "." in self.entry.rpartition("/")[2] or self.entry.endswith("lock")
+        return "." in self.entry.rpartition("/")[2].lstrip(".0123456789") or self.entry.endswith("lock")
 
     @property
     def is_worst(self) -> bool:
@@ -162,6 +163,8 @@ def on(kind: str) -> list[list[str]]:
 
 def is_quick(case: Case, words: list[str]) -> bool:
     """The worst way for every entry, all ways for the parts of one kind; where the run is good to go on with, only who writes there."""
+    if case.entry in DRAFTS:
+        return case.is_worst and words[0] == "resume"
     if case.entry in (*OUTPUTS["table"], *OUTPUTS["points"]):
         return case.entry in written(words) and case.way != "pipe"
     if case.way == "hard":

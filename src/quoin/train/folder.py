@@ -65,9 +65,9 @@ class RunFolder:
         folder = cls(root / name, inside.enter(name))
         try:
             folder._begin(recipe, config, environment)
-        except (Mistake, OSError) as error:
+        except OSError as error:
             folder.remove()  # a run that could not begin leaves nothing behind
-            raise durable.told(error, folder.path, then="train again") if isinstance(error, OSError) else error from error
+            raise durable.told(error, folder.path, then="train again") from error
         return folder
 
     @classmethod
