@@ -123,7 +123,7 @@ def spoil(trained: Path, place: Path, case: Case) -> None:
     for name in KEPT:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(name)
-    (outside / "file").write_bytes(path.read_bytes() if path.is_file() else b"12345")
+    (outside / "file").write_bytes(path.read_bytes() if path.is_file() else b"")
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     if case.way == "pipe":
         os.mkfifo(path)
