@@ -7,6 +7,9 @@ from pathlib import Path
 
 from quoin.cli import main
 
+# What stands in a folder outside a run: names that a careless hand would take for its own.
+KEPT = [".ssh/id", ".git/HEAD", ".00000001.0123456789abcdef.doomed/kept", ".00000009.draft/kept", "00000001/kept", "kept.txt"]
+
 
 def tried(*words: object) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of one command."""
@@ -31,3 +34,12 @@ def contents(folder: Path) -> dict[str, str]:
     """Every file with the hash of its bytes, and every folder; the lock, which is taken and let go, aside."""
     paths = [path for path in sorted(folder.rglob("*")) if path.name != "lock"]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in paths}
+
+
+def seen(folder: Path) -> dict[str, tuple[int, int, str]]:
+    """A folder and all under it: kind and permissions, time of the last change, hash."""
+    found = {}
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        about = path.lstat()
+        found[str(path)] = about.st_mode, about.st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return found

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from quoin.data import Batches, Dataset, Facts, Prepared, Split, prepare
-from quoin.train import Classification, Loop, Place, Regression, RunFolder, durable, folder
+from quoin.train import Classification, Loop, Place, Regression, RunFolder, durable
 
 ROWS, BATCH = 13, 4  # four batches an epoch, the last of one row
 
@@ -205,12 +205,13 @@ class Disk:
         self.root, self.fatal, self.error, self.power_cut = root, fatal, error, power_cut
         self.done: list[str] = []
         self.on_disk: dict[int, int] = {}  # inode to bytes, for files opened since
-        self._rename = os.rename
+        self._rename, self._unlink, self._mkdir = os.rename, os.unlink, os.mkdir
         monkeypatch.setattr(os, "fsync", self.fsync)
         monkeypatch.setattr(os, "rename", self.rename)
+        monkeypatch.setattr(os, "unlink", self.unlink)
+        monkeypatch.setattr(os, "mkdir", self.mkdir)
         monkeypatch.setattr(shutil, "rmtree", self.rmtree)
         monkeypatch.setattr(durable, "open", self.open, raising=False)
-        monkeypatch.setattr(folder, "open", self.open, raising=False)
 
     def passes(self, what: str) -> bool:
         self.done.append(what)
@@ -231,22 +232,36 @@ class Disk:
         about = os.fstat(handle)
         self.on_disk[about.st_ino] = about.st_size  # and no true sync: these tests are about order
 
-    def rename(self, source: Path, target: Path) -> None:
+    def rename(self, source: str, target: str, **folders: int) -> None:
         if not self.passes("rename"):
             self.fail()
-        self._rename(source, target)
+        self._rename(source, target, **folders)
 
-    def rmtree(self, path: Path, ignore_errors: bool = False) -> None:
-        names = sorted(os.listdir(path)) if path.is_dir() else []
-        for name in names:
-            if not self.passes("remove"):
-                self.fail()
-            os.unlink(path / name)
-        if path.is_dir():
-            os.rmdir(path)
+    def unlink(self, name: str, **folder: int) -> None:
+        if not self.passes("remove"):
+            self.fail()
+        self._unlink(name, **folder)
 
-    def open(self, path: Path, mode: str = "r", encoding: str | None = None):
-        file = open(path, mode, encoding=encoding)  # noqa: SIM115 -- closed by the caller's `with`
+    def mkdir(self, name: str, mode: int = 0o777, **folder: int) -> None:
+        if not self.passes("make"):
+            self.fail()
+        self._mkdir(name, mode, **folder)
+
+    def rmtree(self, name: str, ignore_errors: bool = False, *, dir_fd: int) -> None:
+        inside = os.open(name, os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=dir_fd)
+        try:
+            for each in sorted(os.listdir(inside)):
+                self.unlink(each, dir_fd=inside)
+        finally:
+            os.close(inside)
+        if not self.passes("remove"):
+            self.fail()
+        os.rmdir(name, dir_fd=dir_fd)
+
+    def open(self, handle: int, mode: str):
+        file = open(handle, mode)  # noqa: SIM115 -- closed by the caller's `with`
+        if mode == "rb":
+            return file
         about = os.fstat(file.fileno())
         self.on_disk[about.st_ino] = min(about.st_size, self.on_disk.get(about.st_ino, about.st_size))
         write = file.write

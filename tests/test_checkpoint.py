@@ -279,6 +279,9 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         assert len(message.splitlines()) == 1
         assert ("disk is full" in message and "quoin resume" in message) or code == errno.EIO
         found = RunFolder.open(run.path).load_checkpoint()
+        if code == errno.ENOSPC:  # what it says of the last checkpoint is true, at the first one too
+            assert ("its last checkpoint is whole" in message) == (found is not None), message
+            assert ("no checkpoint yet" in message) == (found is None), message
         assert found is None or difference({**states[found[1]], "loop": 0}, {**found[0], "loop": 0}) is None  # pyright: ignore
         with monkeypatch.context() as patch:
             Disk(patch, run.path)
@@ -294,6 +297,11 @@ def test_a_step_that_has_a_checkpoint_is_left_as_it_is(checkpoint):
 def test_pruning_keeps_what_it_was_told_to(tmp_path):
     for step in (1, 2, 3):
         write_checkpoint(tmp_path, STATE, recipe="small", step=step)
-    (tmp_path / ".00000004.draft").mkdir()
+    ours = [".00000004.0123456789abcdef.draft", ".00000002.fedcba9876543210.doomed"]
+    theirs = [".git", ".00000004.draft", ".00000004.0123456789abcdef.draft2", ".4.0123456789abcdef.draft", ".a.0123456789abcdef.draft"]
+    for name in [*ours, *theirs]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kept").write_text("")
     prune(tmp_path, [1, 3])
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["00000001", "00000003"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["00000001", "00000003", *theirs])
+    assert all((tmp_path / name / "kept").exists() for name in theirs)

@@ -190,7 +190,9 @@ def test_a_disk_that_is_full_from_the_start(more, here, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "the disk is full" in refused("train", "mlp", *QUICK, *more)
+    message = refused("train", "mlp", *QUICK, *more)
+    assert "the disk is full" in message
+    assert "resume" not in message  # there is nothing to go on with
     assert not list(here.glob("runs/*"))
 
 

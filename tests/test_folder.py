@@ -1,5 +1,6 @@
 """The run folder: one process trains it, its lines survive a torn end, its files say what is wrong with them."""
 
+import errno
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from quoin.errors import Mistake
-from quoin.train import RunFolder
+from quoin.train import RunFolder, durable
 from tasks import new_folder
 
 HOLD = """
@@ -117,8 +118,59 @@ def test_another_recipes_checkpoint_moved_here_is_refused(tmp_path):
 def test_json_files_are_replaced_whole(tmp_path):
     run = new_folder(tmp_path)
     run.save_result({"metrics": {"a": 1}})
-    (run.path / ".result.json.draft").write_text("{")  # a kill while writing leaves this
+    (run.path / ".result.json.0123456789abcdef.draft").write_text("{")  # a kill while writing leaves this
     assert run.result == {"metrics": {"a": 1}}
     run.save_result({"metrics": {"a": 2}})
     assert json.loads((run.path / "result.json").read_text()) == {"metrics": {"a": 2}}
     assert not list(run.path.glob(".*"))
+
+
+def test_a_full_disk_between_the_runs_of_a_study_says_how_to_go_on(tmp_path, monkeypatch):
+    """With a run that has begun the study can be resumed; without one `quoin train` leaves nothing behind."""
+    study = RunFolder.create(tmp_path, "small", {"study": {"over": "seed", "count": 2}}, {})
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def told(name: str) -> str:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(Mistake, match="the disk is full") as caught:
+                RunFolder.create_member(study, name, "small", {}, {})
+        return str(caught.value)
+
+    assert "quoin resume" not in told("seed-0")
+    RunFolder.create_member(study, "seed-0", "small", {}, {})
+    assert "`quoin resume` the study" in told("seed-1")
+    assert study.members() == ["seed-0"]
+
+
+def test_the_lock_is_taken_only_of_a_file_that_is_one(tmp_path):
+    """What holds something else than a process number is not overwritten; a second name of the lock elsewhere keeps its content."""
+    run = new_folder(tmp_path)
+    (run.path / "lock").write_text("my notes on locks")
+    with pytest.raises(Mistake, match="lock to hold a process number"), run.locked():
+        raise AssertionError("taken")
+    assert (run.path / "lock").read_text() == "my notes on locks"
+    (run.path / "lock").write_text("1")
+    os.link(run.path / "lock", tmp_path / "backup")
+    with run.locked():
+        assert (tmp_path / "backup").read_text() == "1"
+        with pytest.raises(Mistake, match="by another process"), RunFolder(run.path).locked():
+            raise AssertionError("held twice")
+
+
+def test_drafts_take_names_that_nobody_can_prepare(tmp_path, monkeypatch):
+    assert len({durable.draft_name("result.json") for _ in range(1000)}) == 1000
+    run, victim = new_folder(tmp_path), tmp_path / "victim"
+    victim.mkdir()
+    (victim / "file").write_text("mine")
+    run.checkpoints.mkdir()
+    monkeypatch.setattr(durable.secrets, "token_hex", lambda count: "0" * 2 * count)  # and if somebody could: a link there is not followed
+    (run.path / ".result.json.0000000000000000.draft").symlink_to(victim / "file")
+    (run.checkpoints / ".00000001.0000000000000000.draft").symlink_to(victim)
+    run.save_result({"metrics": {}})
+    with pytest.raises(Mistake, match="File exists"):
+        run.save_checkpoint({}, 1)
+    assert not (run.path / "result.json").is_symlink()
+    assert [(path.name, path.read_text()) for path in victim.iterdir()] == [("file", "mine")]

@@ -84,7 +84,7 @@ def test_the_test_parts_of_the_folds_are_disjoint_and_cover_every_row(tmp_path):
     assert sorted(map(tuple, rows.mul(10).round().int().tolist())) == whole  # row by row: iris is measured in tenths
 
 
-@pytest.mark.parametrize("operation", [8, 40, 75, 110, 130])
+@pytest.mark.parametrize("operation", [12, 40, 75, 110, 150])
 def test_a_killed_study_resumes_to_the_same_bits(operation, tmp_path, monkeypatch):
     words = ["train", "mlp", *QUICK, "--data", "iris", "--folds", "2", "--checkpoint-every", "2"]
     assert main([*words, "--runs", str(tmp_path / "whole")]) == 0

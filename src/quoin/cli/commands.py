@@ -162,8 +162,7 @@ examples:
 
 def _compare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="two or more run folders")
-    page = Path("compare.html")
-    parser.add_flag("--out", f"where to write the page with the curves (default: {page})", "FILE", type=Path, default=page)
+    parser.add_flag("--out", "where to write the page with the curves (default: compare.html)", "FILE", type=Path)
     _json(parser)
     parser.set_defaults(run=_later("trained.compare"))
 

@@ -3,9 +3,14 @@
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quoin.cli.show import print_json, print_table
 from quoin.errors import Mistake, nearest, shown
+
+if TYPE_CHECKING:
+    from quoin.draw import Drawing
+    from quoin.train import RunFolder
 
 __all__ = ["inspect"]
 
@@ -22,13 +27,17 @@ def inspect(parsed: argparse.Namespace) -> int:
     from quoin.recipes.running.run import best_task
 
     folder, task = best_task(parsed.folder, step=parsed.step)
+    if parsed.out is None:
+        folder.expect_output("inspect.html" if parsed.format == "html" else "inspect/any")  # told now, not after the work
     found = inspect_task(task, parsed.folder, layer=parsed.layer, rows=parsed.row)
     columns = ("layer", "kind", "output", "parameters", "zeros", "dead")
     rows = [(*each[:2], " × ".join(map(str, each.output_shape)), each.num_parameters, *_activity(each)) for each in found.layers]
     if parsed.format == "html":
-        written = _write_pages(parsed.out or folder.path / "inspect.html", folder.path.name, columns, rows, found)
+        pages = _pages((parsed.out or Path("inspect.html")).name, folder.path.name, columns, rows, found)
+        written = _write(pages, parsed.out and parsed.out.parent, folder)
     else:
-        written = _write_pictures(parsed.out or folder.path / "inspect", parsed.format, found.panels)
+        pictures = {f"{_slug(panel)}.{parsed.format}": _picture(panel.drawing, parsed.format) for panel in found.panels}
+        written = _write_pictures(pictures, parsed.out, folder)
     if parsed.json:
         layers = [each._asdict() for each in found.layers]
         print_json({"run": str(parsed.folder), "layers": layers, "remarks": found.remarks, "files": [str(path) for path in written]})
@@ -46,8 +55,8 @@ def _activity(layer) -> tuple[str, int | None]:
     return "" if layer.zeros is None else f"{layer.zeros:.1%}", layer.dead
 
 
-def _write_pages(path: Path, name: str, columns, rows, found) -> list[Path]:
-    """The page of the run, and beside it those of maps that are there to be pointed at."""
+def _pages(file: str, name: str, columns, rows, found) -> dict[str, bytes]:
+    """The page of the run, and beside it those of maps that are there to be pointed at, by their files' names."""
     from quoin.draw import AttentionDrawing
     from quoin.train import report
 
@@ -56,24 +65,37 @@ def _write_pages(path: Path, name: str, columns, rows, found) -> list[Path]:
     note = "<p>Of each ReLU: the share of its outputs that are exactly zero, and the units or channels that are zero for every row.</p>"
     notes = [note] if any(each.zeros is not None for each in found.layers) else []
     apart = [panel for panel in found.panels if isinstance(panel.drawing, AttentionDrawing)]
-    beside = {panel: path.with_name(f"{path.stem}-{_slug(panel)}.html") for panel in apart}
-    ways = [report.links("Map by map, with every number", {panel.title: place.name for panel, place in beside.items()})] if beside else []
+    beside = {panel: f"{Path(file).stem}-{_slug(panel)}.html" for panel in apart}
+    ways = [report.links("Map by map, with every number", {panel.title: place for panel, place in beside.items()})] if beside else []
     page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(found.panels)])
-    pages = {path: page} | {place: panel.drawing.html(f"{panel.title}, {name}") for panel, place in beside.items()}
-    for place, text in pages.items():
-        try:
-            place.write_text(text, encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise Mistake(f"{place} could not be written ({error.strerror}): choose another place with --out") from None
-    return list(pages)
+    pages = {file: page} | {place: panel.drawing.html(f"{panel.title}, {name}") for panel, place in beside.items()}
+    return {place: text.encode(errors="backslashreplace") for place, text in pages.items()}
 
 
-def _write_pictures(folder: Path, format: str, panels) -> list[Path]:
+def _write_pictures(pictures: dict[str, bytes], place: Path | None, folder: "RunFolder") -> list[Path]:
+    if place is None:
+        return _write({f"inspect/{name}": content for name, content in pictures.items()}, None, folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Mistake(f"{folder} could not be made ({error.strerror}): choose another place with --out") from None
-    return [panel.drawing.save(folder / f"{_slug(panel)}.{format}") for panel in panels]
+        raise Mistake(f"{place} could not be made ({error.strerror}): choose another place with --out") from None
+    return _write(pictures, place, folder)
+
+
+def _write(files: dict[str, bytes], place: Path | None, folder: "RunFolder") -> list[Path]:
+    """Into the place that the user named, or beside the run, where no link is followed."""
+    if place is None:
+        return [folder.save_output(name, content) for name, content in files.items()]
+    for name, content in files.items():
+        try:
+            (place / name).write_bytes(content)
+        except OSError as error:
+            raise Mistake(f"{place / name} could not be written ({error.strerror}): choose another place with --out") from None
+    return [place / name for name in files]
+
+
+def _picture(drawing: "Drawing", format: str) -> bytes:
+    return drawing.png() if format == "png" else drawing.svg().encode()
 
 
 def _slug(panel) -> str:

@@ -43,6 +43,8 @@ def draw_samples(parsed: argparse.Namespace) -> int:
     from quoin.recipes.running.generative_run import open_generative_run
 
     run, generator = open_generative_run(parsed.folder, step=parsed.step), keyed_generator("generate", parsed.seed or 0)
+    if parsed.out is None:
+        run.folder.expect_output(out.name)  # told now, not after the work
     began = time.perf_counter()
     if parsed.traverse:
         made, what = _traversed(run, generator), "latent traversal"
@@ -51,7 +53,10 @@ def draw_samples(parsed: argparse.Namespace) -> int:
     else:
         made, what = _sheet(run, count, generator, _choices(parsed)), _many(count)
     seconds = time.perf_counter() - began
-    _write(out, made)
+    if parsed.out is None:
+        run.folder.save_output(out.name, made.picture().png())
+    else:
+        _write(out, made)
     if parsed.json:
         print_json({"run": str(parsed.folder), "file": str(out), "shape": list(made.numbers.shape), "seconds": seconds})
     else:
@@ -73,7 +78,8 @@ def _checked(parsed: argparse.Namespace, count: int) -> Path:
         raise Mistake(f"--out expects a name ending in .png, .svg, .html or .npy, got {shown(out.name)}: change its ending")
     if out.suffix.lower() != NUMBERS and count > MOST_DRAWN:
         raise Mistake(f"-n {count} is more than a picture can show, {MOST_DRAWN}: write numbers with --out samples.npy, or draw fewer")
-    if not os.path.isdir(out.parent) or os.path.isdir(out):  # os.path, not Path: a name too long to be a file's is then no folder
+    # os.path, not Path: a name too long to be a file's is then no folder
+    if parsed.out is not None and (not os.path.isdir(out.parent) or os.path.isdir(out)):
         reason = "it is a folder" if os.path.isdir(out) else "no such folder"
         raise Mistake(f"{out} could not be written ({reason}): choose another place with --out")
     return out

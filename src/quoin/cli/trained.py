@@ -124,15 +124,19 @@ def _are_one_file(one: Path, other: Path) -> bool:
 def compare(parsed: argparse.Namespace) -> int:
     from quoin.recipes.running.comparing import comparison, comparison_page
     from quoin.recipes.running.generative_table import HEADINGS, caution
+    from quoin.train.durable import write_here
 
     if len(parsed.folders) < 2:
         raise Mistake(f"compare expects two or more runs, got {len(parsed.folders)}")
-    if parsed.out.suffix != ".html":
+    if parsed.out is not None and parsed.out.suffix != ".html":
         raise Mistake(f"--out expects a page, a file ending in .html, got {shown(parsed.out.name)}")
-    found = comparison(parsed.folders)
-    _write(parsed.out, comparison_page(found))
+    out, found = parsed.out or Path("compare.html"), comparison(parsed.folders)
+    if parsed.out is not None:
+        _write(out, comparison_page(found))
+    else:  # a name that the user did not choose: no link of that name is followed
+        write_here(out.name, comparison_page(found).encode(errors="backslashreplace"))
     if parsed.json:
-        told = {"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(parsed.out)}
+        told = {"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(out)}
         kinds = {"language_models": found.language_models, "generative_models": found.generative_models}
         print_json(told | {kind: [line._asdict() for line in lines] for kind, lines in kinds.items() if lines})
         return 0
@@ -149,7 +153,7 @@ def compare(parsed: argparse.Namespace) -> int:
         print_table(HEADINGS, found.generative_models, title="samples of generative models, beside test examples")
         if told := caution(found.generative_models):
             print(f"\n{told}")
-    print(f"\ncurves: {parsed.out}")
+    print(f"\ncurves: {out}")
     return 0
 
 

@@ -9,7 +9,7 @@ A folder that has its final name is complete; one bit changed in any of the thre
 
 import hashlib
 import json
-import shutil
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,28 @@ from typing import Any
 import safetensors.torch
 
 from quoin.errors import Mistake
-from quoin.train import durable
+from quoin.train.durable import Directory, draft_name
 from quoin.train.state import pack, unpack
 
 __all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = 1
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
+STEP = re.compile("[0-9]{8,}")  # what the folder of a step is called
 _SAYS = {"format", "recipe", "step", "files"}  # what the manifest holds beside its own hash
 
 
-def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Path:
-    """Write `state` as `folder/<step>`; a kill at any moment leaves the folder whole or absent.
+def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step: int) -> Path:
+    """Write `state` as `folder/<step>`; a kill at any moment leaves the folder whole or absent, a disk that refuses is an `OSError`.
 
     A run has one state per step, so a step that is already there is left as it is.
     """
-    final = folder / f"{step:08d}"
-    if final.exists():
-        return final
+    if isinstance(folder, Path):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder = Directory.at(folder.parent).enter(folder.name, make=True)
+    name = f"{step:08d}"
+    if folder.kind(name):
+        return folder.path / name
     skeleton, tensors = pack(state)
     files = {_TENSORS: safetensors.torch.save(tensors), _STATE: _compact(skeleton)}
     manifest = {
@@ -44,25 +48,26 @@ def write_checkpoint(folder: Path, state: Any, *, recipe: str, step: int) -> Pat
         "files": {name: {"sha256": _digest(content), "bytes": len(content)} for name, content in files.items()},
     }
     files[_MANIFEST] = _sealed(manifest)
-    draft = folder / f".{final.name}.draft"
+    draft = draft_name(name)
+    folder.make(draft)
     try:
-        if not folder.exists():
-            folder.mkdir(parents=True)
-            durable.sync(folder.parent)
-        draft.mkdir(exist_ok=True)
-    except OSError as error:
-        raise durable.told(error, folder) from error
-    for name, content in files.items():
-        durable.write_synced(draft / name, content)
-    durable.sync(draft)
-    durable.rename(draft, final)
-    durable.sync(folder)
-    return final
+        inside = folder.enter(draft)
+        for file, content in files.items():
+            inside.write(file, content)
+        inside.sync()
+        folder.rename(draft, name)
+    except OSError:
+        folder.clear(draft)  # on a full disk it is in the way
+        raise
+    folder.sync()
+    return folder.path / name
 
 
-def read_checkpoint(path: Path, *, recipe: str) -> Any:
+def read_checkpoint(path: Path | Directory, *, recipe: str) -> Any:
     """The state in `path`, after every byte of it was found to be as it was written; else a `Mistake`."""
-    manifest = _read_manifest(path)
+    inside = Directory.at(path.parent).enter(path.name) if isinstance(path, Path) else path
+    path = inside.path
+    manifest = _read_manifest(inside)
     if manifest["format"] > FORMAT:
         raise Mistake(
             f"checkpoint {path} has format {manifest['format']}, this Quoin reads up to {FORMAT}: install a newer Quoin to open it"
@@ -73,7 +78,7 @@ def read_checkpoint(path: Path, *, recipe: str) -> Any:
         raise _damaged(path, f"{_MANIFEST} is that of step {manifest['step']}")
     contents = {}
     for name, told in manifest["files"].items():
-        content = _read(path, name)
+        content = _read(inside, name)
         if len(content) != told["bytes"]:
             raise _damaged(path, f"{name} has {len(content)} bytes, expected {told['bytes']}")
         if _digest(content) != told["sha256"]:
@@ -85,21 +90,25 @@ def read_checkpoint(path: Path, *, recipe: str) -> Any:
         raise _damaged(path, f"{_STATE} and {_TENSORS} do not make a state ({type(error).__name__})") from None
 
 
-def checkpoint_steps(folder: Path) -> list[int]:
+def checkpoint_steps(folder: Path | Directory) -> list[int]:
     """The steps that have a checkpoint in `folder`, oldest first; drafts and doomed folders have dot-names."""
-    if not folder.is_dir():
-        return []
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+    if isinstance(folder, Path):
+        if not folder.is_dir():
+            return []
+        folder = Directory.at(folder)
+    return sorted(int(name) for name in folder.names() if STEP.fullmatch(name))
 
 
-def prune(folder: Path, keep: Iterable[int]) -> None:
-    """Remove every checkpoint but those of the steps in `keep`, and what a kill left half-written or half-removed."""
+def prune(folder: Path | Directory, keep: Iterable[int]) -> None:
+    """Remove every checkpoint but those of the steps in `keep`, and what a kill left half-written or half-removed of ours."""
+    if isinstance(folder, Path):
+        folder = Directory.at(folder)
     kept = set(keep)
     for step in checkpoint_steps(folder):
         if step not in kept:
-            durable.remove_folder(folder / f"{step:08d}")
-    for debris in folder.glob(".*"):
-        shutil.rmtree(debris, ignore_errors=True)
+            folder.remove_folder(f"{step:08d}")
+    for debris in folder.drafts_of(STEP.pattern, "draft|doomed"):
+        folder.clear(debris)
 
 
 def _compact(value: Any) -> bytes:
@@ -120,8 +129,8 @@ def _sealed(manifest: dict[str, Any]) -> bytes:
     return _canonical({**manifest, "sha256": _digest(_canonical(manifest))})
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    content = _read(path, _MANIFEST)
+def _read_manifest(folder: Directory) -> dict[str, Any]:
+    content = _read(folder, _MANIFEST)
     try:
         manifest = json.loads(content)
         body = {key: value for key, value in manifest.items() if key != "sha256"}
@@ -131,17 +140,18 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
-        raise _damaged(path, f"{_MANIFEST} is not as it was written")
+        raise _damaged(folder.path, f"{_MANIFEST} is not as it was written")
     return manifest
 
 
-def _read(path: Path, name: str) -> bytes:
+def _read(folder: Directory, name: str) -> bytes:
     try:
-        return (path / name).read_bytes()
+        return folder.read(name)
     except FileNotFoundError:
-        raise _damaged(path, f"{name} is missing") from None
-    except OSError as error:
-        raise _damaged(path, f"{name} cannot be read ({error.strerror})") from None
+        raise _damaged(folder.path, f"{name} is missing") from None
+    except Mistake:
+        kind = folder.kind(name)
+        raise _damaged(folder.path, f"{name} cannot be read" + (f", it is {kind}" if kind != "a file" else "")) from None
 
 
 def _damaged(path: Path, what: str) -> Mistake:

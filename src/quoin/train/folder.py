@@ -7,47 +7,54 @@
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
+    seed-0/, fold-0/   the runs of a study, each a run folder
+
+The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a link in the place of
+any part is refused, and all that is read, written, renamed and removed goes through durable.py, which follows none.
 """
 
 import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from quoin.errors import Mistake, nearest
 from quoin.train import durable
-from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, write_checkpoint
+from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
+from quoin.train.durable import Directory
 
 __all__ = ["RunFolder"]
 
 FORMAT = 1
+FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
+MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a study is called
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
 class RunFolder:
     """One run on disk."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, directory: Directory | None = None) -> None:
         self.path = path
+        self.directory = directory or Directory.at(path)
         self.checkpoints = path / "checkpoints"
-        self._metrics = path / "metrics.jsonl"
 
     @classmethod
     def create(cls, root: Path, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
         """Make `root/<recipe>-<n>` with the next free number."""
         try:
             root.mkdir(parents=True, exist_ok=True)
-            taken = [int(found[1]) for each in root.iterdir() if (found := re.fullmatch(re.escape(recipe) + r"-(\d+)", each.name))]
+            inside = Directory.at(root)
+            taken = [int(found[1]) for each in inside.names() if (found := re.fullmatch(re.escape(recipe) + r"-(\d+)", each))]
             number = max(taken, default=0) + 1
             while True:
-                path = root / f"{recipe}-{number}"
+                name = f"{recipe}-{number}"
                 try:
-                    path.mkdir()
+                    inside.make(name)
                     break
                 except FileExistsError:  # another run started in the same moment
                     number += 1
@@ -55,34 +62,80 @@ class RunFolder:
             raise Mistake(
                 f"the run folder cannot be made in {root} ({error.strerror or error}): choose a folder with --runs FOLDER"
             ) from error
+        folder = cls(root / name, inside.enter(name))
         try:
-            return cls.create_at(path, recipe, config, environment)
-        except (Mistake, OSError):
-            shutil.rmtree(path, ignore_errors=True)  # a run that could not begin leaves nothing behind
-            raise
+            folder._begin(recipe, config, environment)
+        except OSError as error:
+            folder.remove()  # a run that could not begin leaves nothing behind
+            raise durable.told(error, folder.path, then="train again") from error
+        return folder
 
     @classmethod
-    def create_at(cls, path: Path, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
-        """Make the run folder `path`, as a part of a study or by its full name."""
+    def create_member(cls, study: "RunFolder", name: str, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
+        """Make the run `name` of a study, in the study's folder."""
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            folder = cls(study.path / name, study.directory.enter(name, make=True))
+            folder._check_parts()  # a kill may have left some
+            folder._begin(recipe, config, environment)
         except OSError as error:
-            raise Mistake(f"the run folder {path} cannot be made ({error.strerror or error}): choose another") from error
-        folder = cls(path)
-        folder._write_json("environment.json", environment)
-        # Written last: a folder with a config is a run, one without is debris of a kill.
-        folder._write_json("config.json", {"format": FORMAT, "recipe": recipe, **config})
+            then = "`quoin resume` the study: its finished runs stay" if study.members() else "run it again"
+            raise durable.told(error, study.path / name, then=then) from error
         return folder
+
+    def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
+        self._write_json("environment.json", environment)
+        # Written last: a folder with a config is a run, one without is debris of a kill.
+        self._write_json("config.json", {"format": FORMAT, "recipe": recipe, **config})
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
-        """The run that already is at `path`."""
+        """The run that already is at `path`, which the user named: it may be a link to one elsewhere."""
         if not os.path.isdir(path):  # unlike Path.is_dir, also for a name too long to be one
             raise Mistake(f"no run folder at {path}: {_runs_nearby(path)}")
-        folder = cls(path)
-        if folder.config["format"] > FORMAT:
-            raise Mistake(f"{path} was written by a newer Quoin (format {folder.config['format']}): install that one to open it")
-        return folder
+        return cls(path)._opened()
+
+    def member(self, name: str) -> "RunFolder | None":
+        """The run `name` of this study, which may be no link; None where it has not begun."""
+        if not MEMBER.fullmatch(name) or not self.has(name):
+            return None
+        folder = RunFolder(self.path / name, self.directory.enter(name))
+        return folder._opened() if folder.has("config.json") else None
+
+    def members(self) -> list[str]:
+        """The runs of this study that have begun."""
+        names = [name for name in self.directory.names() if MEMBER.fullmatch(name)]
+        return [name for name in names if self.directory.kind(name) == "a folder" and self.directory.enter(name).kind("config.json")]
+
+    def _opened(self) -> "RunFolder":
+        if self.config["format"] > FORMAT:
+            raise Mistake(f"{self.path} was written by a newer Quoin (format {self.config['format']}): install that one to open it")
+        self._check_parts()
+        return self
+
+    def _check_parts(self) -> None:
+        """Refuse the folder if one of its parts is a link, or anything else than it should be."""
+        for name in FILES:
+            self.directory.expect(name, "a file")
+        for name in ("checkpoints", *filter(MEMBER.fullmatch, self.directory.names())):
+            self.directory.expect(name, "a folder")
+        if checkpoints := self._saved():
+            for name in filter(STEP.fullmatch, checkpoints.names()):
+                checkpoints.expect(name, "a folder")
+
+    def _saved(self) -> Directory | None:
+        """The folder of the checkpoints, if there is one."""
+        return self.directory.enter("checkpoints") if self.has("checkpoints") else None
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has an entry of that name."""
+        return self.directory.kind(name) is not None
+
+    def remove(self) -> None:
+        """Remove the whole folder: what could not begin leaves nothing behind. Another one that took its place meanwhile stays."""
+        beside = Directory.at(self.path.parent)
+        with suppress(OSError):
+            if self.directory.same_as(beside.about(self.path.name)):
+                beside.clear(self.path.name)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -102,36 +155,63 @@ class RunFolder:
     @property
     def result(self) -> dict[str, Any] | None:
         """The final metrics, or None while the run is not finished."""
-        return self._read_json("result.json") if (self.path / "result.json").exists() else None
+        return self._read_json("result.json") if self.has("result.json") else None
 
     def save_result(self, result: dict[str, Any]) -> None:
-        self._write_json("result.json", result)
+        with self._told("result.json"):
+            self._write_json("result.json", result)
 
     def forget_result(self) -> None:
         """Drop the result of a run that goes on from an older step: until it ends again it has none."""
-        (self.path / "result.json").unlink(missing_ok=True)
+        with self._told("result.json"):
+            self.directory.remove("result.json")
 
     def save_report(self, page: str) -> Path:
-        path = self.path / "report.html"
-        durable.replace_file(path, page.encode(errors="backslashreplace"))  # a file's name need not be text
-        return path
+        with self._told("report.html"):
+            self.directory.replace("report.html", page.encode(errors="backslashreplace"))  # a file's name need not be text
+        return self.path / "report.html"
+
+    def expect_output(self, name: str) -> None:
+        """Refuse, before the work, what `save_output` would refuse after it; a file may be in a folder, as in inspect/a.svg."""
+        folder, _, file = name.rpartition("/")
+        if folder:
+            self.directory.expect(folder, "a folder")
+        if not folder or self.has(folder):
+            (self.directory.enter(folder) if folder else self.directory).expect(file, "a file")
+
+    def save_output(self, name: str, content: bytes) -> Path:
+        """Write what a command makes of the run and puts beside it, such as a page or a picture."""
+        self.expect_output(name)
+        folder, _, file = name.rpartition("/")
+        try:
+            (self.directory.enter(folder, make=True) if folder else self.directory).replace(file, content)
+        except OSError as error:
+            raise durable.told(error, self.path / name, then="try again", elsewhere="choose another place with --out") from error
+        return self.path / name
+
+    @contextmanager
+    def _told(self, name: str) -> Iterator[None]:
+        """A disk that refuses to take a part of this run that has begun, in one line with what is left."""
+        try:
+            yield
+        except OSError as error:
+            saved = self._saved()
+            whole = "its last checkpoint is whole" if saved and checkpoint_steps(saved) else "it has no checkpoint yet and begins anew"
+            raise durable.told(error, self.path / name, then=f"`quoin resume` the run: {whole}") from error
 
     # metrics
 
     def append_metrics(self, line: dict[str, Any]) -> None:
         """Add one line; a kill can tear only the last one, and a resumed run cuts it off."""
-        try:
-            with open(self._metrics, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-        except OSError as error:
-            raise durable.told(error, self._metrics) from error
+        with self._told("metrics.jsonl"):
+            self.directory.append("metrics.jsonl", (json.dumps(line) + "\n").encode())
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line written so far."""
-        if not self._metrics.exists():
+        if not self.has("metrics.jsonl"):
             return []
         lines = []
-        for text in self._metrics.read_text(encoding="utf-8", errors="replace").splitlines():
+        for text in self.directory.read("metrics.jsonl").decode("utf-8", errors="replace").splitlines():
             try:
                 lines.append(json.loads(text))
             except ValueError:
@@ -141,59 +221,75 @@ class RunFolder:
     def cut_metrics(self, num_lines: int) -> None:
         """Forget the lines that were written after the checkpoint a run resumes from."""
         kept = self.metrics()[:num_lines]
-        durable.replace_file(self._metrics, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        with self._told("metrics.jsonl"):
+            self.directory.replace("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     # checkpoints
 
     def save_checkpoint(self, state: Any, step: int) -> None:
-        if self._metrics.exists():  # the state counts on its lines, so they must outlive a power cut as it does
-            durable.sync(self._metrics)
-        write_checkpoint(self.checkpoints, state, recipe=self.recipe, step=step)
-        prune(self.checkpoints, checkpoint_steps(self.checkpoints)[-KEPT:])
+        with self._told(f"checkpoints/{step:08d}"):
+            if self.has("metrics.jsonl"):  # the state counts on its lines, so they must outlive a power cut as it does
+                self.directory.sync("metrics.jsonl")
+            folder = self.directory.enter("checkpoints", make=True)
+            write_checkpoint(folder, state, recipe=self.recipe, step=step)
+            prune(folder, checkpoint_steps(folder)[-KEPT:])
 
     def load_checkpoint(self, step: int | None = None) -> tuple[Any, int] | None:
         """The state of `step`, or the newest; None when the run was killed before its first checkpoint."""
-        steps = checkpoint_steps(self.checkpoints)
+        folder = self._saved()
+        steps = checkpoint_steps(folder) if folder else []
         if step is not None and step not in steps:
             raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps)) or 'none'}")
-        if not steps:
+        if folder is None or not steps:
             return None
         chosen = steps[-1] if step is None else step
-        return read_checkpoint(self.checkpoints / f"{chosen:08d}", recipe=self.recipe), chosen
+        return read_checkpoint(folder.enter(f"{chosen:08d}"), recipe=self.recipe), chosen
 
     def forget_after(self, step: int) -> None:
         """Drop checkpoints later than `step`, and debris: the run goes on from there and will write its own."""
-        prune(self.checkpoints, [each for each in checkpoint_steps(self.checkpoints) if each <= step])
+        with self._told("checkpoints"):
+            if folder := self._saved():
+                prune(folder, [each for each in checkpoint_steps(folder) if each <= step])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for this process; the kernel lets go when the process ends, however it ends."""
+        with self._told("lock"):
+            handle = self.directory.open_file("lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise durable.told(error, self.path / "lock") from error
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.read(handle, 32).decode(errors="replace").strip() or "another process"
-                raise Mistake(f"{self.path} is being trained by process {holder}: wait for it or stop it first") from None
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            self._take(handle)
             yield
         finally:
             os.close(handle)
 
+    def _take(self, handle: int) -> None:
+        """Take the lock and write this process's number into it, if what it holds is such a number."""
+        said = os.read(handle, 32)
+        alone = os.fstat(handle).st_nlink == 1  # a hard link, such as a backup's, has another name elsewhere: held, but not written
+        with self._told("lock"):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = f"process {said.decode()}" if alone and re.fullmatch(rb"[0-9]+", said) else "another process"
+                raise Mistake(f"{self.path} is being trained by {holder}: wait for it or stop it first") from None
+            if not re.fullmatch(rb"[0-9]*\s*", said):
+                raise Mistake(f"expected {self.path / 'lock'} to hold a process number, came something else: move it elsewhere")
+            if alone:
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, str(os.getpid()).encode(), 0)
+
     def _write_json(self, name: str, value: dict[str, Any]) -> None:
-        durable.replace_file(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
+        self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
 
     def _read_json(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = json.loads(self.directory.read(name).decode("utf-8"))
         except FileNotFoundError:
             raise Mistake(f"{self.path} is not a run folder: it has no {name}") from None
-        except (OSError, ValueError, RecursionError) as error:
+        except Mistake:
+            raise
+        except (ValueError, RecursionError) as error:
             raise Mistake(f"{path} cannot be read as JSON ({error}): restore it or train again") from None
         if not isinstance(value, dict):
             raise Mistake(f"{path} should hold a JSON object, it holds a {type(value).__name__}")

@@ -87,8 +87,7 @@ def _line(name: str, folder: RunFolder) -> LanguageModelLine:
 def _first(folder: RunFolder) -> RunFolder:
     """The run itself, or the first one of a study: all of them have the same model."""
     study = folder.config.get("study")
-    inside = folder.path / f"{study['over']}-0" if study else folder.path
-    return RunFolder.open(inside) if study and inside.is_dir() else folder
+    return (folder.member(f"{study['over']}-0") if study else None) or folder
 
 
 def _standing(folder: RunFolder) -> str:

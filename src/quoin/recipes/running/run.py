@@ -43,9 +43,10 @@ __all__ = [
     "open_one",
     "read_config",
     "resume",
+    "resume_folder",
     "saved_state",
     "start",
-    "start_in",
+    "start_member",
 ]
 
 
@@ -64,9 +65,9 @@ def start(recipe: Recipe, options: Checked, settings: Settings, runs: Path, *, v
     return _start(recipe, options, settings, functools.partial(RunFolder.create, runs, recipe.name), visible)
 
 
-def start_in(path: Path, recipe: Recipe, options: Checked, settings: Settings, *, visible: bool = True) -> Finished:
-    """Train `recipe` in the folder `path`, as a part of a study."""
-    return _start(recipe, options, settings, functools.partial(RunFolder.create_at, path, recipe.name), visible)
+def start_member(study: RunFolder, name: str, recipe: Recipe, options: Checked, settings: Settings, *, visible: bool = True) -> Finished:
+    """Train `recipe` in the folder `name` of a study."""
+    return _start(recipe, options, settings, functools.partial(RunFolder.create_member, study, name, recipe.name), visible)
 
 
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
@@ -95,7 +96,12 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
 
 def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Finished:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`."""
-    folder = open_one(path)
+    return resume_folder(open_one(path), step=step, visible=visible)
+
+
+def resume_folder(folder: RunFolder, *, step: int | None = None, visible: bool = True) -> Finished:
+    """Go on with a run that is open already."""
+    _refuse_study(folder)
     recipe, options, settings = read_config(folder)
     with folder.locked():
         place, remarks = _place(_as_begun(folder, settings))
@@ -231,10 +237,14 @@ def best_model(folder: RunFolder, facts: Any, step: int | None) -> BestModel:
 def open_one(path: Path) -> RunFolder:
     """The folder of one run; that of a study holds several."""
     folder = RunFolder.open(path)
-    if study := folder.config.get("study"):
-        inside = f"{path}/{study['over']}-0" if isinstance(study, dict) and "over" in study else "one of them"
-        raise Mistake(f"{path} holds several runs: name one of the folders inside it, such as {inside}")
+    _refuse_study(folder)
     return folder
+
+
+def _refuse_study(folder: RunFolder) -> None:
+    if study := folder.config.get("study"):
+        inside = f"{folder.path}/{study['over']}-0" if isinstance(study, dict) and "over" in study else "one of them"
+        raise Mistake(f"{folder.path} holds several runs: name one of the folders inside it, such as {inside}")
 
 
 def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:

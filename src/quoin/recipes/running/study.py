@@ -4,7 +4,6 @@ A study is a folder of runs. Killed, it is resumed like a run: what is finished 
 """
 
 import dataclasses
-import shutil
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from quoin.errors import Mistake
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import Finished, read_config, resume, start_in
+from quoin.recipes.running.run import Finished, read_config, resume_folder, start_member
 from quoin.recipes.running.settings import Settings
 from quoin.train import RunFolder, report
 
@@ -63,8 +62,8 @@ def start_study(recipe: Recipe, options: Any, settings: Settings, study: Study, 
     try:
         return _run_members(folder, recipe, options, settings, study, visible)
     except Mistake:
-        if not any(folder.path.glob(f"{study.over}-*/config.json")):  # nothing was begun, so nothing is left behind
-            shutil.rmtree(folder.path, ignore_errors=True)
+        if not folder.members():  # nothing was begun, so nothing is left behind
+            folder.remove()
         raise
 
 
@@ -84,13 +83,13 @@ def _told(folder: RunFolder) -> Study:
 def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Settings, study: Study, visible: bool) -> FinishedStudy:
     with folder.locked():
         for index in range(study.count):
-            path = folder.path / f"{study.over}-{index}"
-            if (path / "result.json").exists() and (path / "report.html").exists():
+            member = folder.member(name := f"{study.over}-{index}")
+            if member is None:
+                ended: Finished = start_member(folder, name, recipe, study.member(index, options), settings, visible=visible)
+            elif member.has("result.json") and member.has("report.html"):
                 continue
-            if (path / "config.json").exists():
-                ended: Finished = resume(path, visible=visible)
             else:
-                ended = start_in(path, recipe, study.member(index, options), settings, visible=visible)
+                ended = resume_folder(member, visible=visible)
             if ended.result is None:
                 return FinishedStudy(folder, None, None)
         result = _summary(folder, recipe, options, study)
@@ -99,7 +98,12 @@ def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Sett
 
 
 def _members(folder: RunFolder, study: Study) -> list[RunFolder]:
-    return [RunFolder.open(folder.path / f"{study.over}-{index}") for index in range(study.count)]
+    found = []
+    for name in (f"{study.over}-{index}" for index in range(study.count)):
+        if (member := folder.member(name)) is None:
+            raise Mistake(f"{folder.path} has lost its run {name}: `quoin resume` the study")
+        found.append(member)
+    return found
 
 
 def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> dict[str, Any]:
