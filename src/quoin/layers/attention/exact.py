@@ -100,6 +100,7 @@ class ExactAttention(nn.Module):
     ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
         check_attention(query, key, value, mask, causal=causal)
         if mask is not None:
+            mask = mask if mask.ndim > 1 else mask[..., None, :]  # the kernel wants an axis for the queries
             mask = mask & causal_mask(query.shape[2], device=query.device) if causal else mask
             causal, seen = False, seen_by_group(mask, key.shape[1])
             key, value = zero_unseen(key, seen), zero_unseen(value, seen)
