@@ -43,7 +43,8 @@ from quoin.layers import (
 )
 from quoin.layers.attention import FeatureMapAttention
 from quoin.models import TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
-from quoin.objectives import sequence_cross_entropy, sequence_cross_entropy_definition
+from quoin.objectives import perplexity, sequence_cross_entropy, sequence_cross_entropy_definition
+from quoin.prob import hmm_log_prob, hmm_posterior
 from quoin.tensor import EpanechnikovWindow, GaussianWindow, masked_mean, masked_softmax, masked_softmax_definition, zero_unseen
 
 SEEN, ALL, BATCH, HEADS, QUERIES, WIDTH = 3, 5, 2, 2, 4, 4
@@ -164,9 +165,20 @@ def bahdanau(g: torch.Generator) -> Case:
 
     def call(memory: Tensor, seen: Tensor | None) -> Tensor:
         mask = None if seen is None else seen.expand(BATCH, 1, ALL)
-        return bahdanau_decoder_definition(codes, memory, (state,), *shared, gru_cell_definition, recurrent_weights(cell)[0][0], mask).output
+        (gates,) = recurrent_weights(cell)[0]
+        return bahdanau_decoder_definition(codes, memory, (state,), *shared, gru_cell_definition, gates, mask).output
 
     return Case(call, [ONE], [codes, state, *shared, *cell.parameters()])
+
+
+def hidden_chain(of: Callable[..., Tensor]) -> Make:
+    def make(g: torch.Generator) -> Case:
+        start, move = leaf(WIDTH, g=g), leaf(WIDTH, WIDTH, g=g)
+        return Case(
+            lambda said, seen: of(start.log_softmax(dim=-1), move.log_softmax(dim=-1), said, lengths(seen)), [ONE], [start, move]
+        )
+
+    return make
 
 
 def entropy(loss: Callable[..., Tensor]) -> Make:
@@ -281,6 +293,12 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         cross(decoder, decoded(lambda q, x, seen: decoder.step(decoder.start(x, 9, memory_lengths=lengths(seen)), q)[0]))
     ],
     "bahdanau_decoder_definition": [bahdanau],
+    "hmm_log_prob": [hidden_chain(hmm_log_prob)],
+    "hmm_posterior": [hidden_chain(torch.no_grad()(lambda *tables: hmm_posterior(*tables)[0][:, :SEEN]))],
+    "perplexity": [
+        lambda g: Case(lambda x, seen: perplexity(x.squeeze(-1), lengths=lengths(seen)), [SCORES], []),
+        lambda g: Case(lambda x, seen: perplexity(x.squeeze(-1), mask=seen), [SCORES], []),
+    ],
     "sequence_cross_entropy": [entropy(sequence_cross_entropy)],
     "sequence_cross_entropy_definition": [entropy(sequence_cross_entropy_definition)],
 }

@@ -59,11 +59,13 @@ CLOSE = 128  # roundings by which a score may be off
 
 
 def nearest_key(square: Tensor) -> Tensor:
-    """An empty window looks at the nearest key: where a narrowing Gaussian window leads, and no query stays unanswered.
+    """An empty window looks at the nearest key, and at all that are equally near alike: where a narrowing Gaussian window leads.
+
+    No query stays unanswered, and the order of the keys does not matter.
 
     Notes: ZE23.
     """
-    return torch.zeros_like(square).scatter(-1, square.argmin(dim=-1, keepdim=True), 1)
+    return (square == square.amin(dim=-1, keepdim=True)).to(square.dtype)
 
 
 def every_key(square: Tensor) -> Tensor:
