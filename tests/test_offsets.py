@@ -87,6 +87,26 @@ def test_every_recipe_of_tables_learns_the_same_at_an_offset(tmp_path, recipe):
             assert far[metric] == pytest.approx(value, rel=1e-3, abs=1e-4), metric
 
 
+@pytest.mark.parametrize("recipe", sorted({*REGRESSION, "ridge"}))
+def test_every_regression_tells_loss_and_rmse_in_one_unit(tmp_path, recipe):
+    """Of (prediction - target)²/2 the mean is half the square of the rmse, whatever the unit; here the targets' is a thousand."""
+    features, targets = numbers()
+    own = [] if recipe == "ridge" else ["--data", written(tmp_path / "table.csv", features, 1000 * targets)]
+    more = ["--ignore", "u"] if recipe == "polynomial-fit" else []
+    code, _, err = tried("train", recipe, *own, *more, "--threads", 1, "--runs", tmp_path / "runs", "--max-steps", 3)
+    assert code == 0, err
+    (run,) = (tmp_path / "runs").iterdir()
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    told = json.loads((run / "result.json").read_text())["metrics"]
+    assert "test_rmse" in told
+    for found in (*lines, told):
+        for part in ("validation", "test"):
+            if f"{part}_rmse" in found:
+                assert found[f"{part}_loss"] == pytest.approx(found[f"{part}_rmse"] ** 2 / 2, rel=1e-4)
+    if recipe != "ridge":  # while it learns, the loss is in this unit too: no number near one
+        assert all(line["train_loss"] > 1000 for line in lines if "train_loss" in line)
+
+
 def test_time_stamps_are_told_apart_in_training_judging_and_predicting(tmp_path):
     """Two classes a minute apart, of which float32 makes one: 128 seconds lie between its numbers there."""
     seconds = np.arange(120.0).reshape(-1, 1) * [1, 1] + OFFSET
