@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.base import is_classifier, is_regressor
 
+import quoin.estimators
 from commands import refused, tried
 from quoin.data import load, read_features, split
 from quoin.data.prepared import prepare
@@ -149,3 +151,21 @@ def test_what_64_bits_cannot_tell_apart_is_said(tmp_path):
     assert read_features(path, ["t", "u"]).shape == (2, 2)  # rows to predict for may be alike
     np.savez(tmp_path / "fine.npz", features=10**18 + np.arange(80).reshape(40, 2), targets=np.arange(40) % 2)
     assert "are one there" in refused("train", "logistic-regression", "--data", f"npz:{tmp_path / 'fine.npz'}", "--runs", tmp_path / "runs")
+
+
+ESTIMATORS = [name for name in quoin.estimators.__all__ if hasattr(getattr(quoin.estimators, name), "score")]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_score_the_same_at_an_offset(name):
+    features, targets = numbers(200)
+    found = []
+    for offset in (0.0, OFFSET):
+        estimator = getattr(quoin.estimators, name)()
+        goals = [] if is_density(estimator) else [targets > 0] if is_classifier(estimator) else [targets + offset]
+        found.append(estimator.fit(features + offset, *goals).score(features + offset, *goals))
+    assert found[1] == pytest.approx(found[0], abs=1e-6)
+
+
+def is_density(estimator) -> bool:
+    return not (is_classifier(estimator) or is_regressor(estimator))
