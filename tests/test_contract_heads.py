@@ -145,8 +145,12 @@ def test_equals_torchs_layer_on_its_weights(n, m, heads, kind, bias, padded, cau
     q, k, v = leaves if kind != "self" else leaves * 3
     causal = causal and kind == "self"
     lengths = torch.randint(1, k.shape[1] + 1, (2,), generator=generator) if padded else None
+
+    def shown() -> list[Tensor]:  # to torch padding is a query still, to us it is nothing
+        return [q, k, v] if kind != "self" or lengths is None else [torch.where(valid_mask(lengths, n).unsqueeze(-1), q, 0)] * 3
+
     expected, weights = theirs(
-        q, k, v,
+        *shown(),
         key_padding_mask=None if lengths is None else ~valid_mask(lengths, k.shape[1]),
         attn_mask=~causal_mask(n) if causal else None,
         average_attn_weights=False,
@@ -158,7 +162,7 @@ def test_equals_torchs_layer_on_its_weights(n, m, heads, kind, bias, padded, cau
     # and by its parameters, whose gradients both keep in their own way: the stacked matrix, and the last
     upstream = torch.randn(expected.shape, dtype=dtype, generator=generator)
     ours(q, k, v, lengths=lengths, causal=causal).backward(upstream)
-    again = theirs(q, k, v, key_padding_mask=None if lengths is None else ~valid_mask(lengths, k.shape[1]),
+    again = theirs(*shown(), key_padding_mask=None if lengths is None else ~valid_mask(lengths, k.shape[1]),
                    attn_mask=~causal_mask(n) if causal else None)[0]  # fmt: skip
     again.backward(upstream)
     mine = dict(ours.named_parameters())

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+import quoin.tensor.masked
 from quoin.data import pad_sequences
 from quoin.errors import Mistake
 from quoin.tensor import attention_mask, check_mask, masked_mean, masked_softmax, masked_softmax_definition, valid_mask, zero_unseen
@@ -245,3 +246,51 @@ def test_what_does_not_fit_is_told(bad, words):
     with pytest.raises(Mistake, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)
+
+
+SHAPES = [(), (3,), (2, 3), (0,), (2, 0), (0, 3), (0, 0)]
+FUNCTIONS = {
+    "masked_softmax": masked_softmax,
+    "masked_softmax_definition": masked_softmax_definition,
+    "masked_mean": masked_mean,
+    "masked_mean along an axis": lambda x, mask: masked_mean(x, mask, axis=-1),
+    "zero_unseen": zero_unseen,
+    "check_mask": lambda x, mask: check_mask(mask, x.shape),
+    "attention_mask": lambda x, mask: attention_mask(x.shape, mask),
+    "attention_mask by lengths": lambda x, mask: attention_mask(x.shape, valid_lengths=torch.zeros(x.shape[:-1], dtype=torch.long)),
+    "attention_mask by one length": lambda x, mask: attention_mask(x.shape, valid_lengths=torch.tensor(0)),
+    "attention_mask, causal": lambda x, mask: attention_mask(x.shape, causal=True),
+    "masked_softmax by lengths": lambda x, mask: masked_softmax(x, valid_lengths=torch.zeros(x.shape[:-1], dtype=torch.long)),
+    "masked_softmax by one length": lambda x, mask: masked_softmax(x, valid_lengths=torch.tensor(min(1, *x.shape, 1))),
+    "masked_softmax, causal": lambda x, mask: masked_softmax(x, causal=True),
+}
+
+
+def test_every_function_of_the_file_is_tried_on_every_shape():
+    assert {name.split()[0].strip(",") for name in FUNCTIONS} == set(quoin.tensor.masked.__all__)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_any_number_of_axes_and_no_entries_give_an_answer_or_a_mistake(name, shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    for mask in (torch.ones(shape, dtype=torch.bool), torch.zeros(shape, dtype=torch.bool), torch.tensor(True), torch.tensor(False)):
+        try:
+            found = FUNCTIONS[name](x, mask)
+        except Mistake:
+            assert len(shape) < 2 or 0 in shape or "zero_unseen" in name or "causal" in name
+            continue
+        if "softmax" in name:
+            assert found.shape == x.shape
+            assert bool(((found.sum(dim=-1) - 1).abs() < 1e-6).logical_or(found.sum(dim=-1) == 0).all())
+
+
+def test_scores_of_one_query_need_no_axis_for_it():
+    scores = torch.tensor([1.0, 2.0, 0.5], requires_grad=True)
+    for mask, kept in ((torch.tensor([True, False, True]), [0, 2]), (None, [0, 1, 2])):
+        right = torch.zeros(3).index_put((torch.tensor(kept),), scores[kept].softmax(dim=0))
+        torch.testing.assert_close(masked_softmax(scores, mask), right)
+    torch.testing.assert_close(masked_softmax(scores, valid_lengths=torch.tensor(2)), torch.cat([scores[:2].softmax(0), torch.zeros(1)]))
+    torch.testing.assert_close(masked_softmax(scores, valid_lengths=torch.tensor(0)), torch.zeros(3))
+    with pytest.raises(Mistake, match=r"such as shape \(\), came \(1,\)"):
+        masked_softmax(scores, valid_lengths=torch.tensor([2]))

@@ -1,5 +1,6 @@
 """n-gram models: the tree of counts equals the table, the fast laws equal the definitions, steps equal the whole; floats of both sizes."""
 
+import itertools
 import math
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quoin.errors import Mistake
 from quoin.models import (
     AutoregressiveModel,
     MarkovModel,
@@ -27,7 +29,7 @@ from quoin.models import (
     ngram_counts,
     ngram_counts_definition,
 )
-from quoin.objectives import perplexity, token_nll, token_nll_definition
+from quoin.objectives import cross_entropy, perplexity, token_nll, token_nll_definition
 
 CLOSE: dict[torch.dtype, Any] = {torch.float32: {"rtol": 2e-5, "atol": 1e-6}, torch.float64: {"rtol": 1e-12, "atol": 1e-13}}
 dtypes = st.sampled_from([torch.float32, torch.float64])
@@ -176,9 +178,10 @@ def test_the_cost_of_a_token_equals_its_definition(n, m, dtype, seed):
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(2, n, m, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
     tokens = torch.randint(m, (2, n), generator=generator)
-    fast = perplexity(token_nll(logits, tokens))
-    slow = perplexity(token_nll_definition(logits.softmax(-1).gather(-1, tokens[..., None])[..., 0]))
+    fast = token_nll(logits, tokens).exp()
+    slow = token_nll_definition(logits.softmax(-1).gather(-1, tokens[..., None])[..., 0]).exp()
     torch.testing.assert_close(fast, slow, **CLOSE[dtype])
+    torch.testing.assert_close(perplexity(cross_entropy(logits, tokens)), slow, **CLOSE[dtype])
     gradients = [torch.autograd.grad(each.sum(), logits, retain_graph=True)[0] for each in (fast, slow)]
     torch.testing.assert_close(*gradients, **CLOSE[dtype])
 
@@ -189,3 +192,39 @@ def test_smoothing_has_a_gradient_in_its_strength(dtype):
     counts, shorter, strength = torch.tensor([3, 1, 0]), torch.tensor([0.2, 0.3, 0.5], dtype=dtype), torch.tensor(2.0, dtype=dtype)
     found = torch.autograd.functional.jacobian(lambda value: laplace_law(counts, value, shorter), strength)
     torch.testing.assert_close(found, (shorter * 4 - counts) / 36)
+
+
+def test_perplexity_is_the_geometric_mean_of_one_over_the_chances_of_every_text():
+    """Enumerated: all 3⁴ texts by a chain, whose chances sum to one; and their beginnings, by lengths and by a mask."""
+    generator = torch.Generator().manual_seed(0)
+    start, move = (torch.rand(shape, generator=generator, dtype=torch.float64) + 0.1 for shape in ((3,), (3, 3)))
+    start, move = start / start.sum(), move / move.sum(dim=-1, keepdim=True)
+    texts = list(itertools.product(range(3), repeat=4))
+    chances = [[float(start[text[0]]), *(float(move[a, b]) for a, b in itertools.pairwise(text))] for text in texts]
+    assert sum(math.prod(each) for each in chances) == pytest.approx(1)
+    nll = -torch.tensor(chances, dtype=torch.float64).log()
+    for count in (1, 2, 3, 4):
+        expected = torch.tensor([math.prod(each[:count]) ** (-1 / count) for each in chances], dtype=torch.float64)
+        padded = nll.clone()
+        padded[:, count:] = math.nan
+        lengths, seen = torch.full((len(texts),), count), torch.arange(4) < count
+        for found in (perplexity(nll[:, :count]), perplexity(padded, lengths=lengths), perplexity(padded, mask=seen)):
+            torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(perplexity(nll, mask=seen.flip(0), lengths=lengths), perplexity(nll))
+
+
+@pytest.mark.parametrize(
+    ("mistaken", "words"),
+    [
+        (lambda: perplexity(torch.tensor(1.0)), "one token or more"),
+        (lambda: perplexity(torch.zeros(2, 0)), "one token or more"),
+        (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3])), r"lengths of shape \(2,\)"),
+        (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3, 0])), "a text with none"),
+        (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3, 4])), "from 0 to 3, came 4"),
+        (lambda: perplexity(torch.zeros(2, 3), mask=torch.ones(2, 3)), "boolean mask"),
+        (lambda: perplexity(torch.zeros(2, 3).long()), "float dtype"),
+    ],
+)
+def test_perplexity_says_what_it_needs(mistaken, words):
+    with pytest.raises(Mistake, match=words):
+        mistaken()

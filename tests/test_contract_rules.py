@@ -56,6 +56,7 @@ def pairs(draw) -> tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, An
             [
                 (GradientDescent(rate), torch.optim.SGD, {"lr": rate}),
                 (Momentum(rate, share), torch.optim.SGD, {"lr": rate, "momentum": share}),
+                (Momentum(rate, 1.0), torch.optim.SGD, {"lr": rate, "momentum": 1.0}),
                 (AveragedMomentum(rate, share), torch.optim.SGD, {"lr": rate * (1 - share), "momentum": share}),
                 (Nesterov(rate, max(share, 0.01)), torch.optim.SGD, {"lr": rate, "momentum": max(share, 0.01), "nesterov": True}),
                 (RMSProp(rate, other, eps), torch.optim.RMSprop, {"lr": rate, "alpha": other, "eps": eps}),
@@ -231,7 +232,10 @@ def test_the_rate_of_momentum_is_the_spectral_radius(rate, momentum, curvature, 
         (lambda: Adam(math.inf), "positive, finite learning rate, came inf"),
         (lambda: Newton(saddle, -1.0), "positive, finite learning rate, came -1.0"),
         (lambda: DiagonalNewton(saddle, math.nan), "positive, finite learning rate, came nan"),
-        (lambda: Momentum(0.1, 1.0), r"momentum in \[0, 1\), came 1.0"),
+        (lambda: Momentum(0.1, 1.0001), r"momentum in \[0, 1\], came 1.0001"),
+        (lambda: Momentum(0.1, -0.1), r"momentum in \[0, 1\], came -0.1"),
+        (lambda: Momentum(0.1, math.nan), r"momentum in \[0, 1\], came nan"),
+        (lambda: Nesterov(0.1, 1.0), r"momentum in \[0, 1\), came 1.0"),
         (lambda: Nesterov(0.1, -0.1), r"momentum in \[0, 1\), came -0.1"),
         (lambda: AveragedMomentum(0.1, 1.5), r"decay in \[0, 1\), came 1.5"),
         (lambda: RMSProp(0.1, decay=1.0), r"decay in \[0, 1\), came 1.0"),
@@ -251,3 +255,15 @@ def test_mistakes_are_one_line(make, message):
 def test_rules_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Momentum(0.1, 0.9).momentum = 0.5  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_momentum_of_one_is_the_notes_edge_and_never_damps():
+    """On θ²/2 from (θ_0, v_0 = 0), m = 1: z² - (2 - γ) z + 1 = 0 has roots on the circle, cos φ = 1 - γ/2, so that
+    θ_t = cos(φ(t + 1/2)) / cos(φ/2): solved by hand, for θ_{-1} = θ_0.
+    """
+    for rate in (0.05, 0.5, 1.9):
+        rule, x = Momentum(rate, 1.0), torch.tensor([1.0], dtype=torch.float64)
+        state, turn = rule.start(x), math.acos(1 - rate / 2)
+        for t in range(1, 400):
+            x, state = rule.step(x, x, state)
+            assert float(x) == pytest.approx(math.cos(turn * (t + 0.5)) / math.cos(turn / 2), abs=1e-9)

@@ -310,3 +310,26 @@ def test_draws_have_the_law(kernel, dim):
     expected = (points - points.mean(dim=0)).square().mean(dim=0) + h**2 * mean_square / dim
     spread = (draws.flatten(0, 1) - points.mean(dim=0)).square()
     assert bool(((spread.mean(dim=0) - expected).abs() < 5.5 * spread.std(dim=0) / math.sqrt(count)).all())
+
+
+@each_kernel
+@pytest.mark.parametrize("width", [1e-3, torch.tensor([1e-3, 2e-3], dtype=torch.float64)], ids=["one width", "two"])
+def test_of_equally_near_keys_none_is_preferred(kernel, width):
+    """Duplicates, and keys on both sides of a query: their mean value, whatever the order of rows, which is a narrow Gaussian's limit."""
+    grid = torch.tensor([[0.0, 0.0], [0.0, 0.0], [2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [5.0, 5.0]], dtype=torch.float64)
+    value = torch.tensor([[1.0], [2.0], [10.0], [20.0], [60.0], [7.0]], dtype=torch.float64)
+    query = torch.tensor([[-0.5, 0.0], [1.0, 0.0], [2.5, 0.0], [9.0, 9.0]], dtype=torch.float64)
+    expected = torch.tensor([[1.5], [(1 + 2 + 10 + 20 + 60) / 5], [30.0], [7.0]], dtype=torch.float64)
+    for seed in range(6):
+        order = torch.randperm(6, generator=torch.Generator().manual_seed(seed))
+        for found in (
+            nadaraya_watson(query, grid[order], value[order], kernel, width),
+            nadaraya_watson_definition(query, grid[order], value[order], kernel, width).output,
+            nadaraya_watson_weights(query, grid[order], kernel, width) @ value[order],
+        ):
+            torch.testing.assert_close(found, expected)
+
+
+def test_a_hidden_key_is_no_nearest_one():
+    square = torch.tensor([[4.0, math.inf, 4.0, 9.0], [math.inf, 1.0, math.inf, math.inf]])
+    assert nearest_key(square).tolist() == [[1, 0, 1, 0], [0, 1, 0, 0]]

@@ -36,7 +36,7 @@ def refused(path, match, **options):
 def test_numbers_agree_with_numpys_reader(put):
     values = np.random.default_rng(0).normal(size=(9000, 4)) * [1, 1e-20, 1e20, 1e6]  # over two blocks
     path = put("a,b,c,y\n" + "\n".join(",".join(map(repr, row)) for row in values.tolist()) + "\n")
-    data, peer = load(f"csv:{path}"), np.loadtxt(path, delimiter=",", skiprows=1).astype(np.float32)
+    data, peer = load(f"csv:{path}"), np.loadtxt(path, delimiter=",", skiprows=1)
     assert np.array_equal(data.features.numpy(), peer[:, :3])
     assert np.array_equal(data.targets.numpy(), peer[:, 3])
     assert data.feature_names == ("a", "b", "c")
@@ -163,7 +163,7 @@ def test_decimal_commas_are_read_where_semicolons_part_the_cells(put, target):
     point, comma = "\n".join(lines), "\n".join(lines).replace(".", ",")
     left_out = "y" if target == "kind" else "kind"
     ours = load(f"csv:{put(comma)}", target=target, ignore=[left_out])
-    peer = np.loadtxt(put(point), delimiter=";", skiprows=1, usecols=(0, 1, 2)).astype(np.float32)
+    peer = np.loadtxt(put(point), delimiter=";", skiprows=1, usecols=(0, 1, 2))
     assert np.array_equal(ours.features.numpy(), peer[:, :2])
     if target == "y":
         assert np.array_equal(ours.targets.numpy(), peer[:, 2])

@@ -184,7 +184,7 @@ def table(targets, class_names, **more):
 def test_numerals_serve_as_numbers_and_text_does_not():
     numbers = as_regression(table([1, 0, 1], ("-2", "7")))
     assert numbers.targets.tolist() == [7.0, -2.0, 7.0]
-    assert numbers.targets.dtype == torch.float32
+    assert numbers.targets.dtype == torch.float64
     assert numbers.class_names is None
     with pytest.raises(Mistake, match=r"holds 'red' \(row 2\)"):
         as_regression(table([0, 1, 0], ("1", "red")))
@@ -230,7 +230,8 @@ def test_taken_rows_and_the_fingerprint_follow_the_content():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"features": torch.zeros(3, 1, dtype=torch.float64)},
+        {"features": torch.zeros(3, 1, dtype=torch.float16)},
+        {"features": torch.zeros(3, 1, 1, 1, dtype=torch.float64)},
         {"features": torch.zeros(3)},
         {"targets": torch.zeros(2, dtype=torch.int64)},
         {"targets": torch.zeros(3)},

@@ -25,7 +25,7 @@ from quoin.models import (
     ngram_counts_definition,
     relative_frequencies,
 )
-from quoin.objectives import perplexity, token_nll, token_nll_definition
+from quoin.objectives import cross_entropy, perplexity, token_nll, token_nll_definition
 from quoin.prob import MarkovChain
 
 CASES = 30
@@ -118,13 +118,13 @@ def perplexity_at_its_extremes(generator: torch.Generator) -> Evidence:
         tokens = torch.randint(m, (n,), generator=generator)
         sure = torch.full((n, m), -math.inf, dtype=torch.float64).scatter(1, tokens[:, None], 0.0)
         uniform = torch.full((n, m), float(torch.randn((), generator=generator)), dtype=torch.float64)
-        found = torch.stack([perplexity(token_nll(sure, tokens)), perplexity(token_nll(uniform, tokens)) / m])
+        found = torch.stack([perplexity(cross_entropy(sure, tokens)), perplexity(cross_entropy(uniform, tokens)) / m])
         worst = max(worst, gap(found, torch.ones(2)))
         chances = torch.rand(n, generator=generator, dtype=torch.float64)
         chances[randint(0, n - 1, generator)] = 0.0
         missed = uniform.scatter(1, tokens[-1:, None], -math.inf)  # the first row alone; its token is that of the last place
         missed_tokens = torch.cat([tokens[-1:], tokens[1:]])
-        for nll in (token_nll_definition(chances), token_nll(missed, missed_tokens)):
+        for nll in (-chances.log(), cross_entropy(missed, missed_tokens)):
             worst = max(worst, 0.0 if math.isinf(perplexity(nll)) else math.inf)
     return Evidence("largest |PPL - 1|, |PPL/m - 1|; infinite where PPL was not", worst, roundings(64), "64 float64 roundings", CASES)
 

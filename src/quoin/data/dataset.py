@@ -41,20 +41,21 @@ class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
 
     name: str
-    features: Tensor  # (n, d), or (n, c, h, w) scaled to [0, 1]; float32
-    targets: Tensor  # (n,); int64 for classes, float32 for numbers
+    features: Tensor  # (n, d), float64 as in the file or float32; or (n, c, h, w) scaled to [0, 1], float32
+    targets: Tensor  # (n,); int64 for classes, float64 or float32 for numbers
     feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
     class_names: tuple[str, ...] | None
     target_name: str = "target"
     test_from: int | None = None  # rows from here on are the source's own test part
 
     def __post_init__(self) -> None:
-        if self.features.ndim not in (2, 4) or self.features.dtype != torch.float32:
+        floats = (torch.float32, torch.float64)
+        if self.features.ndim not in (2, 4) or self.features.dtype not in (floats if self.features.ndim == 2 else floats[:1]):
             came = f"{self.features.dtype} {tuple(self.features.shape)}"
-            raise ValueError(f"features must be float32 (n, d) or (n, c, h, w), got {came}")
-        kind = torch.float32 if self.class_names is None else torch.int64
-        if self.targets.shape != (self.num_rows,) or self.targets.dtype != kind:
-            raise ValueError(f"targets must be {kind} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}")
+            raise ValueError(f"features must be floats (n, d) or float32 (n, c, h, w), got {came}")
+        kinds = floats if self.class_names is None else (torch.int64,)
+        if self.targets.shape != (self.num_rows,) or self.targets.dtype not in kinds:
+            raise ValueError(f"targets must be {kinds[0]} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}")
         if len(self.feature_names) != self.num_features:
             raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
         if self.test_from is not None and not 0 < self.test_from < self.num_rows:
@@ -151,7 +152,7 @@ def as_regression(dataset: Dataset) -> Dataset:
             f"holds {text} (row {row + 1}): "
             "use a classification recipe or another target"
         )
-    return dataclasses.replace(dataset, targets=values.float(), class_names=None)
+    return dataclasses.replace(dataset, targets=values, class_names=None)
 
 
 def finite_number(cell: str) -> float | None:
@@ -175,7 +176,7 @@ def number_targets(values: np.ndarray) -> tuple[Tensor, tuple[str, ...] | None]:
     distinct, numbers = np.unique(values, return_inverse=True)
     if len(distinct) <= MAX_CLASSES and np.all(distinct == np.round(distinct)):
         return torch.from_numpy(numbers.astype(np.int64)), tuple(str(int(value)) for value in distinct)
-    return torch.from_numpy(values.astype(np.float32)), None
+    return torch.from_numpy(values.astype(np.float64)), None
 
 
 def column_names(shape: Sequence[int]) -> tuple[str, ...]:

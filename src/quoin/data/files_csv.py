@@ -51,7 +51,7 @@ def load_csv_columns(place: str, feature_names: Sequence[str], target: str | Non
 
 
 def read_csv_features(place: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The columns `feature_names` of the table at `place`, in that order, (n, d) float32; other columns are not looked at."""
+    """The columns `feature_names` of the table at `place`, in that order, (n, d) float64; other columns are not looked at."""
     table = open_table(place)
     return torch.from_numpy(read_cells(table, _places(table, feature_names), None, may_ignore=False).features)
 

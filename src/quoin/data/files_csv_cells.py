@@ -5,6 +5,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +17,13 @@ from quoin.errors import Mistake, shown
 __all__ = ["Cells", "read_cells"]
 
 
+_ROUNDINGS = 2**12  # a column that varies by fewer roundings of its size is looked at as it is written
+
+
 class Cells(NamedTuple):
     """The cells that were asked for; `numbers` are the target's, None where it is text or there is none."""
 
-    features: np.ndarray  # (n, d) float32
+    features: np.ndarray  # (n, d) float64, so that what is large keeps its last digits until it is centred
     numbers: np.ndarray | None  # (n,) float64
     labels: list[str]  # the target as it is written
     lines: list[int]  # where each row ends
@@ -33,6 +37,8 @@ def read_cells(table: Table, columns: list[int], aim: int | None, *, may_ignore:
     for mark in table.marks:
         found = _read_with(table, mark, columns, aim)
         if found is not None:
+            if may_ignore:  # to learn from; rows to predict for may well be alike
+                _check_told_apart(table, mark, columns, aim, found)
             return found
     raise _refusal(table, columns, aim, may_ignore)
 
@@ -46,13 +52,32 @@ def _read_with(table: Table, mark: str, columns: list[int], aim: int | None) -> 
         values = _numbers(list(itertools.chain.from_iterable(pick(cells) for _, cells in block)), mark)
         if values is None:
             return None
-        features.append(values.astype(np.float32).reshape(len(block), len(columns)))
+        features.append(values.reshape(len(block), len(columns)))
         labels += _column(block, aim) if aim is not None else []
         lines += [line for line, _ in block]
     numbers = _numbers(labels, mark) if aim is not None else None
     if aim is not None and numbers is None and all(_is_number(label, table.marks) for label in labels):
         return None  # numbers, but written with another mark
     return Cells(np.concatenate(features), numbers, labels, lines)
+
+
+def _check_told_apart(table: Table, mark: str, columns: list[int], aim: int | None, found: Cells) -> None:
+    """Refuse a column whose numbers differ as they are written, and not all of them as float64 holds them."""
+    given = [(column, found.features[:, place]) for place, column in enumerate(columns)]
+    if aim is not None and found.numbers is not None:
+        given.append((aim, found.numbers))
+    for column, values in given:
+        if np.ptp(values) > _ROUNDINGS * np.finfo(np.float64).eps * np.abs(values).max():
+            continue
+        written = {cell.replace(mark, ".") for block in table.blocks() for cell in _column(block, column)}
+        exact = sorted({Decimal(cell) for cell in written})
+        same = next(((a, b) for a, b in itertools.pairwise(exact) if float(a) == float(b)), None)
+        if same is not None:
+            raise Mistake(
+                f"expected numbers that 64 bits can tell apart in column {shown(table.header[column], 40)} of {quoted(table.path)}, "
+                f"but {shown(same[0], 30)} and {shown(same[1], 30)} are one there: "
+                f"subtract what all have in common{'' if column == aim else ', or leave the column out with --ignore'}"
+            )
 
 
 def _numbers(cells: Sequence[str], mark: str) -> np.ndarray | None:

@@ -38,7 +38,7 @@ def load_npz(place: str) -> Dataset:
 
 
 def read_npz_features(place: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The features of the archive at `place`, images flattened, (n, d) float32; arrays have no names, so order counts."""
+    """The features of the archive at `place`, (n, d) float64, images flattened in float32; arrays have no names, so order counts."""
     path = existing_file(place)
     features = _features(path, _arrays(path, (_FEATURES,))[0])
     if math.prod(features.shape[1:]) != len(feature_names):
@@ -86,7 +86,7 @@ def _arrays(path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
 
 
 def _features(path: Path, array: np.ndarray) -> np.ndarray:
-    """(n, d) or (n, c, h, w), float32 and finite."""
+    """(n, d) float64 or (n, c, h, w) float32, and finite."""
     if array.ndim == 3:
         array = array[:, None]
     if array.ndim not in (2, 4) or 0 in array.shape:
@@ -96,8 +96,26 @@ def _features(path: Path, array: np.ndarray) -> np.ndarray:
         )
     if array.ndim == 4 and array.shape[3] in (1, 3) and array.shape[1] not in (1, 3):
         raise Mistake(f"expected images (n, c, h, w) in {quoted(path)}, got the channels last, {array.shape}: transpose them")
-    values = np.ascontiguousarray(_finite(path, "features", array), dtype=np.float32)
-    return values / np.float32(255) if array.ndim == 4 and array.dtype == np.uint8 else values
+    array, whole = _finite(path, "features", array), array.dtype == np.uint8
+    if array.ndim == 2:
+        _check_told_apart(path, array)
+        return np.ascontiguousarray(array, dtype=np.float64)
+    values = np.ascontiguousarray(array, dtype=np.float32)
+    return values / np.float32(255) if whole else values
+
+
+def _check_told_apart(path: Path, array: np.ndarray) -> None:
+    """Refuse whole numbers of 64 bits that differ, and not as float64 holds them."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or not (np.abs(array.astype(np.float64)) >= 2**53).any():
+        return
+    for number, column in enumerate(array.T):
+        exact = np.unique(column)
+        same = np.flatnonzero(np.diff(exact.astype(np.float64)) == 0)
+        if len(same):
+            raise Mistake(
+                f"expected numbers that 64 bits of a float can tell apart in features {number} of {quoted(path)}, "
+                f"but {exact[same[0]]} and {exact[same[0] + 1]} are one there: subtract what all have in common"
+            )
 
 
 def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ __all__ = ["load_like", "read_features"]
 
 
 def read_features(path: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The features of a .csv, .tsv or .npz file, (n, d) float32, in the order of `feature_names`; images come flattened.
+    """The features of a .csv, .tsv or .npz file, (n, d) float64 (pixels float32), in the order of `feature_names`; images come flattened.
 
     The file may also be named as a source, csv:PATH or npz:PATH, whatever its ending.
     """

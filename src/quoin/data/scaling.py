@@ -5,8 +5,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.tensor import as_floating
-
 __all__ = ["Standardiser"]
 
 _CHUNK = 8192  # rows lifted to float64 at once
@@ -15,7 +13,8 @@ _CHUNK = 8192  # rows lifted to float64 at once
 class Standardiser(NamedTuple):
     """(x - mean) / std, feature by feature; std is the population's, and 1 where a feature never changes.
 
-    The statistics are float64 and the difference is taken there: in float32 a mean near 10⁶ is off by up to 0.03.
+    The statistics are float64 and the difference is taken there: in float32 a mean near 10⁶ is off by up to 0.03, and seconds since 1970
+    are told apart by two minutes only. What comes out is float32, which a model computes in; what goes back is float64 again.
     Apply it before the data move to a device, which may have no float64.
 
     Notes: D1.6-4.
@@ -37,11 +36,9 @@ class Standardiser(NamedTuple):
         return cls(mean, torch.where(constant, 1.0, variance.sqrt()))
 
     def apply(self, features: Tensor) -> Tensor:
-        """`features` on the common scale, in their own dtype; whole numbers, which would lose theirs, in torch's default one."""
-        dtype = as_floating(features[:0]).dtype
-        return torch.cat([((chunk.double() - self.mean) / self.std).to(dtype) for chunk in features.split(_CHUNK)])
+        """`features` on the common scale, float32."""
+        return torch.cat([((chunk.double() - self.mean) / self.std).float() for chunk in features.split(_CHUNK)])
 
     def invert(self, scaled: Tensor) -> Tensor:
-        """What `apply` was given."""
-        dtype = as_floating(scaled[:0]).dtype
-        return torch.cat([(chunk.double() * self.std + self.mean).to(dtype) for chunk in scaled.split(_CHUNK)])
+        """What `apply` was given, float64."""
+        return torch.cat([chunk.double() * self.std + self.mean for chunk in scaled.split(_CHUNK)])

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from quoin.layers.attention import AttentionCore, AttentionState, MultiHeadAttention, Remembered, Stepped
 from quoin.layers.attention.heads import Turn
+from quoin.layers.attention.seen import show
 from quoin.layers.direct import direct, part
 from quoin.layers.feed_forward import FeedForward
 from quoin.layers.wire import PreNorm, Wire, pre_norm_definition
@@ -112,8 +113,9 @@ class TransformerBlock(nn.Module):
     def forward(
         self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:  # (b, n, w) -> (b, n, w)
-        """Lengths, masks and causality are the attention's."""
-        attended = self.attention(self.attention_wire.enter(x), lengths=lengths, mask=mask, causal=causal)
+        """Lengths, masks and causality are the attention's; padding counts as zeros, whatever it holds."""
+        x, *_, mask = show(x, x, x, mask, lengths)
+        attended = self.attention(self.attention_wire.enter(x), mask=mask, causal=causal)
         return self.feed_forward_wire(self.attention_wire.leave(x, attended), self.feed_forward)
 
     def start(self, batch: int, capacity: int) -> AttentionState:
@@ -175,8 +177,9 @@ class DecoderBlock(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, *, lengths: Tensor | None = None, memory_lengths: Tensor | None = None
     ) -> Tensor:  # (b, n, w), (b, m, w) -> (b, n, w)
-        """`lengths` count the positions of x that are not padding, `memory_lengths` those of the memory."""
-        attended = self.attention(self.attention_wire.enter(x), lengths=lengths, causal=True)
+        """`lengths` count the positions of x that are not padding, `memory_lengths` those of the memory; padding counts as zeros."""
+        x, *_, mask = show(x, x, x, None, lengths)
+        attended = self.attention(self.attention_wire.enter(x), mask=mask, causal=True)
         x = self.attention_wire.leave(x, attended)
         x = self.cross_wire.leave(x, self.cross(self.cross_wire.enter(x), memory, lengths=memory_lengths))
         return self.feed_forward_wire(x, self.feed_forward)

@@ -66,17 +66,19 @@ class GradientDescent:
 class Momentum:
     """v_{t+1} = m v_t - γ ∇C(θ_t), then θ_{t+1} = θ_t + v_{t+1}, moved by the new velocity. `torch.optim.SGD(lr=γ, momentum=m)`.
 
-    torch keeps -v/γ instead of v, which is the same as long as γ stays the same.
+    torch keeps -v/γ instead of v, which is the same as long as γ stays the same. The notes have m up to 1, where nothing is damped: on a
+    quadratic the iterates go round for ever.
 
-    Notes: D1.5-7.
+    Notes: D1.5-7, DE19.
     """
 
     learning_rate: float  # γ
-    momentum: float  # m
+    momentum: float  # m, from 0 to 1
 
     def __post_init__(self):
         check_rate(self.learning_rate)
-        _check_decay("momentum", self.momentum)
+        if not 0 <= self.momentum <= 1:
+            raise Mistake(f"expected a momentum in [0, 1], came {self.momentum}; give e.g. 0.9")
 
     def start(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)

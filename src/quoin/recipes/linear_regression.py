@@ -45,7 +45,7 @@ def build(options, place):
                 return found
             w, b = weights_in_data_units(self.model.linear, self.data)
             # On the training rows exact least squares has covariance noise^2 (X^T X)^-1, X with a column of ones.
-            X = self.data.feature_scale.invert(self.data.train.features.cpu()).double()
+            X = self.data.feature_scale.invert(self.data.train.features.cpu())
             X = torch.cat([X, torch.ones(len(X), 1, dtype=torch.float64)], dim=1)
             errors = LINEAR_NOISE * torch.linalg.inv(X.T @ X).diagonal().sqrt()
             truth = torch.tensor([*LINEAR_WEIGHTS, LINEAR_BIAS], dtype=torch.float64)

@@ -36,7 +36,7 @@ def build(options, place):
     from quoin.models import fit_polynomial, polynomial_features
     from quoin.objectives import root_mean_squared_error, squared_loss
     from quoin.recipes.running.parts import numbers
-    from quoin.train import load_strictly
+    from quoin.train import in_squared_unit, load_strictly
 
     data = one_feature(numbers(options, place), options.rows)
     net = model(options, data.facts).to(place.device)
@@ -55,14 +55,14 @@ def build(options, place):
             weights = fitted(self.batches.epoch)
             with torch.no_grad():
                 net.weight.zero_()[: len(weights)] = weights.to(net.weight)
-                return {"loss": squared_loss(net(data.train.features), data.train.targets).sum()}
+                return {"loss": in_squared_unit(squared_loss(net(data.train.features), data.train.targets).sum(), unit)}
 
         @torch.no_grad()
         def evaluate(self, part):
             rows = getattr(data, part)
             outputs = net(rows.features)
             rmse = root_mean_squared_error(outputs, rows.targets) * unit
-            found = {"loss": float(squared_loss(outputs, rows.targets).mean()), "rmse": rmse}
+            found = {"loss": float(in_squared_unit(squared_loss(outputs, rows.targets).mean(), unit)), "rmse": rmse}
             if part == "train":
                 found["degree"] = float(degree())
             if part == "test":

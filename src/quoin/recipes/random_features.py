@@ -45,7 +45,7 @@ def build(options, place):
     from quoin.objectives import root_mean_squared_error, squared_loss
     from quoin.recipes.running.parts import numbers
     from quoin.tensor import squared_exponential
-    from quoin.train import load_strictly
+    from quoin.train import in_squared_unit, load_strictly
 
     data = numbers(options, place)
     assert data.target_scale is not None  # they are numbers
@@ -78,7 +78,7 @@ def build(options, place):
             for name, x in inputs.items():
                 if len(x):
                     self.gaps[name].append(float((net(x.float()) - goals[name]).square().mean()) / spread**2)
-            return {"loss": squared_loss(net(X.float()), y.float()).mean()}
+            return {"loss": in_squared_unit(squared_loss(net(X.float()), y.float()).mean(), unit)}
 
         def gap(self, part, epoch):
             """Over the draws of an epoch, those that there are."""
@@ -94,7 +94,7 @@ def build(options, place):
                 return {}
             outputs = net(inputs[part].float()).double()
             found = {
-                "loss": float(squared_loss(outputs, targets[part]).mean()),
+                "loss": float(in_squared_unit(squared_loss(outputs, targets[part]).mean(), unit)),
                 "rmse": root_mean_squared_error(outputs, targets[part]) * unit,
                 "kernel_rmse": root_mean_squared_error(goals[part], targets[part]) * unit,
             }

@@ -23,11 +23,13 @@ def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., 
     Notes: Z11.18.
     """
     check_floating(scores, "scores")
+    _check_scores(scores.shape)
     check_mask(mask, scores.shape)
     seen = scores.masked_fill(~mask, -math.inf)
-    largest = seen.detach().amax(dim=-1, keepdim=True)  # taken off, so that no exponential overflows
+    nothing = scores.new_full((*scores.shape[:-1], 1), -math.inf)  # the largest of no scores
+    largest = torch.cat([seen.detach(), nothing], dim=-1).amax(dim=-1, keepdim=True)  # taken off, so that no exponential overflows
     weights = (scores - largest).masked_fill(~mask, -math.inf).exp()
-    return weights / weights.sum(dim=-1, keepdim=True).masked_fill(~mask.any(dim=-1, keepdim=True), 1)
+    return weights / weights.sum(dim=-1, keepdim=True).masked_fill(_empty(mask), 1)
 
 
 def masked_softmax(
@@ -49,7 +51,7 @@ def masked_softmax(
     mask = attention_mask(scores.shape, mask, valid_lengths=valid_lengths, causal=causal, device=scores.device)
     if mask is None:
         return torch.softmax(scores, dim=-1)
-    empty = ~mask.any(dim=-1, keepdim=True)
+    empty = _empty(mask)
     # Over nothing but -inf the softmax would be NaN, and NaN times zero on the way back; an empty row is a softmax of zeros instead.
     hidden = torch.full_like(empty, -math.inf, dtype=scores.dtype).masked_fill(empty, 0)
     return torch.softmax(torch.where(mask, scores, hidden), dim=-1).masked_fill(empty, 0)
@@ -66,7 +68,8 @@ def attention_mask(
     """What may be seen in scores of this shape where all that is given allows it; None where nothing is given.
 
     `valid_lengths` counts the keys seen, one number for each index of the scores' leading axes: (batch,) for all queries of a
-    sequence, or (batch, n), each query its own. `causal`: the queries are the last n of the m positions, and see none after theirs.
+    sequence, or (batch, n), each query its own; () for all alike, and for the scores (m,) of one query. `causal`: the queries are the
+    last n of the m positions, and see none after theirs.
 
     >>> attention_mask((2, 2, 2), valid_lengths=torch.tensor([1, 2]), causal=True)
     tensor([[[ True, False],
@@ -75,19 +78,18 @@ def attention_mask(
             [[ True, False],
              [ True,  True]]])
     """
-    if len(shape) < 1 or (causal and len(shape) < 2):
-        raise Mistake(f"expected scores with axes of queries and keys, came shape {tuple(shape)}; give them as (..., queries, keys)")
+    _check_scores(shape, causal=causal)
     if mask is not None:
         check_mask(mask, shape)
     if valid_lengths is not None:
         leading = tuple(shape[:-1])[: valid_lengths.ndim]
         if len(leading) < valid_lengths.ndim or any(size not in (1, full) for size, full in zip(valid_lengths.shape, leading)):
             raise Mistake(
-                f"expected valid lengths for leading axes of the scores {tuple(shape)}, such as shape {tuple(shape[:1])}, "
+                f"expected valid lengths for leading axes of the scores {tuple(shape)}, such as shape {tuple(shape[:-1][:1])}, "
                 f"came {tuple(valid_lengths.shape)}; give one length a sequence, or one a query"
             )
         rest = (1,) * (len(shape) - 1 - valid_lengths.ndim)
-        mask = _both(mask, valid_mask(valid_lengths.reshape(*valid_lengths.shape, *rest), shape[-1]))
+        mask = _both(mask, valid_mask(valid_lengths.reshape((*valid_lengths.shape, *rest)), shape[-1]))
     if causal:
         mask = _both(mask, causal_mask(shape[-2], shape[-1], device=device))
     return mask
@@ -110,6 +112,8 @@ def zero_unseen(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) 
 
     Notes: Z11.18.
     """
+    if x.ndim < 2:
+        raise Mistake(f"expected keys or values (..., positions, width), came shape {tuple(x.shape)}; give them both axes")
     if mask.ndim and mask.shape[-1] not in (1, x.shape[-2]):
         raise Mistake(f"expected a mask over {x.shape[-2]} positions, came shape {tuple(mask.shape)}; give one entry a position")
     seen = mask.any(dim=-2) if mask.ndim > 1 else mask
@@ -133,6 +137,16 @@ def masked_mean(values: Tensor, mask: Tensor, *, axis: int | None = None) -> Ten
     wide = torch.promote_types(values.dtype, torch.float32)  # half precision counts to 65,504 only
     total, count = kept.sum(dim=axis, dtype=wide), seen.sum(dim=axis)
     return (total / count.clamp(min=1)).to(values.dtype)
+
+
+def _check_scores(shape: Sequence[int], *, causal: bool = False) -> None:
+    if len(shape) < 1 or (causal and len(shape) < 2):
+        raise Mistake(f"expected scores with axes of queries and keys, came shape {tuple(shape)}; give them as (..., queries, keys)")
+
+
+def _empty(mask: Tensor) -> Tensor:  # (..., n, m) -> (..., n, 1)
+    """Where a query may see nothing."""
+    return ~mask.any(dim=-1, keepdim=True)
 
 
 def _both(mask: Tensor | None, other: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from quoin.train.layout import settle_layout
 from quoin.train.loop import Ending, Goal, Loop
 from quoin.train.place import Place, choose_place, describe_environment
 from quoin.train.progress import Progress
-from quoin.train.supervised import Classification, Regression, SupervisedTask, rows_at_once
+from quoin.train.supervised import Classification, Regression, SupervisedTask, in_squared_unit, rows_at_once
 from quoin.train.task import Diverged, Metrics, Task, Totals
 from quoin.train.weights import load_strictly, load_weights, save_weights
 
@@ -28,6 +28,7 @@ __all__ = [
     "Totals",
     "choose_place",
     "describe_environment",
+    "in_squared_unit",
     "load_strictly",
     "load_weights",
     "read_checkpoint",

@@ -21,7 +21,7 @@ from quoin.train.place import Place
 from quoin.train.task import LOOK_EVERY, Diverged, Metrics, Totals, first_bad_tensor
 from quoin.train.weights import load_strictly
 
-__all__ = ["Classification", "Regression", "SupervisedTask", "rows_at_once"]
+__all__ = ["Classification", "Regression", "SupervisedTask", "in_squared_unit", "rows_at_once"]
 
 # Per forward pass without gradients, the lesser of the two: large enough to be fast, small enough for a laptop. Of large images a
 # convolutional network keeps many times their numbers, so that rows alone would be no measure.
@@ -188,14 +188,29 @@ class Classification(SupervisedTask):
 
 
 class Regression(SupervisedTask):
-    """Outputs and targets are standardised numbers; watched by the root mean squared error in the target's own unit."""
+    """Outputs and targets are standardised numbers under a squared loss; all that is told of them is in the target's own unit.
+
+    The loss is in its square: with (prediction - target)²/2 it is half the square of the root mean squared error beside it.
+    """
+
+    @property
+    def unit(self) -> float:
+        """One standard deviation of the training targets."""
+        return float(self.data.target_scale.std) if self.data.target_scale is not None else 1.0
+
+    def step(self, rows: Tensor) -> dict[str, Tensor]:
+        return {name: in_squared_unit(total, self.unit) for name, total in super().step(rows).items()}
 
     def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         return {"squared_error": (as_floating(outputs, targets) - as_floating(targets, outputs)).square()}
 
     def finish(self, means: Metrics) -> Metrics:
-        unit = float(self.data.target_scale.std) if self.data.target_scale is not None else 1.0
-        return {"loss": means["loss"], "rmse": math.sqrt(means["squared_error"]) * unit}
+        return {"loss": means["loss"] * self.unit**2, "rmse": math.sqrt(means["squared_error"]) * self.unit}
 
     def panels(self) -> list[Panel]:
         return pictures.of_regression(self.outputs("test").cpu(), self.data)
+
+
+def in_squared_unit(loss: Tensor, unit: float) -> Tensor:
+    """A squared loss of standardised targets in the square of their own unit; in float64 where there is one, for it may be large."""
+    return (loss if loss.device.type == "mps" else loss.double()) * unit**2

@@ -15,7 +15,8 @@ from quoin.layers.attention.exact import spread_heads
 from quoin.layers.attention.interface import AttentionState, Room, Stepped
 from quoin.layers.attention.pooling import Pooled, attention_weights, pool_values
 from quoin.layers.attention.scores import AdditiveScore, additive_score_definition
-from quoin.tensor import attention_mask, causal_mask, check_shapes, masked_softmax, zero_unseen
+from quoin.layers.attention.seen import each_query_alone, hidden_from_some
+from quoin.tensor import attention_mask, causal_mask, check_mask, check_shapes, masked_softmax, zero_unseen
 
 __all__ = ["AdditiveAttention", "AdditiveMemory", "additive_attention_definition"]
 
@@ -34,6 +35,12 @@ def additive_attention_definition(
     Notes: Z11.21.
     """
     check_shapes("... n d, ... m e, ... m v", query=query, key=key, value=value)
+    if mask is not None:
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        if hidden_from_some(mask, key, value):
+            attend, shared = additive_attention_definition, (query_weight, key_weight, output_weight)
+            return Pooled(*each_query_alone(lambda q, k, v, seen: attend(q, k, v, *shared, seen), query, (key, value), mask))
+        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
     weights = masked_softmax(additive_score_definition(query, key, query_weight, key_weight, output_weight), mask)
     return Pooled(weights @ value, weights)
 

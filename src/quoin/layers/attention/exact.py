@@ -16,7 +16,8 @@ from quoin.errors import Mistake
 from quoin.layers.attention.cache import KeyValueCache
 from quoin.layers.attention.checks import check_attention
 from quoin.layers.attention.interface import AttentionState, Room, Stepped
-from quoin.tensor import attention_mask, causal_mask, check_shapes, masked_softmax
+from quoin.layers.attention.seen import each_query_alone, hidden_from_some, seen_by_group
+from quoin.tensor import attention_mask, causal_mask, check_mask, check_shapes, masked_softmax, zero_unseen
 
 __all__ = ["Attended", "ExactAttention", "ScoreBias", "scaled_dot_product_attention_definition", "spread_heads"]
 
@@ -28,7 +29,7 @@ class Attended(NamedTuple):
 
     output: Tensor  # (..., n, v)
     weights: Tensor  # (..., n, m)
-    scores: Tensor  # (..., n, m), before the mask
+    scores: Tensor  # (..., n, m), before the mask; a key that no query may see counts as zero
 
 
 def scaled_dot_product_attention_definition(
@@ -41,15 +42,22 @@ def scaled_dot_product_attention_definition(
 ) -> Attended:  # (..., n, d), (..., m, d), (..., m, v)
     """softmax(s Q Kᵀ + B) V with s = 1/√d unless given and B = 0 unless given; a masked score counts as minus infinity.
 
-    A query that may look at nothing gets zeros.
+    A query that may look at nothing gets zeros. What a query may not see never reaches its output or its gradient, be it NaN: v_i = 0
+    beyond the length, and k_i too.
 
     >>> query, key = torch.zeros(1, 2), torch.randn(4, 2)
     >>> scaled_dot_product_attention_definition(query, key, torch.arange(4.0).unsqueeze(-1)).output
     tensor([[1.5000]])
 
-    Notes: Z11.17.
+    Notes: Z11.17, Z11.18.
     """
     check_shapes("... n d, ... m d, ... m v", query=query, key=key, value=value)
+    if mask is not None:
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        if hidden_from_some(mask, key, value):
+            attend = scaled_dot_product_attention_definition
+            return Attended(*each_query_alone(lambda q, k, v, seen, b: attend(q, k, v, seen, scale, b), query, (key, value), mask, bias))
+        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = scale * (query @ key.mT)
     if bias is not None:
@@ -68,6 +76,9 @@ class ExactAttention(nn.Module):
 
     Query heads may share key and value heads: g of these serve h queries, h / g each. Weights that are asked for are those
     before dropout. `bias` adds to the scores, a position's bias for instance; its call gives (h, n, m).
+
+    Keys and values that a mask hides from all queries are never looked at, whatever they hold. One that only some queries may see must
+    be finite: the kernel forms all products, so that its NaN would reach the others as well, which in the definition it does not.
 
     >>> attend = ExactAttention()
     >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
@@ -88,6 +99,11 @@ class ExactAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
         check_attention(query, key, value, mask, causal=causal)
+        if mask is not None:
+            mask = mask if mask.ndim > 1 else mask[..., None, :]  # the kernel wants an axis for the queries
+            mask = mask & causal_mask(query.shape[2], device=query.device) if causal else mask
+            causal, seen = False, seen_by_group(mask, key.shape[1])
+            key, value = zero_unseen(key, seen), zero_unseen(value, seen)
         return self._attend(query, key, value, mask, causal, offset=0)
 
     def weights(

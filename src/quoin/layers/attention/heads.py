@@ -17,8 +17,9 @@ from quoin.layers.attention.exact import ExactAttention, scaled_dot_product_atte
 from quoin.layers.attention.interface import AttentionCore, AttentionState, Room, Stepped
 from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import JointProjections, SeparateProjections
+from quoin.layers.attention.seen import Shown, show, zero_padding
 from quoin.layers.direct import direct, part
-from quoin.tensor import attention_mask, check_shapes
+from quoin.tensor import attention_mask, check_mask, check_shapes, zero_unseen
 
 __all__ = [
     "HeadMaps",
@@ -80,6 +81,9 @@ def multi_head_attention_definition(
 
     Notes: D2.2-9, DE28.
     """
+    if mask is not None:  # before the maps, for these have gradients too
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
     attended = [scaled_dot_product_attention_definition(f_q(query), f_k(key), f_v(value), mask, scale) for f_q, f_k, f_v in heads]
     joined = torch.cat([head.output for head in attended], dim=-1)
     check_shapes("... n c, c w, w", joined=joined, output_matrix=output_matrix, output_bias=output_bias)
@@ -92,8 +96,10 @@ class MultiHeadAttention(nn.Module):
     """`multi_head_attention_definition` with its weights: all heads in one product each, and any core between them.
 
     Keys and values may have fewer heads than queries, and come from inputs of other widths. `turn` turns queries and keys by
-    their position before they meet. `lengths` (b,) count the keys that are not padding; a mask is (n, m), (b, n, m) or (b, h, n, m),
-    True where a query may look.
+    their position before they meet. `lengths` (b,) count the keys that are not padding, and in self-attention the queries too; a mask
+    is (n, m), (b, n, m) or (b, h, n, m), True where a query may look. Padding is zeros before it is projected, whatever it holds, so that
+    neither an output nor a gradient, not even of the weights, hangs on it; so are keys and values that a mask hides from all queries.
+    In self-attention with a mask alone a hidden position is still a query, and NaN there is a query's own NaN: give `lengths` instead.
 
     >>> layer = MultiHeadAttention(8, heads=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(3, 5, 8), lengths=torch.tensor([5, 2, 1]), causal=True).shape
@@ -155,8 +161,9 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
     ) -> Tensor:  # (b, n, w), (b, m, key width), (b, m, value width) -> (b, n, w)
         """Keys default to the queries, values to the keys: one input is self-attention, two are cross attention."""
+        query, key, value, mask = self._shown(query, key, value, lengths, mask)
         q, k, v = self._heads(query, key, value)
-        return self._joined(self.core(q, k, v, mask=_mask(lengths, mask, q, k), causal=causal))
+        return self._joined(self.core(q, k, v, mask=mask, causal=causal))
 
     def attend_with_weights(
         self,
@@ -169,8 +176,8 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
     ) -> Pooled:
         """What `forward` gives, and beside it the weights (b, h, n, m), which are computed apart and change nothing."""
+        query, key, value, mask = self._shown(query, key, value, lengths, mask)
         q, k, v = self._heads(query, key, value)
-        mask = _mask(lengths, mask, q, k)
         output = self._joined(self.core(q, k, v, mask=mask, causal=causal))
         return Pooled(output, self.core.weights(q, k, mask=mask, causal=causal))
 
@@ -192,9 +199,12 @@ class MultiHeadAttention(nn.Module):
         value = key if value is None else value
         for name, x, width in zip(("key", "value"), (key, value), self.widths[1:], strict=True):
             check_sequences(name, x, width)
+        check_shapes("b, b m w", lengths=lengths, key=key)
+        mask = attention_mask((len(key), 1, 1, key.shape[1]), valid_lengths=lengths)
+        key, value = zero_padding(key, lengths), zero_padding(value, lengths)
         keys, values = (self._split(x) for x in (self.project.f_k(key), self.project.f_v(value)))
         keys = keys if self.turn is None else self.turn(keys, 0)
-        return Remembered(keys, values, _mask(lengths, None, keys[:, :, :1], keys))
+        return Remembered(keys, values, mask)
 
     def recall(self, memory: Remembered, query: Tensor, offset: int = 0) -> Tensor:  # (b, n, w) -> (b, n, w)
         """Attend from queries at positions from `offset` on to what is remembered: what `forward` gives there."""
@@ -212,6 +222,22 @@ class MultiHeadAttention(nn.Module):
 
         maps = self.project.f_q, self.project.f_k, self.project.f_v
         return [HeadMaps(*(columns(f, h if i == 0 else h // shared) for i, f in enumerate(maps))) for h in range(self.heads)]
+
+    def _shown(
+        self, query: Tensor, key: Tensor | None, value: Tensor | None, lengths: Tensor | None, mask: Tensor | None
+    ) -> Shown:
+        """What queries may see of the inputs, and the whole mask beside the heads."""
+        key = query if key is None else key
+        value = key if value is None else value
+        if lengths is None and mask is None:
+            return Shown(query, key, value, None)
+        for name, x, width in zip(("query", "key", "value"), (query, key, value), self.widths, strict=True):
+            check_sequences(name, x, width)
+        mask = beside_heads(mask)
+        if mask is not None:
+            check_mask(mask, (len(query), self.heads, query.shape[1], key.shape[1]))
+        shown = show(query, key, value, mask, lengths)
+        return shown._replace(mask=beside_heads(shown.mask))
 
     def _heads(self, query: Tensor, key: Tensor | None, value: Tensor | None, offset: int = 0) -> tuple[Tensor, Tensor, Tensor]:
         key = query if key is None else key
@@ -266,8 +292,3 @@ def from_torch_multihead(layer: nn.MultiheadAttention) -> MultiHeadAttention:
             state |= {f"project.f_{letter}.bias": part for letter, part in zip("qkv", bias.chunk(3), strict=True)}
     copy.load_state_dict(state)
     return copy.train(layer.training)
-
-
-def _mask(lengths: Tensor | None, mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:  # (b, h, n, d), (b, g, m, d)
-    check_shapes("b, b h n d", lengths=lengths, query=query)
-    return attention_mask((*query.shape[:3], key.shape[2]), beside_heads(mask), valid_lengths=lengths)

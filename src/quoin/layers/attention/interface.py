@@ -1,7 +1,9 @@
 """What every attention offers to the layers and models around it: attend, show the weights, and go on token by token.
 
 Tensors are (batch, heads, positions, width). A mask is boolean and broadcasts to (batch, heads, queries, keys): True where a
-query may look at a key. A query that may look at nothing gets zeros, and so does its gradient.
+query may look at a key. A query that may look at nothing gets zeros, and so does its gradient. What no query may look at, padding, is
+never used: outputs and gradients are those without it, and its own gradient is zero, whatever it holds. A key that is hidden from some
+queries only must be finite; every definition keeps its NaN from them, a fast form need not.
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable

@@ -15,7 +15,8 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.layers.attention.exact import Attended
 from quoin.layers.attention.features import Features
-from quoin.tensor import causal_mask
+from quoin.layers.attention.seen import each_query_alone, hidden_from_some
+from quoin.tensor import causal_mask, zero_unseen
 
 __all__ = [
     "KeySums",
@@ -40,17 +41,27 @@ def feature_attention_definition(
 
     Notes: D4.1-3, DE32, DE33.
     """
-    scores = query.values @ key.values.mT
-    shape = scores.shape[-2:]
-    seen = torch.ones(shape, dtype=torch.bool, device=scores.device) if mask is None else mask
+    shape = (query.values.shape[-2], key.values.shape[-2])
+    seen = torch.ones(shape, dtype=torch.bool, device=value.device) if mask is None else mask
     if causal:
-        seen = seen & causal_mask(*shape, device=scores.device)
+        seen = seen & causal_mask(*shape, device=value.device)
+    if hidden_from_some(seen, *key, value):
+        store = (key.values, value) if key.log_scale is None else (key.values, value, key.log_scale)
+        return Attended(*each_query_alone(_one_query, query.values, store, seen))
+    hidden = ~(seen.any(dim=-2) if seen.ndim > 1 else seen).unsqueeze(-1)
+    key, value = hide(key, hidden), zero_unseen(value, seen)
+    scores = query.values @ key.values.mT
     if key.log_scale is not None:
         log_scale = key.log_scale.mT.masked_fill(~seen, _lowest(scores))
         scores = scores * (log_scale - log_scale.detach().amax(dim=-1, keepdim=True)).exp()
     counted = scores.masked_fill(~seen, 0)
     weights = counted / _not_zero(counted.sum(dim=-1, keepdim=True))
     return Attended(weights @ value, weights, scores)
+
+
+def _one_query(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Attended:
+    log_scale, seen = rest if len(rest) == 2 else (None, rest[0])
+    return feature_attention_definition(Features(query), Features(key, log_scale), value, seen)
 
 
 class KeySums(NamedTuple):

@@ -7,6 +7,7 @@ n queries, m keys, d width, v value width
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from quoin.layers.attention.checks import check_attention
 from quoin.layers.attention.exact import spread_heads
 from quoin.layers.attention.interface import AttentionState, Room, Stepped
 from quoin.layers.attention.pooling import Pooled
+from quoin.layers.attention.seen import each_query_alone, hidden_from_some
 from quoin.tensor import (
     GaussianWindow,
     SmoothingKernel,
@@ -58,12 +60,14 @@ CLOSE = 128  # roundings by which a score may be off
 
 
 def nearest_key(square: Tensor) -> Tensor:
-    """An empty window looks at the nearest key: where a narrowing Gaussian window leads, and no query stays unanswered.
+    """An empty window looks at the nearest key, and at all that are equally near alike: where a narrowing Gaussian window leads.
+
+    No query stays unanswered, and the order of the keys does not matter.
 
     Notes: ZE23.
     """
     square = as_floating(square)
-    return torch.zeros_like(square).scatter(-1, square.argmin(dim=-1, keepdim=True), 1)
+    return (square == square.amin(dim=-1, keepdim=True)).to(square.dtype)
 
 
 def every_key(square: Tensor) -> Tensor:
@@ -103,6 +107,11 @@ def nadaraya_watson_definition(
     Notes: Z11.7, Z11.9, Z11.10.
     """
     _check(query, key, value, mask)
+    if mask is not None:
+        if hidden_from_some(mask, key, value):
+            pool = partial(nadaraya_watson_definition, empty=empty)
+            return Pooled(*each_query_alone(lambda q, k, v, seen: pool(q, k, v, kernel, width, mask=seen), query, (key, value), mask))
+        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
     u = scaled_offsets(query, key, width)
     similarity = kernel(u)
     if mask is not None:
@@ -167,6 +176,7 @@ def nadaraya_watson_weights(
     Notes: Z11.7.
     """
     _check(query, key, key, mask)
+    key = key if mask is None else zero_unseen(key, mask)
     similarity, total = _similarities(query, key, kernel, as_width(width, query), empty, mask)
     return (similarity / total).to(query.dtype)
 

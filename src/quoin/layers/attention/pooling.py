@@ -7,7 +7,7 @@ n queries, m keys of width e with values of width v
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -38,14 +38,18 @@ class Pooled(NamedTuple):
     weights: Tensor  # (..., n, m)
 
 
-def pool_values_definition(weights: Tensor, value: Tensor) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
-    """sum_i alpha_i v_i: for each query one linear combination of all values, with any real weights.
+def pool_values_definition(
+    weights: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:  # (..., n, m), (..., m, v), broadcasts to (..., n, m) -> (..., n, v)
+    """sum_i alpha_i v_i: for each query one linear combination of all values that it may see, with any real weights.
 
     Notes: Z11.1.
     """
     check_shapes("... n m, ... m v", weights=weights, value=value)
     weights, value = as_floating(weights, value), as_floating(value, weights)
-    terms = [weights[..., i, None] * value[..., i, :].unsqueeze(-2) for i in range(value.shape[-2])]
+    seen = _pairs(weights.shape, weights, mask)
+    shown = [torch.where(seen[..., i, None], value[..., i, :].unsqueeze(-2), 0) for i in range(value.shape[-2])]
+    terms = [weights[..., i, None] * v for i, v in enumerate(shown)]
     return sum(terms, start=weights.new_zeros(*weights.shape[:-1], value.shape[-1]))
 
 
@@ -67,14 +71,18 @@ def attention_pooling_definition(
 ) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
     """Attention(q, D) = sum_i alpha(q, k_i) v_i over the pairs (k_i, v_i) of D, with weights that come from the scores a(q, k_i).
 
-    The score is asked of one query and one key at a time.
+    The score is asked of one query and one key at a time; a key that the query may not see counts as zero, and so does its value.
 
     Notes: Z11.1.
     """
     _check(query, key, value)
-    pairs = [[score(q, k) for k in key.split(1, dim=-2)] for q in query.split(1, dim=-2)]
+    seen = _pairs((*query.shape[:-1], key.shape[-2]), query, mask)
+    pairs = [
+        [score(q, torch.where(seen[..., i, j, None, None], k, 0)) for j, k in enumerate(key.split(1, dim=-2))]
+        for i, q in enumerate(query.split(1, dim=-2))
+    ]
     weights = weigh(torch.cat([torch.cat(row, dim=-1) for row in pairs], dim=-2), mask)
-    return Pooled(pool_values_definition(weights, value), weights)
+    return Pooled(pool_values_definition(weights, value, mask), weights)
 
 
 def attention_pooling(
@@ -131,6 +139,14 @@ def average_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (.
     check_mask(mask, scores.shape)
     seen = mask.expand(scores.shape).to(scores.dtype)
     return seen / seen.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+def _pairs(shape: Sequence[int], like: Tensor, mask: Tensor | None) -> Tensor:  # -> (..., n, m)
+    """Whether the query may see the key, for each pair."""
+    if mask is None:
+        return torch.ones(tuple(shape), dtype=torch.bool, device=like.device)
+    check_mask(mask, shape)
+    return mask.expand(tuple(shape))
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from quoin.layers.attention.checks import beside_heads, check_sequences, check_sizes
 from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
+from quoin.layers.attention.seen import show
 from quoin.layers.init import initialise, xavier
-from quoin.tensor import check_shapes
+from quoin.tensor import check_mask, check_shapes, zero_unseen
 
 __all__ = ["Attention", "SelfAttention", "attention_layer_definition"]
 
@@ -34,13 +35,18 @@ def attention_layer_definition(
     """
     check_shapes("... n d_q, ... m d_k, ... m d_v", query=query, key=key, value=value)
     check_shapes("d_q k, d_k k, d_v v", query_matrix=query_matrix, key_matrix=key_matrix, value_matrix=value_matrix)
+    if mask is not None:  # before the maps, for these have gradients too
+        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
     return scaled_dot_product_attention_definition(query @ query_matrix, key @ key_matrix, value @ value_matrix, mask, scale)
 
 
 class Attention(nn.Module):
     """`attention_layer_definition` with its weights: the maps f_q(x) = x W^Q, f_k, f_v, and the fused kernel.
 
-    `scale` is 1/√k unless given; `scale=1` leaves the scores as they are.
+    `scale` is 1/√k unless given; `scale=1` leaves the scores as they are. `lengths` (b,) count the keys that are not padding, where
+    queries, keys and values are one input the queries too; padding is zeros before it is mapped, whatever it holds. So are keys and values
+    that a mask, (n, m) or (b, n, m), hides from all queries.
 
     >>> layer = Attention(6, 5, 4, k=3, v=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(7, 6), torch.zeros(9, 5), torch.zeros(9, 4)).shape
@@ -61,10 +67,18 @@ class Attention(nn.Module):
         initialise(self, xavier, generator=generator)
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        mask: Tensor | None = None,
+        causal: bool = False,
     ) -> Tensor:  # (n, d_q), (m, d_k), (m, d_v) -> (n, v), or with a batch axis before each
         for name, x, f in (("query", query, self.f_q), ("key", key, self.f_k), ("value", value, self.f_v)):
             check_sequences(name, x, f.in_features, batched=query.ndim == 3)
+        query, key, value, mask = show(query, key, value, mask, lengths)
         mapped = (self.f_q(query), self.f_k(key), self.f_v(value))
         one_head = [x.unsqueeze(-3) if x.ndim == 3 else x[None, None] for x in mapped]
         output = self.core(*one_head, mask=beside_heads(mask), causal=causal)
@@ -85,5 +99,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.attention = Attention(d, d, d, k, v, scale, generator=generator)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Tensor:  # (n, d) -> (n, v), or batches
-        return self.attention(x, x, x, mask=mask, causal=causal)
+    def forward(
+        self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:  # (n, d) -> (n, v), or batches
+        return self.attention(x, x, x, lengths=lengths, mask=mask, causal=causal)

@@ -11,7 +11,7 @@ from quoin.data import Batches, Corpus, facts_of_text
 from quoin.draw import Panel
 from quoin.errors import Mistake
 from quoin.models import NgramCounts, NgramModel, kneser_ney_ngram, laplace_ngram, ngram_counts
-from quoin.objectives import bits_per_character, perplexity
+from quoin.objectives import bits_per_character
 from quoin.train import Diverged, Metrics, load_strictly
 
 __all__ = ["CountingTask"]
@@ -71,9 +71,10 @@ class CountingTask:
         nats = self._nats(self.model, tokens)
         if not math.isfinite(nats):
             raise Diverged(f"a token of the {part} text has probability 0 by these counts: raise --strength or take --smoothing kneser-ney")
-        loss = torch.tensor(nats / (len(tokens) - 1), dtype=torch.float64)
+        loss = nats / (len(tokens) - 1)
         bits = bits_per_character(torch.tensor(nats, dtype=torch.float64), num_characters)
-        return {"loss": float(loss), "perplexity": float(perplexity(loss)), "bits_per_character": float(bits)}
+        perplexity = math.exp(loss) if loss < 700 else math.inf
+        return {"loss": loss, "perplexity": perplexity, "bits_per_character": float(bits)}
 
     def state(self) -> dict[str, Any]:
         return {"model": {"weights": self.model.state_dict()}, "batches": self.batches.state()}

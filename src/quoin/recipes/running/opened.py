@@ -48,7 +48,7 @@ class OpenedRun:
         if features.shape[1:].numel() != self.facts.num_features:
             raise Mistake(f"expected rows of {self.facts.num_features} features, got shape {tuple(features.shape)}")
         self.model.eval()
-        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape).float())
+        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape))
         return torch.cat([self.model(piece) for piece in scaled.split(rows_at_once(scaled))])
 
     def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
@@ -84,7 +84,7 @@ class OpenedRun:
 
     def farthest(self, features: Tensor) -> float:  # (n, ...) as in `predict`
         """The largest distance of an entry from its training mean, in training standard deviations."""
-        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape).float())
+        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape))
         return float(scaled.abs().max()) if scaled.numel() else 0.0
 
     def read_features(self, path: Path) -> Tensor:

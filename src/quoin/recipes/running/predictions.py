@@ -21,7 +21,8 @@ def as_csv(prediction: Prediction | LabelledPrediction, facts: Facts | LabelledF
     names = facts.class_names
     if names is None:
         writer.writerow([facts.target_name])
-        writer.writerows([f"{value:.9g}"] for value in prediction.values.tolist())
+        # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
+        writer.writerows([f"{value:.15g}"] for value in prediction.values.tolist())
     elif prediction.probabilities is None:
         writer.writerow([facts.target_name])
         writer.writerows([names[label]] for label in prediction.values.tolist())
