@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.prob.covariance import check_covariance, check_semi_definite
+from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_floating
 
 __all__ = ["DiagonalNormal", "Proposal", "ReparametrisedLaw", "TriangularNormal", "reparametrise_definition"]
@@ -44,11 +46,13 @@ class ReparametrisedLaw(Proposal, Protocol):
 def reparametrise_definition(mean: Tensor, covariance: Tensor, noise: Tensor) -> Tensor:  # (..., d), (..., d, d), (..., d) -> (..., d)
     """z = μ + Σ^(1/2) ε with the symmetric root, by eigenvectors: ~ N(μ, Σ) for ε ~ N(0, I), as it is with every other root.
 
+    Σ may be singular. The gradient in Σ is then right for every change that keeps its rank (matrix_root.py).
+
     Notes: D6-25.
     """
-    values, vectors = torch.linalg.eigh(covariance)
-    root = vectors @ torch.diag_embed(values.sqrt()) @ vectors.mT
-    return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)
+    check_covariance(covariance)
+    check_semi_definite(covariance)
+    return mean + (symmetric_root(covariance) @ noise.unsqueeze(-1)).squeeze(-1)
 
 
 class _Normal:
