@@ -12,7 +12,8 @@ import quoin
 PACKAGES = ("tensor", "prob", "info", "layers", "models", "objectives")
 CALLS = {
     *("eigh", "eig", "eigvalsh", "eigvals", "svd", "svdvals", "qr", "cholesky", "cholesky_ex", "cholesky_solve", "cholesky_inverse"),
-    *("inv", "inv_ex", "inverse", "pinv", "det", "logdet", "slogdet", "solve", "solve_ex", "solve_triangular", "lstsq", "cond", "matrix_exp"),
+    *("inv", "inv_ex", "inverse", "pinv", "det", "logdet", "slogdet", "cond", "matrix_exp"),
+    *("solve", "solve_ex", "solve_triangular", "lstsq"),
 }
 ROOT = Path(quoin.__file__).parent
 
