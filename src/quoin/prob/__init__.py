@@ -18,6 +18,7 @@ from quoin.prob.conditional import (
     SequenceModel,
 )
 from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
+from quoin.prob.covariance import check_regular
 from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
 from quoin.prob.diffusion import (
     BackStep,
@@ -222,6 +223,7 @@ __all__ = [
     "check_joint",
     "check_law",
     "check_laws",
+    "check_regular",
     "check_settled",
     "check_signs",
     "check_stochastic",

@@ -19,6 +19,7 @@ __all__ = [
     "block",
     "check_covariance",
     "check_places",
+    "check_regular",
     "check_semi_definite",
     "check_vectors",
     "entries",
@@ -192,6 +193,12 @@ def check_semi_definite(covariance: Tensor) -> None:  # (..., d, d)
         return
     values = torch.linalg.eigvalsh(covariance.detach())
     _check_not_below(values[..., 0] + slack_of(covariance) * values.abs().amax(dim=-1), values[..., 0])
+
+
+def check_regular(covariance: Tensor) -> None:  # (..., d, d)
+    """Refuse a covariance that leaves some direction without variance: it has no inverse, and its law no density."""
+    if not torch.compiler.is_compiling() and not bool(is_regular(covariance.detach()).all()):
+        raise Mistake("expected a covariance with variance in every direction, came a singular one; use MultivariateNormal, or add to it")
 
 
 def _check_not_below(above: Tensor, lowest: Tensor) -> None:  # (...), (...)

@@ -53,7 +53,9 @@ def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, 
         if len(sample) < 2:
             raise Mistake(f"expected at least two examples to fit a law to, came {len(sample)} in {name}; give more")
         means.append(sample.double().mean(dim=0))
-        factors.append(torch.linalg.qr(sample.double() - means[-1]).R / (len(sample) - 1) ** 0.5)
+        away = sample.double() - means[-1]
+        # R = QᵀX with a fixed Q: to first order the singular values do not feel that Q turns, and for a singular R they could not.
+        factors.append(torch.linalg.qr(away.detach()).Q.mT @ away / (len(sample) - 1) ** 0.5)
     shared = torch.linalg.svdvals(factors[0] @ factors[1].mT).sum()
     spread = factors[0].square().sum() + factors[1].square().sum() - 2 * shared
     return ((means[0] - means[1]).square().sum() + spread.clamp(min=0)).to(first.dtype)

@@ -129,6 +129,9 @@ class TriangularNormal(_Normal):
         if mean.ndim == 0 or factor.ndim < 2 or factor.shape[-2:] != (mean.shape[-1], mean.shape[-1]):
             came = f"{tuple(mean.shape)} and {tuple(factor.shape)}"
             raise Mistake(f"expected a mean (..., d) and a factor (..., d, d), came {came}; make the sizes equal")
+        looked_at = factor.device.type == "cpu" and not torch.compiler.is_compiling()  # on a GPU a look would stall the queue
+        if looked_at and not bool((factor.detach().diagonal(dim1=-2, dim2=-1) > 0).all()):
+            raise Mistake("expected a factor with a positive diagonal, came one without; a singular law is a MultivariateNormal")
         self.mean = mean.expand(*torch.broadcast_shapes(mean.shape[:-1], factor.shape[:-2]), mean.shape[-1])
         self.factor = factor
 
