@@ -38,7 +38,7 @@ class Quadrature:
     """Where to look and how much each look counts: the integral of f is about sum_i w_i f(x_i). Unpacks as points, weights.
 
     >>> integral = line_quadrature(torch.tensor([0.0, 1.0], dtype=torch.float64)).integral(lambda x: (x < 0.3).double())
-    >>> 0.005 < abs(float(integral.output) - 0.3) < float(integral.error) < 0.2  # a jump between edges, and it says so
+    >>> 0.005 < abs(float(integral.output) - 0.3) < float(integral.error) < 0.5  # a jump between edges, and it says so
     True
     """
 
