@@ -109,9 +109,9 @@ def test_probabilities_are_differences_of_the_distribution_function(distribution
     for a, b in ((0.02, 0.3), (0.3, 0.31), (0.5, 0.999)):
         low, high = float(peer.ppf(a)), float(peer.ppf(b))
         assert float(density.probability((low, high))) == pytest.approx(b - a, abs=1e-8)
-        # By the indicator the nodes do not know where the jump is.
+        # By the indicator the nodes are not told where the jump is, and find it.
         event = lambda x, low=low, high=high: ((low <= x) & (x <= high)).double()  # noqa: E731
-        assert float(density.expectation(event)) == pytest.approx(b - a, abs=0.05)
+        assert float(density.expectation(event)) == pytest.approx(b - a, abs=1e-8)
     assert float(density.probability((-INF, INF))) == pytest.approx(1, abs=1e-7)
     assert float(density.probability((-INF, float(peer.ppf(0.5))))) == pytest.approx(0.5, abs=1e-7)
     for end in peer.support():

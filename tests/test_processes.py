@@ -196,7 +196,10 @@ def test_gaussian_walk():
     path = walk.sample_paths(3, 4, generator=generator(2))
     flat = stats.multivariate_normal([0, 0], covariance.numpy())
     expected = [sum(flat.logpdf((row[t + 1] - row[t]).numpy()) for t in range(3)) for row in path]
-    np.testing.assert_allclose(walk.log_prob(path[:, 1:]), expected, rtol=1e-12)
+    np.testing.assert_allclose(walk.log_prob(path), expected, rtol=1e-12)
+    assert walk.log_prob(path + 1).tolist() == [-math.inf] * 4  # it does not start there
+    with pytest.raises(Mistake, match="from X_0 on"):
+        walk.log_prob(path[..., :1])
 
 
 def test_kernel_chain_is_the_gaussian_walk_step_by_step():

@@ -60,13 +60,16 @@ def finite_differences(f: Function, theta: Tensor, step: float | None = None) ->
 
 
 class GradientCheck(NamedTuple):
-    """A gradient held against differences: they agree where the largest gap keeps the bound that the differences' error allows."""
+    """A gradient held against differences: true when the largest gap keeps the bound that the differences' error allows."""
 
     agrees: bool
     gap: float
     bound: float
     expected: Tensor  # from differences
     evaluations: int
+
+    def __bool__(self) -> bool:
+        return self.agrees
 
 
 def check_gradient(f: Function, theta: Tensor, claimed: Tensor | None = None) -> GradientCheck:

@@ -55,6 +55,9 @@ class Evidence:
         measured = self.cases >= 1 and math.isfinite(self.bound)  # an infinite bound could not be broken
         return measured and _COMPARE[self.comparison](self.value, self.bound)  # and every comparison with NaN is false
 
+    def __bool__(self) -> bool:
+        return self.holds
+
     def __str__(self) -> str:
         relation = self.comparison if self.holds else f"is not {self.comparison}"
         cases = "1 case" if self.cases == 1 else f"{self.cases} cases"

@@ -21,6 +21,9 @@ class Finding(NamedTuple):
     needed: bool = True
     help: str = ""
 
+    def __bool__(self) -> bool:
+        return self.ok
+
 
 def examine() -> list[Finding]:
     """Look at everything, from Python to the disk."""

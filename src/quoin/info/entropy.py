@@ -1,8 +1,11 @@
 """Surprise and its mean: the entropy of one variable, of a pair, and of one variable once the other is known.
 
 A law stands along the last axis. The joint law of a pair (X, Y) is a table on the last two: X along the rows, Y along the columns,
-so that `joint.mT` swaps them. What comes before are batch axes. Nats, unless a base is given; 0 log 0 = 0. The slope of an
-entropy in a probability of zero is infinite; the gradient here is then finite, that of the rest.   n outcomes of X, m of Y
+so that `joint.mT` swaps them. What comes before are batch axes. Nats, unless a base is given; 0 log 0 = 0.
+
+The slope of p log p at p = 0 is minus infinity. The gradients of this package leave that term out there: what remains is finite, and
+each docstring says what it is. A softmax multiplies it by p = 0, so in its scores the gradient is the limit itself, which is 0.
+n outcomes of X, m of Y
 """
 
 import math
@@ -20,7 +23,7 @@ __all__ = ["conditional_entropy", "entropy", "joint_entropy", "self_information"
 
 
 def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (...) -> (...)
-    """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen.
+    """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen, as is its gradient there.
 
     >>> self_information(torch.tensor([1.0, 0.5, 0.125]), base=2)
     tensor([0., 1., 3.])
@@ -38,6 +41,8 @@ def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (.
 def entropy(law: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., n) -> (...)
     """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density -E log p(X).
 
+    The gradient in p_i is -log p_i - 1, which tends to infinity as p_i falls to 0; at p_i = 0 it is given as 0.
+
     >>> entropy(torch.tensor([0.5, 0.25, 0.25]), base=2)
     tensor(1.5000)
     >>> entropy(torch.distributions.Bernoulli(torch.tensor(0.5)), base=2)
@@ -52,7 +57,7 @@ def entropy(law: Tensor | Distribution, base: float = math.e) -> Tensor:  # (...
 
 
 def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
-    """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes.
+    """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes; its gradient is that of `entropy`.
 
     Notes: Z13.14.
     """
@@ -62,6 +67,9 @@ def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m)
 
 def conditional_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
     """H(Y | X) = -E log p(Y | X) = -sum_xy p(x, y) log(p(x, y) / p(x)), the surprise left in Y once X is known.
+
+    The gradient in p(x, y) is -log p(y | x), which tends to infinity as p(x, y) falls to 0; there it is given as 1, what the rest of row
+    x adds, and as 0 where x never happens.
 
     >>> conditional_entropy(torch.tensor([[0.5, 0.0], [0.25, 0.25]]), base=2)  # only the second x leaves a bit open
     tensor(0.5000)

@@ -34,6 +34,8 @@ def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., 
 def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
     """I(X, Y) = H(X, Y) - H(Y | X) - H(X | Y), what is left of the pair's surprise without what either keeps to itself.
 
+    Its gradient is that of `mutual_information`.
+
     Notes: Z13.18.
     """
     return joint_entropy(joint, base) - conditional_entropy(joint, base) - conditional_entropy(joint.mT, base)
@@ -41,6 +43,9 @@ def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor
 
 def mutual_information(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
     """`mutual_information_definition` as the mean of `pmi` under the joint law, where no large terms cancel.
+
+    The gradient in p(x, y) is `pmi` - 1, which tends to minus infinity as p(x, y) falls to 0; there it is given as what the others of
+    row x and of column y add, -1 each: -2, or -1 where one of the two is empty.
 
     >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]), base=2)  # Y = X, a fair coin
     tensor(1.)

@@ -23,6 +23,9 @@ __all__ = ["conditional_cross_entropy", "cross_entropy", "density_ratio", "is_ab
 def relative_entropy(p: Tensor | Distribution, q: Tensor | Distribution, base: float = math.e) -> Tensor:  # -> (...)
     """D(P || Q) = E_P log(p / q), the Kullback-Leibler divergence; infinite unless P << Q.
 
+    The gradient in p_i is log(p_i / q_i) + 1, which tends to minus infinity as p_i falls to 0; there it is given as -log q_i, and as 0
+    where q_i = 0 too. In q_i it is -p_i / q_i, and 0 where both are 0.
+
     >>> relative_entropy(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5]), base=2)
     tensor(1.)
     >>> relative_entropy(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
@@ -38,6 +41,8 @@ def relative_entropy(p: Tensor | Distribution, q: Tensor | Distribution, base: f
 def cross_entropy(p: Tensor | Distribution, q: Tensor | Distribution, base: float = math.e) -> Tensor:  # -> (...)
     """H(P, Q) = E_P[-log q] = H(P) + D(P || Q): with base 2 the mean number of bits that draws from P cost in the code ideal for Q.
 
+    The gradients -log q_i in p_i and -p_i / q_i in q_i are exact, at p_i = 0 too; where p_i = q_i = 0 both are given as 0.
+
     >>> cross_entropy(torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75]), base=2)  # (2 + log2(4 / 3)) / 2
     tensor(1.2075)
 
@@ -51,7 +56,7 @@ def cross_entropy(p: Tensor | Distribution, q: Tensor | Distribution, base: floa
 def conditional_cross_entropy(joint: Tensor, q: Tensor, base: float = math.e) -> Tensor:  # (..., n, m), (..., n, m) -> (...)
     """E_x H(P(y | x), Q(y | x)) = -sum_xy P(x, y) log Q(y | x), least where every row of q is the conditional law of `joint`.
 
-    `joint` is the population, a table of pairs; `q` the model, whose row x is a law of y.
+    `joint` is the population, a table of pairs; `q` the model, whose row x is a law of y. Gradients are those of `cross_entropy`.
 
     Notes: M27.
     """

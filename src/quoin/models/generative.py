@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.prob import check_law
+from quoin.prob import check_law, check_regular
 from quoin.tensor import check_labels, check_shapes
 from quoin.tensor.labels import as_indices
 
@@ -40,6 +40,7 @@ def gaussian_log_density_definition(x: Tensor, mean: Tensor, covariance: Tensor)
     """
     check_shapes("... d, d, d d", x=x, mean=mean, covariance=covariance)
     away = x - mean
+    check_regular(covariance)
     squares = ((away @ covariance.inverse()) * away).sum(dim=-1)
     return -squares / 2 - (2 * math.pi * covariance).logdet() / 2
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.prob import TractableLatentModel, TriangularNormal, kl_normal
+from quoin.prob import TractableLatentModel, TriangularNormal, check_regular, kl_normal
 from quoin.tensor import check_finite, check_floating, check_shapes
 
 __all__ = ["PPCA", "ppca_log_evidence_definition", "ppca_posterior_definition"]
@@ -25,6 +25,7 @@ def ppca_log_evidence_definition(x: Tensor, weight: Tensor, bias: Tensor, noise:
     check_shapes("... d, d k, d, ()", x=x, weight=weight, bias=bias, noise=noise)
     covariance = weight @ weight.mT + noise**2 * torch.eye(len(weight), dtype=x.dtype, device=x.device)
     away = x - bias
+    check_regular(covariance)
     squares = ((away @ torch.linalg.inv(covariance)) * away).sum(dim=-1)
     return -squares / 2 - torch.log(torch.linalg.det(2 * math.pi * covariance)) / 2
 
@@ -37,6 +38,7 @@ def ppca_posterior_definition(x: Tensor, weight: Tensor, bias: Tensor, noise: Te
     check_shapes("... d, d k, d, ()", x=x, weight=weight, bias=bias, noise=noise)
     own = torch.eye(weight.shape[1], dtype=x.dtype, device=x.device)
     covariance = weight @ weight.mT + noise**2 * torch.eye(len(weight), dtype=x.dtype, device=x.device)
+    check_regular(covariance)
     gain = weight.mT @ torch.linalg.inv(covariance)  # (k, d)
     return (x - bias) @ gain.mT, own - gain @ weight
 

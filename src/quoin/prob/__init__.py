@@ -1,5 +1,6 @@
 """Chance: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models, divergences between laws."""
 
+from quoin.prob.adaptive import integrate
 from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
 from quoin.prob.component_normals import (
     ComponentNormals,
@@ -18,6 +19,7 @@ from quoin.prob.conditional import (
     SequenceModel,
 )
 from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
+from quoin.prob.covariance import check_regular
 from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
 from quoin.prob.diffusion import (
     BackStep,
@@ -126,7 +128,7 @@ from quoin.prob.moments import covariance, expectation, variance
 from quoin.prob.normal import MultivariateNormal, normal_density_definition
 from quoin.prob.normal_laws import DiagonalNormal, Proposal, ReparametrisedLaw, TriangularNormal, reparametrise_definition
 from quoin.prob.prokhorov import Prokhorov, prokhorov, prokhorov_definition
-from quoin.prob.quadrature import Quadrature, check_settled, line_quadrature
+from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
 from quoin.prob.stein import ByParts, Decorrelation, decorrelation, integration_by_parts, normal_expectation
 from quoin.prob.tables import bayes, bayes_from_log, condition_discrete, conditional, independence_gap, joint_of
 from quoin.prob.two_sample import SameLawTest, energy_distance, same_law_test
@@ -174,6 +176,7 @@ __all__ = [
     "HiddenSample",
     "HistoryChain",
     "InhomogeneousChain",
+    "Integral",
     "KernelChain",
     "KernelDensity",
     "LatentModel",
@@ -222,6 +225,7 @@ __all__ = [
     "check_joint",
     "check_law",
     "check_laws",
+    "check_regular",
     "check_settled",
     "check_signs",
     "check_stochastic",
@@ -264,6 +268,7 @@ __all__ = [
     "importance_log_evidence_definition",
     "independence_gap",
     "independence_gap_of_density",
+    "integrate",
     "integration_by_parts",
     "iwae_bound",
     "jensen_shannon",

@@ -14,7 +14,19 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.tensor import check_finite, check_floating, check_shapes
 
-__all__ = ["Support", "block", "check_covariance", "check_places", "check_vectors", "entries", "slack_of", "support"]
+__all__ = [
+    "Support",
+    "block",
+    "check_covariance",
+    "check_places",
+    "check_regular",
+    "check_semi_definite",
+    "check_vectors",
+    "entries",
+    "is_regular",
+    "slack_of",
+    "support",
+]
 
 
 class Support(NamedTuple):
@@ -75,17 +87,13 @@ def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (...
         return Support(factor, factor.new_ones(factor.shape[:-2]))  # reading values would break the graph: a compiled step trusts its data
     slack = slack_of(covariance)
     with torch.no_grad():
-        left, whole = factor.diagonal(dim1=-2, dim2=-1).square(), covariance.diagonal(dim1=-2, dim2=-1)
-        floor = slack * whole if floor is None else (slack * whole).maximum(floor)
-        # What is left of a variance given those before is off by rounding over the least share that was left to one of these.
-        least = (left / whole).cummin(dim=-1).values
-        before = torch.nn.functional.pad(least[..., :-1], (1, 0), value=1.0)
-        regular = (failed == 0) & (left * before > floor).all(dim=-1)
+        floor = _rounding(covariance) if floor is None else _rounding(covariance).maximum(floor)
+        regular, least = _regular(factor, failed, covariance, floor)
         if bool(regular.all()):
             return Support(factor, least[..., -1])
         values, vectors = torch.linalg.eigh(covariance)
         rounding = (slack * values.abs().amax(dim=-1)).maximum(floor.amax(dim=-1))
-        _check_semi_definite(torch.where(regular, 0, values[..., 0] + rounding), values[..., 0])
+        _check_not_below(torch.where(regular, 0, values[..., 0] + rounding), values[..., 0])
         # A regular matrix keeps its own coordinates, so that its numbers do not depend on its company.
         kept = regular.unsqueeze(-1) | (values > rounding.unsqueeze(-1))
         regular = regular | (kept.all(dim=-1) & (failed == 0))
@@ -156,12 +164,44 @@ def block(matrix: Tensor, rows: Sequence[int], columns: Sequence[int]) -> Tensor
     return entries(entries(matrix, rows, -2), columns, -1)
 
 
+def is_regular(covariance: Tensor) -> Tensor:  # (..., d, d) -> (...)
+    """Whether each variance given those before is above rounding; however different the units of the coordinates are."""
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    return _regular(factor, failed, covariance, _rounding(covariance))[0]
+
+
+def _regular(factor: Tensor, failed: Tensor, covariance: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:  # -> (...), (..., d)
+    left, whole = factor.diagonal(dim1=-2, dim2=-1).square(), covariance.diagonal(dim1=-2, dim2=-1)
+    # What is left of a variance given those before is off by rounding over the least share that was left to one of these.
+    least = (left / whole).cummin(dim=-1).values
+    before = torch.nn.functional.pad(least[..., :-1], (1, 0), value=1.0)
+    return (failed == 0) & (left * before > floor).all(dim=-1), least
+
+
+def _rounding(covariance: Tensor) -> Tensor:  # (..., d, d) -> (..., d)
+    return slack_of(covariance) * covariance.diagonal(dim1=-2, dim2=-1)
+
+
 def slack_of(matrix: Tensor) -> float:
     """8 d roundings, as for `quoin.tensor.matrix_rank`."""
     return 8 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
 
 
-def _check_semi_definite(above: Tensor, lowest: Tensor) -> None:  # (...), (...)
+def check_semi_definite(covariance: Tensor) -> None:  # (..., d, d)
+    """Refuse a matrix with an eigenvalue below 0 by more than 8 d roundings of the largest one."""
+    if torch.compiler.is_compiling() or covariance.numel() == 0:
+        return
+    values = torch.linalg.eigvalsh(covariance.detach())
+    _check_not_below(values[..., 0] + slack_of(covariance) * values.abs().amax(dim=-1), values[..., 0])
+
+
+def check_regular(covariance: Tensor) -> None:  # (..., d, d)
+    """Refuse a covariance that leaves some direction without variance: it has no inverse, and its law no density."""
+    if not torch.compiler.is_compiling() and not bool(is_regular(covariance.detach()).all()):
+        raise Mistake("expected a covariance with variance in every direction, came a singular one; use MultivariateNormal, or add to it")
+
+
+def _check_not_below(above: Tensor, lowest: Tensor) -> None:  # (...), (...)
     wrong = ~(above >= 0)
     if bool(wrong.any()):
         place = tuple(wrong.nonzero()[0].tolist())

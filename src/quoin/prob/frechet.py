@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.prob.covariance import check_covariance
+from quoin.prob.covariance import check_covariance, check_semi_definite
+from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
 
 __all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
@@ -19,16 +20,19 @@ __all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
 def squared_frechet_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:  # -> ()
     """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)), means (d,), covariances (d, d), which may be singular.
 
+    In covariances that are, the gradient is right for every change that keeps their ranks (matrix_root.py).
+
     >>> float(squared_frechet_definition(torch.zeros(1), torch.eye(1), torch.full((1,), 3.0), 4 * torch.eye(1)))  # 3² + (2 - 1)²
     10.0
 
     Notes: D5.2-9.
     """
     check_shapes("d, d d, d, d d", mean_p=mean_p, covariance_p=covariance_p, mean_q=mean_q, covariance_q=covariance_q)
-    check_covariance(covariance_p)
-    check_covariance(covariance_q)
-    root = _root(covariance_p)
-    return (mean_p - mean_q).square().sum() + torch.trace(covariance_p + covariance_q - 2 * _root(root @ covariance_q @ root))
+    for covariance in (covariance_p, covariance_q):
+        check_covariance(covariance)
+        check_semi_definite(covariance)
+    root = symmetric_root(covariance_p)
+    return (mean_p - mean_q).square().sum() + torch.trace(covariance_p + covariance_q - 2 * symmetric_root(root @ covariance_q @ root))
 
 
 def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
@@ -49,12 +53,9 @@ def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, 
         if len(sample) < 2:
             raise Mistake(f"expected at least two examples to fit a law to, came {len(sample)} in {name}; give more")
         means.append(sample.double().mean(dim=0))
-        factors.append(torch.linalg.qr(sample.double() - means[-1]).R / (len(sample) - 1) ** 0.5)
+        away = sample.double() - means[-1]
+        # R = QᵀX with a fixed Q: to first order the singular values do not feel that Q turns, and for a singular R they could not.
+        factors.append(torch.linalg.qr(away.detach()).Q.mT @ away / (len(sample) - 1) ** 0.5)
     shared = torch.linalg.svdvals(factors[0] @ factors[1].mT).sum()
     spread = factors[0].square().sum() + factors[1].square().sum() - 2 * shared
     return ((means[0] - means[1]).square().sum() + spread.clamp(min=0)).to(first.dtype)
-
-
-def _root(covariance: Tensor) -> Tensor:  # (d, d) -> (d, d), symmetric
-    values, vectors = torch.linalg.eigh((covariance + covariance.mT) / 2)
-    return vectors @ torch.diag(values.clamp(min=0).sqrt()) @ vectors.mT

@@ -32,7 +32,7 @@ _ROUNDING = 1e-9  # conditional probabilities are quotients of sums of non-negat
 
 
 class MarkovTest(NamedTuple):
-    """The two pasts with the same present that differ most about what comes next, and what they say."""
+    """The two pasts with the same present that differ most about what comes next, and what they say; true when only the present matters."""
 
     output: float  # |P[next | history] - P[next | other]|
     history: tuple[int, ...] = ()
@@ -45,6 +45,9 @@ class MarkovTest(NamedTuple):
     def holds(self) -> bool:
         """Whether only the present matters, up to rounding."""
         return self.output <= self.rounding
+
+    def __bool__(self) -> bool:
+        return self.holds
 
 
 def next_law(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0, ..., k_n) -> (k_t,)

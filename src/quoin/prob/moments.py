@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints
 
 from quoin.errors import Mistake, shown
+from quoin.prob.adaptive import adapt
 from quoin.prob.density import Density
 from quoin.prob.edges import support_edges
 from quoin.prob.finite import ProbabilitySpace, RandomVariable
 from quoin.prob.law import check_parameters
-from quoin.prob.quadrature import check_settled, line_quadrature
+from quoin.prob.quadrature import Quadrature, check_settled
 
 __all__ = ["covariance", "expectation", "variance"]
 
@@ -70,23 +71,25 @@ def covariance(law: Law, f: Function, g: Function) -> Tensor:  # -> (*batch)
 
     Notes: Z2.9.
     """
-    left, right = _laid(law, f), _laid(law, g)
+    left, right = _laid(law, f, g), _laid(law, g, f)  # on the same nodes
     return left.mean(left.centred() * right.centred()).to(left.dtype)
 
 
-def _laid(law: Law, f: Function | None) -> _Laid:
+def _laid(law: Law, f: Function | None, *others: Function) -> _Laid:
     if isinstance(law, Distribution):
-        return _laid_torch(law, f)
+        return _laid_torch(law, f, *others)
     if isinstance(law, RandomVariable):
         values, masses = law.space.weighed(law if f is None else lambda outcome: f(law(outcome)))
-    elif isinstance(law, (ProbabilitySpace, Density)):
+    elif isinstance(law, Density):
+        values, masses = law.weighed(f, *others)
+    elif isinstance(law, ProbabilitySpace):
         values, masses = law.weighed(f)
     else:
         raise Mistake(f"expected a probability space, a random variable, a Density or a torch law, came {shown(law)}; build one from it")
     return _Laid(values, masses, masses.dtype)
 
 
-def _laid_torch(law: Distribution, f: Function | None) -> _Laid:  # (*batch, m)
+def _laid_torch(law: Distribution, f: Function | None, *others: Function) -> _Laid:  # (*batch, m)
     check_parameters(law)
     steps = None
     if law.has_enumerate_support and not law.event_shape:
@@ -99,7 +102,7 @@ def _laid_torch(law: Distribution, f: Function | None) -> _Laid:  # (*batch, m)
         points, dtype = _counts(law), law.mean.dtype
     else:
         edges = support_edges(law)
-        nodes, dtype = line_quadrature(edges.double()), edges.dtype
+        nodes, dtype = _resolving(law, edges.double(), f, *others), edges.dtype
         points, steps = nodes.points.movedim(-1, 0), nodes.weights
     masses = law.log_prob(points).exp().movedim(0, -1)
     masses = masses if steps is None else masses * steps
@@ -113,6 +116,18 @@ def _laid_torch(law: Distribution, f: Function | None) -> _Laid:  # (*batch, m)
     if steps is not None:
         check_settled(values, masses)
     return _Laid(values, masses, dtype)
+
+
+def _resolving(law: Distribution, edges: Tensor, *functions: Function | None) -> Quadrature:
+    """Nodes that resolve each f p, for all laws of a batch."""
+
+    def integrand(x: Tensor) -> Tensor:  # (*batch, m) -> (functions, *batch, m)
+        points = x.movedim(-1, 0)
+        p = law.log_prob(points).exp()
+        values = [points if f is None else torch.as_tensor(f(points), dtype=p.dtype).broadcast_to(points.shape) for f in functions]
+        return torch.stack([torch.where(p == 0, 0, p * value) for value in values]).movedim(1, -1)
+
+    return adapt(integrand, [edges]).axes[0]
 
 
 def _counts(law: Distribution) -> Tensor:  # -> (m, *batch)

@@ -12,7 +12,17 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.prob.conditioning import conditioned
-from quoin.prob.covariance import Support, block, check_covariance, check_places, check_vectors, entries, slack_of, support
+from quoin.prob.covariance import (
+    Support,
+    block,
+    check_covariance,
+    check_places,
+    check_regular,
+    check_vectors,
+    entries,
+    slack_of,
+    support,
+)
 from quoin.tensor import check_finite, check_shapes
 
 __all__ = ["MultivariateNormal", "normal_density_definition"]
@@ -28,6 +38,7 @@ def normal_density_definition(x: Tensor, mean: Tensor, covariance: Tensor) -> Te
     """
     d = x.shape[-1]
     away = (x - mean).unsqueeze(-1)  # (..., d, 1)
+    check_regular(covariance)
     square = (away.mT @ torch.linalg.inv(covariance) @ away).squeeze((-2, -1))
     return (2 * math.pi) ** (-d / 2) * torch.linalg.det(covariance) ** -0.5 * torch.exp(-square / 2)
 

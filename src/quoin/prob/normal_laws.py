@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.prob.covariance import check_covariance, check_semi_definite
+from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_floating
 
 __all__ = ["DiagonalNormal", "Proposal", "ReparametrisedLaw", "TriangularNormal", "reparametrise_definition"]
@@ -44,11 +46,13 @@ class ReparametrisedLaw(Proposal, Protocol):
 def reparametrise_definition(mean: Tensor, covariance: Tensor, noise: Tensor) -> Tensor:  # (..., d), (..., d, d), (..., d) -> (..., d)
     """z = μ + Σ^(1/2) ε with the symmetric root, by eigenvectors: ~ N(μ, Σ) for ε ~ N(0, I), as it is with every other root.
 
+    Σ may be singular. The gradient in Σ is then right for every change that keeps its rank (matrix_root.py).
+
     Notes: D6-25.
     """
-    values, vectors = torch.linalg.eigh(covariance)
-    root = vectors @ torch.diag_embed(values.sqrt()) @ vectors.mT
-    return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)
+    check_covariance(covariance)
+    check_semi_definite(covariance)
+    return mean + (symmetric_root(covariance) @ noise.unsqueeze(-1)).squeeze(-1)
 
 
 class _Normal:
@@ -127,6 +131,9 @@ class TriangularNormal(_Normal):
         if mean.ndim == 0 or factor.ndim < 2 or factor.shape[-2:] != (mean.shape[-1], mean.shape[-1]):
             came = f"{tuple(mean.shape)} and {tuple(factor.shape)}"
             raise Mistake(f"expected a mean (..., d) and a factor (..., d, d), came {came}; make the sizes equal")
+        looked_at = factor.device.type == "cpu" and not torch.compiler.is_compiling()  # on a GPU a look would stall the queue
+        if looked_at and not bool((factor.detach().diagonal(dim1=-2, dim2=-1) > 0).all()):
+            raise Mistake("expected a factor with a positive diagonal, came one without; a singular law is a MultivariateNormal")
         self.mean = mean.expand(*torch.broadcast_shapes(mean.shape[:-1], factor.shape[:-2]), mean.shape[-1])
         self.factor = factor
 

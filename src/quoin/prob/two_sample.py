@@ -18,7 +18,7 @@ _BLOCK = 1_000_000  # entries of permutations held at once
 
 
 class SameLawTest(NamedTuple):
-    """How far apart two samples are, and how often chance alone puts two parts of one sample as far apart."""
+    """How far apart two samples are, and how often chance alone puts two parts of one sample as far apart; true unless `shifted`."""
 
     output: float  # the energy distance
     p_value: float
@@ -27,6 +27,9 @@ class SameLawTest(NamedTuple):
     def shifted(self) -> bool:
         """Whether the samples differ by more than chance makes them in one case of a hundred."""
         return self.p_value <= 0.01
+
+    def __bool__(self) -> bool:
+        return not self.shifted
 
 
 def energy_distance(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()

@@ -4,6 +4,7 @@ A process in discrete time draws X_0, ..., X_n; one in continuous time is seen a
 markov.py and are processes too.   n steps, p paths, d dimensions
 """
 
+import math
 from typing import NamedTuple, Protocol
 
 import torch
@@ -103,10 +104,13 @@ class GaussianRandomWalk:
         """N(x_0, nΣ), the law of X_n."""
         return MultivariateNormal(self.start, check_steps(num_steps) * self.kernel.step.covariance)
 
-    def log_prob(self, path: Tensor) -> Tensor:  # (..., n, d), the positions X_1, ..., X_n -> (...)
-        """The log of the density of X_1, ..., X_n."""
-        before = torch.cat([self.start.expand(*path.shape[:-2], 1, -1), path[..., :-1, :]], dim=-2)
-        return self.kernel.log_prob(path, before).sum(dim=-1)
+    def log_prob(self, path: Tensor) -> Tensor:  # (..., n + 1, d) -> (...)
+        """The log of the density of whole paths: of X_1, ..., X_n where X_0 = x_0, and minus infinity where it is not."""
+        if path.ndim < 2 or path.shape[-2] == 0 or path.shape[-1] != len(self.start):
+            dim = len(self.start)
+            raise Mistake(f"expected paths (..., n + 1, {dim}) from X_0 on, came shape {tuple(path.shape)}; put the start before the steps")
+        steps = self.kernel.log_prob(path[..., 1:, :], path[..., :-1, :]).sum(dim=-1)
+        return torch.where((path[..., 0, :] == self.start).all(dim=-1), steps, -math.inf)
 
 
 class BrownianMotion:
@@ -129,6 +133,24 @@ class BrownianMotion:
         gaps = _increments(times)
         noise = torch.randn(num_paths, len(times), self.dim, generator=generator, dtype=times.dtype)
         return (gaps.sqrt().unsqueeze(-1) * noise).cumsum(dim=1)
+
+    def log_prob(self, path: Tensor, times: Tensor) -> Tensor:  # (..., m, d), (m,) -> (...)
+        """The log of the density of B_{t_1}, ..., B_{t_m}, by independent increments; minus infinity where time stands and B moves.
+
+        At time 0, and at a time given twice, the increment is 0 for certain and adds nothing.
+
+        >>> float(BrownianMotion().log_prob(torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, 1.0])))  # -½ ln 2π - ½
+        -1.418938...
+        """
+        gaps = _increments(times).unsqueeze(-1)  # (m, 1)
+        if path.ndim < 2 or path.shape[-2:] != (len(times), self.dim):
+            came = f"shape {tuple(path.shape)}"
+            raise Mistake(f"expected paths (..., {len(times)}, {self.dim}), one position for each time, came {came}; reshape them")
+        moves = torch.cat([path[..., :1, :], path.diff(dim=-2)], dim=-2)
+        stands = gaps == 0
+        gaps = torch.where(stands, 1, gaps)
+        terms = torch.where(stands, 0, -moves.square() / (2 * gaps) - torch.log(2 * math.pi * gaps) / 2).sum(dim=(-2, -1))
+        return torch.where((stands & (moves != 0)).any(dim=-1).any(dim=-1), -math.inf, terms)
 
     def covariance(self, times: Tensor) -> Tensor:  # (m,) -> (m, m)
         """Cov(B_s, B_t) = min(s, t), in each coordinate."""

@@ -1,5 +1,6 @@
 """Shapes, indices and masks: einsum, norms, softmax, one-hot, kernels, shape checks with good errors, operation counts and growth."""
 
+from quoin.tensor.cayley import hyperdeterminant
 from quoin.tensor.complexity import PowerLaw, fit_complexity, growth_constant
 from quoin.tensor.counted_algorithms import (
     Counted,
@@ -102,6 +103,7 @@ __all__ = [
     "growth_constant",
     "growth_rates",
     "hadamard",
+    "hyperdeterminant",
     "hyperplane_distance",
     "hyperplane_side",
     "index_set",

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake, shown
 from quoin.tensor.entries import check_floating, check_same_dtype
+from quoin.tensor.norms import power_of_two
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["Width", "as_width", "scaled_offsets", "squared_distances", "squared_distances_definition"]
@@ -38,15 +39,20 @@ def squared_distances(query: Tensor, key: Tensor, width: Width = 1.0) -> Tensor:
     """‖(q - k)/h‖² for every pair from differences, on torch's kernel, which holds n m numbers where the definition holds n m d.
 
     Nothing cancels, however far from the origin the points lie; ‖q‖² - 2 q^T k + ‖k‖² would be quicker and is off by ‖q‖² roundings.
+    Widths of any size do: only the distance in widths is squared.
     """
     _check(query, key)
     width = as_width(width, query)
     if width.numel() > 1:
         # From the first key, not from the origin: a rounding of q/h would else be one of the whole coordinate.
-        query, key = ((each - key[..., :1, :].detach()) / width for each in (query, key))
+        query, key, rest = *((each - key[..., :1, :].detach()) / width for each in (query, key)), None
+    else:
+        # One width divides last, so that whole numbers three apart are just one width of three apart: a window has an edge there.
+        # Its power of two divides first, which rounds nothing: the kernel squares what it is given.
+        scale = power_of_two(width)
+        query, key, rest = query / scale, key / scale, width / scale
     distances = torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist")
-    # One width divides last, so that whole numbers three apart are just one width of three apart: a window has an edge there.
-    return (distances if width.numel() > 1 else distances / width).square()
+    return (distances if rest is None else distances / rest).square()
 
 
 def as_width(width: Width, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)

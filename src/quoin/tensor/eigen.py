@@ -39,6 +39,8 @@ class Eigen(NamedTuple):
 def eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
     """Λ and W with A = W Λ W^(-1), complex in general; a Mistake where A is not diagonalisable to working precision.
 
+    Eigenvectors of an eigenvalue that comes twice have no derivative: a gradient that asks for it is a Mistake.
+
     Notes: Z13.2.
     """
     _check(A)
@@ -50,13 +52,14 @@ def eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
             "use torch.linalg.svd, which every matrix has"
         )
     dtype = torch.complex128 if A.dtype == torch.float64 else torch.complex64
-    return Eigen(values.to(dtype), vectors.to(dtype))
+    return Eigen(values.to(dtype), _with_a_derivative(values, vectors).to(dtype))
 
 
 def symmetric_eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
     """Λ and Q with A = Q Λ Qᵀ and QᵀQ = I for a symmetric A, the eigenvalues real and ascending.
 
-    torch.linalg.eigh reads one triangle and believes it; here a matrix that is not symmetric is refused.
+    torch.linalg.eigh reads one triangle and believes it; here a matrix that is not symmetric is refused. Eigenvectors of an eigenvalue
+    that comes twice have no derivative: a gradient that asks for it is a Mistake.
 
     Notes: Z13.2.
     """
@@ -64,7 +67,27 @@ def symmetric_eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
     off = float((A - A.mT).detach().abs().max()) if A.numel() else 0.0
     if off > 8 * torch.finfo(A.dtype).eps * float(A.detach().abs().max() if A.numel() else 0):
         raise Mistake(f"expected a symmetric matrix, came one with |A - Aᵀ| up to {off:.1e}; symmetrise it with (A + A.mT) / 2")
-    return Eigen(*torch.linalg.eigh(A))
+    values, vectors = torch.linalg.eigh(A)
+    return Eigen(values, _with_a_derivative(values, vectors))
+
+
+def _with_a_derivative(values: Tensor, vectors: Tensor) -> Tensor:  # (..., n), (..., n, n) -> (..., n, n)
+    """The eigenvectors, which refuse a gradient where two eigenvalues are equal to rounding: it would be no number."""
+    if vectors.requires_grad and not torch.compiler.is_compiling() and values.shape[-1] > 1:
+        at = values.detach()
+        apart = (at.unsqueeze(-1) - at.unsqueeze(-2)).abs() + torch.diag_embed(torch.full_like(at.abs(), torch.inf))
+        least, largest = apart.amin(dim=(-2, -1)), at.abs().amax(dim=-1)
+        if bool((least <= 8 * at.shape[-1] * torch.finfo(least.dtype).eps * largest).any()):
+            vectors.register_hook(_refuse_gradient)
+    return vectors
+
+
+def _refuse_gradient(gradient: Tensor | None) -> None:  # None where only the eigenvalues are used
+    if gradient is not None and bool((gradient != 0).any()):
+        raise Mistake(
+            "expected distinct eigenvalues for a gradient through eigenvectors, came two that are equal: those vectors have no "
+            "derivative; differentiate the eigenvalues, or a function of the matrix itself"
+        )
 
 
 class Discs(NamedTuple):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
-from quoin.tensor.norms import norm
+from quoin.tensor.norms import norm, power_of_two
 from quoin.tensor.products import dot
 from quoin.tensor.shapes import check_shapes
 
@@ -14,6 +14,8 @@ __all__ = ["angle", "cosine_similarity", "cosine_similarity_definition", "hyperp
 
 def cosine_similarity_definition(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     """cos θ = x · y / (‖x‖ ‖y‖).
+
+    As the equation says it, so x · y may overflow.
 
     Notes: Z13.1.
     """
@@ -54,18 +56,26 @@ def project(x: Tensor, onto: Tensor) -> Tensor:  # (..., n), (n,) or (n, k) -> (
     check_floating(x)
     check_same_dtype(x, A)
     check_finite(A, "onto")
+    A = A / power_of_two(A)  # the span stays, and the gradient of the pseudo-inverse squares A
     return x @ (A @ torch.linalg.pinv(A)).mT
 
 
 def hyperplane_distance(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0) -> Tensor:  # (..., n), (n,), () -> (...)
     """The signed distance (w · x + b) / ‖w‖ from the hyperplane {x: w · x + b = 0}, positive on the side to which w points.
 
+    It overflows where the distance itself does, not where w · x would.
+
+    >>> hyperplane_distance(torch.tensor([3e30, 0.0]), torch.tensor([1e30, 0.0]))
+    tensor(3.0000e+30)
+
     Notes: Z13.1.
     """
     check_shapes("... n, n, ()", x=x, normal=normal, offset=offset if isinstance(offset, Tensor) else None)
     check_same_dtype(x, normal)
     _unit(normal, "normal")
-    return (x @ normal + offset) / norm(normal)
+    scale = power_of_two(normal)  # w and b together, so that a point on the plane stays there to the last bit
+    normal = normal / scale
+    return (x @ normal + offset / scale) / norm(normal)
 
 
 def hyperplane_side(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0) -> Tensor:  # (..., n), (n,), () -> (...)

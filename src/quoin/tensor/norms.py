@@ -49,6 +49,13 @@ def norm(x: Tensor, p: float = 2, axis: int = -1) -> Tensor:
     return largest.squeeze(axis) * torch.linalg.vector_norm(x / largest, p, dim=axis)
 
 
+def power_of_two(x: Tensor) -> Tensor:  # -> (), no gradient
+    """The power of two at or below max |x_i|, by which dividing rounds nothing; one where there is nothing to divide."""
+    largest = x.detach().abs().amax() if x.numel() else x.new_ones(())
+    power = torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
+    return torch.where((largest > 0) & largest.isfinite(), power, 1)
+
+
 def _check(x: Tensor, p: float) -> None:
     check_floating(x)
     if x.ndim == 0:

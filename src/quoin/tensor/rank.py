@@ -1,8 +1,9 @@
 """The rank of a tensor: the least number of pure tensors that add up to it, bounded from both sides.
 
-No algorithm finds it in general. Unfoldings bound it from below. From above, a decomposition found bounds it, and here lies
-a trap: e1⊗e1⊗e2 + e1⊗e2⊗e1 + e2⊗e1⊗e1 has rank 3, yet sums of two pure tensors come as near as you like, by growing without
-bound and cancelling. So a small residual alone is no proof; we accept it only from summands that do not cancel (`CP.size`).
+No algorithm finds it in general. Unfoldings bound it from below; a tensor of shape 2 x 2 x 2 is decided (cayley.py). From above, a
+decomposition found bounds it, and here lies a trap: e1⊗e1⊗e2 + e1⊗e2⊗e1 + e2⊗e1⊗e1 has rank 3, yet sums of two pure tensors come as
+near as you like, by growing without bound and cancelling. So a small residual alone is no proof; we accept it only from summands that
+do not cancel (`CP.size`).
 """
 
 import itertools
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.tensor.cayley import decompose_pencil, hyperdeterminant_sign
 from quoin.tensor.cp import CP, cp_decompose, cp_tensor, residual_of_rounding
 from quoin.tensor.entries import check_finite, check_floating
 from quoin.tensor.matrices import matrix_rank
@@ -67,10 +69,13 @@ def cp_rank(T: Tensor, *, starts: int = 10, sweeps: int = 100, seed: int = 0) ->
     From below by every way to unfold T into a matrix. From above by alternating least squares at r = lower, lower + 1, ...
     and, where that finds nothing, by the singular vectors of T's slices. For a matrix they meet at its rank.
 
+    They also meet where all three unfoldings of T have rank 2, as for most 2 x 2 x 2 tensors: Cayley's Δ > 0 says rank 2, Δ <= 0 rank 3.
+    Δ counts as 0 where T is within 64 roundings of its dtype, relative to its length, of a tensor with Δ = 0.
+
     >>> e1, e2 = torch.eye(2, dtype=torch.float64)
     >>> from quoin.tensor import pure
     >>> print(cp_rank(pure(e1, e1, e2) + pure(e1, e2, e1) + pure(e2, e1, e1)))
-    rank from 2 to 3 (at least 2 by its unfoldings; at most 3 by the singular vectors of its slices)
+    rank 3 (at least 3 by its hyperdeterminant; at most 3 by the pencil of its slices)
 
     Notes: D1.2-13.
     """
@@ -78,8 +83,13 @@ def cp_rank(T: Tensor, *, starts: int = 10, sweeps: int = 100, seed: int = 0) ->
     if bool((T == 0).all()):
         none = CP(tuple(T.new_zeros(size, 0) for size in T.shape), 0.0, 0.0, residual_of_rounding(T.dtype))
         return RankBounds(0, 0, "its unfoldings", "the empty sum", none)
+    core, bases = _core(T)
+    if core.shape == (2, 2, 2):
+        sign = hyperdeterminant_sign(core, 64 * torch.finfo(T.dtype).eps)
+        found = _as_cp(T, tuple(basis @ factor for basis, factor in zip(bases, decompose_pencil(core, sign))))
+        return RankBounds(found.rank, found.rank, "its hyperdeterminant", "the pencil of its slices", found)
     lower = max(int(matrix_rank(unfolding(T, *axes))) for axes in _halves(T.ndim))
-    by_slices = _sliced(T)
+    by_slices = _as_cp(T, tuple(basis @ factor for basis, factor in zip(bases, _sliced(core, torch.finfo(T.dtype).eps))))
     for rank in range(lower, by_slices.rank):
         found = cp_decompose(T, rank, starts=starts, sweeps=sweeps, seed=seed)
         if found.adds_up:
@@ -92,19 +102,33 @@ def _halves(order: int) -> list[tuple[int, ...]]:
     return [(0, *others) for count in range(max(1, order - 1)) for others in itertools.combinations(range(1, order), count)]
 
 
-def _sliced(T: Tensor) -> CP:
-    """T as a sum over the matrices that remain when all axes but two are held fixed, each by its singular vectors."""
+def _core(T: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """A smaller tensor of the same rank, as large along each axis as that unfolding's rank, and the basis that each axis is written in."""
+    core, bases = T.detach().double(), []
+    for axis in range(T.ndim):
+        rank = int(matrix_rank(unfolding(T, axis)))
+        bases.append(torch.linalg.svd(unfolding(T.detach().double(), axis), full_matrices=False).U[:, :rank])
+        core = core.movedim(0, -1) @ bases[-1]  # the axis goes last: after all of them they stand as they did
+    return core, bases
+
+
+def _sliced(T: Tensor, eps: float) -> tuple[Tensor, ...]:
+    """Factors of T as a sum over the matrices that remain when all axes but two are held fixed, each by its singular vectors."""
     if T.ndim == 1:
-        return CP((T.detach().unsqueeze(-1),), 0.0, 1.0, residual_of_rounding(T.dtype))
+        return (T.unsqueeze(-1),)
     best: list[tuple[Tensor, ...]] | None = None
     for pair in itertools.combinations(range(T.ndim), 2):
-        summands = _summands(T.detach().double(), pair, torch.finfo(T.dtype).eps)
+        summands = _summands(T, pair, eps)
         best = summands if best is None or len(summands) < len(best) else best
     assert best is not None
-    factors = tuple(torch.stack(vectors, dim=-1) for vectors in zip(*best, strict=True))
+    return tuple(torch.stack(vectors, dim=-1) for vectors in zip(*best, strict=True))
+
+
+def _as_cp(T: Tensor, factors: tuple[Tensor, ...]) -> CP:
+    """What these factors are as a decomposition of T."""
     total = norm(T.detach().double().flatten())
     residual = norm((cp_tensor(*factors) - T.detach().double()).flatten()) / total
-    size = max(float(torch.stack([norm(vector) for vector in vectors]).prod()) for vectors in best) / float(total)
+    size = float((torch.stack([norm(factor, axis=-2) for factor in factors]).prod(dim=0) / total).max())
     return CP(tuple(factor.to(T) for factor in factors), float(residual), size, residual_of_rounding(T.dtype))
 
 
