@@ -15,6 +15,25 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def every_panel_is_drawn():
+    """A picture that cannot be drawn costs a user one line and no report; here it is a fault that must be seen, whoever draws it."""
+    from quoin.train import report
+
+    def fail(what, error):
+        raise AssertionError(f"{what} could not be drawn") from error
+
+    tell, report.not_drawn = report.not_drawn, fail
+    yield tell
+    report.not_drawn = tell
+
+
+@pytest.fixture
+def panels_may_fail(every_panel_is_drawn, monkeypatch):
+    """As a user has it."""
+    monkeypatch.setattr("quoin.train.report.not_drawn", every_panel_is_drawn)
+
+
 @pytest.fixture(scope="module")
 def one_thread():
     """One thread of torch's, for tests whose tensors are so small that a second costs more than it gives."""

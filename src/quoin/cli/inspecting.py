@@ -58,7 +58,7 @@ def _write_pages(path: Path, name: str, columns, rows, found) -> list[Path]:
     apart = [panel for panel in found.panels if isinstance(panel.drawing, AttentionDrawing)]
     beside = {panel: path.with_name(f"{path.stem}-{_slug(panel)}.html") for panel in apart}
     ways = [report.links("Map by map, with every number", {panel.title: place.name for panel, place in beside.items()})] if beside else []
-    page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(found.panels)])
+    page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(lambda: found.panels)])
     pages = {path: page} | {place: panel.drawing.html(f"{panel.title}, {name}") for panel, place in beside.items()}
     for place, text in pages.items():
         try:

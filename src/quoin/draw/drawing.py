@@ -10,9 +10,10 @@ import base64
 import html
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,11 +131,18 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawing in a report, with its heading and a sentence under it."""
+    """A drawing in a report, with its heading and a sentence under it.
+
+    Given as a function, it is drawn when it is first looked at: one that fails then costs its page this picture and no other.
+    """
 
     title: str
-    drawing: Drawing
+    picture: Drawing | Callable[[], Drawing]
     caption: str = ""
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        return self.picture if isinstance(self.picture, Drawing) else self.picture()
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:

@@ -81,8 +81,10 @@ def build(options, place):
                 f"The gap between training and test accuracy is {unseen['gap']:.3f} with dropout and {unseen['plain_gap']:.3f} without. "
                 f"{options.label_noise:.0%} of all labels are random: who gets them right in training has learned them by heart."
             )
-            drawing = draw.bars(bars, x_label="accuracy")
-            return [Panel("Training and test accuracy, with and without dropout", drawing, caption), *super().panels()]
+            return [
+                Panel("Training and test accuracy, with and without dropout", lambda: draw.bars(bars, x_label="accuracy"), caption),
+                *super().panels(),
+            ]
 
     data = _with_noise(classes(options, place), options)
 

@@ -79,10 +79,12 @@ def build(options, place):
         def panels(self):
             degrees = list(range(net.degree + 1))
             errors = {part: (degrees, [error(k, part) for k in degrees]) for part in ("train", "validation", "test")}
-            by_degree = draw.curves(errors, x_label="degree", y_label="rmse", log_y=True)
             told = f"Closed-form fits to {data.train.num_rows} rows; validation chose degree {degree()}."
             dots = "Dark dots were fitted, light ones are the test's; what overfits leaves the picture between or beyond them."
-            return [Panel("Error by degree", by_degree, told), Panel("Fits by degree", fits(), dots)]
+            return [
+                Panel("Error by degree", lambda: draw.curves(errors, x_label="degree", y_label="rmse", log_y=True), told),
+                Panel("Fits by degree", lambda: fits(), dots),
+            ]
 
     def fitted(degree):  # in float64: high powers are close to dependent
         return fit_polynomial(data.train.features[:, 0].cpu().double(), data.train.targets.cpu().double(), degree)
