@@ -168,18 +168,18 @@ def test_inspect_shows_what_can_be_drawn(tmp_path, monkeypatch, panels_may_fail)
 
 
 def write_rows(folder, shape, classes):
-    """200 rows, all numbers of row i being i / 256: whatever a recipe does to the places of a row, one can tell which it is."""
+    """200 rows, all numbers of row i being i / 255: whatever a recipe does to the places of a row, one can tell which it is."""
     i = np.arange(200)
     targets = (i * i // 7) % 2 if classes else np.sin(i)
     np.savez(
-        folder / "rows.npz", x=np.broadcast_to((i / 256).reshape(-1, *(1 for _ in shape)), (200, *shape)).astype(np.float32), y=targets
+        folder / "rows.npz", x=np.broadcast_to((i / 255).reshape(-1, *(1 for _ in shape)), (200, *shape)).astype(np.float32), y=targets
     )
     return f"npz:{folder}/rows.npz", torch.tensor(targets)
 
 
 def built_on_own_data(name, folder):
     recipe = find_recipe(name)
-    for shape, classes in itertools.product([(3,), (1,), (1, 8, 8)], (True, False)):
+    for shape, classes in itertools.product([(3,), (1,), (2,), (1, 8, 8)], (True, False)):
         data, targets = write_rows(folder, shape, classes)
         try:
             rows = {"rows": (8, 16)} if name == "inductive-bias" else {}
@@ -194,7 +194,7 @@ def test_what_a_user_brings_is_what_is_learnt_from(name, tmp_path):
     """In whatever a recipe made ready every row has its own target, and the rows to train on are those of the usual split."""
     task, data, targets = built_on_own_data(name, tmp_path)
     gc.collect()
-    ready = [each for each in gc.get_objects() if isinstance(each, (Prepared, ImageParts)) and each.facts.source == data]
+    ready = [each for each in gc.get_objects() if type(each) in (Prepared, ImageParts) and each.facts.source == data]
     assert ready
     largest = 0
     for each in ready:
@@ -202,7 +202,7 @@ def test_what_a_user_brings_is_what_is_learnt_from(name, tmp_path):
         goal = getattr(each, "target_scale", None)
         for part in (each.train, each.validation, each.test):
             raw = part.features if scale is None else scale.invert(part.features)
-            rows = (256 * raw.flatten(1).double().mean(dim=1)).round().long()
+            rows = (255 * raw.flatten(1).double().mean(dim=1)).round().long()
             theirs = part.targets if goal is None else goal.invert(part.targets)
             torch.testing.assert_close(theirs.double(), targets[rows].double(), atol=1e-5, rtol=0)
         largest = max(largest, each.train.num_rows)

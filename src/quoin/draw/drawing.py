@@ -10,6 +10,7 @@ import base64
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +65,9 @@ def house_style() -> Iterator[None]:
     """Everything here is drawn and written under one style, whatever the user's matplotlibrc says."""
     import matplotlib
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A name in letters that the font lacks is drawn as boxes; its words stand in the page's text. That is no news for a terminal.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from (current )?font|Matplotlib currently does not support")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield

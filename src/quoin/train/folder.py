@@ -155,7 +155,7 @@ class RunFolder:
         """The state of `step`, or the newest; None when the run was killed before its first checkpoint."""
         steps = checkpoint_steps(self.checkpoints)
         if step is not None and step not in steps:
-            raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps)) or 'none'}")
+            raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps[-8:])) or 'none'}")
         if not steps:
             return None
         chosen = steps[-1] if step is None else step
