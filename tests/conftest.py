@@ -1,11 +1,29 @@
 """Tests are imported by path, so the folder of the helpers they share (tasks.py, commands.py) is put where `import` looks."""
 
+import contextlib
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Started as a background job or by nohup, the tests would hand on to every process they start that Ctrl-C is ignored.
+with contextlib.suppress(ValueError):  # not the main thread
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_lines_of_progress():
+    """A run on a busy machine takes long enough to log how far it is; in a process of its own, `commands.without_progress` does this."""
+    from quoin.train import progress
+
+    seconds, progress.LOG_SECONDS = progress.LOG_SECONDS, float("inf")
+    yield
+    progress.LOG_SECONDS = seconds
 
 
 @pytest.fixture

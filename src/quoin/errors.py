@@ -29,7 +29,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("xyz", ["digits", "iris"])
     'choose from digits, iris'
     >>> nearest("column nine", [f"x{i}" for i in range(500)])
-    "the nearest of 500 are 'x0', 'x1', 'x2'"
+    "the nearest of 500 are 'x0', 'x1', 'x10'"
     """
     known = sorted(names)
     name, alike = name[:_LONGEST].lower(), {each[:_LONGEST].lower(): each for each in known}  # comparing costs the product of lengths

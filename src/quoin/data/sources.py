@@ -77,7 +77,7 @@ def check_source_name(source: str) -> None:
         hint = "give the folder of its files as idx:FOLDER"
     else:
         hint = nearest(source, names)
-    raise Mistake(f"expected a data source, got {shown(source)}: {hint}")
+    raise Mistake(f"expected a data source (`quoin list` shows all), got {shown(source)}: {hint}")
 
 
 @memory_told("the data do not fit in memory: give fewer rows or columns, or smaller images")
