@@ -1,5 +1,7 @@
 """Tests are imported by path, so the folder of the helpers they share (tasks.py, commands.py) is put where `import` looks."""
 
+import contextlib
+import signal
 import sys
 from pathlib import Path
 
@@ -7,12 +9,47 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Started as a background job or by nohup, the tests would hand on to every process they start that Ctrl-C is ignored.
+with contextlib.suppress(ValueError):  # not the main thread
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_lines_of_progress():
+    """A run on a busy machine takes long enough to log how far it is; in a process of its own, `commands.without_progress` does this."""
+    from quoin.train import progress
+
+    seconds, progress.LOG_SECONDS = progress.LOG_SECONDS, float("inf")
+    yield
+    progress.LOG_SECONDS = seconds
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_panel_is_drawn():
+    """A picture that cannot be drawn costs a user one line and no report; here it is a fault that must be seen, whoever draws it."""
+    from quoin.train import report
+
+    def fail(what, error):
+        raise AssertionError(f"{what} could not be drawn") from error
+
+    tell, report.not_drawn = report.not_drawn, fail
+    yield tell
+    report.not_drawn = tell
+
+
+@pytest.fixture
+def panels_may_fail(every_panel_is_drawn, monkeypatch):
+    """As a user has it."""
+    monkeypatch.setattr("quoin.train.report.not_drawn", every_panel_is_drawn)
 
 
 @pytest.fixture(scope="module")

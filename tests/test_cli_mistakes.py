@@ -168,7 +168,7 @@ def test_a_target_that_is_not_there_is_told_with_the_nearest_first(here):
     (here / "good.csv").write_text(GOOD)
     message = refused("train", "mlp", "--data", "csv:good.csv", "--target", "lable")
     assert "'lable'" in message
-    assert "choose from 'label'" in message
+    assert "did you mean 'label'?" in message
 
 
 def test_bad_archives(here):

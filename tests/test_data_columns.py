@@ -51,7 +51,7 @@ def test_a_second_usual_target_may_be_ignored(put):
 @pytest.mark.parametrize(
     ("ignore", "target", "match"),
     [
-        (("towns",), None, "column 'towns' .* none: choose from 'town'"),
+        (("towns",), None, "column 'towns' .* none: did you mean 'town'"),
         (("label",), "label", "spare the target, but 'label' is both"),
         (("label",), None, "no target, label, y among 'town', 'u'"),
         (("town", "u"), None, "feature columns beside the target 'label' .* none"),
@@ -79,7 +79,7 @@ def test_data_that_are_not_like_it_are_told(put, tmp_path):
         (facts("v", "w"), {}, "expected the column 'w' in"),
         (facts("v", "U"), {}, "differ only in case"),
         (facts("v", "u"), {"target": "u"}, "'u' is one of its features"),
-        (facts("v", "u"), {"target": "lable"}, "choose from 'label'"),
+        (facts("v", "u"), {"target": "lable"}, "did you mean 'label'"),
         (facts("v", "city"), {}, "column 'city' .* needs this column as numbers"),
     ]:
         with pytest.raises(Mistake, match=match):

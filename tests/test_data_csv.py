@@ -90,7 +90,7 @@ def test_the_target_is_named_or_goes_by_a_usual_name(put):
     path = put("label,b\n1,2\n3,4\n")
     assert load(f"csv:{path}").feature_names == ("b",)
     assert load(f"csv:{path}", target="b").feature_names == ("label",)
-    refused(path, "none: choose from 'label', 'b'", target="lable")
+    refused(path, "none: did you mean 'label'", target="lable")
     refused(put("a,b\n1,2\n"), "among 'a', 'b': name it with --target")
     refused(put("y,label,a\n1,2,3\n"), "both 'label' and 'y'")  # the one not taken would give the answer away
     refused(put("y\n1\n"), "feature columns")

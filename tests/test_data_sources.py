@@ -137,7 +137,7 @@ def test_the_seed_decides_what_is_drawn():
     [
         ("digit", "did you mean 'digits'"),
         ("mnist", "idx:FOLDER"),
-        ("", "choose from"),
+        ("", "the nearest of"),
         ("cvs:a.csv", "did you mean 'csv'"),
         ("digits:a", "did you mean 'digits'"),
         ("csv", "csv:PATH"),

@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from commands import without_progress
 from quoin import draw, figures
 from quoin.errors import Mistake
 
@@ -206,3 +207,37 @@ def test_figures_refuse_in_one_line(tmp_path):
             bad()
     with pytest.raises(ValueError, match=r"Z99\.9"):
         figures.figure("Z99.9", "no such id")
+
+
+NAMES = ["語", "😀", "नमस्ते", "a$b$", "\x07", "العربية"]
+NAMED = {
+    "heat_map": lambda: draw.heat_map(
+        torch.eye(6), row_labels=NAMES, column_labels=NAMES, title=NAMES[0], x_label=NAMES[1], y_label=NAMES[2]
+    ),
+    "image_grid": lambda: draw.image_grid(torch.zeros(6, 4, 4), NAMES, title=NAMES[0]),
+    "image_table": lambda: draw.image_table(torch.zeros(6, 6, 4, 4), row_labels=NAMES, column_labels=NAMES, x_label=NAMES[0]),
+    "bars": lambda: draw.bars(dict.fromkeys(NAMES, 1.0), x_label=NAMES[0]),
+    "curves": lambda: draw.curves({name: ([0, 1], [0, 1]) for name in NAMES}, levels={NAMES[0] + "!": 0.5}, x_label=NAMES[1]),
+    "scatter": lambda: draw.scatter([0, 1], [0, 1], x_label=NAMES[0], y_label=NAMES[1]),
+    "point_clouds": lambda: draw.point_clouds(dict.fromkeys(NAMES, torch.eye(2))),
+    "point_map": lambda: draw.point_map(dict.fromkeys(NAMES, torch.eye(2)), x_label=NAMES[0]),
+    "writing": lambda: draw.writing(NAMES, torch.ones(6)),
+    "alignment": lambda: draw.alignment(torch.ones(6, 6) / 6, NAMES, NAMES),
+    "map_rows": lambda: draw.map_rows({name: torch.eye(3)[None] for name in NAMES}),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_in_any_letters_warn_nobody(name):
+    """Letters that the font lacks are drawn as boxes; here a warning would be an error."""
+    drawing = NAMED[name]()
+    assert drawing.svg()
+    assert drawing.png()
+
+
+def test_a_run_on_classes_in_any_letters_prints_no_warning(tmp_path):
+    rows = "".join(f"{i},{i * i % 7},{('語', '😀', 'नमस्ते')[i % 3]}\n" for i in range(60))
+    (tmp_path / "names.csv").write_text(f"度,b😀,label\n{rows}", encoding="utf-8")
+    words = ["train", "mlp", "--data", f"csv:{tmp_path}/names.csv", "--max-steps", "2", "--threads", "1", "--runs", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", "quoin.cli", *words], capture_output=True, text=True)
+    assert (done.returncode, without_progress(done.stderr)) == (0, "")

@@ -19,7 +19,7 @@ from pathlib import Path
 from quoin.train.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

@@ -8,6 +8,7 @@ import pytest
 from commands import contents, refused, tried
 from quoin.recipes.running import inspecting
 from quoin.recipes.running.run import best_task
+from quoin.train import report
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "4", "--threads", "1", "--json"]
 PICTURES = ("Kernels of features.0", "Feature maps of test row 1", "What the decisions hang on", "Patches that excite features.3 most")
@@ -47,13 +48,15 @@ def test_the_report_shows_what_is_inside(runs):
     assert not set(PICTURES) & set(headings((runs / "mlp-1" / "report.html").read_text(encoding="utf-8")))
 
 
-def test_looking_inside_cannot_cost_a_run_its_report(runs, monkeypatch):
+def test_looking_inside_cannot_cost_a_run_its_report(runs, monkeypatch, panels_may_fail, capsys):
     def fail(*given, **named):
         raise RuntimeError("a model of somebody's own")
 
     _, task = best_task(runs / "lenet-1")
     monkeypatch.setattr(inspecting, "image_panels", fail)
-    assert inspecting.report_panels(task) == []
+    (line,) = report.figures(lambda: inspecting.report_panels(task))
+    assert "a picture could not be drawn: a model of somebody" in line
+    assert capsys.readouterr().err == "quoin: a picture could not be drawn: a model of somebody's own\n"
 
 
 def test_one_layer_at_some_rows_for_a_machine(runs, tmp_path):

@@ -219,7 +219,7 @@ def test_text_comes_as_it_is_drawn_and_stops_when_asked(runs):
         assert process.stdout is not None
         assert process.stdout.read(30).startswith(b"The ")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate()
     assert process.returncode == 130
     assert err.startswith(b"quoin: stopped after ")
     assert err.count(b"\n") == 1

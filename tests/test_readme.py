@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import without_progress
 from quoin.cli.rooms import rooms_table
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -24,7 +25,8 @@ def run_console(block: str, folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", block, flags=re.MULTILINE):
         done = subprocess.run(command, shell=True, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert matches(expected, done.stdout), f"$ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        told = without_progress(done.stdout)
+        assert matches(expected, told), f"$ {command}\nexpected:\n{expected}\ngot:\n{told}"
 
 
 def run_python(block: str, folder: Path, names: dict) -> None:

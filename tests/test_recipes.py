@@ -2,15 +2,14 @@
 
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from commands import stopping
 from quoin import notes
 from quoin.cli import main
 from quoin.data import check_source_name
@@ -67,14 +66,10 @@ def test_recipe_files_import_no_torch():
 def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
     """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a report."""
     words = ["train", name, "--threads", "1", "--max-steps", "50", "--json"]
-    command = [sys.executable, "-m", "quoin.cli", *words, "--checkpoint-every", "1", "--runs", str(tmp_path / "killed")]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run = tmp_path / "killed" / f"{name}-1"
-    deadline = time.monotonic() + 90
-    while len(list(run.glob("checkpoints/0*"))) < 2 and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.kill(child.pid, signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    command = stopping(signal.SIGKILL, *words, "--checkpoint-every", 1, "--runs", tmp_path / "killed")
+    killed = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert killed.returncode == -signal.SIGKILL, "it was over before it could be killed"
     assert not (run / "result.json").exists()
 
     assert main(["resume", str(run), "--json"]) == 0

@@ -117,7 +117,7 @@ def test_only_the_divergence_warms_up():
 
 def test_one_latent_is_enough_for_every_picture():
     task = built("vae", seed=104, latent=1)
-    assert len(task.panels()) == 5
+    assert len(list(task.panels())) == 5
 
 
 def test_mistakes_cost_one_line(here, capsys):

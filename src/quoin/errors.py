@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 __all__ = ["Mistake", "nearest", "shown"]
 
+_LISTED = 120  # characters of names that are all told
+_LONGEST = 60  # characters of a name that are compared
+
 
 class Mistake(ValueError):
     """A mistake of the caller: the message says what was expected, what came and what to do."""
@@ -17,7 +20,7 @@ class Mistake(ValueError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A closing hint: the nearest of `names` if one is near, else all of them.
+    """A closing hint: the nearest of `names` if one is near, else all of them, or the three nearest of many. At most 150 characters.
 
     >>> nearest("digit", ["digits", "iris"])
     "did you mean 'digits'?"
@@ -25,11 +28,18 @@ def nearest(name: str, names: Iterable[str]) -> str:
     "did you mean 'digits'?"
     >>> nearest("xyz", ["digits", "iris"])
     'choose from digits, iris'
+    >>> nearest("column nine", [f"x{i}" for i in range(500)])
+    "the nearest of 500 are 'x0', 'x1', 'x10'"
     """
     known = sorted(names)
-    alike = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=0.6)
-    return f"did you mean {alike[close[0]]!r}?" if close else f"choose from {', '.join(known)}"
+    name, alike = name[:_LONGEST].lower(), {each[:_LONGEST].lower(): each for each in known}  # comparing costs the product of lengths
+    if close := difflib.get_close_matches(name, alike, n=1, cutoff=0.6):
+        return f"did you mean {shown(alike[close[0]])}?"
+    if len(listed := ", ".join(known)) <= _LISTED and listed.isprintable():
+        return f"choose from {listed}"
+    ratio = {each: difflib.SequenceMatcher(None, name, each).ratio() for each in alike}
+    near = sorted(alike, key=lambda each: (-ratio[each], each))[:3]
+    return f"the nearest of {len(known)} are {', '.join(shown(alike[each], 36) for each in near)}"
 
 
 def shown(value: object, limit: int = 60) -> str:

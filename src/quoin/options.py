@@ -56,7 +56,7 @@ def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -
     names = {each.name for each in dataclasses.fields(kind)}
     for name in values:
         if name not in names:
-            raise Mistake(f"{where} has an option {name!r} that this Quoin does not know: {nearest(name, names)}")
+            raise Mistake(f"{where} has an option {shown(name)} that this Quoin does not know: {nearest(name, names)}")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 

@@ -12,7 +12,7 @@ from quoin.bench.language_rows import LANGUAGE_ROWS
 from quoin.bench.measured import FigureAboveFirst, FigureAtMost, NoMoreMemoryThan, RatioAtLeast, SecondsAtMost, TimesAsQuickAs
 from quoin.bench.row import Contestant, Row
 from quoin.bench.unet_rows import UNET_ROWS
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["ROWS", "Contestant", "Row", "choose_rows"]
 
@@ -297,5 +297,5 @@ def choose_rows(names: Sequence[str]) -> list[Row]:
             # A group stands for its rows, which are too many to list; one that is meant by its own name is still found.
             near = nearest(name, known)
             hint = near if near.startswith("did you mean") else nearest(name, {row.group or row.name for row in ROWS})
-            raise Mistake(f"there is no bench row {name!r}: {hint}")
+            raise Mistake(f"there is no bench row {shown(name)}: {hint}")
     return [row for name in names for row in known[name]] or list(ROWS)

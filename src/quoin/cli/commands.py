@@ -149,7 +149,7 @@ examples:
     parser.add_flag("--nucleus", "draw from the fewest likeliest tokens that have this chance together", "P", type=any_number, group=texts)
     parser.add_flag("--beam", "the likeliest text that a beam of this width finds, not a drawn one", "N", type=whole_number, group=texts)
     images = parser.add_argument_group("of a model that draws images or points")
-    parser.add_flag("-n", "how many to draw (default: 64; 8 with --strip)", "N", type=whole_number, group=images)
+    parser.add_flag("-n", "how many to draw (default: 64 images, 8 with --strip; 1000 points)", "N", type=whole_number, group=images)
     parser.add_flag("--out", "a .png, .svg or .html picture, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images)
     parser.add_flag("--class", "draw this class only, where the model knows classes", "NAME", group=images)
     parser.add_flag("--steps", "the steps from noise to image, where the model takes some", "N", type=whole_number, group=images)

@@ -1,6 +1,7 @@
 """`quoin inspect`: the layers of a trained run as a table, and what they do as pictures on a page."""
 
 import argparse
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         raise Mistake(f"--format {shown(parsed.format)}: {nearest(parsed.format, formats)}")
     if parsed.format == "html" and parsed.out is not None and parsed.out.suffix != ".html":
         raise Mistake(f"--out expects a page, a file ending in .html, got {shown(parsed.out.name)}; for a folder of pictures add --format")
-    if parsed.format == "html" and parsed.out is not None and not parsed.out.parent.is_dir():
+    if parsed.format == "html" and parsed.out is not None and not os.path.isdir(parsed.out.parent):
         raise Mistake(f"{parsed.out} could not be written (no such folder): choose another place with --out")
     from quoin.recipes.running.inspecting import inspect_task
     from quoin.recipes.running.run import best_task
@@ -67,7 +68,7 @@ def _pages(file: str, name: str, columns, rows, found) -> dict[str, bytes]:
     apart = [panel for panel in found.panels if isinstance(panel.drawing, AttentionDrawing)]
     beside = {panel: f"{Path(file).stem}-{_slug(panel)}.html" for panel in apart}
     ways = [report.links("Map by map, with every number", {panel.title: place for panel, place in beside.items()})] if beside else []
-    page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(found.panels)])
+    page = report.page(f"Inside {name}", lead, [table, *notes, *ways, *report.figures(lambda: found.panels)])
     pages = {file: page} | {place: panel.drawing.html(f"{panel.title}, {name}") for panel, place in beside.items()}
     return {place: text.encode(errors="backslashreplace") for place, text in pages.items()}
 

@@ -5,7 +5,7 @@ import sys
 
 from quoin import notes
 from quoin.cli.show import print_json, print_table
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["check", "figure", "map_notes"]
 
@@ -47,7 +47,7 @@ def figure(parsed: argparse.Namespace) -> int:
     from quoin.draw import FORMATS
 
     if parsed.format not in FORMATS:
-        raise Mistake(f"--format {parsed.format!r}: {nearest(parsed.format, FORMATS)}")
+        raise Mistake(f"--format {shown(parsed.format)}: {nearest(parsed.format, FORMATS)}")
     notes.select(parsed.words)
     from quoin import figures
 

@@ -20,7 +20,8 @@ __all__ = ["draw_samples"]
 
 PICTURES, NUMBERS = (".png", ".svg", ".html"), ".npy"
 MOST_DRAWN = 10_000  # images or points of a picture; more would be specks
-STRIP, COLUMNS, ROWS = 8, 12, 16  # rows of a strip, columns of a strip or a traversal, rows of a traversal
+SHEET, POINTS = 64, 1000  # images of a sheet, points of a cloud or a strip: as in a report
+STRIP, COLUMNS, ROWS = 8, 12, 16  # images of a strip, columns of a strip or a traversal, rows of a traversal
 CHOICES = ("class", "steps", "guidance", "sampler", "temperature")  # that a model may take or not
 
 
@@ -37,14 +38,15 @@ def draw_samples(parsed: argparse.Namespace) -> int:
     if parsed.traverse and (given := [flag for flag in ("n", *CHOICES) if vars(parsed)[flag] is not None]):
         flag = "-n" if given[0] == "n" else f"--{given[0]}"
         raise Mistake(f"--traverse decodes a grid of latents and draws no samples, but {flag} was given: leave one of them out")
-    count = parsed.n if parsed.n is not None else STRIP if parsed.strip else 64
-    out = _checked(parsed, count)
-    from quoin.data import keyed_generator
+    out = _checked(parsed)
+    from quoin.data import ImageFacts, keyed_generator
     from quoin.recipes.running.generative_run import open_generative_run
 
     run, generator = open_generative_run(parsed.folder, step=parsed.step), keyed_generator("generate", parsed.seed or 0)
     if parsed.out is None:
         run.folder.expect_output(out.name)  # told now, not after the work
+    usual = (STRIP if parsed.strip else SHEET) if isinstance(run.facts, ImageFacts) else POINTS
+    count = usual if parsed.n is None else parsed.n
     began = time.perf_counter()
     if parsed.traverse:
         made, what = _traversed(run, generator), "latent traversal"
@@ -68,8 +70,9 @@ def _many(count: int) -> str:
     return f"{count:,} sample{'s' * (count != 1)}"
 
 
-def _checked(parsed: argparse.Namespace, count: int) -> Path:
+def _checked(parsed: argparse.Namespace) -> Path:
     """Where to write, looked at before the work and not after it."""
+    count = 1 if parsed.n is None else parsed.n
     if count < 1:
         raise Mistake(f"-n expects at least 1 sample to draw, got {count}")
     name = "strip.png" if parsed.strip else "traversal.png" if parsed.traverse else "samples.png"

@@ -7,6 +7,7 @@ from typing import get_args
 from quoin.cli.show import print_json
 from quoin.cli.working import Work, check_target, unwritable
 from quoin.data import VocabularyName
+from quoin.data.files import existing_file
 from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["tokenize"]
@@ -24,7 +25,7 @@ def tokenize(parsed: argparse.Namespace) -> int:
     if parsed.size is not None and not 1 <= parsed.size <= 10**7:
         raise Mistake(f"--size must be from 1 to 10000000, got {parsed.size}")
     source = parsed.text if parsed.text == "topics" or parsed.text.startswith("text:") else f"text:{parsed.text}"
-    path = None if source == "topics" else Path(source.removeprefix("text:")).expanduser()
+    path = None if source == "topics" else existing_file(source.removeprefix("text:"))
     target = parsed.out or (path.with_name(path.name + SUFFIX) if path else Path(source + SUFFIX))
     check_target(path, target, parsed.force)
     from quoin.data import tokenize_file, vocabulary_fingerprint

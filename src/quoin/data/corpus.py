@@ -9,6 +9,7 @@ from typing import NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from quoin.data.memory import memory_told
 from quoin.data.sources import VocabularyName
 from quoin.data.text import Text, load_text
 from quoin.data.token_batches import StoredTokens, read_windows
@@ -43,6 +44,7 @@ class Corpus(NamedTuple):
     fingerprint: str  # of the text, or of the token file
 
 
+@memory_told("the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or give less")
 def load_corpus(source: str, vocabulary: VocabularyName = "characters", size: int = 2000) -> Corpus:
     """The tokens of `topics`, `text:PATH` or `tokens:PATH`; the last brings its own vocabulary and may be larger than memory.
 

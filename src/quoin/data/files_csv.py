@@ -4,7 +4,6 @@ One header line that names the columns, then numbers; only the target column, an
 Cells are parted by commas, semicolons or tabs; where semicolons part them, numbers may have decimal commas throughout.
 """
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from quoin.data.dataset import Dataset, number_targets, text_targets
 from quoin.data.files import quoted
 from quoin.data.files_csv_cells import Cells, read_cells
 from quoin.data.files_csv_text import Table, listed, open_table
-from quoin.errors import Mistake, shown
+from quoin.errors import Mistake, nearest, shown
 
 __all__ = ["load_csv", "load_csv_columns", "read_csv_features"]
 
@@ -95,8 +94,7 @@ def _target_name(table: Table, names: list[str], target: str | None) -> str:
 
 def _check_known(table: Table, name: str) -> None:
     if name not in table.header:
-        near = difflib.get_close_matches(name, table.header, n=len(table.header), cutoff=0)
-        raise Mistake(f"expected a column {shown(name)} in {quoted(table.path)}, but there is none: choose from {listed(near)}")
+        raise Mistake(f"expected a column {shown(name)} in {quoted(table.path)}, but there is none: {nearest(name, table.header)}")
 
 
 def _targets(table: Table, name: str, cells: Cells) -> tuple[Tensor, tuple[str, ...] | None]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -52,7 +53,15 @@ def read_npz_features(place: str | Path, feature_names: Sequence[str]) -> Tensor
 def _arrays(path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
     """The first array found under each of the `wanted` sets of names."""
     try:
-        archive = np.load(path, allow_pickle=False)
+        with open(path, "rb") as file:  # ours to close: of a damaged archive numpy would leave it open
+            return _arrays_in(file, path, wanted)
+    except OSError as error:
+        raise Mistake(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None
+
+
+def _arrays_in(file: BinaryIO, path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
+    try:
+        archive = np.load(file, allow_pickle=False)
     except Exception as error:  # numpy and zipfile raise a dozen kinds for damaged bytes, and none of them is our fault
         raise Mistake(
             f"expected a NumPy .npz archive, but {quoted(path)} cannot be opened ({_reason(error)}): "

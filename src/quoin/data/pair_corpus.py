@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from quoin.data.corpus import fit_vocabulary
+from quoin.data.memory import memory_told
 from quoin.data.pair_tokens import PairVocabulary, TokenPairs
 from quoin.data.pairs import load_pairs, part_pairs
 from quoin.data.remembered import RememberedData
@@ -28,6 +29,7 @@ class PairCorpus(NamedTuple):
     fingerprint: str
 
 
+@memory_told("the pairs do not fit in memory: give fewer lines, or fewer --pairs")
 def load_pair_corpus(
     source: str,
     *,

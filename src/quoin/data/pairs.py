@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 
 from quoin.data.files import quoted
+from quoin.data.memory import memory_told
 from quoin.data.seeds import keyed_generator
 from quoin.data.spoken_numbers import draw_number
 from quoin.data.text import text_pieces
@@ -59,6 +60,7 @@ class PairParts(NamedTuple):
     test: Pairs
 
 
+@memory_told("the pairs do not fit in memory: give fewer lines, or fewer --pairs")
 def load_pairs(source: str, *, num_pairs: int = 10_000, seed: int = 0) -> Pairs:
     """The pairs that `source` names: `dates`, `numbers`, or `tsv:PATH`; `num_pairs` different ones are drawn of what is generated.
 

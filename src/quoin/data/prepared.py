@@ -46,7 +46,7 @@ class Prepared:
     test: Dataset
     feature_scale: Standardiser
     target_scale: Standardiser | None  # numbers only: the targets are standardised too
-    test_images: Tensor | None = None  # (n, c, h, w) in [0, 1], as they were before scaling
+    test_images: Tensor | None = None  # (n, c, h, w), as they were before scaling
 
     def scale_state(self) -> dict[str, Tensor]:
         """The statistics, for the checkpoint."""

@@ -6,6 +6,7 @@ Imports no torch at its top: the command line checks a name, and lists them all,
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from quoin.data.memory import memory_told
 from quoin.errors import Mistake, nearest, shown
 
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ def check_source_name(source: str) -> None:
         hint = "give the folder of its files as idx:FOLDER"
     else:
         hint = nearest(source, names)
-    raise Mistake(f"expected a data source, got {shown(source)}: {hint}")
+    raise Mistake(f"expected a data source (`quoin list` shows all), got {shown(source)}: {hint}")
 
 
+@memory_told("the data do not fit in memory: give fewer rows or columns, or smaller images")
 def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quoin.data.files import existing_file, quoted
+from quoin.data.memory import memory_told
 from quoin.errors import Mistake, shown
 
 __all__ = ["Tell", "Text", "TextParts", "load_text", "part_sizes", "text_pieces"]
@@ -60,6 +61,7 @@ def part_sizes(num_characters: int) -> tuple[int, int, int]:
     return num_characters - 2 * tenth, tenth, tenth
 
 
+@memory_told("the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or give less")
 def load_text(source: str) -> Text:
     """The text that `source` names: `topics`, or `text:PATH`, a file in UTF-8 (gzipped where its name ends in .gz).
 

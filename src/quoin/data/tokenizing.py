@@ -13,6 +13,7 @@ import numpy as np
 
 from quoin.data.corpus import check_length, fit_vocabulary
 from quoin.data.files import existing_file
+from quoin.data.memory import memory_told
 from quoin.data.sources import VocabularyName
 from quoin.data.text import Tell, load_text, part_sizes, text_pieces
 from quoin.data.token_file import TokenWriter
@@ -29,6 +30,7 @@ class Tokenized(NamedTuple):
     num_tokens: int
 
 
+@memory_told("the text's vocabulary does not fit in memory: choose bytes or characters with --vocabulary, or a smaller --size")
 def tokenize_file(source: str, target: Path, vocabulary: VocabularyName, size: int, *, tell: Tell | None = None) -> Tokenized:
     """Write the tokens of `source` (`topics` or `text:PATH`) to `target`; `tell` hears how much is done, of how much.
 

@@ -7,7 +7,7 @@ from quoin.draw.clouds import point_clouds, point_map
 from quoin.draw.drawing import FORMATS, Drawing, Panel
 from quoin.draw.ellipses import ellipses
 from quoin.draw.graphs import Box, GraphDrawing, graph
-from quoin.draw.grids import heat_map, image_grid
+from quoin.draw.grids import Viewable, heat_map, image_grid, viewable
 from quoin.draw.maps import map_rows
 from quoin.draw.networks import network
 from quoin.draw.nodes import nodes
@@ -25,6 +25,7 @@ __all__ = [
     "GraphDrawing",
     "Panel",
     "PolygonMap",
+    "Viewable",
     "Volume",
     "alignment",
     "attention",
@@ -43,6 +44,7 @@ __all__ = [
     "point_map",
     "polygon_maps",
     "scatter",
+    "viewable",
     "volumes",
     "writing",
 ]

@@ -10,9 +10,11 @@ import base64
 import html
 import io
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +65,9 @@ def house_style() -> Iterator[None]:
     """Everything here is drawn and written under one style, whatever the user's matplotlibrc says."""
     import matplotlib
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A name in letters that the font lacks is drawn as boxes; its words stand in the page's text. That is no news for a terminal.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from (current )?font|Matplotlib currently does not support")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
@@ -130,11 +134,18 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawing in a report, with its heading and a sentence under it."""
+    """A drawing in a report, with its heading and a sentence under it.
+
+    Given as a function, it is drawn when it is first looked at: one that fails then costs its page this picture and no other.
+    """
 
     title: str
-    drawing: Drawing
+    picture: Drawing | Callable[[], Drawing]
     caption: str = ""
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        return self.picture if isinstance(self.picture, Drawing) else self.picture()
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:

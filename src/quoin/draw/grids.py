@@ -3,13 +3,15 @@
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from quoin.draw.drawing import INK, WIDTH, Drawing, house_style, new_figure, numbers, plain
 from quoin.errors import Mistake
 
-__all__ = ["heat_map", "image_grid"]
+__all__ = ["Viewable", "heat_map", "image_grid", "viewable"]
 
 
 def heat_map(
@@ -69,6 +71,26 @@ def _ticks(setter, labels: Sequence[str] | None, count: int, long: int) -> None:
         setter(middles, names, rotation=long, ha="right", rotation_mode="anchor")
     else:
         setter(middles, names)
+
+
+class Viewable(NamedTuple):
+    """Images as they can be drawn, and a sentence on what was done to them; empty if nothing was."""
+
+    images: Tensor  # (n, 1 or 3, h, w) in [0, 1]
+    told: str
+
+
+def viewable(images: Tensor) -> Viewable:  # (n, c, h, w)
+    """Whatever images a model learns from, for the eye: the mean of channels that are no colours, and a scale from black to white."""
+    seen, told = images.detach().cpu().double(), []
+    if seen.shape[1] not in (1, 3):
+        seen = seen.mean(dim=1, keepdim=True)
+        told.append(f"Shown is the mean of {images.shape[1]} channels.")
+    low, high = float(seen.min()), float(seen.max())
+    if low < 0 or high > 1:
+        seen = ((seen - low) / ((high - low) or 1.0)).clamp(0, 1)
+        told.append(f"Rescaled for the eye: black is {low:.3g}, white is {high:.3g}.")
+    return Viewable(seen, " ".join(told))
 
 
 def image_grid(images: object, captions: Sequence[str] | None = None, columns: int | None = None, *, title: str = "") -> Drawing:

@@ -5,7 +5,7 @@ import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 from quoin.estimators.given import KINDS, given_rows, hold
 from quoin.layers import (
     fourier_features_definition,
@@ -68,4 +68,4 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise Mistake(f"expected {name} among {', '.join(known)}, came {value!r}: {nearest(str(value), known)}")
+        raise Mistake(f"expected {name} among {', '.join(known)}, came {shown(value)}: {nearest(str(value), known)}")

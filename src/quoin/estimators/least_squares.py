@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 from torch import Tensor
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 from quoin.estimators.given import Examples, given_numbers, given_rows, hold
 from quoin.optim import cosine, solve_normal
 
@@ -56,7 +56,7 @@ class LinearRegressor(LinearFace):
         hold("max_iter", self.max_iter, at_least=1)
         solvers = {"normal": self._normal, "qr": self._qr, "sgd": self._sgd}
         if self.solver not in solvers:
-            raise Mistake(f"expected a solver, came {self.solver!r}: {nearest(str(self.solver), solvers)}")
+            raise Mistake(f"expected a solver, came {shown(self.solver)}: {nearest(str(self.solver), solvers)}")
         examples, targets = given_numbers(self, X, y, sample_weight)
         mean = examples.weights @ targets if self.fit_intercept else targets.new_zeros(())
         self.n_iter_ = 1

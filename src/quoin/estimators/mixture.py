@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 from torch import Tensor
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 from quoin.estimators.given import KINDS, as_tensor, given_rows, hold
 from quoin.models import GaussianMixture, em_from_starts
 from quoin.prob import DiagonalNormals, FullNormals, SphericalNormals, TiedNormals
@@ -47,7 +47,7 @@ class MixtureDensity(DensityMixin, BaseEstimator):
         for name, at_least in (("n_components", 1), ("tol", 0.0), ("min_variance", 0.0), ("max_iter", 1), ("n_init", 1)):
             hold(name, getattr(self, name), at_least=at_least)
         if self.covariance_type not in tuple(FAMILIES):  # a list has no hash
-            raise Mistake(f"there is no covariance_type {self.covariance_type!r}: {nearest(str(self.covariance_type), FAMILIES)}")
+            raise Mistake(f"there is no covariance_type {shown(self.covariance_type)}: {nearest(str(self.covariance_type), FAMILIES)}")
         rows = as_tensor(np.asarray(validate_data(self, X, dtype=KINDS, ensure_min_samples=2)))
         found = em_from_starts(
             rows,

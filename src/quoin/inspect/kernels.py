@@ -5,7 +5,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from quoin.draw import Drawing, map_rows
-from quoin.errors import Mistake, shown
+from quoin.errors import Mistake, nearest, shown
 from quoin.inspect.at_rest import find_layer
 
 __all__ = ["Kernels", "draw_kernels", "kernels", "pixel_weights"]
@@ -29,7 +29,8 @@ def kernels(model: nn.Module, path: str | None = None) -> Kernels:
         path = next(iter(found))
     elif path not in found:
         kind = type(find_layer(model, path)).__name__
-        raise Mistake(f"expected the name of a convolution, came {shown(path)}, a {kind}; choose from {', '.join(found) or 'none'}")
+        hint = nearest(path, found) if found else "there is none"
+        raise Mistake(f"expected the name of a convolution, came {shown(path)}, a {kind}; {hint}")
     return Kernels(path, found[path].weight.detach())
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch import distributions as families
 from torch.distributions import Distribution
 
-from quoin.errors import Mistake, nearest
+from quoin.errors import Mistake, nearest, shown
 from quoin.prob.law import check_parameters
 from quoin.tensor import check_finite, one_hot
 
@@ -42,7 +42,7 @@ def mle(family: type[Distribution], data: Tensor) -> Distribution:  # (n, ...)
     if family not in _FITS:
         known = {each.__name__ for each in _FITS}
         named = getattr(family, "__name__", str(family))
-        raise Mistake(f"expected a family whose likelihood is maximised here, came {named}; {nearest(named, known)}")
+        raise Mistake(f"expected a family whose likelihood is maximised here, came {shown(named)[1:-1]}; {nearest(named, known)}")
     if data.ndim == 0 or len(data) == 0:
         raise Mistake(f"expected examples along the first axis, came shape {tuple(data.shape)}; give at least one")
     if not data.is_floating_point() and family is not families.Categorical:

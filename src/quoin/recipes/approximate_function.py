@@ -125,9 +125,17 @@ def build(options, place):
             }
             misses = {"built": (line, construction.function(line) - g(line)), "trained": (line, trained(line) - g(line))}
             return [
-                Panel("The function and its two networks", draw.curves(graphs, x_label="x", y_label="y"), found + f"{inside} kinks."),
-                Panel("Largest errors", draw.bars(errors, x_label="error"), "A promise about g is worth most where nothing was looked at."),
-                Panel("Errors", draw.curves(misses, x_label="x", y_label="network − g"), "The built network is exact at its points."),
+                Panel(
+                    "The function and its two networks", lambda: draw.curves(graphs, x_label="x", y_label="y"), found + f"{inside} kinks."
+                ),
+                Panel(
+                    "Largest errors",
+                    lambda: draw.bars(errors, x_label="error"),
+                    "A promise about g is worth most where nothing was looked at.",
+                ),
+                Panel(
+                    "Errors", lambda: draw.curves(misses, x_label="x", y_label="network − g"), "The built network is exact at its points."
+                ),
             ]
 
     return ByTraining()

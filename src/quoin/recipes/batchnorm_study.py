@@ -120,10 +120,15 @@ def build(options, place):
             blocks = [(step + 1) / self.batches.num_batches for step in range(steps)]
             epochs = list(range(1, len(self.accuracies[f"norm_{kept}"]) + 1))
             losses = f"All saw the same rows in the same order, at a learning rate of {options.lr:g}. A point tells of {sizes[-1]} rows."
-            panels = [Panel("Training loss with and without batch norm", by_size(self.losses, blocks, "loss"), losses)]
+            panels = [Panel("Training loss with and without batch norm", lambda: by_size(self.losses, blocks, "loss"), losses)]
             if epochs:
-                accuracies = by_size(self.accuracies, epochs, "validation accuracy")
-                panels.append(Panel("Validation accuracy with and without batch norm", accuracies, f"Test accuracy at the end: {told}."))
+                panels.append(
+                    Panel(
+                        "Validation accuracy with and without batch norm",
+                        lambda: by_size(self.accuracies, epochs, "validation accuracy"),
+                        f"Test accuracy at the end: {told}.",
+                    )
+                )
             return [*panels, *self.networks[f"norm_{kept}"].panels()]
 
     def by_size(values, xs, y_label):

@@ -88,8 +88,12 @@ def build(options, place):
             told = "With a logit for each outcome the descent ends in Pop. A family that does not hold Pop ends as near as it can."
             below = "No Q costs less than H(Pop); what more it costs is KL(Pop, Q)."
             return [
-                Panel("The laws", side_by_side(found), told),
-                Panel("Cross-entropies reached", draw.bars({name: float(nats) for name, nats in reached.items()}, x_label="nats"), below),
+                Panel("The laws", lambda: side_by_side(found), told),
+                Panel(
+                    "Cross-entropies reached",
+                    lambda: draw.bars({name: float(nats) for name, nats in reached.items()}, x_label="nats"),
+                    below,
+                ),
             ]
 
     def side_by_side(found):

@@ -90,10 +90,13 @@ def build(options, place):
             angles = self.shown.schedule.angle[torch.tensor(path.times)]  # by which the way is even: by time most of it is all noise
             places = [int((angles - share * angles[0]).abs().argmin()) for share in torch.linspace(1, 0, 8)]
             strip = {f"t = {path.times[place]}": path.states[place].cpu() for place in places}
-            budget = draw.curves(self.by_steps(), x_label="questions to the network", y_label="squared MMD", log_x=True, log_y=True)
             return [
-                Panel("Denoising", draw.point_clouds(strip), "The same thousand points on their way from noise to data."),
-                Panel("Samplers", budget, "How far 2,000 samples are from the test points; what is below 1e-5 is drawn there."),
+                Panel("Denoising", lambda: draw.point_clouds(strip), "The same thousand points on their way from noise to data."),
+                Panel(
+                    "Samplers",
+                    lambda: draw.curves(self.by_steps(), x_label="questions to the network", y_label="squared MMD", log_x=True, log_y=True),
+                    "How far 2,000 samples are from the test points; what is below 1e-5 is drawn there.",
+                ),
             ]
 
     return Diffusion(net, points, options, place)

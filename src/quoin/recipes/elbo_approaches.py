@@ -156,13 +156,16 @@ def build(options, place):
             ratio = first["paths"] / first["score"]
             steps = torch.arange(len(self.history))
             lines = {name: (steps, self.history[:, place]) for place, name in enumerate(forms)}
-            falling = draw.curves(lines, x_label="update", y_label="D(q‖p(z | x)) in nats", log_y=True)
             told = f"Total variance of a gradient by {options.draws} draws; that of paths is {ratio:.2g} times the score's."
             none = "Here ln p(x, z) - ln q(z) is constant: with a baseline the score does not scatter at all."
             return [
-                Panel("Scatter of the gradients at the prior", draw.bars(first, x_label="total variance"), told),
-                Panel("Scatter of the gradients at the posterior", draw.bars(last, x_label="total variance"), none),
-                Panel("Gap to the evidence", falling, "The same noise for all, and the same rate."),
+                Panel("Scatter of the gradients at the prior", lambda: draw.bars(first, x_label="total variance"), told),
+                Panel("Scatter of the gradients at the posterior", lambda: draw.bars(last, x_label="total variance"), none),
+                Panel(
+                    "Gap to the evidence",
+                    lambda: draw.curves(lines, x_label="update", y_label="D(q‖p(z | x)) in nats", log_y=True),
+                    "The same noise for all, and the same rate.",
+                ),
             ]
 
     def entries_of(factor):

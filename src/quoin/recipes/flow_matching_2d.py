@@ -61,8 +61,8 @@ def build(options, place):
             places = torch.linspace(0, len(path.times) - 1, 8).round().long().tolist()
             strip = {f"t = {path.times[place]:.2f}": path.states[place].cpu() for place in dict.fromkeys(places)}
             return [
-                Panel("Flow", draw.point_clouds(strip), "The same thousand points on their way from noise to data."),
-                Panel("Density", self.density(), "p(x) of the flow: how crowded it leaves each place."),
+                Panel("Flow", lambda: draw.point_clouds(strip), "The same thousand points on their way from noise to data."),
+                Panel("Density", self.density, "p(x) of the flow: how crowded it leaves each place."),
             ]
 
         def density(self):

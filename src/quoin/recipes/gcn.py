@@ -68,8 +68,8 @@ def build(options, place):
                 "White members have not heard of it; blue is as much as anyone has by then."
             )
             return [
-                Panel("The club", draw.nodes(club.edges, sides, ringed=told.tolist()), caption),
-                Panel("Spread by layer", draw.nodes(club.edges, spread, ringed=club.leaders[:1]), about),
+                Panel("The club", lambda: draw.nodes(club.edges, sides, ringed=told.tolist()), caption),
+                Panel("Spread by layer", lambda: draw.nodes(club.edges, spread, ringed=club.leaders[:1]), about),
             ]
 
     def reach():

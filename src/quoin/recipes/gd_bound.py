@@ -141,13 +141,13 @@ def build(options, place):
             )
             nearer = "To the minimiser, which another solver found: no step leads away from it."
             return [
-                Panel("The gap and its two bounds", self.beside_bounds(), told),
+                Panel("The gap and its two bounds", self.beside_bounds, told),
                 Panel(
                     "How close the bounds come",
-                    draw.curves(ratios, x_label="updates", y_label="gap / bound", log_x=True, log_y=True),
+                    lambda: draw.curves(ratios, x_label="updates", y_label="gap / bound", log_x=True, log_y=True),
                     worst,
                 ),
-                Panel("Distance to the minimiser", draw.curves(away, x_label="updates", y_label="|θ - θ*|"), nearer),
+                Panel("Distance to the minimiser", lambda: draw.curves(away, x_label="updates", y_label="|θ - θ*|"), nearer),
             ]
 
         def beside_bounds(self):

@@ -121,14 +121,19 @@ def build(options, place):
         def panels(self):
             law, x = best().law, parts["train"]
             reference = true.components.means, true.components.covariances
-            fitted = draw.ellipses(x, best().predict(x), law.components.means, law.components.covariances, reference=reference)
             steps = torch.arange(len(self.history))
             lines = {f"start {which}": (steps, self.history[:, which]) for which in range(options.starts)}
             levels = {"true law": likelihood(true, "train")}
-            rising = draw.curves(lines, x_label="step", y_label="mean of ln p(x)", levels=levels)
             gap = self.evaluate("test")["gap"]
             told = f"Ellipses of one and two deviations. New points are {gap:.4f} nats less likely than under the law that drew them."
             above = "No line falls. One may end above the true law, which is not the likeliest for these very points."
-            return [Panel("The fitted mixture", fitted, told), Panel("Likelihood by step", rising, above)]
+            return [
+                Panel(
+                    "The fitted mixture",
+                    lambda: draw.ellipses(x, best().predict(x), law.components.means, law.components.covariances, reference=reference),
+                    told,
+                ),
+                Panel("Likelihood by step", lambda: draw.curves(lines, x_label="step", y_label="mean of ln p(x)", levels=levels), above),
+            ]
 
     return EM()

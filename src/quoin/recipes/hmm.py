@@ -122,16 +122,25 @@ def build(options, place):
             steps = torch.arange(len(self.history))
             lines = {f"start {which}": (steps, self.history[:, which]) for which in range(options.starts)}
             levels = {"the true model": nats(true, "train")}
-            falling = draw.curves(lines, x_label="step", y_label="−ln P(o) for each observation", levels=levels)
             hidden = learnt(best())
             off, order = matched(hidden)
             mine = torch.cat([hidden.chain.transition[order][:, order], hidden.emission.probabilities[order]], dim=1)
             laws = torch.stack([torch.cat([true_transition, true_emission], dim=1), mine], dim=1).flatten(0, 1)
             names = [f"{kind} {state}" for state in range(num_states) for kind in ("true", "learnt")]
             columns = [f"→ {state}" for state in range(num_states)] + [f"says {symbol}" for symbol in range(len(EMISSION[0]))]
-            side = draw.heat_map(laws.round(decimals=3), row_labels=names, column_labels=columns, show_values=True)
             told = f"From start {best()}, its states renumbered to fit; the worst law is {off:.3f} away in total variation."
             below = "No line rises. One may end below the true model, which is not the likeliest for these very observations."
-            return [Panel("Likelihood by step", falling, below), Panel("True and learnt laws", side, told)]
+            return [
+                Panel(
+                    "Likelihood by step",
+                    lambda: draw.curves(lines, x_label="step", y_label="−ln P(o) for each observation", levels=levels),
+                    below,
+                ),
+                Panel(
+                    "True and learnt laws",
+                    lambda: draw.heat_map(laws.round(decimals=3), row_labels=names, column_labels=columns, show_values=True),
+                    told,
+                ),
+            ]
 
     return BaumWelch()

@@ -106,16 +106,23 @@ def build(options, place):
 
         def panels(self):
             series = {LEARNERS[name]: (counts, [1 - error for error in errors]) for name, errors in self.errors().items()}
-            by_rows = draw.curves(series, x_label="training rows", y_label="test accuracy", log_x=True)
             caption = (
                 "All have about as many parameters and made as many updates. Scrambled pixels, in one order for all images, are nothing to "
                 "a perceptron; from a convolutional network they take what it was built on, that neighbours belong together."
             )
             assert data.test_images is not None  # they are images
             assert mixed.test_images is not None
-            pictures = draw.image_grid(torch.cat([data.test_images[:6], mixed.test_images[:6]]), columns=6)
-            same = "Above, some of the images; below, the same ones scrambled."
-            return [Panel("Test accuracy by training rows", by_rows, caption), Panel("Images", pictures, same), *super().panels()]
+            images, rescaled = draw.viewable(torch.cat([data.test_images[:6], mixed.test_images[:6]]))
+            same = f"Above, some of the images; below, the same ones scrambled. {rescaled}".rstrip()
+            return [
+                Panel(
+                    "Test accuracy by training rows",
+                    lambda: draw.curves(series, x_label="training rows", y_label="test accuracy", log_x=True),
+                    caption,
+                ),
+                Panel("Images", lambda: draw.image_grid(images, columns=6), same),
+                *super().panels(),
+            ]
 
     def task(kind, name, count):
         make, seen = (model if name.endswith("cnn") else perceptron), (mixed if name.startswith("scrambled") else data)

@@ -126,15 +126,20 @@ def build(options, place):
         def panels(self):
             x = torch.linspace(-a - 4, a + 4, 400, dtype=torch.float64)
             laws = {"P": P, "Q of least KL(P, Q)": gaussian(COVERING), "Q of least KL(Q, P)": gaussian(SEEKING)}
-            drawing = draw.curves({name: (x, law.log_prob(x).exp()) for name, law in laws.items()}, x_label="x", y_label="density")
             told = "KL(P, Q) pays where P is and Q is not, and covers both modes; KL(Q, P) pays where Q is and P is not, and keeps to "
             told += "one if they are far apart."
             both = {}
             for name, law in (("wide fit", gaussian(COVERING)), ("narrow fit", gaussian(SEEKING))):
                 both |= {f"KL(P, Q), {name}": float(kl_of_densities(P, law)), f"KL(Q, P), {name}": float(kl_of_densities(law, P))}
             return [
-                Panel("The two fits", drawing, told),
-                Panel("Each fit by both measures", draw.bars(both, x_label="nats"), "Either fit is the better one by its own measure."),
+                Panel(
+                    "The two fits",
+                    lambda: draw.curves({name: (x, law.log_prob(x).exp()) for name, law in laws.items()}, x_label="x", y_label="density"),
+                    told,
+                ),
+                Panel(
+                    "Each fit by both measures", lambda: draw.bars(both, x_label="nats"), "Either fit is the better one by its own measure."
+                ),
             ]
 
     return BothWays()

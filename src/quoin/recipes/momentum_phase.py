@@ -125,8 +125,8 @@ def build(options, place):
             )
             close = f"Dots are runs, lines the spectral radius. The largest difference on the whole grid is {float(self.off().max()):.2g}."
             return [
-                Panel("Rate of convergence by learning rate and momentum", phase(found, least), told),
-                Panel("Measured and predicted", dots_on_lines(found), close),
+                Panel("Rate of convergence by learning rate and momentum", lambda: phase(found, least), told),
+                Panel("Measured and predicted", lambda: dots_on_lines(found), close),
             ]
 
     def phase(found, least):

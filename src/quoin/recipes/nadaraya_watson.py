@@ -108,14 +108,19 @@ def build(options, place):
             tried = widths[: len(self.errors)]
             lines = {name: (tried, self.errors[:, which].sqrt()) for which, name in enumerate(pools)}
             noise = {"noise": options.noise} if options.noise else {}
-            falling = draw.curves(lines, x_label="width", y_label="leave-one-out rmse", log_x=True, levels=noise)
             chosen = ", ".join(f"{name} {float(pool.width):.3g}" for name, pool in pools.items())
             return [
                 Panel(
-                    "Fits", fits(), "Dots are the values, dashed is the truth. Ends are pulled towards the middle: neighbours lie there."
+                    "Fits",
+                    lambda: fits(),
+                    "Dots are the values, dashed is the truth. Ends are pulled towards the middle: neighbours lie there.",
                 ),
-                Panel("Error by width", falling, f"Chosen: {chosen}. To the right curves are too flat, to the left too rough."),
-                Panel("Weights", weight_maps(), "How much each value (across, in order) counts for each query (down, in order)."),
+                Panel(
+                    "Error by width",
+                    lambda: draw.curves(lines, x_label="width", y_label="leave-one-out rmse", log_x=True, levels=noise),
+                    f"Chosen: {chosen}. To the right curves are too flat, to the left too rough.",
+                ),
+                Panel("Weights", lambda: weight_maps(), "How much each value (across, in order) counts for each query (down, in order)."),
             ]
 
     def weight_maps():

@@ -229,9 +229,15 @@ def pictures(chosen, runners, window, options):
     )
     levels = {"level": options.level}
     return [
-        Panel("Loss by updates", draw.curves(by_updates, x_label="updates", y_label="training loss", log_y=True, levels=levels), updates),
-        Panel("Loss by seconds", draw.curves(by_seconds, x_label="seconds", y_label="training loss", log_y=True, levels=levels), clock),
-        Panel("Every rate tried", draw.curves(by_rate, x_label="rate", y_label="validation loss", log_x=True, log_y=True), rates),
+        Panel(
+            "Loss by updates",
+            lambda: draw.curves(by_updates, x_label="updates", y_label="training loss", log_y=True, levels=levels),
+            updates,
+        ),
+        Panel(
+            "Loss by seconds", lambda: draw.curves(by_seconds, x_label="seconds", y_label="training loss", log_y=True, levels=levels), clock
+        ),
+        Panel("Every rate tried", lambda: draw.curves(by_rate, x_label="rate", y_label="validation loss", log_x=True, log_y=True), rates),
     ]
 
 

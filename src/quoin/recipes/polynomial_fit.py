@@ -8,6 +8,7 @@ from quoin.recipes.running.options import DataOptions, RunOptions
 from quoin.recipes.running.target import Goal, Target
 
 NOTES = ("Z3.7", "Z3.25", "Z3.26", "Z3.27")
+ROWS = 100  # few enough that high degrees overfit
 TARGET = Target("test_rmse", at_most=0.125)  # the noise in the targets has standard deviation 0.1: no model can do better than that
 GOAL = Goal("validation_rmse")
 
@@ -18,7 +19,9 @@ class Options(DataOptions, RunOptions):
 
     data: str = option("polynomial", "where the data come from: polynomial, or csv:PATH, npz:PATH with one feature")
     epochs: int = option(20, "polynomials to try, one an epoch: of degree 0, 1, 2, ...", at_least=1, at_most=40)
-    rows: int = option(100, "rows to fit to; all others but the test's choose the degree", at_least=1, at_most=10**9)
+    rows: int | None = option(
+        None, "most rows to fit to, all others but the test's choose the degree; 100 of the built-in data", at_least=1, at_most=10**9
+    )
 
 
 def model(options, facts):
@@ -38,7 +41,8 @@ def build(options, place):
     from quoin.recipes.running.parts import numbers
     from quoin.train import in_squared_unit, load_strictly
 
-    data = one_feature(numbers(options, place), options.rows)
+    rows = options.rows or (ROWS if options.data == Options().data else None)  # data of somebody's own are all taken
+    data = one_feature(numbers(options, place), rows)
     net = model(options, data.facts).to(place.device)
     targets = data.target_scale
     assert targets is not None  # they are numbers
@@ -79,10 +83,12 @@ def build(options, place):
         def panels(self):
             degrees = list(range(net.degree + 1))
             errors = {part: (degrees, [error(k, part) for k in degrees]) for part in ("train", "validation", "test")}
-            by_degree = draw.curves(errors, x_label="degree", y_label="rmse", log_y=True)
             told = f"Closed-form fits to {data.train.num_rows} rows; validation chose degree {degree()}."
             dots = "Dark dots were fitted, light ones are the test's; what overfits leaves the picture between or beyond them."
-            return [Panel("Error by degree", by_degree, told), Panel("Fits by degree", fits(), dots)]
+            return [
+                Panel("Error by degree", lambda: draw.curves(errors, x_label="degree", y_label="rmse", log_y=True), told),
+                Panel("Fits by degree", lambda: fits(), dots),
+            ]
 
     def fitted(degree):  # in float64: high powers are close to dependent
         return fit_polynomial(data.train.features[:, 0].cpu().double(), data.train.targets.cpu().double(), degree)
@@ -123,7 +129,7 @@ def build(options, place):
 
 
 def one_feature(data, num_rows):
-    """The data with the one feature x, at most `num_rows` rows to fit to and all that are left beside the validation rows."""
+    """The data with the one feature x, at most `num_rows` rows to fit to (None: all) and what is left beside the validation rows."""
     import dataclasses
 
     import torch
@@ -140,7 +146,7 @@ def one_feature(data, num_rows):
         return dataclasses.replace(pieces[0], features=features, targets=torch.cat([p.targets for p in pieces]), feature_names=(name,))
 
     rows = torch.arange(data.train.num_rows, device=data.train.features.device)
-    fitted, left = data.train.take(rows[:num_rows]), data.train.take(rows[num_rows:])
+    fitted, left = data.train.take(rows[:num_rows]), data.train.take(rows[len(rows[:num_rows]) :])
     return dataclasses.replace(
         data,
         facts=dataclasses.replace(data.facts, feature_names=(name,), feature_shape=(1,)),

@@ -130,17 +130,25 @@ def build(options, place):
             told = f"Nats for each new example. The bound lacks {found['gap']:.4f} of its own decoder's evidence: D(q‖p(z | x)), exactly."
             x = parts["test"]
             exact = decoder.posterior(x)
-            means = draw.scatter(exact.mean.flatten(), encoder(x).flatten(), x_label="exact posterior mean", y_label="encoder's mean")
             spread = torch.stack([exact.covariance, posterior(x).covariance]).flatten(0, 1)
             names = [f"{kind}, z{place + 1}" for kind in ("exact", "encoder") for place in range(k)]
-            table = draw.heat_map(
-                spread.round(decimals=3), row_labels=names, column_labels=[f"z{j + 1}" for j in range(k)], show_values=k < 9
-            )
             same = "One covariance for every example, by the formula and as it was learnt."
             return [
-                Panel("Bound and evidence", draw.bars(levels, x_label="nats an example"), told),
-                Panel("Posterior means", means, "One dot a latent coordinate of a new example."),
-                Panel("Posterior covariance", table, same),
+                Panel("Bound and evidence", lambda: draw.bars(levels, x_label="nats an example"), told),
+                Panel(
+                    "Posterior means",
+                    lambda: draw.scatter(
+                        exact.mean.flatten(), encoder(x).flatten(), x_label="exact posterior mean", y_label="encoder's mean"
+                    ),
+                    "One dot a latent coordinate of a new example.",
+                ),
+                Panel(
+                    "Posterior covariance",
+                    lambda: draw.heat_map(
+                        spread.round(decimals=3), row_labels=names, column_labels=[f"z{j + 1}" for j in range(k)], show_values=k < 9
+                    ),
+                    same,
+                ),
             ]
 
     return Bound()

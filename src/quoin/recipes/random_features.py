@@ -126,14 +126,19 @@ def build(options, place):
             panels = [
                 Panel(
                     "The gap to the kernel",
-                    draw.curves(gaps, x_label="random features D", y_label="gap", log_x=True, log_y=True),
+                    lambda: draw.curves(gaps, x_label="random features D", y_label="gap", log_x=True, log_y=True),
                     told,
                 )
             ]
             if len(inputs["test"]):
                 shown = net(inputs["test"].float()).detach()
-                drawing = draw.scatter(goals["test"], shown, x_label="kernel ridge", y_label=f"{int(net.in_use)} random features")
-                panels.append(Panel("Prediction by prediction", drawing, one))
+                panels.append(
+                    Panel(
+                        "Prediction by prediction",
+                        lambda: draw.scatter(goals["test"], shown, x_label="kernel ridge", y_label=f"{int(net.in_use)} random features"),
+                        one,
+                    )
+                )
             return panels
 
     return MoreFeatures()

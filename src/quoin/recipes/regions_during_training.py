@@ -90,9 +90,16 @@ def build(options, place):
             epochs = list(range(len(self.counts)))
             most = most_regions(options.hidden, 2)
             told = f"In the window of 2.5 standard deviations; no network of these widths has more than {most:,} regions anywhere."
-            curve = draw.curves({"linear regions": (epochs, self.counts)}, x_label="epoch", y_label="regions")
             maps = "White is undecided, blue the first class, red any other, stronger where the network is surer. Dots are training rows."
-            return [Panel("Linear regions by epoch", curve, told), Panel("Regions as they move", pictures(self), maps), *inner.panels()]
+            return [
+                Panel(
+                    "Linear regions by epoch",
+                    lambda: draw.curves({"linear regions": (epochs, self.counts)}, x_label="epoch", y_label="regions"),
+                    told,
+                ),
+                Panel("Regions as they move", lambda: pictures(self), maps),
+                *inner.panels(),
+            ]
 
     def pictures(task):
         now = {name: value.detach().clone() for name, value in net.state_dict().items()}

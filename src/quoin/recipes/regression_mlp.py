@@ -66,7 +66,7 @@ def build(options, place):
                 found = self.evaluate(part)
                 bars |= {f"perceptron, {part} rows": found["rmse"], f"linear regression, {part} rows": found["linear_rmse"]}
             caption = "Root mean squared errors in the target's unit; what is lower in training and not at test is overfitting."
-            return [Panel("Perceptron and linear regression", draw.bars(bars, x_label="error"), caption), *super().panels()]
+            return [Panel("Perceptron and linear regression", lambda: draw.bars(bars, x_label="error"), caption), *super().panels()]
 
     data = numbers(options, place)
     linear = least_squares(data.train.features.flatten(1).cpu().double(), data.train.targets.cpu().double())

@@ -88,12 +88,18 @@ def build(options, place):
             errors = {part: (decays, [error(fit, part) for fit in fits]) for part in ("train", "test")}
             levels = {"test, SGD without decay": self.evaluate("test")["rmse_without_decay"]}
             levels["test, shortest least-squares weights"] = error(least_squares(X, y), "test")
-            drawing = draw.curves(errors, x_label="weight decay", y_label="rmse", log_x=True, levels=levels)
             told = (
                 "Ridge in closed form for each decay. What decay takes away is mostly the random start, which no row corrects in "
                 f"the directions that the {len(y)} rows leave open: from a start at zero, SGD finds the shortest weights by itself."
             )
-            return [Panel("Error by weight decay", drawing, told), *super().panels()]
+            return [
+                Panel(
+                    "Error by weight decay",
+                    lambda: draw.curves(errors, x_label="weight decay", y_label="rmse", log_x=True, levels=levels),
+                    told,
+                ),
+                *super().panels(),
+            ]
 
     def error(fit, part):
         rows = getattr(data, part)

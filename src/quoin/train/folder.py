@@ -239,7 +239,7 @@ class RunFolder:
         folder = self._saved()
         steps = checkpoint_steps(folder) if folder else []
         if step is not None and step not in steps:
-            raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps)) or 'none'}")
+            raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps[-8:])) or 'none'}")
         if folder is None or not steps:
             return None
         chosen = steps[-1] if step is None else step

@@ -16,7 +16,9 @@ class Interrupt:
 
     def __enter__(self) -> "Interrupt":
         if threading.current_thread() is threading.main_thread():  # Python lets only the main thread listen
-            self._before = {number: signal.signal(number, self._listen) for number in (signal.SIGINT, signal.SIGTERM)}
+            # What whoever started the process told it to ignore, as a shell does with the Ctrl-C of its background jobs, stays ignored.
+            heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._listen) for number in heard}
         return self
 
     def __exit__(self, *error: object) -> None:

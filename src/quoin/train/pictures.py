@@ -23,10 +23,15 @@ def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, 
     panels = []
     if len(names) <= MOST_CLASSES:
         counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
-        drawing = draw.heat_map(
-            counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
+        panels.append(
+            Panel(
+                "Confusion matrix",
+                lambda: draw.heat_map(
+                    counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
+                ),
+                caption,
+            )
         )
-        panels.append(Panel("Confusion matrix", drawing, caption))
     if wrong:
         panels.append(_worst_mistakes(probabilities, predicted, labels, data))
     return panels
@@ -44,16 +49,22 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
     sure = [f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst]
     caption = "Those that gave the true class the least probability come first. Each says what was predicted, how surely, and what is true."
-    if data.test_images is not None and data.test_images.shape[1] in (1, 3):
-        return Panel("Worst mistakes", draw.image_grid(data.test_images[worst], sure), caption)
+    if data.test_images is not None:
+        images, told = draw.viewable(data.test_images[worst])
+        return Panel("Worst mistakes", lambda: draw.image_grid(images, sure), f"{caption} {told}".rstrip())
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
-    return Panel("Worst mistakes", draw.bars(rows, x_label="probability given to the wrong class"), caption)
+    return Panel("Worst mistakes", lambda: draw.bars(rows, x_label="probability given to the wrong class"), caption)
 
 
 def of_regression(outputs: Tensor, data: Prepared) -> list[Panel]:  # (n,) on the test part, standardised
     """Predicted against true, in the target's own unit."""
     scale = data.target_scale
     assert scale is not None
-    drawing = draw.scatter(scale.invert(data.test.targets.cpu()), scale.invert(outputs))
     name = data.facts.target_name
-    return [Panel("Predicted against true", drawing, f"Each dot is a test example; on the line the prediction of {name} is exact.")]
+    return [
+        Panel(
+            "Predicted against true",
+            lambda: draw.scatter(scale.invert(data.test.targets.cpu()), scale.invert(outputs)),
+            f"Each dot is a test example; on the line the prediction of {name} is exact.",
+        )
+    ]

@@ -1,13 +1,15 @@
 """A run as one page that needs nothing outside itself: options, environment, curves, target, pictures."""
 
+import functools
 import html
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from quoin import draw
 from quoin.draw import Panel
 
-__all__ = ["curve_panels", "figures", "folded", "links", "metrics_table", "page", "spelt", "table"]
+__all__ = ["curve_panels", "figures", "folded", "links", "metrics_table", "not_drawn", "page", "spelt", "table"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem }
@@ -58,12 +60,35 @@ def folded(title: str, rows: dict[str, Any]) -> str:
     return f"<details><summary>{html.escape(title)}</summary>\n<table>\n{body}</table></details>"
 
 
-def figures(panels: Iterable[Panel]) -> list[str]:
-    return [
-        f"<h2>{html.escape(panel.title)}</h2>\n<figure>\n{panel.drawing.inline()}\n"
-        f"<figcaption>{html.escape(panel.caption)}</figcaption></figure>"
-        for panel in panels
-    ]
+def figures(*sources: Callable[[], Iterable[Panel]]) -> list[str]:
+    """The panels that these give, drawn one by one. What fails costs its picture and one line, here and on standard error: a run that
+    trained to its end keeps its page, whatever its data look like or a model of somebody's own does when it is looked into."""
+    sections = []
+    for panels in sources:
+        try:
+            sections += map(_figure, panels())
+        except Exception as error:  # the list itself broke off
+            sections.append(_missing(not_drawn("a picture", error)))
+    return sections
+
+
+def _figure(panel: Panel) -> str:
+    try:
+        picture = panel.drawing.inline()
+    except Exception as error:
+        return _missing(not_drawn(f"panel {panel.title!r}", error))
+    return f"<h2>{html.escape(panel.title)}</h2>\n<figure>\n{picture}\n<figcaption>{html.escape(panel.caption)}</figcaption></figure>"
+
+
+def _missing(line: str) -> str:
+    print(f"quoin: {line}", file=sys.stderr)
+    return f"<p>{html.escape(line)}</p>"
+
+
+def not_drawn(what: str, error: Exception) -> str:
+    """The line that stands for a picture. The tests have it raise the error, so that a fault of ours is seen."""
+    why = " ".join(str(error).split()) or type(error).__name__
+    return f"{what} could not be drawn: {why}"[:280]
 
 
 def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
@@ -79,7 +104,7 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
                     series[f"{run} {part}".strip()] = tuple(map(list, zip(*points)))
         values = [value for _, ys in series.values() for value in ys]
         wide = min(values) > 0 and max(values) > 100 * min(values)
-        drawing = draw.curves(series, x_label="epoch", y_label=_words(metric), log_y=wide)
+        drawing = functools.partial(draw.curves, series, x_label="epoch", y_label=_words(metric), log_y=wide)
         only = next(iter(series)).strip() if len(series) == 1 else ""
         panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), drawing))
     return panels

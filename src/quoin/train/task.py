@@ -4,6 +4,7 @@ A supervised model, two optimisers playing against each other, EM that takes no 
 to batch: all are tasks. What drives them knows nothing but these seven names.
 """
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import torch
@@ -56,8 +57,8 @@ class Task(Protocol):
         """Take up a state that `state` gave; strict in names and shapes."""
         ...
 
-    def panels(self) -> list[Panel]:
-        """Pictures for the report."""
+    def panels(self) -> Iterable[Panel]:
+        """Pictures for the report, drawn one by one."""
         ...
 
 

@@ -116,11 +116,21 @@ class AdversarialTask(GenerativeTask):
         samples = self.sample(self.options.samples, generator=self.generator("samples"))
         names = self.facts.class_names
         drawn, real = (self.judge.judge.shares(each).cpu() for each in (samples, self.data.test.features))
-        table = draw.heat_map(
-            torch.stack([drawn, real]), row_labels=["drawn", "real"], column_labels=names, x_label="class", show_values=len(names) <= 20
-        )
         told = f"Shares of the classes among {len(samples):,} images that were drawn and among the test images, as the judge sees them."
-        return [Panel("Classes", table, told), self._between()]
+        return [
+            Panel(
+                "Classes",
+                lambda: draw.heat_map(
+                    torch.stack([drawn, real]),
+                    row_labels=["drawn", "real"],
+                    column_labels=names,
+                    x_label="class",
+                    show_values=len(names) <= 20,
+                ),
+                told,
+            ),
+            self._between(),
+        ]
 
     def _between(self) -> Panel:
         ends = self.model.noise(2 * STRIPS, generator=self.generator("between")).reshape(STRIPS, 2, -1)
@@ -129,5 +139,8 @@ class AdversarialTask(GenerativeTask):
         way = torch.cos(share * math.pi / 2) * ends[:, :1] + torch.sin(share * math.pi / 2) * ends[:, 1:]
         images = self.model(way.flatten(0, 1)).reshape(STRIPS, STRIP, *self.facts.image_shape).clamp(0, 1).cpu()
         labels = [f"{each:.2f}" for each in torch.linspace(0, 1, STRIP).tolist()]
-        drawing = draw.image_table(images, column_labels=labels, x_label="way from one noise to another")
-        return Panel("Between two samples", drawing, "A row a pair: cos(πt/2) z + sin(πt/2) z′ is as likely noise as z and z′ are.")
+        return Panel(
+            "Between two samples",
+            lambda: draw.image_table(images, column_labels=labels, x_label="way from one noise to another"),
+            "A row a pair: cos(πt/2) z + sin(πt/2) z′ is as likely noise as z and z′ are.",
+        )

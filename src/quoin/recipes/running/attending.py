@@ -30,7 +30,7 @@ def _panel(model: nn.Module, data: Prepared, row: int, layer: str | None) -> lis
         found = [each for each in found if f"{each.path}.".startswith(f"{layer}.") or f"{layer}.".startswith(f"{each.path}.")]
     if not found:
         return []
-    drawing = inspect.draw_attention_maps([_named(each, data, row) for each in found])
+    drawing = inspect.draw_attention_maps([_named(each, data, row) for each in found])  # now: what is too long is the caller's to tell
     return [Panel(f"Attention of test row {row + 1}", drawing, _CAPTION)]
 
 

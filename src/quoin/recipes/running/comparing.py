@@ -117,5 +117,5 @@ def comparison_page(found: Comparison) -> str:
         sections.insert(0, generative_section("Samples of generative models", found.generative_models))
     if found.options:
         sections.insert(0, report.table("Options that differ", ("option", *found.names), found.option_rows()))
-    sections += report.figures(report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))
+    sections += report.figures(lambda: report.curve_panels({name: lines for name, lines in found.curves.items() if lines}))
     return report.page("Runs compared", ", ".join(found.names), sections)

@@ -170,14 +170,20 @@ def copying(kept, options, place, swaps=()):
             panels = [
                 Panel(
                     "Accuracy by place",
-                    draw.curves(by_place, x_label="place in the copy", y_label="test accuracy", levels=chance),
+                    lambda: draw.curves(by_place, x_label="place in the copy", y_label="test accuracy", levels=chance),
                     f"How many of {HELD_OUT} new sequences have the right symbol at each place. On all places together: {table}.",
                 )
             ]
             if epochs := len(self.learners[kept].accuracies):
                 curves = {ATTENTIONS[name]: (list(range(1, epochs + 1)), each.accuracies) for name, each in self.learners.items()}
-                drawing = draw.curves(curves, x_label="epoch", y_label="validation accuracy", levels=chance)
-                panels.insert(0, Panel("Learning to copy", drawing, "From the same weights, on the same sequences, at the same rate."))
+                panels.insert(
+                    0,
+                    Panel(
+                        "Learning to copy",
+                        lambda: draw.curves(curves, x_label="epoch", y_label="validation accuracy", levels=chance),
+                        "From the same weights, on the same sequences, at the same rate.",
+                    ),
+                )
             return [*panels, *self.exchange(), *looks(self.learners)]
 
         def exchange(self):
@@ -187,12 +193,17 @@ def copying(kept, options, place, swaps=()):
             accuracies = {"exact attention's weights under Performer's": (names, [self.swapped(number) for number in names])}
             trained = right(self.learners["performer"].model, "test").mean().item()
             levels = {f"trained with {options.features} features": trained, "chance": 1 / options.symbols}
-            drawing = draw.curves(accuracies, x_label="features", y_label="test accuracy", log_x=True, levels=levels)
             told = (
                 "Performer's attention estimates that of softmax, so weights may be taken over; but who copies looks sharply, with long "
                 "queries and keys, where estimates vary most. Learning with the features finds weights that bear them."
             )
-            return [Panel("Weights taken over", drawing, told)]
+            return [
+                Panel(
+                    "Weights taken over",
+                    lambda: draw.curves(accuracies, x_label="features", y_label="test accuracy", log_x=True, levels=levels),
+                    told,
+                )
+            ]
 
     @torch.no_grad()
     def right(model, part):
@@ -216,6 +227,6 @@ def copying(kept, options, place, swaps=()):
             "How the heads of the first block share out their weight in one test sequence: a row for each place of the copy, a column for "
             "each symbol before it. Whoever copies looks a fixed way back, along a falling line."
         )
-        return [Panel("Where they look", draw.map_rows(maps), told)]
+        return [Panel("Where they look", lambda: draw.map_rows(maps), told)]
 
     return Copying()

@@ -86,7 +86,7 @@ class DiffusionTask(GenerativeTask):
         labels = torch.arange(len(self._names)).repeat_interleave(10)
         images = self._draw(labels, self.generator("classes")).unflatten(0, (-1, 10)).cpu()
         told = f"Ten images of each class, asked for with guidance {self.shown.guidance:g}, not chosen."
-        return Panel("Samples by class", draw.image_table(images, row_labels=self._names, y_label="asked for"), told)
+        return Panel("Samples by class", lambda: draw.image_table(images, row_labels=self._names, y_label="asked for"), told)
 
     @torch.no_grad()
     def _strip(self) -> Panel:
@@ -96,14 +96,17 @@ class DiffusionTask(GenerativeTask):
         states = path.states[places].transpose(0, 1).clamp(0, 1).cpu()
         times = [str(path.times[place]) for place in places]
         told = "One image of each class at the times of its sampler, from pure noise to the end; pixels outside [0, 1] are cut."
-        return Panel("Denoising", draw.image_table(states, row_labels=self._names, column_labels=times, x_label="time"), told)
+        return Panel("Denoising", lambda: draw.image_table(states, row_labels=self._names, column_labels=times, x_label="time"), told)
 
     def _guidance(self) -> Panel:
         labels = torch.arange(len(self._names))
         rows = [self._draw(labels, self.generator("guidance"), strength) for strength in STRENGTHS]  # the same noise for each
         names = [f"{strength:g}" for strength in STRENGTHS]
         told = "The same noise under more and more guidance: 0 forgets the class, 1 obeys it, more exaggerates what tells it apart."
-        table = draw.image_table(
-            torch.stack(rows).cpu(), row_labels=names, column_labels=self._names, y_label="guidance", x_label="asked for"
+        return Panel(
+            "Guidance",
+            lambda: draw.image_table(
+                torch.stack(rows).cpu(), row_labels=names, column_labels=self._names, y_label="guidance", x_label="asked for"
+            ),
+            told,
         )
-        return Panel("Guidance", table, told)

@@ -8,6 +8,7 @@ of samples. Its model offers `sample(count, *, generator)` (`quoin.models.Genera
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -166,8 +167,9 @@ class GenerativeTask(ABC):
         self.batches.load(state["batches"])
         self.judge.load(state["judge"])
 
-    def panels(self) -> list[Panel]:
+    def panels(self) -> Iterator[Panel]:
         """A sheet of samples, and the recipe's own."""
         samples = self.sample(SHEET, generator=self.generator("sheet")).clamp(0, 1).cpu()
         told = f"{SHEET} images that the model draws, not chosen."
-        return [Panel("Samples", draw.image_sheet(samples), told), *self.own_panels()]
+        yield Panel("Samples", lambda: draw.image_sheet(samples), told)
+        yield from self.own_panels()

@@ -1,6 +1,6 @@
 """What is inside a trained run: its layers as a table, and pictures of what they make of the run's own test images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from quoin.inspect import LayerSummary
 from quoin.inspect.at_rest import at_rest, find_layer
 from quoin.inspect.receptive_field import fields_of_layers
 from quoin.recipes.running.attending import attention_panels
-from quoin.train import SupervisedTask, Task
+from quoin.train import SupervisedTask, Task, report
 
 __all__ = ["Inspection", "inspect_task", "report_panels"]
 
@@ -50,7 +50,7 @@ def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows
         attention, remarks = [], [f"no attention to show: {mistake}"]
     if data.test_images is not None:
         try:
-            panels = image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]) + attention + panels
+            panels = [*image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]), *attention, *panels]
         except Mistake:  # a layer that attends need not put out maps
             if layer is None or not attention:
                 raise
@@ -64,31 +64,36 @@ def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows
         raise Mistake(f"expected a run on images or with attention for --layer and --row, came {given}; leave them out")
     else:
         remarks.append(f"the rows of {data.facts.source} are not images: no kernels, feature maps, saliency or patches to show")
-    return Inspection(layers, panels, remarks)
+    return Inspection(layers, [panel for panel in panels if _is_drawn(panel, remarks)], remarks)
 
 
-def report_panels(task: Task) -> list[Panel]:
+def _is_drawn(panel: Panel, remarks: list[str]) -> bool:
+    try:
+        return isinstance(panel.drawing, draw.Drawing)
+    except Exception as error:  # the rest can still be seen
+        remarks.append(report.not_drawn(f"panel {panel.title!r}", error))
+        return False
+
+
+def report_panels(task: Task) -> Iterator[Panel]:
     """For the report of a run on images with a convolutional model, and of one whose model attends; nothing for others."""
     if not isinstance(task, SupervisedTask) or task.data.test.num_rows == 0:
-        return []
-    try:
-        images = image_panels(task.model, task.data) if task.data.test_images is not None and _has_convolutions(task.model) else []
-        return images + attention_panels(task.model, task.data, [0])
-    except Exception:  # a run that trained to its end keeps its report, whatever a model of somebody's own does when it is looked into
-        return []
+        return
+    if task.data.test_images is not None and _has_convolutions(task.model):
+        yield from image_panels(task.model, task.data)
+    yield from attention_panels(task.model, task.data, [0])
 
 
-def image_panels(model: nn.Module, data: Prepared, *, layer: str | None = None, rows: Sequence[int] = ()) -> list[Panel]:
+def image_panels(model: nn.Module, data: Prepared, *, layer: str | None = None, rows: Sequence[int] = ()) -> Iterator[Panel]:
     """Kernels, feature maps, saliency and patches, as far as the model has them."""
     assert data.test_images is not None
     chosen = list(rows) or _one_of_each_class(data)
     of_maps = chosen if rows else chosen[:1]
-    return [
-        *_kernels(model, data, layer),
-        *(_feature_maps(model, data, row, layer) for row in of_maps),
-        _saliency(model, data, chosen),
-        *_patches(model, data, layer),
-    ]
+    yield from _kernels(model, data, layer)
+    for row in of_maps:
+        yield _feature_maps(model, data, row, layer)
+    yield _saliency(model, data, chosen)
+    yield from _patches(model, data, layer)
 
 
 def _has_convolutions(model: nn.Module) -> bool:
@@ -104,10 +109,6 @@ def _one_of_each_class(data: Prepared) -> list[int]:
     return [firsts[target] for target in sorted(firsts)][:EXAMPLES]
 
 
-def _viewable(images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, 1 or 3, h, w)
-    return images if images.shape[1] in (1, 3) else images.mean(dim=1, keepdim=True)
-
-
 def _kernels(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]:
     if layer is not None and not isinstance(find_layer(model, layer), nn.Conv2d):
         return []
@@ -116,14 +117,14 @@ def _kernels(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]
         caption = "What each unit multiplies its window with: blue weights are positive, red ones negative."
         if found.weight.shape[1] > 1:
             caption += " A row for each of the first units, a column for each of the first channels that it reads."
-        return [Panel(f"Kernels of {found.path}", inspect.draw_kernels(found), caption)]
+        return [Panel(f"Kernels of {found.path}", lambda: inspect.draw_kernels(found), caption)]
     try:
         channels, height, width = data.facts.feature_shape
         found = inspect.pixel_weights(model, (channels, height, width))
     except Mistake:  # the first dense layer does not read the pixels
         return []
     caption = "What each unit multiplies the image with, pixel by pixel: blue weights are positive, red ones negative."
-    return [Panel(f"Weights of {found.path}, as images", inspect.draw_kernels(found), caption)]
+    return [Panel(f"Weights of {found.path}, as images", lambda: inspect.draw_kernels(found), caption)]
 
 
 def _feature_maps(model: nn.Module, data: Prepared, row: int, layer: str | None) -> Panel:
@@ -134,7 +135,7 @@ def _feature_maps(model: nn.Module, data: Prepared, row: int, layer: str | None)
         found.insert(0, inspect.FeatureMaps("image", "", data.test_images[row]))
     caption = "Each row shows a layer, or its first maps, on a scale of its own; a dense layer's units are single squares."
     what = f"test row {row + 1}" if layer is None else f"{layer}, test row {row + 1}"
-    return Panel(f"Feature maps of {what}", inspect.draw_feature_maps(found), caption)
+    return Panel(f"Feature maps of {what}", lambda: inspect.draw_feature_maps(found), caption)
 
 
 def _saliency(model: nn.Module, data: Prepared, rows: list[int]) -> Panel:
@@ -143,11 +144,12 @@ def _saliency(model: nn.Module, data: Prepared, rows: list[int]) -> Panel:
     with torch.no_grad(), at_rest(model):
         outputs = model(features).cpu()
     seen = inspect.saliency(inspect.input_gradient(model, features)).cpu()[:, None]
-    images = _viewable(data.test_images[rows])
+    images, told = draw.viewable(data.test_images[rows])
     grid = torch.cat([images, seen.expand(-1, images.shape[1], -1, -1)])
     captions = [_told(output, data, row) for output, row in zip(outputs, rows)] + [f"row {row + 1}" for row in rows]
     caption = "Under each image, how much its score changes with each pixel: white pixels matter most (the size of the input gradient)."
-    return Panel("What the decisions hang on", draw.image_grid(grid, captions, columns=len(rows)), caption)
+    caption = f"{caption} {told}".rstrip()
+    return Panel("What the decisions hang on", lambda: draw.image_grid(grid, captions, columns=len(rows)), caption)
 
 
 def _told(output: Tensor, data: Prepared, row: int) -> str:
@@ -170,14 +172,15 @@ def _patches(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]
     partial = [path for path in paths if fields[path].largest != (height, width)] or paths[:1]
     wide = [path for path in partial if getattr(model.get_submodule(path), "kernel_size", None) != (1, 1)]
     path = (wide or partial)[-1]
-    features, images = data.test.features[:EXAMINED], _viewable(data.test_images[:EXAMINED])
+    features, (images, told) = data.test.features[:EXAMINED], draw.viewable(data.test_images[:EXAMINED])
     found = inspect.strongest_patches(model, features, path, fields=fields[path])
     found = ([patches for patches in found if patches[0].activation > 0] or found)[:EXAMPLES]
     caption = (
         f"A row for each of the first channels that answer at all: of {len(features)} test images, the patches to which it answers "
         "most strongly, each over the channel's number and its answer. Grey lies beyond the image."
     )
-    return [Panel(f"Patches that excite {path} most", inspect.draw_patches(images, found), caption)]
+    caption = f"{caption} {told}".rstrip()
+    return [Panel(f"Patches that excite {path} most", lambda: inspect.draw_patches(images, found), caption)]
 
 
 def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Panel]:
@@ -186,10 +189,10 @@ def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Pan
     panels = []
     if zeros := {row.path: row.zeros for row in layers if row.zeros is not None}:
         caption = f"Of each ReLU's outputs on {len(features)} test rows, the share that is exactly zero."
-        panels.append(Panel("Silent units", draw.bars(zeros, x_label="share of zeros"), caption))
+        panels.append(Panel("Silent units", lambda: draw.bars(zeros, x_label="share of zeros"), caption))
     if any(parameter.requires_grad for parameter in task.model.parameters()):
         with at_rest(task.model):
             found = inspect.stability_report(task.model, features, lambda outputs: task.objective(outputs, targets).mean())
         caption = "The size of every module's output, and of the loss's gradient there: a straight slope would vanish or explode."
-        panels.append(Panel("Signals and gradients by layer", found.drawing(), caption))
+        panels.append(Panel("Signals and gradients by layer", found.drawing, caption))
     return panels

@@ -5,6 +5,7 @@ seconds, from weights and batches that are the same for every recipe: runs on th
 What a judge says compares models only where the judge is the same.   n images, q classes, d features
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def train_judge(data: ImageParts, place: Place) -> Judge:
 def open_judge(path: Path | str, facts: ImageFacts, place: Place) -> Judge:
     """The image classifier of the finished run at `path`, which must know images and classes like these."""
     name, makes_one = shown(str(path)), "`quoin train lenet` makes one"
-    if not Path(path).is_dir():
+    if not os.path.isdir(path):  # not Path: a name too long to be a folder's is then none
         raise Mistake(f"--classifier: no run folder at {name}; {makes_one}, and without the flag a small judge is trained")
     if (folder := open_one(Path(path))).config.get("data") is None:
         raise Mistake(f"--classifier expects the run of an image classifier, but {name} is one of {folder.recipe}: {makes_one}")

@@ -137,10 +137,13 @@ class LabellingTask:
         places = [float(lengths[group].double().mean()) for group in groups]
         lines = {name: (places, [float(found[group].double().mean()) for group in groups]) for name, found in right.items()}
         chance = float(labels.bincount().max()) / len(labels)
-        drawing = draw.curves(lines, x_label="tokens of a text", y_label="test accuracy", levels={"the commonest class": chance})
         told = "; ".join(f"{name} {found.double().mean():.4f}" for name, found in right.items())
         caption = f"All learn from the same batches; a point for each group of test texts. Of all texts: {told}."
-        return Panel("Accuracy by length", drawing, caption)
+        return Panel(
+            "Accuracy by length",
+            lambda: draw.curves(lines, x_label="tokens of a text", y_label="test accuracy", levels={"the commonest class": chance}),
+            caption,
+        )
 
     def _mistakes(self, logits: Tensor, labels: Tensor) -> list[Panel]:
         names = [name if len(name) <= 20 else f"{name[:19]}…" for name in self.corpus.class_names]
@@ -157,7 +160,12 @@ class LabellingTask:
         if len(names) > 40:  # beyond this a confusion matrix is unreadable
             return []
         counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
-        drawing = draw.heat_map(
-            counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
-        )
-        return [Panel("Confusion matrix", drawing, told)]
+        return [
+            Panel(
+                "Confusion matrix",
+                lambda: draw.heat_map(
+                    counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
+                ),
+                told,
+            )
+        ]

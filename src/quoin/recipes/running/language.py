@@ -200,8 +200,8 @@ class LanguageTask:
         said = f"{float(bits.mean()):.2f} bits a token here: pale where the model knew what was to come, dark where it did not.{speed}"
         told = f"Drawn token by token from the model's own law, after {TELLING!r}."
         return [
-            Panel("What the test text costs", draw.writing(self._spelt(tokens[1:]), bits, label="bits"), said),
-            Panel("What the model writes", draw.writing(self._spelt(self._written())), told),
+            Panel("What the test text costs", lambda: draw.writing(self._spelt(tokens[1:]), bits, label="bits"), said),
+            Panel("What the model writes", lambda: draw.writing(self._spelt(self._written())), told),
         ]
 
     def _spelt(self, tokens: Tensor) -> list[str]:

@@ -93,5 +93,10 @@ class CountingTask:
             nats = torch.tensor([self._nats(self.smoothed(counts.up_to(order)), tokens) for order in orders], dtype=torch.float64)
             lines[part] = (orders, bits_per_character(nats, num_characters))
         levels = {"every token alike": math.log2(self.model.vocabulary_size) * self.facts.num_tokens / self.facts.num_characters}
-        drawing = draw.curves(lines, x_label="tokens of the longest n-gram", y_label="bits per character", levels=levels)
-        return [Panel("Bits per character by order", drawing, "Each order smooths with all shorter ones; the dashed line knows nothing.")]
+        return [
+            Panel(
+                "Bits per character by order",
+                lambda: draw.curves(lines, x_label="tokens of the longest n-gram", y_label="bits per character", levels=levels),
+                "Each order smooths with all shorter ones; the dashed line knows nothing.",
+            )
+        ]

@@ -57,18 +57,24 @@ class PixelTask(GenerativeTask):
         table = torch.cat([images.unsqueeze(1), known.view_as(images).unsqueeze(1), drawn.unflatten(0, (len(images), WAYS))], dim=1)
         names = ["image", "shown", *(f"way {way + 1}" for way in range(WAYS))]
         said = "The model is shown the upper half of a test image and draws the lower one, each time anew."
-        return Panel("Completions", draw.image_table(table.clamp(0, 1).cpu(), column_labels=names), said)
+        return Panel("Completions", lambda: draw.image_table(table.clamp(0, 1).cpu(), column_labels=names), said)
 
     def _surprise(self) -> list[Panel]:
         images, labels = self.data.test.features, self.data.test.targets
         bits = -self._pixels.pixel_log_prob(images, self._told(labels)) / math.log(2)  # (n, h, w)
         mean = bits.mean(dim=0)
         total = float(mean.mean())
-        where = draw.heat_map(mean.cpu(), title="bits of each pixel given those before it")
         shown = bits[:SURPRISING]
         pairs = torch.stack([images[:SURPRISING], (shown / max(1e-9, float(shown.max()))).unsqueeze(1)])
-        each = draw.image_table(pairs.clamp(0, 1).cpu(), row_labels=["image", "bits"])
         return [
-            Panel("Likelihood map", where, f"Means over the test images; over all pixels {total:.3f} bits."),
-            Panel("Surprising pixels", each, f"White is {float(shown.max()):.1f} bits: what the pixels before did not foretell."),
+            Panel(
+                "Likelihood map",
+                lambda: draw.heat_map(mean.cpu(), title="bits of each pixel given those before it"),
+                f"Means over the test images; over all pixels {total:.3f} bits.",
+            ),
+            Panel(
+                "Surprising pixels",
+                lambda: draw.image_table(pairs.clamp(0, 1).cpu(), row_labels=["image", "bits"]),
+                f"White is {float(shown.max()):.1f} bits: what the pixels before did not foretell.",
+            ),
         ]

@@ -7,7 +7,7 @@ A recipe subclasses `PointsTask` and says what the loss of a point is, and what 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -148,9 +148,10 @@ class PointsTask(ABC):
         self.descent.load(state["descent"])
         self.batches.load(state["batches"])
 
-    def panels(self) -> list[Panel]:
+    def panels(self) -> Iterator[Panel]:
         """Data beside samples, and the recipe's own."""
         samples = self.sample(min(SHOWN, len(self.points["test"])), "sheet").cpu()
         clouds = {"test points": self.points["test"][: len(samples)].cpu(), "samples": samples}
         told = f"{len(samples)} points that the model draws, not chosen, beside as many that it has not seen."
-        return [Panel("Samples", draw.point_clouds(clouds), told), *self.own_panels()]
+        yield Panel("Samples", lambda: draw.point_clouds(clouds), told)
+        yield from self.own_panels()

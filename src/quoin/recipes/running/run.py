@@ -305,8 +305,8 @@ def write_report(folder: RunFolder, task: Task) -> Path:
             row = (target["metric"], target["bound"], target["value"], target["met"])
             sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))
     if lines:
-        sections += report.figures(report.curve_panels({"": lines}))
-    sections += report.figures([*task.panels(), *report_panels(task)])
+        sections += report.figures(lambda: report.curve_panels({"": lines}))
+    sections += report.figures(task.panels, lambda: report_panels(task))
     sections.append("<h2>How it was run</h2>")
     sections.append(report.folded("Options", config["options"] | config["settings"]))
     if config["data"]:

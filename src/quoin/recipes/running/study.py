@@ -136,7 +136,7 @@ def _page(folder: RunFolder, result: dict[str, Any], study: Study) -> str:
         member.path.name: [{k: v for k, v in line.items() if not k.startswith("train_")} for line in member.metrics()]
         for member in _members(folder, study)
     }
-    sections += report.figures(report.curve_panels(validation))
+    sections += report.figures(lambda: report.curve_panels(validation))
     sections.append(report.links("Each run", {name: f"{name}/report.html" for name in validation}))
     sections.append(report.folded("Options", folder.config["options"] | folder.config["settings"]))
     lead = f"Recipe {folder.recipe}, {study.count} {study.over}s. The spread is the standard deviation over the runs."

@@ -169,5 +169,6 @@ class TranslationTask:
         if wrong:
             examples = (f"{pairs.sources[row]} → {said[row]} for {pairs.targets[row]}" for row in wrong[:MOST_SHOWN])
             told.append("Wrong: " + "; ".join(examples) + ".")
-        drawing = draw.bars(bars, x_label="share right, by characters of the source (how many)")
-        return Panel("Right and wrong", drawing, " ".join(told))
+        return Panel(
+            "Right and wrong", lambda: draw.bars(bars, x_label="share right, by characters of the source (how many)"), " ".join(told)
+        )

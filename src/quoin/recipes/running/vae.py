@@ -122,8 +122,11 @@ class VAETask(GenerativeTask):
         rows = [firsts[label] for label in sorted(firsts)][:SHOWN]
         images = self.data.test.features[rows]
         table = torch.stack([images, self.shown(images).clamp(0, 1)]).cpu()
-        drawing = draw.image_table(table, row_labels=["test image", "reconstruction"])
-        return Panel("Reconstructions", drawing, "The mean of the image given the mean of its code.")
+        return Panel(
+            "Reconstructions",
+            lambda: draw.image_table(table, row_labels=["test image", "reconstruction"]),
+            "The mean of the image given the mean of its code.",
+        )
 
     def _map(self, q: DiagonalNormal, order: Tensor) -> Panel:
         axes = order[:2] if len(order) > 1 else order[[0, 0]]
@@ -131,12 +134,12 @@ class VAETask(GenerativeTask):
         groups = {name: places[labels == number] for number, name in enumerate(self.facts.class_names) if bool((labels == number).any())}
         names = [f"latent {int(axis) + 1}" for axis in axes]
         told = "Mean codes of the test images in the two latents that say most, by class; no class was told to the model."
-        return Panel("Map of the latents", draw.point_map(groups, x_label=names[0], y_label=names[1]), told)
+        return Panel("Map of the latents", lambda: draw.point_map(groups, x_label=names[0], y_label=names[1]), told)
 
     def _latents(self, nats: Tensor) -> Panel:
         bars = {f"latent {place + 1}": float(value) for place, value in enumerate(nats[: 4 * SHOWN])}
         told = f"D(q(z | x)‖N(0, 1)) of each latent, a mean over test images; {float(nats.sum()):.1f} nats in all. At 0 it is not used."
-        return Panel("What each latent says", draw.bars(bars, x_label="nats an image"), told)
+        return Panel("What each latent says", lambda: draw.bars(bars, x_label="nats an image"), told)
 
     def _traversal(self, q: DiagonalNormal, order: Tensor) -> Panel:
         values = torch.linspace(-FARTHEST, FARTHEST, SHOWN, device=q.mean.device)
@@ -144,11 +147,14 @@ class VAETask(GenerativeTask):
         codes = q.mean[0].repeat(len(rows), SHOWN, 1)
         codes[torch.arange(len(rows)), :, rows] = values
         names = [f"latent {int(row) + 1}" for row in rows]
-        drawing = draw.image_table(
-            self.shown.decode_mean(codes).cpu(), row_labels=names, column_labels=[f"{value:.1f}" for value in values.tolist()]
-        )
         told = "From the code of the first test image, one latent at a time takes these values, those that say most first."
-        return Panel("Traversal", drawing, told)
+        return Panel(
+            "Traversal",
+            lambda: draw.image_table(
+                self.shown.decode_mean(codes).cpu(), row_labels=names, column_labels=[f"{value:.1f}" for value in values.tolist()]
+            ),
+            told,
+        )
 
 
 def _nats_by_latent(q: DiagonalNormal) -> Tensor:  # law on (n, k) -> (k,)

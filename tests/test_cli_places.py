@@ -1,0 +1,225 @@
+"""Every command where a path leads elsewhere than it should, or where its output goes nowhere: one line, no traceback.
+
+And every message on a name that is not known: short, whatever there is to choose from.
+"""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from commands import tried
+from quoin.cli.commands import COMMANDS
+from quoin.errors import Mistake, nearest
+
+PATHS = {  # the words of every command that takes a path, for each place of one
+    "list": [],
+    "train": [("mlp", "--data", f"{form}:{{}}") for form in ("csv", "npz", "idx", "cifar10")]
+    + [("lstm-lm", "--data", f"{form}:{{}}") for form in ("text", "tokens")]
+    + [("translate-dates", "--data", "tsv:{}"), ("vae", "--classifier", "{}", "--max-steps", "1")],
+    "resume": [("{}",)],
+    "eval": [("{}",)],
+    "predict": [("{}", "rows.csv"), ("run", "{}")],
+    "generate": [("{}",)],
+    "compare": [("{}", "run"), ("run", "{}"), ("run", "run", "--out", "{}/x.html")],
+    "inspect": [("{}",), ("run", "--out", "{}/x.html")],
+    "compress": [("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
+    "decompress": [("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
+    "tokenize": [("{}",), ("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
+    "check": [("{}",)],
+    "figure": [("{}",), ("D1F1", "--out", "{}/x")],
+    "map": [("{}",)],
+    "bench": [("{}",)],
+    "doctor": [],
+}
+# Where a file is expected: a folder, nothing, an empty file, text that is none of ours; what cannot be read, even by root.
+KINDS = ("folder", ".", "nothing", "empty", "words.txt", "words.txt/inside", "loop", "x" * 300, "/proc/self/mem", "/dev/null")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, and beside it one path of every kind."""
+    root = tmp_path_factory.mktemp("places")
+    np.savetxt(
+        root / "rows.csv",
+        np.c_[np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2],
+        "%g",
+        ",",
+        header="a,b,label",
+        comments="",
+    )
+    assert tried("train", "mlp", "--data", f"csv:{root}/rows.csv", "--max-steps", 2, "--threads", 1, "--runs", root)[0] == 0
+    (root / "mlp-1").rename(root / "run")
+    (root / "folder").mkdir()
+    (root / "empty").touch()
+    (root / "words.txt").write_text("words, words, words\n")
+    (root / "loop").symlink_to("loop")
+    return root
+
+
+def test_every_command_is_tried():
+    assert PATHS.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[:20])
+@pytest.mark.parametrize(("command", "words"), [(name, words) for name, each in PATHS.items() for words in each], ids=str)
+def test_a_path_that_leads_elsewhere_is_one_line(command, words, kind, made, monkeypatch):
+    monkeypatch.chdir(made)
+    code, out, err = tried(command, *(word.format(kind) for word in words))
+    for written in ("new", "..tokens", "words.txt.tokens"):
+        (made / written).unlink(missing_ok=True)
+    if code == 0:  # any bytes are what some commands take, and a folder to write into
+        assert kind in ("words.txt", "empty", "folder", "."), err
+        return
+    assert (code, out) == (2, ""), (code, out, err)
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("quoin: ")
+    assert len(err) <= 301, err
+
+
+STREAMS = {  # and whether the command ends as it would
+    ">&-": True,
+    "2>&-": True,
+    ">&- 2>&-": True,
+    "<&- >&- 2>&-": True,
+    ">/dev/full": False,
+    ">/dev/full 2>&1": False,
+    ">/dev/full 2>&-": False,
+    "1</dev/null": False,
+}
+SHORT = {
+    "list": "",
+    "map": "Z3.9 --json",
+    "check": "Z3.4 --workers 1",
+    "eval": "run",
+    "train": "mlp --data csv:rows.csv --max-steps 2 --runs again",
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("command", SHORT)
+def test_output_that_goes_nowhere(command, stream, made):
+    if command not in ("list", "map") and stream not in (">&-", ">/dev/full 2>&1"):
+        pytest.skip("the same streams, opened in the same place")
+    line = f"{sys.executable} -m quoin.cli {command} {SHORT[command]} {stream}"
+    done = subprocess.run(["sh", "-c", line], cwd=made, capture_output=True, text=True)
+    assert done.returncode == (0 if STREAMS[stream] else 2), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) <= 1, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_into_a_closed_stream(command):
+    """In one process for all of a command's imports: where its first words go."""
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m quoin.cli {command} --help >&-"], stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+UNKNOWN = {
+    "recipe": ("train", "QQQQQQQQ"),
+    "data source": ("train", "mlp", "--data", "QQQQQQQQ"),
+    "kind of source": ("train", "mlp", "--data", "QQQQQQQQ:x"),
+    "column": ("train", "mlp", "--data", "csv:wide.csv", "--target", "QQQQQQQQ"),
+    "ignored column": ("train", "mlp", "--data", "csv:wide.csv", "--ignore", "QQQQQQQQ", "--target", "c1"),
+    "no target": ("train", "mlp", "--data", "csv:wide.csv"),
+    "option": ("train", "mlp", "--QQQQQQQQ"),
+    "option's value": ("train", "mlp", "--schedule", "QQQQQQQQ"),
+    "device": ("train", "mlp", "--device", "QQQQQQQQ"),
+    "command": ("QQQQQQQQ",),
+    "bench row": ("bench", "QQQQQQQQ"),
+    "claim": ("check", "QQQQQQQQ"),
+    "figure": ("figure", "QQQQQQQQ"),
+    "figure's format": ("figure", "--format", "QQQQQQQQ"),
+    "id": ("map", "QQQQQQQQ"),
+    "vocabulary": ("tokenize", "words.txt", "--vocabulary", "QQQQQQQQ"),
+    "sampler": ("generate", "run", "--sampler", "QQQQQQQQ"),
+    "layer": ("inspect", "run", "--layer", "QQQQQQQQ"),
+    "format": ("inspect", "run", "--format", "QQQQQQQQ"),
+    "run": ("eval", "QQQQQQQQ"),
+    "checkpoint": ("eval", "run", "--step", "77"),
+}
+
+
+@pytest.mark.parametrize("name", ["QQQQQQQQ", "Q" * 5000, "語" * 300, "Q\nQ" * 40], ids=["short", "long", "far", "lines"])
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_a_name_that_is_not_known_costs_one_short_line(what, name, made, monkeypatch):
+    monkeypatch.chdir(made)
+    header = ",".join(f"c{i}{'x' * (i % 60)}" for i in range(500))
+    (made / "wide.csv").write_text(f"{header}\n" + f"{','.join('1' * 500)}\n" * 20)
+    code, out, err = tried(*(word.replace("QQQQQQQQ", name) for word in UNKNOWN[what]))
+    assert (code, out) == (2, ""), err
+    assert len(err.splitlines()) == 1, err
+    assert len(err) <= 301, err
+    if what == "recipe":
+        assert "`quoin list`" in err
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 500])
+@pytest.mark.parametrize("name", ["", "x", "n7", "y" * 10_000])
+def test_the_hint_is_short_and_names_what_is_known(name, count):
+    names = [f"n{i}{'語 ' * (i % 40)}" for i in range(count)]
+    hint = nearest(name, names)
+    assert len(hint) <= 190
+    assert "\n" not in hint
+    assert any(each[:20] in hint for each in names)
+
+
+def test_a_class_among_many_is_refused_shortly():
+    from quoin.recipes.running.generative_run import GenerativeRun
+
+    class Facts:
+        class_names = tuple(f"class number {i}" for i in range(1000))
+
+    class Folder:
+        path = "runs/x-1"
+
+    run = GenerativeRun(Folder(), None, None, Facts(), None, 0)  # type: ignore[arg-type]
+    with pytest.raises(Mistake) as caught:
+        run.class_number("q" * 1000)
+    assert len(str(caught.value)) <= 300
+
+
+MEMORY = {
+    "text": ("lstm-lm", "text:words.txt", "quoin.data.text.text_pieces", "quoin tokenize"),
+    "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_vocabulary", "quoin tokenize"),
+    "table": ("mlp", "csv:rows.csv", "quoin.data.files_csv.read_cells", "fewer rows"),
+    "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.pairs.text_pieces", "fewer lines"),
+    "model": ("mlp", "csv:rows.csv", "quoin.models.MLP", "fewer units"),
+}
+
+
+@pytest.mark.parametrize(
+    "refusal", [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")], ids=["python", "torch"]
+)
+@pytest.mark.parametrize("what", MEMORY)
+def test_what_helps_where_memory_does_not_suffice(what, refusal, made, monkeypatch):
+    recipe, data, place, helps = MEMORY[what]
+    monkeypatch.chdir(made)
+
+    def full(*given, **named):
+        raise refusal
+
+    monkeypatch.setattr(place, full)
+    code, out, err = tried("train", recipe, "--data", data)
+    assert (code, out) == (2, "")
+    assert "not fit in memory" in err
+    assert helps in err
+    assert ("fewer units" in err) == (what == "model")
+
+
+def test_a_background_job_goes_on_ignoring_ctrl_c():
+    """As a shell asks of it; and asked to stop by SIGTERM, it still does so politely."""
+    code = (
+        "import signal\n"
+        "from quoin.train.interrupt import Interrupt\n"
+        "with Interrupt() as interrupt:\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "    print(interrupt.asked)\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    print(interrupt.asked)\n"
+    )
+    environment = {**os.environ, "CODE": code}
+    done = subprocess.run(["sh", "-c", f'trap "" INT; {sys.executable} -c "$CODE"'], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\nTrue\n", "")
