@@ -9,6 +9,7 @@ A folder that has its final name is complete; one bit changed in any of the thre
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -89,7 +90,14 @@ def checkpoint_steps(folder: Path) -> list[int]:
     """The steps that have a checkpoint in `folder`, oldest first; drafts and doomed folders have dot-names."""
     if not folder.is_dir():
         return []
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+    return sorted(step for path in folder.iterdir() if (step := _step_of(path.name)) is not None)
+
+
+def _step_of(name: str) -> int | None:
+    """The step of a checkpoint's folder, None where the name is not one that `write_checkpoint` gives, such as ² or 12."""
+    if not re.fullmatch("[0-9]{8,18}", name, re.ASCII):
+        return None
+    return int(name) if f"{int(name):08d}" == name else None
 
 
 def prune(folder: Path, keep: Iterable[int]) -> None:

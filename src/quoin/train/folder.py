@@ -7,6 +7,8 @@
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
+
+What each JSON file must hold is said, and checked when it is read, in run_files.py.
 """
 
 import fcntl
@@ -14,18 +16,21 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from quoin.data.remembered import RememberedData
 from quoin.errors import Mistake, nearest
-from quoin.train import durable
+from quoin.train import durable, run_files
 from quoin.train.checkpoint import checkpoint_steps, prune, read_checkpoint, write_checkpoint
+from quoin.train.run_files import Environment, RunConfig, RunResult, StudyConfig, StudyResult
 
 __all__ = ["RunFolder"]
 
 FORMAT = 1
+Facts = TypeVar("Facts", bound=RememberedData)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
@@ -80,31 +85,38 @@ class RunFolder:
         if not os.path.isdir(path):  # unlike Path.is_dir, also for a name too long to be one
             raise Mistake(f"no run folder at {path}: {_runs_nearby(path)}")
         folder = cls(path)
-        if folder.config["format"] > FORMAT:
-            raise Mistake(f"{path} was written by a newer Quoin (format {folder.config['format']}): install that one to open it")
+        _ = folder.config
         return folder
 
     @property
-    def config(self) -> dict[str, Any]:
-        config = self._read_json("config.json")
-        if not isinstance(config.get("format"), int) or not isinstance(config.get("recipe"), str):
-            raise Mistake(f"{self.path / 'config.json'} is not the config of a run: expected a format and a recipe")
-        return config
+    def config(self) -> RunConfig:
+        return run_files.read_config(self.path, newest=FORMAT)
 
     @property
     def recipe(self) -> str:
         return self.config["recipe"]
 
     @property
-    def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json")
+    def study(self) -> StudyConfig | None:
+        """Over what the runs inside go, or None for a run."""
+        return self.config.get("study")
 
     @property
-    def result(self) -> dict[str, Any] | None:
-        """The final metrics, or None while the run is not finished."""
-        return self._read_json("result.json") if (self.path / "result.json").exists() else None
+    def environment(self) -> Environment:
+        return run_files.read_environment(self.path)
 
-    def save_result(self, result: dict[str, Any]) -> None:
+    @property
+    def result(self) -> RunResult | StudyResult | None:
+        """The final metrics, or None while the run is not finished."""
+        if not (self.path / "result.json").exists():
+            return None
+        return run_files.read_result(self.path, of_study=self.study is not None)
+
+    def facts(self, kind: type[Facts]) -> Facts:
+        """What the run remembers of its data."""
+        return kind.from_json(self.config["data"], f"{self.path / 'config.json'}, data")
+
+    def save_result(self, result: RunResult | StudyResult) -> None:
         self._write_json("result.json", result)
 
     def forget_result(self) -> None:
@@ -128,15 +140,7 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line written so far."""
-        if not self._metrics.exists():
-            return []
-        lines = []
-        for text in self._metrics.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                lines.append(json.loads(text))
-            except ValueError:
-                break  # torn by a kill
-        return lines
+        return run_files.read_metrics(self.path) if self._metrics.exists() else []
 
     def cut_metrics(self, num_lines: int) -> None:
         """Forget the lines that were written after the checkpoint a run resumes from."""
@@ -184,20 +188,8 @@ class RunFolder:
         finally:
             os.close(handle)
 
-    def _write_json(self, name: str, value: dict[str, Any]) -> None:
+    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         durable.replace_file(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
-
-    def _read_json(self, name: str) -> dict[str, Any]:
-        path = self.path / name
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise Mistake(f"{self.path} is not a run folder: it has no {name}") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise Mistake(f"{path} cannot be read as JSON ({error}): restore it or train again") from None
-        if not isinstance(value, dict):
-            raise Mistake(f"{path} should hold a JSON object, it holds a {type(value).__name__}")
-        return value
 
 
 def _runs_nearby(path: Path) -> str:
