@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def config(self) -> RunConfig:
-        return run_files.read_config(self.path, newest=FORMAT)
+        return run_files.read_config(*self._content("config.json"), newest=FORMAT)
 
     @property
     def recipe(self) -> str:
@@ -103,14 +103,14 @@ class RunFolder:
 
     @property
     def environment(self) -> Environment:
-        return run_files.read_environment(self.path)
+        return run_files.read_environment(*self._content("environment.json"))
 
     @property
     def result(self) -> RunResult | StudyResult | None:
         """The final metrics, or None while the run is not finished."""
         if not (self.path / "result.json").exists():
             return None
-        return run_files.read_result(self.path, of_study=self.study is not None)
+        return run_files.read_result(*self._content("result.json"), of_study=self.study is not None)
 
     def facts(self, kind: type[Facts]) -> Facts:
         """What the run remembers of its data."""
@@ -140,7 +140,7 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line written so far."""
-        return run_files.read_metrics(self.path) if self._metrics.exists() else []
+        return run_files.read_metrics(*self._content("metrics.jsonl")) if self._metrics.exists() else []
 
     def cut_metrics(self, num_lines: int) -> None:
         """Forget the lines that were written after the checkpoint a run resumes from."""
@@ -187,6 +187,16 @@ class RunFolder:
             yield
         finally:
             os.close(handle)
+
+    def _content(self, name: str) -> tuple[bytes, Path]:
+        """The bytes of a file of the run, and where they lay."""
+        path = self.path / name
+        try:
+            return path.read_bytes(), path
+        except FileNotFoundError:
+            raise Mistake(f"{self.path} is not a run folder: it has no {name}") from None
+        except OSError as error:
+            raise Mistake(f"{path} cannot be read ({error.strerror}): restore it or train again") from None
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         durable.replace_file(self.path / name, (json.dumps(value, indent=2) + "\n").encode())

@@ -1,7 +1,8 @@
-"""What each file of a run folder must hold, and the one place where each is read.
+"""What each file of a run folder must hold, and the one place where the content of each is read.
 
-A file that somebody edited, or that a disk damaged, is refused in a line that names it, what was expected and what came. Writing is in
-folder.py; the options, the settings and the data are checked further by those who know them: `options_from_json`, `RememberedData`.
+A file that somebody edited, or that a disk damaged, is refused in a line that names it, what was expected and what came. Opening and
+writing are in folder.py; the options, the settings and the data are checked further by those who know them: `options_from_json` and
+`RememberedData`.
 """
 
 from collections.abc import Iterator
@@ -119,30 +120,29 @@ class RunState(TypedDict):
     generators: dict[str, Tensor]
 
 
-def read_config(path: Path, *, newest: int) -> RunConfig:
-    """The config of the run folder `path`, of a format up to `newest`; a folder without one is no run."""
-    value = _object(path / "config.json")
+def read_config(content: bytes, path: Path, *, newest: int) -> RunConfig:
+    """config.json, whose `content` lay at `path`, of a format up to `newest`."""
+    value = _object(content, path)
     came = value.get("format")
     if isinstance(came, int) and came > newest:  # said first: a newer one may hold other things
-        raise Mistake(f"{path} was written by a newer Quoin (format {came}): install that one to open it")
-    return checked(RunConfig, value, str(path / "config.json"))
+        raise Mistake(f"{path.parent} was written by a newer Quoin (format {came}): install that one to open it")
+    return checked(RunConfig, value, str(path))
 
 
-def read_environment(path: Path) -> Environment:
-    return checked(Environment, _object(path / "environment.json"), str(path / "environment.json"))
+def read_environment(content: bytes, path: Path) -> Environment:
+    return checked(Environment, _object(content, path), str(path))
 
 
-def read_result(path: Path, *, of_study: bool) -> RunResult | StudyResult:
-    return checked(StudyResult if of_study else RunResult, _object(path / "result.json"), str(path / "result.json"))
+def read_result(content: bytes, path: Path, *, of_study: bool) -> RunResult | StudyResult:
+    return checked(StudyResult if of_study else RunResult, _object(content, path), str(path))
 
 
-def read_metrics(path: Path) -> list[dict[str, Any]]:
+def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
     """Every whole line of metrics.jsonl: the step, the epoch, the seconds, and metrics by name. A kill can tear the last line."""
-    file = path / "metrics.jsonl"
-    texts = [line for line in _content(file).split(b"\n") if line.strip()]
+    texts = [line for line in content.split(b"\n") if line.strip()]
     lines = []
     for number, text in enumerate(texts, 1):
-        where = f"{file}, line {number}"
+        where = f"{path}, line {number}"
         try:
             value = parse_json(text, where)
         except Mistake:
@@ -173,7 +173,7 @@ def read_state(state: Any, where: str) -> RunState:
 
 @contextmanager
 def fitting(where: str) -> Iterator[None]:
-    """A state that lacks what its task looks for, or holds it in another form, told as what it is."""
+    """What lacks a thing that a recipe looks for in it, or holds it in another form, told as what it is."""
     try:
         yield
     except Mistake:
@@ -182,24 +182,11 @@ def fitting(where: str) -> Iterator[None]:
         if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
             raise
         came = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise Mistake(f"{where}: expected a state of this recipe with these options, came another ({came[:100]}); train again") from error
+        raise Mistake(f"{where}: expected what a run of this recipe holds, came another ({came[:100]}); restore it or train again") from error
 
 
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        content = _content(path)
-    except FileNotFoundError:
-        raise Mistake(f"{path.parent} is not a run folder: it has no {path.name}") from None
+def _object(content: bytes, path: Path) -> dict[str, Any]:
     value = parse_json(content, str(path))
     if not isinstance(value, dict):
         raise Mistake(f"{path} should hold a JSON object, it holds {shown(value, 40)}: restore it or train again")
     return value
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Mistake(f"{path} cannot be read ({error.strerror}): restore it or train again") from None

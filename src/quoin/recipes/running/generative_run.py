@@ -18,6 +18,7 @@ from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.memory import memory_told
 from quoin.recipes.running.run import best_model, open_one
 from quoin.train import RunFolder
+from quoin.train.run_files import fitting
 
 __all__ = ["FREE", "Choices", "GenerativeRun", "Traversal", "is_image_model_run", "open_generative_run"]
 
@@ -118,7 +119,7 @@ def open_generative_run(path: Path | str, *, step: int | None = None) -> Generat
     data = folder.config["data"] or {}
     facts = folder.facts(ImageFacts) if is_image_model_run(folder) else folder.facts(Facts) if "feature_shape" in data else None
     # The model is asked before its weights are: of another kind of run they may stand elsewhere.
-    with memory_told():
+    with fitting(str(folder.path / "config.json")), memory_told():
         draws = (not data or facts is not None) and isinstance(recipe.model(options, facts), GenerativeModel)
     if not draws:
         came = f"{shown(str(path))} is one of {folder.recipe}"

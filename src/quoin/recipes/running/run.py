@@ -227,7 +227,7 @@ def best_model(folder: RunFolder, facts: Any, step: int | None) -> BestModel:
     told = read_state(state, where)
     saved: Any = told["best"] or told["task"].get("model")
     weights = model_weights(saved, f"{where}, model")
-    with memory_told():
+    with fitting(str(folder.path / "config.json")), memory_told():
         model = recipe.model(options, facts)
     with fitting(where):
         load_strictly(model, weights)
