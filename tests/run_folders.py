@@ -36,6 +36,17 @@ KINDS = {  # name: how it is trained
     "folds": "linear-regression --data csv:numbers.csv --epochs 1 --folds 2",
 }
 
+TABLES = {"resume", "eval", "predict", "compare", "inspect"}
+TEXTS = {"resume", "eval", "generate", "compare", "compress", "decompress"}
+PAIRED, DRAWN = {"resume", "eval", "predict", "compare"}, {"resume", "eval", "generate", "compare"}
+USED = {  # the commands that have something to do for each kind; the others say what it is good for
+    **dict.fromkeys(("classifier", "regression", "images"), TABLES),
+    **dict.fromkeys(("language", "counts", "byte-pairs", "pixels"), TEXTS),
+    **dict.fromkeys(("translation", "labels"), PAIRED),
+    **dict.fromkeys(("drawn-images", "points", "mixture"), DRAWN),
+    **{kind: {"resume", "compare"} for kind in ("seeds", "folds")},
+}
+
 
 def write_data(folder: Path) -> None:
     """What the runs learn from, and what the commands on them read."""
@@ -55,7 +66,8 @@ def train_every_kind(folder: Path) -> dict[str, str]:
         code, _, err = tried("train", *words.split(), *QUICK.split(), "--runs", kind)
         assert code == 0, err
         found[kind] = f"{kind}/{words.split()[0]}-1"
-    for kind, file in (("language", "lines.txt"), ("pixels", "levels.npy")):
+    for kind in ("language", "counts", "byte-pairs", "pixels"):
+        file = "levels.npy" if kind == "pixels" else "lines.txt"
         assert tried("compress", file, "--model", found[kind], "-o", f"{kind}.quoin")[0] == 0
     return found
 
@@ -75,7 +87,7 @@ def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
     """What to say for `command` on the folder `run`, of a kind; `whole` is a run that nobody touched."""
     rows = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}.get(kind, "table.csv")
     coded = "levels.npy" if kind == "pixels" else "lines.txt"
-    archive = "pixels.quoin" if kind == "pixels" else "language.quoin"
+    archive = f"{kind}.quoin" if "compress" in USED[kind] else "language.quoin"
     writes = kind in ("language", "counts", "byte-pairs")
     return {
         "resume": ["resume", run, "--json"],

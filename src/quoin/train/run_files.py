@@ -182,7 +182,7 @@ def fitting(where: str) -> Iterator[None]:
         if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
             raise
         came = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise Mistake(f"{where}: expected what a run of this recipe holds, came another ({came[:100]}); restore it or train again") from error
+        raise Mistake(f"{where}: expected what a run of this recipe holds, came another ({came[:100]}); train again") from error
 
 
 def _object(content: bytes, path: Path) -> dict[str, Any]:
