@@ -11,6 +11,7 @@ import pytest
 
 from quoin.errors import Mistake
 from quoin.train import RunFolder, durable
+from quoin.train.run_files import RunResult
 from tasks import new_folder
 
 HOLD = """
@@ -49,7 +50,7 @@ def test_folders_are_numbered_by_recipe_and_never_reused(tmp_path):
 
 def test_a_torn_line_is_cut_off(tmp_path):
     run = new_folder(tmp_path)
-    lines = [{"step": step, "train_loss": 1 / 3 + step, "name": "grün\u2028"} for step in range(3)]
+    lines = [{"step": step, "epoch": step / 3, "seconds": 0.5, "train_grün": 1 / 3 + step} for step in range(3)]
     for line in lines:
         run.append_metrics(line)
     whole = (run.path / "metrics.jsonl").read_bytes()
@@ -115,11 +116,22 @@ def test_another_recipes_checkpoint_moved_here_is_refused(tmp_path):
         mine.load_checkpoint()
 
 
+RESULT: RunResult = {
+    "metrics": {"test_a": 1},
+    "target": None,
+    "steps": 3,
+    "epochs": 1,
+    "best_step": 2,
+    "seconds": 0.5,
+    "saving_seconds": 0.25,
+}
+
+
 def test_json_files_are_replaced_whole(tmp_path):
     run = new_folder(tmp_path)
-    run.save_result({"metrics": {"a": 1}})
+    run.save_result(RESULT)
     (run.path / ".result.json.0123456789abcdef.draft").write_text("{")  # a kill while writing leaves this
-    assert run.result == {"metrics": {"a": 1}}
+    assert run.result == RESULT
     run.save_result({"metrics": {"a": 2}})
     assert json.loads((run.path / "result.json").read_text()) == {"metrics": {"a": 2}}
     assert not list(run.path.glob(".*"))

@@ -56,8 +56,11 @@ def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -
     names = {each.name for each in dataclasses.fields(kind)}
     for name in values:
         if name not in names:
-            raise Mistake(f"{where} has an option {shown(name)} that this Quoin does not know: {nearest(name, names)}")
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+            raise Mistake(f"{where} has an option {shown(name)} that this Quoin does not know: restore the file or train again")
+    try:
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    except Mistake as mistake:
+        raise Mistake(f"{where}: {mistake}") from None
 
 
 def _check_kind(name: str, kind: Any, value: Any) -> None:

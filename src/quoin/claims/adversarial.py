@@ -18,7 +18,7 @@ from quoin.objectives import (
     optimal_discriminator,
     zero_centred_penalty,
 )
-from quoin.prob import jensen_shannon, line_quadrature
+from quoin.prob import Quadrature, jensen_shannon, line_quadrature
 
 CASES = 20
 FITS = 5  # cases of what takes many steps
@@ -42,7 +42,7 @@ def random_bumps(generator: torch.Generator) -> MixtureSameFamily:
     )
 
 
-def nodes() -> tuple[Tensor, Tensor]:
+def nodes() -> Quadrature:
     """Points and weights for integrals over the line of what bumps of such widths make."""
     inner = torch.linspace(-8, 8, 17, dtype=torch.float64)
     return line_quadrature(torch.cat([torch.tensor([-math.inf]), inner, torch.tensor([math.inf])]))

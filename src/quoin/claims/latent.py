@@ -17,6 +17,7 @@ from quoin.prob import (
     ExponentialLaw,
     FiniteLatentModel,
     MultivariateNormal,
+    Quadrature,
     TriangularNormal,
     exponential_elbo,
     exponential_elbo_optimum,
@@ -186,7 +187,7 @@ def logs_are_stable(generator: torch.Generator) -> Evidence:
     return Evidence("largest gap to the closed forms", worst, QUADRATURE, "Gauss-Hermite quadrature with 120 nodes", CASES)
 
 
-def nodes(x: Tensor) -> tuple[Tensor, Tensor]:
+def nodes(x: Tensor) -> Quadrature:
     """Where to integrate over z >= 0 what has its mass near 0 and near x."""
     middle = max(1.0, float(x))
     return line_quadrature(torch.tensor([0.0, middle / 2, middle, middle + 3, math.inf], dtype=torch.float64))

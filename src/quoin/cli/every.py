@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
     recipe = find_recipe(name)
     options, settings = recipe.options(), Settings()
+    result: Any  # of a run or of a study
     try:
         if seeds > 1:
             result = start_study(recipe, options, settings, Study("seed", seeds), runs).result

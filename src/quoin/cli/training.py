@@ -37,7 +37,8 @@ def train(parsed: argparse.Namespace) -> int:
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.run import read_config, resume
+    from quoin.recipes.running.asked import read_config
+    from quoin.recipes.running.run import resume
     from quoin.recipes.running.study import is_study, resume_study
     from quoin.train import RunFolder
 

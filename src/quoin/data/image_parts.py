@@ -6,7 +6,7 @@ n images, c channels, h height, w width
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from torch import Tensor
 from quoin.data.dataset import Dataset
 from quoin.data.remembered import RememberedData
 from quoin.data.splits import Split
+from quoin.documents import Count, Must, Size
 from quoin.errors import Mistake, shown
 
 __all__ = ["ImageFacts", "ImageParts", "part_images"]
@@ -26,9 +27,10 @@ class ImageFacts(RememberedData):
     """What a model of images must know of them, and what a run remembers when they are gone."""
 
     source: str
-    num_rows: int
-    image_shape: tuple[int, ...]  # (c, h, w)
-    levels: int  # values k / (levels - 1), k from 0, are all there are; 0 where the values are on no such scale
+    num_rows: Count
+    image_shape: tuple[Size, Size, Size]  # (c, h, w)
+    # Values k / (levels - 1), k from 0, are all there are; 0 where the values are on no such scale.
+    levels: Annotated[int, Must("0, 2, 17 or 256", lambda levels: levels in (0, *LEVELS))]
     class_names: tuple[str, ...]
     fingerprint: str
 

@@ -17,6 +17,7 @@ from quoin.data.pairs import Pairs, part_pairs
 from quoin.data.remembered import RememberedData
 from quoin.data.sources import VocabularyName
 from quoin.data.vocabulary import Vocabulary, vocabulary_from_json
+from quoin.documents import Count
 from quoin.errors import Mistake, shown
 from quoin.tensor.labels import as_indices
 
@@ -112,11 +113,14 @@ class LabelledFacts(RememberedData):
     """Where texts came from, what their tokens and their classes are: what a run remembers when the data are gone."""
 
     source: str
-    num_texts: int
+    num_texts: Count
     text_vocabulary: dict[str, Any]  # as `Vocabulary.as_json` says it
     class_names: tuple[str, ...]
     fingerprint: str
     target_name: str = "class"
+
+    def __post_init__(self) -> None:
+        _ = self.vocabulary
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -13,6 +13,7 @@ from quoin.data.pair_tokens import PairVocabulary, TokenPairs
 from quoin.data.pairs import load_pairs, part_pairs
 from quoin.data.remembered import RememberedData
 from quoin.data.sources import VocabularyName
+from quoin.documents import Count, Size
 
 __all__ = ["PairCorpus", "PairFacts", "load_pair_corpus", "pair_facts"]
 
@@ -64,11 +65,14 @@ class PairFacts(RememberedData):
     """Where pairs came from, and what the tokens of each side stand for: what a run remembers when the data are gone."""
 
     source: str
-    num_pairs: int
+    num_pairs: Count
     source_vocabulary: dict[str, Any]  # as `PairVocabulary.as_json` says it
     target_vocabulary: dict[str, Any]
-    longest_target: int  # tokens of the longest to learn from, with the mark of its end
+    longest_target: Size  # tokens of the longest to learn from, with the mark of its end
     fingerprint: str
+
+    def __post_init__(self) -> None:
+        _ = self.source_tokens, self.target_tokens
 
     @cached_property
     def source_tokens(self) -> PairVocabulary:

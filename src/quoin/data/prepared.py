@@ -1,6 +1,7 @@
 """Data ready to be trained on: parted, put on one scale by the training rows, moved to the device."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,8 @@ from quoin.data.dataset import Dataset
 from quoin.data.remembered import RememberedData
 from quoin.data.scaling import Standardiser
 from quoin.data.splits import Split
+from quoin.documents import Count, Size
+from quoin.errors import Mistake, shown
 
 __all__ = ["Facts", "Prepared", "prepare"]
 
@@ -19,12 +22,16 @@ class Facts(RememberedData):
     """What a model must know of its data, and what prediction must remember when the data are gone."""
 
     source: str
-    num_rows: int
+    num_rows: Count
     feature_names: tuple[str, ...]
-    feature_shape: tuple[int, ...]
+    feature_shape: tuple[Size, ...]
     target_name: str
     class_names: tuple[str, ...] | None
     fingerprint: str
+
+    def __post_init__(self) -> None:
+        if math.prod(self.feature_shape) != len(self.feature_names):
+            raise Mistake(f"expected a name for each feature of {shown(self.feature_shape)}, came {len(self.feature_names)}; restore them")
 
     @property
     def num_features(self) -> int:

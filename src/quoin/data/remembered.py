@@ -4,22 +4,22 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Self
 
-from quoin.errors import Mistake
+from quoin.documents import checked
 
 __all__ = ["RememberedData"]
 
 
 @dataclass(frozen=True)
 class RememberedData:
-    """Facts about data as a frozen dataclass, to JSON and back; a tuple travels as a list."""
+    """Facts about data as a frozen dataclass, to JSON and back; a tuple travels as a list.
+
+    Reading checks the type of each field; what the fields must be together, a subclass checks whenever it is made.
+    """
 
     def as_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """What `as_json` gave; a file that was changed by hand is a Mistake."""
-        try:
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in dict(values).items()})
-        except (TypeError, ValueError) as error:
-            raise Mistake(f"the run's config does not describe its data as expected ({error}): restore config.json") from None
+    def from_json(cls, values: Any, where: str = "config.json") -> Self:
+        """What `as_json` gave; a file that was changed by hand is a Mistake that begins with `where`."""
+        return checked(cls, values, where)

@@ -7,6 +7,7 @@ from typing import Any
 from quoin.data.corpus import Corpus
 from quoin.data.remembered import RememberedData
 from quoin.data.vocabulary import Vocabulary, vocabulary_from_json
+from quoin.documents import Count
 
 __all__ = ["TextFacts", "facts_of_text"]
 
@@ -16,10 +17,13 @@ class TextFacts(RememberedData):
     """Where the text came from, how long it is, and what its tokens stand for."""
 
     source: str
-    num_tokens: int
-    num_characters: int
+    num_tokens: Count
+    num_characters: Count
     vocabulary: dict[str, Any]  # as `Vocabulary.as_json` says it
     fingerprint: str
+
+    def __post_init__(self) -> None:
+        _ = self.tokens
 
     @cached_property
     def tokens(self) -> Vocabulary:

@@ -9,12 +9,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from quoin.documents import checked
 from quoin.errors import Mistake, nearest, shown
 
 __all__ = [
@@ -170,26 +171,45 @@ class ByteVocabulary:
         return {"kind": "bytes"}
 
 
+class _Characters(TypedDict):
+    kind: Literal["characters"]
+    characters: str
+
+
+class _Words(TypedDict):
+    kind: Literal["words"]
+    characters: str
+    words: tuple[str, ...]
+
+
+class _Bytes(TypedDict):
+    kind: Literal["bytes"]
+
+
+class _BytePairs(TypedDict):
+    kind: Literal["bpe"]
+    merges: tuple[tuple[int, int], ...]
+
+
+_KINDS = {"characters": _Characters, "words": _Words, "bytes": _Bytes, "bpe": _BytePairs}
+
+
 def vocabulary_from_json(values: Mapping[str, Any]) -> Vocabulary:
     """The vocabulary that `as_json` described."""
-    kind = values.get("kind")
-    try:
-        match kind:
-            case "characters":
-                return CharacterVocabulary(values["characters"])
-            case "words":
-                return WordVocabulary(values["characters"], values["words"])
-            case "bytes":
-                return ByteVocabulary()
-            case "bpe":
-                from quoin.data.byte_pairs import BytePairVocabulary
+    kind = values.get("kind") if isinstance(values, Mapping) else values
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise Mistake(f"expected a vocabulary, got the kind {shown(kind)}: {nearest(str(kind)[:40], _KINDS)}")
+    told = checked(_KINDS[kind], dict(values), "the vocabulary")
+    match kind:
+        case "characters":
+            return CharacterVocabulary(told["characters"])
+        case "words":
+            return WordVocabulary(told["characters"], told["words"])
+        case "bytes":
+            return ByteVocabulary()
+    from quoin.data.byte_pairs import BytePairVocabulary
 
-                return BytePairVocabulary([(int(left), int(right)) for left, right in values["merges"]])
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, Mistake):
-            raise
-        raise Mistake(f"expected a vocabulary of {kind}, but it cannot be read ({shown(error)}): restore the file it came from") from None
-    raise Mistake(f"expected a vocabulary, got the kind {shown(kind)}: {nearest(str(kind), ('characters', 'words', 'bytes', 'bpe'))}")
+    return BytePairVocabulary(told["merges"])
 
 
 def check_same_vocabulary(expected: Vocabulary, came: Vocabulary, what: str) -> None:

@@ -4,7 +4,7 @@ from quoin.draw.alignments import alignment
 from quoin.draw.attention_page import AttentionDrawing, AttentionLayer, attention
 from quoin.draw.charts import bars, curves, scatter
 from quoin.draw.clouds import point_clouds, point_map
-from quoin.draw.drawing import FORMATS, Drawing, Panel
+from quoin.draw.drawing import FORMATS, LARGEST, Drawing, Panel
 from quoin.draw.ellipses import ellipses
 from quoin.draw.graphs import Box, GraphDrawing, graph
 from quoin.draw.grids import Viewable, heat_map, image_grid, viewable
@@ -18,6 +18,7 @@ from quoin.draw.writing import writing
 
 __all__ = [
     "FORMATS",
+    "LARGEST",
     "AttentionDrawing",
     "AttentionLayer",
     "Box",

@@ -36,7 +36,7 @@ def curves(
         from matplotlib.ticker import MaxNLocator
 
         figure = new_figure(height=3.8)
-        axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label)
+        axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label))
         axes.grid(True)
         if log_x and any(_some_positive(xs) for xs, _ in points.values()):
             axes.set_xscale("log")
@@ -85,7 +85,7 @@ def scatter(true: object, predicted: object, *, title: str = "", x_label: str = 
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     with house_style():
         figure = new_figure(height=4.6, width=5.0)
-        axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label), aspect="equal")
         axes.grid(True)
         axes.set_xlim(low - margin, high + margin)
         axes.set_ylim(low - margin, high + margin)
@@ -104,7 +104,7 @@ def bars(values: Mapping[str, float], *, title: str = "", x_label: str = "") -> 
     rows = np.arange(len(lengths))
     with house_style():
         figure = new_figure(height=0.9 + 0.32 * len(lengths))
-        axes = figure.add_subplot(title=title, xlabel=x_label)
+        axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label))
         drawn = axes.barh(rows, np.nan_to_num(lengths, posinf=0.0, neginf=0.0), height=0.7, color=COLOURS[0])
         axes.bar_label(drawn, labels=[f"{value:.4g}".replace("-", "−") for value in lengths], padding=3)
         axes.set_yticks(rows, [plain(label) for label in values])

@@ -26,7 +26,7 @@ def point_clouds(clouds: Mapping[str, object], *, title: str = "") -> Drawing:  
         wide, high_over_wide = max(columns, 2), (high - low)[1] / (high - low)[0]
         figure = new_figure(height=min(9.0, (0.4 if title else 0.1) + rows * (0.6 + (WIDTH / wide - 0.5) * high_over_wide)))
         if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+            figure.suptitle(plain(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
         for place, (label, each) in enumerate(points.items()):
             axes = figure.add_subplot(rows, wide, 1 + place // columns * wide + place % columns, aspect="equal")
             axes.set_title(plain(label), fontsize=9, fontweight="normal", loc="center", pad=4)
@@ -43,7 +43,7 @@ def point_map(groups: Mapping[str, object], *, title: str = "", x_label: str = "
     low, high = _window(list(points.values()))
     with house_style():
         figure = new_figure(height=4.8)
-        axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label), aspect="equal")
         axes.set_xlim(low[0], high[0])
         axes.set_ylim(low[1], high[1])
         for place, (label, each) in enumerate(points.items()):

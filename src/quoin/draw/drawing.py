@@ -32,6 +32,7 @@ WIDTH = 6.6  # inches, which a browser shows as 634 pixels
 INK, FAINT = "#222222", "#b8b8b8"
 # Okabe and Ito's colours, told apart by every common kind of colour vision; yellow is left out as too pale on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
+LARGEST = 1e100
 FORMATS = ("svg", "png", "html")
 
 _STYLE: Any = {  # its keys are matplotlib's own, and typed as such there
@@ -157,12 +158,15 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def plain(text: object) -> str:
-    """A name that comes from data, kept from being read as mathematics where it holds dollar signs."""
+    """A text from outside this room, kept from being read as mathematics where it holds dollar signs."""
     return str(text).replace("$", r"\$")
 
 
 def numbers(values: object, name: str, *ndim: int) -> np.ndarray:
-    """`values` (a tensor on any device, an array or a list) as a float64 array with one of these counts of axes, not empty."""
+    """`values` (a tensor on any device, an array or a list) as a float64 array with one of these counts of axes, not empty.
+
+    What is larger than LARGEST counts as infinite: no axis could be as long.
+    """
     array = values.detach().cpu().double().numpy() if isinstance(values, torch.Tensor) else values
     try:
         array = np.asarray(array, dtype=float)
@@ -171,4 +175,4 @@ def numbers(values: object, name: str, *ndim: int) -> np.ndarray:
     if array.ndim not in ndim or not array.size:
         axes = " or ".join(map(str, ndim))
         raise Mistake(f"expected {name} with {axes} axes, not empty, got shape {array.shape}; reshape it")
-    return array
+    return np.where(np.abs(array) > LARGEST, np.copysign(np.inf, array), array)

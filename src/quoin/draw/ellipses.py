@@ -32,7 +32,7 @@ def ellipses(
         from matplotlib.lines import Line2D
 
         figure = new_figure(height=5.2)
-        axes = figure.add_subplot(title=title, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), aspect="equal")
         shown = np.linspace(0, len(x) - 1, min(len(x), _MOST_POINTS)).astype(int)
         colours = [COLOURS[label % len(COLOURS)] for label in which[shown]]
         axes.scatter(*x[shown].T, s=7, c=colours, alpha=0.45, linewidths=0, rasterized=len(shown) > 500)

@@ -41,7 +41,7 @@ def heat_map(
         norm, colours = Normalize(-top if signed else 0.0, top), colormaps["RdBu" if signed else "Blues"]
         cell = min(0.5, (WIDTH - 2) / columns)  # inches
         figure = new_figure(height=min(9.0, max(2.2, 1.3 + cell * rows)))
-        axes = figure.add_subplot(title=title, xlabel=x_label, ylabel=y_label, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label), aspect="equal")
         # Few cells are drawn as shapes, sharp at any size; many would make a large file, and become an image.
         mesh = axes.pcolormesh(np.ma.masked_invalid(cells), cmap=colours, norm=norm, rasterized=cells.size > 900)
         axes.invert_yaxis()
@@ -117,7 +117,7 @@ def image_grid(images: object, captions: Sequence[str] | None = None, columns: i
         below = max(below, 0.2 / size) + (lines - 1) * 1.25 * font / (72 * size)
     with house_style():
         figure = new_figure(height=(0.5 if title else 0.2) + rows * size * (ratio + below))
-        axes = figure.add_subplot(title=title, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), aspect="equal")
         for i, image in enumerate(array):
             left, top = (i % columns) * (1 + gap), (i // columns) * (ratio + below)
             grey = {"cmap": "gray", "vmin": 0, "vmax": 1} if image.ndim == 2 else {}

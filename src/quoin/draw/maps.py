@@ -39,7 +39,7 @@ def map_rows(
         under = {label: _under(captions.get(label, ()), cell) for label in maps}
         heights = {label: _height(each, columns, cell, under[label]) for label, each in maps.items()}
         figure = new_figure(height=(0.5 if title else 0.2) + cell * sum(heights.values()))
-        axes = figure.add_subplot(title=title, aspect="equal")
+        axes = figure.add_subplot(title=plain(title), aspect="equal")
         below = 0.0
         for label, each in maps.items():
             finite = each[np.isfinite(each)]

@@ -80,14 +80,14 @@ def _drawn(
     with house_style():
         width = min(WIDTH, max(beside + columns * cell, 0.4 + 0.1 * len(title)))
         figure = new_figure(height=above + 0.2 + rows * cell * ratio, width=width)
-        axes = figure.add_subplot(title=title, aspect="equal", anchor="NW")
+        axes = figure.add_subplot(title=plain(title), aspect="equal", anchor="NW")
         axes.imshow(page, interpolation="none", extent=(0, page.shape[1], page.shape[0], 0))
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, pad=3)
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+        axes.set_xlabel(plain(x_label))
+        axes.set_ylabel(plain(y_label))
         widest = max((len(label) for label in column_labels or ()), default=0) * _LETTER + 0.08
         _name(axes.set_xticks, column_labels, step_right, (page.shape[1] - columns * step_right) / 2, math.ceil(widest / cell))
         _name(axes.set_yticks, row_labels, step_down, (page.shape[0] - rows * step_down) / 2, math.ceil(0.16 / (cell * ratio)))

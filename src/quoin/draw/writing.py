@@ -37,7 +37,7 @@ def writing(pieces: Sequence[str], shades: object = None, *, columns: int = COLU
 
         font = get_font(findfont(FONT))
         figure = new_figure(height=LINE * rows + (0.75 if values is not None else 0.3), width=WIDTH)
-        axes = figure.add_subplot(title=title)
+        axes = figure.add_subplot(title=plain(title))
         axes.set_xlim(-0.5, columns - 0.5)
         axes.set_ylim(rows - 0.5, -0.5)
         axes.axis("off")

@@ -96,7 +96,12 @@ def checkpoint_steps(folder: Path | Directory) -> list[int]:
         if not folder.is_dir():
             return []
         folder = Directory.at(folder)
-    return sorted(int(name) for name in folder.names() if STEP.fullmatch(name))
+    return sorted(step for name in folder.names() if (step := _step_of(name)) is not None)
+
+
+def _step_of(name: str) -> int | None:
+    """The step of a checkpoint's folder, None where the name is not one that `write_checkpoint` gives, such as ² or 12."""
+    return int(name) if STEP.fullmatch(name) and f"{int(name):08d}" == name else None
 
 
 def prune(folder: Path | Directory, keep: Iterable[int]) -> None:

@@ -11,27 +11,32 @@
 
 The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a link in the place of
 any part is refused, and all that is read, written, renamed and removed goes through durable.py, which follows none.
+
+What each JSON file must hold is said, and checked when it is read, in run_files.py.
 """
 
 import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from quoin.data.remembered import RememberedData
 from quoin.errors import Mistake, nearest
-from quoin.train import durable
+from quoin.train import durable, run_files
 from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
 from quoin.train.durable import Directory
+from quoin.train.run_files import Environment, RunConfig, RunResult, StudyConfig, StudyResult
 
 __all__ = ["RunFolder"]
 
 FORMAT = 1
 FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
 MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a study is called
+Facts = TypeVar("Facts", bound=RememberedData)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
@@ -107,8 +112,7 @@ class RunFolder:
         return [name for name in names if self.directory.kind(name) == "a folder" and self.directory.enter(name).kind("config.json")]
 
     def _opened(self) -> "RunFolder":
-        if self.config["format"] > FORMAT:
-            raise Mistake(f"{self.path} was written by a newer Quoin (format {self.config['format']}): install that one to open it")
+        _ = self.config  # of a format that is known, and whole
         self._check_parts()
         return self
 
@@ -138,26 +142,34 @@ class RunFolder:
                 beside.clear(self.path.name)
 
     @property
-    def config(self) -> dict[str, Any]:
-        config = self._read_json("config.json")
-        if not isinstance(config.get("format"), int) or not isinstance(config.get("recipe"), str):
-            raise Mistake(f"{self.path / 'config.json'} is not the config of a run: expected a format and a recipe")
-        return config
+    def config(self) -> RunConfig:
+        return run_files.read_config(*self._content("config.json"), newest=FORMAT)
 
     @property
     def recipe(self) -> str:
         return self.config["recipe"]
 
     @property
-    def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json")
+    def study(self) -> StudyConfig | None:
+        """Over what the runs inside go, or None for a run."""
+        return self.config.get("study")
 
     @property
-    def result(self) -> dict[str, Any] | None:
-        """The final metrics, or None while the run is not finished."""
-        return self._read_json("result.json") if self.has("result.json") else None
+    def environment(self) -> Environment:
+        return run_files.read_environment(*self._content("environment.json"))
 
-    def save_result(self, result: dict[str, Any]) -> None:
+    @property
+    def result(self) -> RunResult | StudyResult | None:
+        """The final metrics, or None while the run is not finished."""
+        if not self.has("result.json"):
+            return None
+        return run_files.read_result(*self._content("result.json"), of_study=self.study is not None)
+
+    def facts(self, kind: type[Facts]) -> Facts:
+        """What the run remembers of its data."""
+        return kind.from_json(self.config["data"], f"{self.path / 'config.json'}, data")
+
+    def save_result(self, result: RunResult | StudyResult) -> None:
         with self._told("result.json"):
             self._write_json("result.json", result)
 
@@ -208,15 +220,7 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line written so far."""
-        if not self.has("metrics.jsonl"):
-            return []
-        lines = []
-        for text in self.directory.read("metrics.jsonl").decode("utf-8", errors="replace").splitlines():
-            try:
-                lines.append(json.loads(text))
-            except ValueError:
-                break  # torn by a kill
-        return lines
+        return run_files.read_metrics(*self._content("metrics.jsonl")) if self.has("metrics.jsonl") else []
 
     def cut_metrics(self, num_lines: int) -> None:
         """Forget the lines that were written after the checkpoint a run resumes from."""
@@ -278,22 +282,15 @@ class RunFolder:
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, str(os.getpid()).encode(), 0)
 
-    def _write_json(self, name: str, value: dict[str, Any]) -> None:
-        self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
-
-    def _read_json(self, name: str) -> dict[str, Any]:
-        path = self.path / name
+    def _content(self, name: str) -> tuple[bytes, Path]:
+        """The bytes of a file of the run, and where they lay."""
         try:
-            value = json.loads(self.directory.read(name).decode("utf-8"))
+            return self.directory.read(name), self.path / name
         except FileNotFoundError:
             raise Mistake(f"{self.path} is not a run folder: it has no {name}") from None
-        except Mistake:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise Mistake(f"{path} cannot be read as JSON ({error}): restore it or train again") from None
-        if not isinstance(value, dict):
-            raise Mistake(f"{path} should hold a JSON object, it holds a {type(value).__name__}")
-        return value
+
+    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def _runs_nearby(path: Path) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor
 from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
 from quoin.train.progress import Progress
+from quoin.train.run_files import fitting, read_state
 from quoin.train.state import generator_states, load_generator_states, snapshot
 from quoin.train.task import LOOK_EVERY, Diverged, Task, Totals
 
@@ -125,7 +126,8 @@ class Loop:
     def take_best(self) -> None:
         """Put the best model an evaluation saw into the task, if there is one."""
         if self.best is not None:
-            self.task.load({**self.task.state(), "model": self.best})
+            with fitting(f"the best model of {self.folder.path}"):
+                self.task.load({**self.task.state(), "model": self.best})
 
     def _step(self, rows: Tensor) -> None:
         sums = self.task.step(rows)
@@ -195,9 +197,13 @@ class Loop:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        self.task.load(state["task"])
-        self.at = LoopState(**state["loop"])
-        self.totals = Totals()
-        self.totals.load(state["totals"])
-        self.best = state["best"]
-        load_generator_states(state["generators"])
+        """Take up what `state` gave, to the task and the loop; what was well sealed but is no state of this task is a Mistake."""
+        where = f"the checkpoint of {self.folder.path}"
+        told = read_state(state, where)
+        with fitting(where):
+            self.task.load(told["task"])
+            self.at = LoopState(**told["loop"])
+            self.totals = Totals()
+            self.totals.load(state["totals"])
+            self.best = told["best"]
+            load_generator_states(told["generators"])

@@ -106,7 +106,9 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         wide = min(values) > 0 and max(values) > 100 * min(values)
         drawing = functools.partial(draw.curves, series, x_label="epoch", y_label=_words(metric), log_y=wide)
         only = next(iter(series)).strip() if len(series) == 1 else ""
-        panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), drawing))
+        beyond = sum(abs(value) > draw.LARGEST for value in values)
+        told = f"{beyond} of {len(values)} values are beyond {draw.LARGEST:g} and are not drawn." if beyond else ""
+        panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), drawing, told))
     return panels
 
 

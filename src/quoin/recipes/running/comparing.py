@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quoin.data import TextFacts
 from quoin.errors import Mistake
-from quoin.recipes.running.generative_table import GenerativeLine, generative_line, generative_section, is_measured
+from quoin.recipes.running.asked import read_config
+from quoin.recipes.running.generative_table import GenerativeLine, final_means, generative_line, generative_section, is_measured
 from quoin.recipes.running.language_run import is_language_run, open_language_run
-from quoin.recipes.running.run import read_config
 from quoin.train import RunFolder, report
 
 __all__ = ["Comparison", "LanguageModelLine", "comparison", "comparison_page"]
@@ -49,7 +50,7 @@ def comparison(paths: list[Path]) -> Comparison:
         names = [str(path) for path in paths]
     names = [name + _standing(folder) for name, folder in zip(names, folders)]
     configs = [_config(folder) for folder in folders]
-    results = [_flat((folder.result or {}).get("metrics", {})) for folder in folders]
+    results = [final_means(folder) for folder in folders]
     every_option = dict.fromkeys(name for config in configs for name in config)
     every_metric = dict.fromkeys(name for result in results for name in sorted(result))
     options = {name: [config.get(name) for config in configs] for name in every_option}
@@ -68,31 +69,31 @@ def comparison(paths: list[Path]) -> Comparison:
 
 
 def _line(name: str, folder: RunFolder) -> LanguageModelLine:
-    result, one = folder.result or {}, _first(folder)
-    metrics = _flat(result.get("metrics", {}))
+    result, one = folder.result, _first(folder)
+    metrics = final_means(folder)
     try:
         parameters = open_language_run(one.path).num_parameters
     except Mistake:  # there is no checkpoint yet
         parameters = None
     return LanguageModelLine(
         run=name,
-        tokens=one.config["data"]["vocabulary"].get("kind", ""),
+        tokens=one.facts(TextFacts).vocabulary["kind"],
         perplexity=metrics.get("test_perplexity"),
         bits_per_character=metrics.get("test_bits_per_character"),
         parameters=parameters,
-        seconds=result.get("seconds"),
+        seconds=result and result["seconds"],
     )
 
 
 def _first(folder: RunFolder) -> RunFolder:
     """The run itself, or the first one of a study: all of them have the same model."""
-    study = folder.config.get("study")
+    study = folder.study
     return (folder.member(f"{study['over']}-0") if study else None) or folder
 
 
 def _standing(folder: RunFolder) -> str:
     """What a reader must know of a column: that its run is not finished, or that it stands for several."""
-    study = folder.config.get("study")
+    study = folder.study
     if folder.result is None:
         return " (unfinished)"
     return f" (mean of {study['count']} {study['over']}s)" if study else ""
@@ -101,11 +102,6 @@ def _standing(folder: RunFolder) -> str:
 def _config(folder: RunFolder) -> dict[str, Any]:
     recipe, options, settings = read_config(folder)
     return {"recipe": recipe.name, **dataclasses.asdict(options), **dataclasses.asdict(settings)}
-
-
-def _flat(metrics: dict[str, Any]) -> dict[str, float]:
-    """Final metrics; those of a study by their mean."""
-    return {name: value["mean"] if isinstance(value, dict) else value for name, value in metrics.items()}
 
 
 def comparison_page(found: Comparison) -> str:

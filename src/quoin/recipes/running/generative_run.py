@@ -13,9 +13,12 @@ from quoin.data import Facts, ImageFacts
 from quoin.errors import Mistake, nearest, shown
 from quoin.generate import PathModel, SamplePath
 from quoin.models import DecoderModel, GenerativeModel, check_sample_count, draw_in_pieces
+from quoin.recipes.running.asked import read_config
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import best_model, open_one, read_config
+from quoin.recipes.running.memory import memory_told
+from quoin.recipes.running.run import best_model, open_one
 from quoin.train import RunFolder
+from quoin.train.run_files import fitting
 
 __all__ = ["FREE", "Choices", "GenerativeRun", "Traversal", "is_image_model_run", "open_generative_run"]
 
@@ -106,17 +109,19 @@ class GenerativeRun:
 
 def is_image_model_run(folder: RunFolder) -> bool:
     """Whether the folder's run learnt the law of images, not what they show."""
-    return isinstance(data := folder.config.get("data"), dict) and {"image_shape", "levels"} <= data.keys()
+    return isinstance(data := folder.config["data"], dict) and {"image_shape", "levels"} <= data.keys()
 
 
 def open_generative_run(path: Path | str, *, step: int | None = None) -> GenerativeRun:
     """The best model of the generative run at `path`, from its newest checkpoint or from that of `step`."""
     folder = open_one(Path(path))
     recipe, options, _ = read_config(folder)
-    data = folder.config.get("data") or {}
-    facts = ImageFacts.from_json(data) if is_image_model_run(folder) else Facts.from_json(data) if "feature_shape" in data else None
+    data = folder.config["data"] or {}
+    facts = folder.facts(ImageFacts) if is_image_model_run(folder) else folder.facts(Facts) if "feature_shape" in data else None
     # The model is asked before its weights are: of another kind of run they may stand elsewhere.
-    if (data and facts is None) or not isinstance(recipe.model(options, facts), GenerativeModel):
+    with fitting(str(folder.path / "config.json")), memory_told():
+        draws = (not data or facts is not None) and isinstance(recipe.model(options, facts), GenerativeModel)
+    if not draws:
         came = f"{shown(str(path))} is one of {folder.recipe}"
         raise Mistake(f"expected the run of a model that draws, such as lstm-lm, vae or diffusion-digits, but {came}: give another")
     best = best_model(folder, facts, step)

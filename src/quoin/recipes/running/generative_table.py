@@ -1,12 +1,14 @@
 """Generative models side by side: the measures of their samples, one line a run, from what the run folders hold."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 from quoin.errors import Mistake
 from quoin.objectives import SampleQuality
+from quoin.recipes.running.asked import read_config
 from quoin.train import RunFolder, report
 
-__all__ = ["HEADINGS", "GenerativeLine", "beside_others", "caution", "generative_line", "generative_section", "is_measured"]
+__all__ = ["HEADINGS", "GenerativeLine", "beside_others", "caution", "final_means", "generative_line", "generative_section", "is_measured"]
 
 
 class GenerativeLine(NamedTuple):
@@ -32,13 +34,19 @@ HEADINGS = tuple(f"{name} → {BEST[name]}" if name in BEST else name.replace("_
 
 def is_measured(folder: RunFolder) -> bool:
     """Whether the folder's run, or study, is finished and its samples were measured."""
-    metrics = (folder.result or {}).get("metrics")
-    return isinstance(metrics, dict) and all(f"test_{name}" in metrics for name in SampleQuality._fields)
+    result = folder.result
+    return result is not None and all(f"test_{name}" in result["metrics"] for name in SampleQuality._fields)
+
+
+def final_means(folder: RunFolder) -> dict[str, float]:
+    """The final metrics of a run, those of a study by their mean; none of one that is not finished."""
+    metrics = result["metrics"] if (result := folder.result) else {}
+    return {name: value["mean"] if isinstance(value, dict) else value for name, value in metrics.items()}
 
 
 def generative_line(name: str, folder: RunFolder, one: RunFolder, metrics: dict[str, float]) -> GenerativeLine:
     """The line of a run, or of a study whose runs are like `one`, with its final metrics or their means."""
-    options, data = one.config.get("options") or {}, one.config.get("data") or {}
+    options, data, result = dataclasses.asdict(read_config(one)[1]), one.config["data"] or {}, folder.result
     own = "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is folder else "own, of each seed"
     return GenerativeLine(
         name,
@@ -46,7 +54,7 @@ def generative_line(name: str, folder: RunFolder, one: RunFolder, metrics: dict[
         options.get("classifier") or own,
         options.get("samples"),
         *(metrics.get(f"test_{measure}") for measure in (*SampleQuality._fields, "bits_per_dimension")),
-        seconds=(folder.result or {}).get("seconds"),
+        seconds=result and result["seconds"],
     )
 
 
@@ -70,7 +78,7 @@ def beside_others(folder: RunFolder) -> list[str]:
     if not is_measured(folder):
         return []
     found = [folder, *(each for each in _neighbours(folder) if _fingerprint(each) == _fingerprint(folder))]
-    lines = [generative_line(each.path.name, each, each, (each.result or {})["metrics"]) for each in found]
+    lines = [generative_line(each.path.name, each, each, final_means(each)) for each in found]
     return [generative_section("Its samples, and those of the runs beside it", lines)] if len(lines) > 1 else []
 
 
@@ -81,11 +89,11 @@ def _neighbours(folder: RunFolder) -> list[RunFolder]:
         try:
             if path.name != folder.path.name and (path / "result.json").is_file():
                 neighbour = RunFolder.open(path)
-                found += [neighbour] if is_measured(neighbour) and "study" not in neighbour.config else []
+                found += [neighbour] if is_measured(neighbour) and neighbour.study is None and read_config(neighbour) else []
         except Mistake:  # a damaged folder is no matter of this run
             continue
     return found
 
 
 def _fingerprint(folder: RunFolder) -> Any:
-    return (folder.config.get("data") or {}).get("fingerprint")
+    return (folder.config["data"] or {}).get("fingerprint")

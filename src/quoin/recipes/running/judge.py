@@ -92,7 +92,7 @@ def open_judge(path: Path | str, facts: ImageFacts, place: Place) -> Judge:
     name, makes_one = shown(str(path)), "`quoin train lenet` makes one"
     if not os.path.isdir(path):  # not Path: a name too long to be a folder's is then none
         raise Mistake(f"--classifier: no run folder at {name}; {makes_one}, and without the flag a small judge is trained")
-    if (folder := open_one(Path(path))).config.get("data") is None:
+    if (folder := open_one(Path(path))).config["data"] is None:
         raise Mistake(f"--classifier expects the run of an image classifier, but {name} is one of {folder.recipe}: {makes_one}")
     run = open_run(path)
     if run.folder.result is None:

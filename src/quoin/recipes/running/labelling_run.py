@@ -66,7 +66,7 @@ class LabellingRun:
 
 def is_labelling_run(folder: RunFolder) -> bool:
     """Whether the folder's run learnt the classes of texts."""
-    return isinstance(data := folder.config.get("data"), dict) and {"text_vocabulary", "class_names"} <= data.keys()
+    return isinstance(data := folder.config["data"], dict) and {"text_vocabulary", "class_names"} <= data.keys()
 
 
 def open_labelling_run(path: Path | str, *, step: int | None = None) -> LabellingRun:
@@ -75,6 +75,6 @@ def open_labelling_run(path: Path | str, *, step: int | None = None) -> Labellin
     if not is_labelling_run(folder):
         came = f"{shown(str(path))} is one of {folder.recipe}"
         raise Mistake(f"expected the run of a classifier of texts, such as sequence-classification, but {came}: give another")
-    facts = LabelledFacts.from_json(folder.config["data"])
+    facts = folder.facts(LabelledFacts)
     best = best_model(folder, facts, step)
     return LabellingRun(folder, best.recipe, best.options, facts, best.model, best.step)

@@ -91,7 +91,7 @@ class LanguageRun:
 
 def is_language_run(folder: RunFolder) -> bool:
     """Whether the folder's run learnt from a text."""
-    return isinstance(data := folder.config.get("data"), dict) and {"vocabulary", "num_characters"} <= data.keys()
+    return isinstance(data := folder.config["data"], dict) and {"vocabulary", "num_characters"} <= data.keys()
 
 
 def open_language_run(path: Path | str, *, step: int | None = None) -> LanguageRun:
@@ -101,6 +101,6 @@ def open_language_run(path: Path | str, *, step: int | None = None) -> LanguageR
         raise Mistake(f"{shown(str(path))} translates: give it the sentences in a text file, quoin predict {path} FILE")
     if not is_language_run(folder):
         raise Mistake(f"expected a language model's run, such as lstm-lm's, but {shown(str(path))} is one of {folder.recipe}: give another")
-    facts = TextFacts.from_json(folder.config["data"])
+    facts = folder.facts(TextFacts)
     best = best_model(folder, facts, step)
     return LanguageRun(folder, best.recipe, best.options, facts, best.model, best.step)

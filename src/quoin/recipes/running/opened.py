@@ -18,6 +18,7 @@ from quoin.recipes.running.language_run import LanguageRun, is_language_run, ope
 from quoin.recipes.running.run import best_model, open_one
 from quoin.recipes.running.translation_run import TranslationRun, is_translation_run, open_translation_run
 from quoin.train import Metrics, RunFolder, rows_at_once
+from quoin.train.run_files import fitting
 
 __all__ = ["OpenedRun", "Prediction", "open_run", "open_table_run"]
 
@@ -99,7 +100,7 @@ def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | Langua
         return open_translation_run(path, step=step)
     if is_labelling_run(folder):
         return open_labelling_run(path, step=step)
-    if is_image_model_run(folder) or folder.config.get("data") is None:  # without data there is a law to draw from, or nothing to open
+    if is_image_model_run(folder) or folder.config["data"] is None:  # without data there is a law to draw from, or nothing to open
         return open_generative_run(path, step=step)
     return open_language_run(path, step=step) if is_language_run(folder) else open_table_run(path, step=step)
 
@@ -107,7 +108,7 @@ def open_run(path: Path | str, *, step: int | None = None) -> OpenedRun | Langua
 def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
     """`open_run` for a run that predicts from rows of numbers."""
     folder = open_one(Path(path))
-    if folder.config.get("data") is None:
+    if folder.config["data"] is None:
         raise Mistake(f"{path} is a run without data: there is nothing to predict from")
     if is_language_run(folder):
         raise Mistake(f"{path} is a language model, which predicts no rows: use `quoin generate {path}`")
@@ -117,9 +118,10 @@ def open_table_run(path: Path | str, *, step: int | None = None) -> OpenedRun:
         raise Mistake(f"{path} classifies texts, and predicts no rows: use `quoin predict {path} FILE` with a text file")
     if is_image_model_run(folder):
         raise Mistake(f"{path} draws images, and predicts no rows: use `quoin generate {path}`")
-    facts = Facts.from_json(folder.config["data"])
+    facts = folder.facts(Facts)
     best = best_model(folder, facts, step)
-    scales = best.saved["scales"]
-    targets = Standardiser(scales["target_mean"], scales["target_std"]) if "target_mean" in scales else None
-    features = Standardiser(scales["feature_mean"], scales["feature_std"])
+    with fitting(f"the checkpoint of {path}"):
+        scales = best.saved["scales"]
+        targets = Standardiser(scales["target_mean"], scales["target_std"]) if facts.class_names is None else None
+        features = Standardiser(scales["feature_mean"], scales["feature_std"])
     return OpenedRun(folder, best.recipe, best.options, facts, best.model, features, targets, best.step)

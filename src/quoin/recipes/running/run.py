@@ -12,8 +12,9 @@ from torch import nn
 
 from quoin.data import keyed_generator
 from quoin.errors import Mistake
-from quoin.options import Checked, options_from_json
-from quoin.recipes.running.catalogue import Recipe, find_recipe
+from quoin.options import Checked
+from quoin.recipes.running.asked import read_config
+from quoin.recipes.running.catalogue import Recipe
 from quoin.recipes.running.generative_table import beside_others
 from quoin.recipes.running.inspecting import report_panels
 from quoin.recipes.running.memory import memory_told
@@ -33,6 +34,7 @@ from quoin.train import (
     report,
     settle_layout,
 )
+from quoin.train.run_files import Environment, RunResult, fitting, model_weights, read_state
 
 __all__ = [
     "BestModel",
@@ -41,7 +43,6 @@ __all__ = [
     "best_task",
     "evaluate_own",
     "open_one",
-    "read_config",
     "resume",
     "resume_folder",
     "saved_state",
@@ -56,7 +57,7 @@ class Finished:
 
     folder: RunFolder
     ending: Ending
-    result: dict[str, Any] | None
+    result: RunResult | None
     report: Path
 
 
@@ -129,7 +130,7 @@ def _as_begun(folder: RunFolder, settings: Settings) -> Settings:
     return dataclasses.replace(settings, threads=threads)
 
 
-def _changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def _changed(before: Environment, now: dict[str, Any]) -> list[str]:
     """A remark where the run goes on with something else than it began with: equal bits are then not promised."""
     names = ("quoin", "torch", "device", "device_name", "system")
     changes = [f"{name} {before[name]} is now {now[name]}" for name in names if name in before and before[name] != now[name]]
@@ -183,7 +184,7 @@ def _train(
     result = _result(recipe, options, task, loop, ending) if ending.finished else None
     if result is not None:
         folder.save_result(result)
-    return Finished(folder, ending, result, write_report(folder, task))
+    return Finished(folder, ending, result, write_report(folder, task, result))
 
 
 def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
@@ -228,9 +229,14 @@ def best_model(folder: RunFolder, facts: Any, step: int | None) -> BestModel:
     """The best model that the newest checkpoint, or that of `step`, knows; `facts` are what the recipe's model must know of its data."""
     recipe, options, _ = read_config(folder)
     state, at = saved_state(folder, step)
-    saved = state["best"] or state["task"]["model"]
-    model = recipe.model(options, facts)
-    load_strictly(model, saved["weights"])
+    where = f"the checkpoint of {folder.path}"
+    told = read_state(state, where)
+    saved: Any = told["best"] or told["task"].get("model")
+    weights = model_weights(saved, f"{where}, model")
+    with fitting(str(folder.path / "config.json")), memory_told():
+        model = recipe.model(options, facts)
+    with fitting(where):
+        load_strictly(model, weights)
     return BestModel(recipe, options, model.eval(), saved, at)
 
 
@@ -242,25 +248,12 @@ def open_one(path: Path) -> RunFolder:
 
 
 def _refuse_study(folder: RunFolder) -> None:
-    if study := folder.config.get("study"):
-        inside = f"{folder.path}/{study['over']}-0" if isinstance(study, dict) and "over" in study else "one of them"
-        raise Mistake(f"{folder.path} holds several runs: name one of the folders inside it, such as {inside}")
-
-
-def read_config(folder: RunFolder) -> tuple[Recipe, Any, Settings]:
-    """What a run was asked to do."""
-    config, where = folder.config, str(folder.path / "config.json")
-    recipe = find_recipe(folder.recipe)
-    for part in ("options", "settings"):
-        if not isinstance(config.get(part), dict):
-            raise Mistake(f"{where} has no {part}: restore it or train again")
-    if not isinstance(config.get("data", ""), (dict, type(None))):
-        raise Mistake(f"{where} does not say what the data are: restore it or train again")
-    return recipe, options_from_json(recipe.options, config["options"], where), options_from_json(Settings, config["settings"], where)
+    if study := folder.study:
+        raise Mistake(f"{folder.path} holds several runs: name one of the folders inside it, such as {folder.path}/{study['over']}-0")
 
 
 def check_data_unchanged(folder: RunFolder, task: Task) -> None:
-    told = folder.config.get("data")
+    told = folder.config["data"]
     if told and task.facts and task.facts.fingerprint != told.get("fingerprint"):
         raise Mistake(f"the data of {folder.path} changed since it was started: bring them back, or train anew")
 
@@ -270,14 +263,15 @@ def final_metrics(task: Task) -> Metrics:
     return {f"{part}_{name}": value for part in ("train", "validation", "test") for name, value in task.evaluate(part).items()}
 
 
-def _result(recipe: Recipe, options: Any, task: Task, loop: Loop, ending: Ending) -> dict[str, Any]:
+def _result(recipe: Recipe, options: Any, task: Task, loop: Loop, ending: Ending) -> RunResult:
     metrics = final_metrics(task)
     if bad := [name for name, value in metrics.items() if not math.isfinite(value)]:
         raise Diverged(f"{bad[0]} is not finite after step {ending.step}; try a smaller --lr, or --clip 1")
     target = recipe.target_for(options)
+    judged: Any = target and target.judged(metrics[target.metric])
     return {
         "metrics": metrics,
-        "target": target and target.judged(metrics[target.metric]),
+        "target": judged,
         "steps": ending.step,
         "epochs": ending.epoch,
         "best_step": loop.at.best_step or ending.step,
@@ -286,10 +280,9 @@ def _result(recipe: Recipe, options: Any, task: Task, loop: Loop, ending: Ending
     }
 
 
-def write_report(folder: RunFolder, task: Task) -> Path:
+def write_report(folder: RunFolder, task: Task, result: RunResult | None) -> Path:
     """The run's page, from what the folder holds and the pictures that the task can draw of itself."""
-    config, result = folder.config, folder.result
-    lines = folder.metrics()
+    config, lines = folder.config, folder.metrics()
     sections = []
     lead = f"Recipe {config['recipe']}, seed {config['options']['seed']}; "
     if result is None:

@@ -7,13 +7,15 @@ import dataclasses
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from quoin.errors import Mistake
+from quoin.errors import Mistake, shown
+from quoin.recipes.running.asked import read_config
 from quoin.recipes.running.catalogue import Recipe
-from quoin.recipes.running.run import Finished, read_config, resume_folder, start_member
+from quoin.recipes.running.run import Finished, resume_folder, start_member
 from quoin.recipes.running.settings import Settings
 from quoin.train import RunFolder, report
+from quoin.train.run_files import RunResult, StudyResult
 
 __all__ = ["FinishedStudy", "Study", "is_study", "resume_study", "start_study"]
 
@@ -22,7 +24,7 @@ __all__ = ["FinishedStudy", "Study", "is_study", "resume_study", "start_study"]
 class Study:
     """How often, and over what."""
 
-    over: str  # "seed" or "fold"
+    over: Literal["seed", "fold"]
     count: int
 
     def member(self, index: int, options: Any) -> Any:
@@ -37,12 +39,12 @@ class FinishedStudy:
     """How a study ended; `result` is None when it was interrupted."""
 
     folder: RunFolder
-    result: dict[str, Any] | None
+    result: StudyResult | None
     report: Path | None
 
 
 def is_study(folder: RunFolder) -> bool:
-    return folder.config.get("study") is not None
+    return folder.study is not None
 
 
 def start_study(recipe: Recipe, options: Any, settings: Settings, study: Study, runs: Path, *, visible: bool = True) -> FinishedStudy:
@@ -74,10 +76,8 @@ def resume_study(path: Path, *, visible: bool = True) -> FinishedStudy:
 
 
 def _told(folder: RunFolder) -> Study:
-    match folder.config["study"]:
-        case {"over": "seed" | "fold" as over, "count": int(count)}:
-            return Study(over, count)
-    raise Mistake(f"{folder.path / 'config.json'} does not say what is studied: restore it or train again")
+    assert folder.study is not None, "a run is no study"
+    return Study(**folder.study)
 
 
 def _run_members(folder: RunFolder, recipe: Recipe, options: Any, settings: Settings, study: Study, visible: bool) -> FinishedStudy:
@@ -106,18 +106,22 @@ def _members(folder: RunFolder, study: Study) -> list[RunFolder]:
     return found
 
 
-def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> dict[str, Any]:
+def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> StudyResult:
     """Mean, spread (sample standard deviation), least and largest of every metric; the target judged run by run."""
-    results = [member.result or {} for member in _members(folder, study)]
-    metrics = {}
+    results = [_result(member) for member in _members(folder, study)]
+    metrics: dict[str, Any] = {}
     for name in results[0]["metrics"]:
-        values = [each["metrics"][name] for each in results]
-        spread = statistics.stdev(values) if len(values) > 1 else 0.0
-        metrics[name] = {"mean": statistics.fmean(values), "spread": spread, "least": min(values), "largest": max(values)}
+        values = [float(each["metrics"][name]) for each in results]
+        try:
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            metrics[name] = {"mean": statistics.fmean(values), "spread": spread, "least": min(values), "largest": max(values)}
+        except OverflowError:
+            came = f"{shown(name)} {shown(values)}"
+            raise Mistake(f"{folder.path}: expected values whose mean a float can hold, came {came}; train them again") from None
     target = recipe.target_for(options)
     met = [each["target"]["met"] for each in results if each["target"]]
     return {
-        "study": dataclasses.asdict(study),
+        "study": {"over": study.over, "count": study.count},
         "metrics": metrics,
         # The promise of a target: nine of ten runs keep it.
         "target": target
@@ -126,7 +130,15 @@ def _summary(folder: RunFolder, recipe: Recipe, options: Any, study: Study) -> d
     }
 
 
-def _page(folder: RunFolder, result: dict[str, Any], study: Study) -> str:
+def _result(member: RunFolder) -> RunResult:
+    """The result of one run of a study, which has the metrics of the first."""
+    result = member.result
+    if result is None or "steps" not in result:
+        raise Mistake(f"expected a finished run at {member.path}, came one without a result of its own; train it again")
+    return result
+
+
+def _page(folder: RunFolder, result: StudyResult, study: Study) -> str:
     rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
     sections = [report.table("Over all runs", ("metric", "mean", "spread", "least", "largest"), rows)]
     if target := result["target"]:

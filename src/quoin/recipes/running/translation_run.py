@@ -82,7 +82,7 @@ def longest(facts: PairFacts) -> int:
 
 def is_translation_run(folder: RunFolder) -> bool:
     """Whether the folder's run learnt from pairs of sentences."""
-    return isinstance(data := folder.config.get("data"), dict) and {"source_vocabulary", "target_vocabulary"} <= data.keys()
+    return isinstance(data := folder.config["data"], dict) and {"source_vocabulary", "target_vocabulary"} <= data.keys()
 
 
 def open_translation_run(path: Path | str, *, step: int | None = None) -> TranslationRun:
@@ -91,6 +91,6 @@ def open_translation_run(path: Path | str, *, step: int | None = None) -> Transl
     if not is_translation_run(folder):
         came = f"{shown(str(path))} is one of {folder.recipe}"
         raise Mistake(f"expected the run of a translation model, such as translate-dates, but {came}: give another")
-    facts = PairFacts.from_json(folder.config["data"])
+    facts = folder.facts(PairFacts)
     best = best_model(folder, facts, step)
     return TranslationRun(folder, best.recipe, best.options, facts, best.model, best.step)

@@ -1,0 +1,192 @@
+"""What each file of a run folder must hold, and the one place where the content of each is read.
+
+A file that somebody edited, or that a disk damaged, is refused in a line that names it, what was expected and what came. Opening and
+writing are in folder.py; the options, the settings and the data are checked further by those who know them: `options_from_json` and
+`RememberedData`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import torch
+from torch import Tensor
+
+from quoin.documents import Count, Must, Name, checked, parse_json
+from quoin.errors import Mistake, shown
+
+__all__ = [
+    "Environment",
+    "RunConfig",
+    "RunResult",
+    "RunState",
+    "StudyConfig",
+    "StudyResult",
+    "fitting",
+    "read_config",
+    "read_environment",
+    "read_metrics",
+    "read_result",
+    "read_state",
+]
+
+_NEEDED = {"step": Count, "epoch": Annotated[float, Must("a number from 0 on", lambda number: number >= 0)], "seconds": float}
+
+Environment = dict[Name, Name | int | bool | None]  # versions, device, threads, seed; empty for a study
+
+
+class StudyConfig(TypedDict):
+    over: Literal["seed", "fold"]
+    count: Annotated[int, Must("a whole number from 2 to 10000", lambda number: 2 <= number <= 10_000)]
+
+
+class RunConfig(TypedDict):
+    """config.json"""
+
+    format: Count
+    recipe: Name
+    options: dict[str, Any]  # those of the recipe
+    settings: dict[str, Any]
+    data: dict[str, Any] | None  # what is remembered of them; None where there are none
+    study: NotRequired[StudyConfig]  # of the folder that holds the runs of a study
+
+
+class _Target(TypedDict):
+    metric: Name
+    bound: Name
+    value: float
+    met: bool
+
+
+class RunResult(TypedDict):
+    """result.json of a run."""
+
+    metrics: dict[Name, float]
+    target: _Target | None
+    steps: Count
+    epochs: Count
+    best_step: Count
+    seconds: float
+    saving_seconds: float
+
+
+class _Spread(TypedDict):
+    mean: float
+    spread: float
+    least: float
+    largest: float
+
+
+class _StudyTarget(TypedDict):
+    metric: Name
+    bound: Name
+    met_runs: Count
+    runs: Count
+    met: bool
+
+
+class StudyResult(TypedDict):
+    """result.json of a study over seeds or folds."""
+
+    study: StudyConfig
+    metrics: dict[Name, _Spread]
+    target: _StudyTarget | None
+    seconds: float
+
+
+class _LoopState(TypedDict):
+    step: Count
+    seconds: float
+    num_lines: Count
+    best_value: float | None
+    best_step: Count
+    stale_epochs: Count
+    finished: bool
+
+
+class _Totals(TypedDict):
+    count: Count
+    sums: dict[str, float | Tensor]
+
+
+class RunState(TypedDict):
+    """The state in a checkpoint of a run; what the task keeps of itself, the task knows."""
+
+    task: dict[str, Any]
+    loop: _LoopState
+    totals: _Totals
+    best: dict[str, Any] | None
+    generators: dict[str, Tensor]
+
+
+def read_config(content: bytes, path: Path, *, newest: int) -> RunConfig:
+    """config.json, whose `content` lay at `path`, of a format up to `newest`."""
+    value = _object(content, path)
+    came = value.get("format")
+    if isinstance(came, int) and came > newest:  # said first: a newer one may hold other things
+        raise Mistake(f"{path.parent} was written by a newer Quoin (format {came}): install that one to open it")
+    return checked(RunConfig, value, str(path))
+
+
+def read_environment(content: bytes, path: Path) -> Environment:
+    return checked(Environment, _object(content, path), str(path))
+
+
+def read_result(content: bytes, path: Path, *, of_study: bool) -> RunResult | StudyResult:
+    return checked(StudyResult if of_study else RunResult, _object(content, path), str(path))
+
+
+def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
+    """Every whole line of metrics.jsonl: the step, the epoch, the seconds, and metrics by name. A kill can tear the last line."""
+    texts = [line for line in content.split(b"\n") if line.strip()]
+    lines = []
+    for number, text in enumerate(texts, 1):
+        where = f"{path}, line {number}"
+        try:
+            value = parse_json(text, where)
+        except Mistake:
+            if number == len(texts):
+                break
+            raise
+        lines.append(_line(value, where))
+    return lines
+
+
+def _line(value: Any, where: str) -> dict[str, Any]:
+    line: dict[str, Any] = checked(dict[Name, float], value, where)
+    if missing := [name for name in _NEEDED if name not in line]:
+        raise Mistake(f"{where}: expected {missing[0]}, and there is none; restore the file, or take the line out")
+    return line | {name: checked(kind, line[name], f"{where}, {name}") for name, kind in _NEEDED.items()}
+
+
+def model_weights(saved: Any, where: str) -> dict[str, Tensor]:
+    """The weights by name in what is kept of a model."""
+    found = checked(dict[str, Any], saved, where)
+    return checked(dict[str, Tensor], found.get("weights"), f"{where}, weights")
+
+
+def read_state(state: Any, where: str) -> RunState:
+    """What a checkpoint held, known to be the state of a run."""
+    return checked(RunState, state, where)
+
+
+@contextmanager
+def fitting(where: str) -> Iterator[None]:
+    """What lacks a thing that a recipe looks for in it, or holds it in another form, told as what it is."""
+    try:
+        yield
+    except Mistake:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError) as error:
+        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+            raise
+        came = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise Mistake(f"{where}: expected what a run of this recipe holds, came another ({came[:100]}); train again") from error
+
+
+def _object(content: bytes, path: Path) -> dict[str, Any]:
+    value = parse_json(content, str(path))
+    if not isinstance(value, dict):
+        raise Mistake(f"{path} should hold a JSON object, it holds {shown(value, 40)}: restore it or train again")
+    return value

@@ -1,0 +1,106 @@
+"""One small trained run of every kind that the code tells apart, and a word list for every command that opens a run."""
+
+import argparse
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from commands import tried
+from quoin.cli.commands import COMMANDS
+from quoin.cli.flags import Parser
+
+TABLE = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'xy'[i % 2]}\n" for i in range(24))
+NUMBERS = "a,b,target\n" + "".join(f"{i},{i * i % 7},{i / 3 + 0.5}\n" for i in range(24))
+TEXT = "the cat sat on the mat.\nthe dog ran to the cat.\n" * 12
+PAIRS = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'de'[i % 2]}{'fgh'[i % 3]}\n" for i in range(18))
+LABELLED = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'lr'[i % 2]}\n" for i in range(18))
+
+QUICK = "--max-steps 2 --checkpoint-every 1 --threads 1 --json"
+VAE = "vae --data npz:images.npz --hidden 4 --latent 2 --samples 16 --evidence-draws 1 --epochs 1"
+PIXELCNN = "pixelcnn --data npz:images.npz --channels 2 --layers 1 --samples 16 --epochs 1"
+KINDS = {  # name: how it is trained
+    "classifier": "mlp --data csv:table.csv --hidden 3 --epochs 1",
+    "regression": "linear-regression --data csv:numbers.csv --epochs 1",
+    "images": "lenet --data npz:images.npz --epochs 1",
+    "language": "gru-lm --data text:text.txt --width 3 --hidden 4 --context 8 --batch-size 2 --epochs 1",
+    "counts": "ngram --data text:text.txt --vocabulary words --vocabulary-size 60 --order 2 --epochs 1",
+    "byte-pairs": "ngram --data text:text.txt --vocabulary bpe --vocabulary-size 260 --order 2 --epochs 1",
+    "translation": "translate-dates --data tsv:pairs.tsv --width 3 --hidden 3 --epochs 1 --beam 1",
+    "labels": "sequence-classification --data tsv:labelled.tsv --width 4 --hidden 3 --epochs 1 --no-rivals",
+    "drawn-images": f"{VAE} --classifier images/lenet-1",
+    "pixels": f"{PIXELCNN} --classifier images/lenet-1",
+    "points": "diffusion-2d --examples 32 --hidden 4 --depth 1 --times 5 --steps 2 --epochs 1",
+    "mixture": "gmm --points 40 --components 2 --starts 1 --epochs 2",
+    "seeds": "mlp --data csv:table.csv --hidden 3 --epochs 1 --seeds 2",
+    "folds": "linear-regression --data csv:numbers.csv --epochs 1 --folds 2",
+}
+
+TABLES = {"resume", "eval", "predict", "compare", "inspect"}
+TEXTS = {"resume", "eval", "generate", "compare", "compress", "decompress"}
+PAIRED, DRAWN = {"resume", "eval", "predict", "compare"}, {"resume", "eval", "generate", "compare"}
+USED = {  # the commands that have something to do for each kind; the others say what it is good for
+    **dict.fromkeys(("classifier", "regression", "images"), TABLES),
+    **dict.fromkeys(("language", "counts", "byte-pairs", "pixels"), TEXTS),
+    **dict.fromkeys(("translation", "labels"), PAIRED),
+    **dict.fromkeys(("drawn-images", "points", "mixture"), DRAWN),
+    **{kind: {"resume", "compare"} for kind in ("seeds", "folds")},
+}
+
+
+def write_data(folder: Path) -> None:
+    """What the runs learn from, and what the commands on them read."""
+    texts = {"table.csv": TABLE, "numbers.csv": NUMBERS, "text.txt": TEXT, "pairs.tsv": PAIRS, "labelled.tsv": LABELLED}
+    for name, text in (texts | {"lines.txt": "axp\nbyq\n"}).items():
+        (folder / name).write_text(text)
+    levels = np.random.default_rng(0).integers(0, 17, (60, 8, 8))
+    np.savez(folder / "images.npz", X=(levels / 16).astype(np.float32), y=np.arange(60) % 2)
+    np.save(folder / "levels.npy", levels[:2].astype(np.uint8))
+
+
+def train_every_kind(folder: Path) -> dict[str, str]:
+    """Train one run of each kind in `folder`, the working folder; the names of their folders by kind."""
+    write_data(folder)
+    found = {}
+    for kind, words in KINDS.items():
+        code, _, err = tried("train", *words.split(), *QUICK.split(), "--runs", kind)
+        assert code == 0, err
+        found[kind] = f"{kind}/{words.split()[0]}-1"
+    for kind in ("language", "counts", "byte-pairs", "pixels"):
+        file = "levels.npy" if kind == "pixels" else "lines.txt"
+        assert tried("compress", file, "--model", found[kind], "-o", f"{kind}.quoin")[0] == 0
+    return found
+
+
+def opening_commands() -> set[str]:
+    """The commands that take a run, read from the words that each says it takes."""
+    found = set()
+    for name, (what, add_words) in COMMANDS.items():
+        parser = Parser(name, what)
+        add_words(parser, [])
+        if any(action.metavar == "RUN" for action in parser._actions if not isinstance(action, argparse._SubParsersAction)):
+            found.add(name)
+    return found
+
+
+def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
+    """What to say for `command` on the folder `run`, of a kind; `whole` is a run that nobody touched."""
+    rows = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}.get(kind, "table.csv")
+    coded = "levels.npy" if kind == "pixels" else "lines.txt"
+    archive = f"{kind}.quoin" if "compress" in USED[kind] else "language.quoin"
+    writes = kind in ("language", "counts", "byte-pairs")
+    return {
+        "resume": ["resume", run, "--json"],
+        "eval": ["eval", run],
+        "predict": ["predict", run, rows],
+        "generate": ["generate", run, *(["--max-tokens", "4", "--json"] if writes else ["-n", "2", "--out", "drawn.png"])],
+        "compare": ["compare", run, whole, "--out", "compared.html"],
+        "inspect": ["inspect", run, "--out", "inspected.html"],
+        "compress": ["compress", coded, "--model", run, "-o", "small.quoin", "--force"],
+        "decompress": ["decompress", archive, "--model", run, "-o", "large", "--force"],
+    }[command]
+
+
+def copy_run(run: str, to: str = "run") -> Path:
+    shutil.rmtree(to, ignore_errors=True)
+    return Path(shutil.copytree(run, to))
