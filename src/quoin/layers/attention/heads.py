@@ -18,6 +18,7 @@ from quoin.layers.attention.interface import AttentionCore, AttentionState, Room
 from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import JointProjections, SeparateProjections
 from quoin.layers.direct import direct, part
+from quoin.layers.init import keeps_global_rng
 from quoin.tensor import attention_mask, check_shapes
 
 __all__ = [
@@ -108,6 +109,7 @@ class MultiHeadAttention(nn.Module):
     core: AttentionCore = part()
     f_o: nn.Linear = part()
 
+    @keeps_global_rng
     def __init__(
         self,
         width: int,
