@@ -361,12 +361,12 @@ for _name in ("BoxcarWindow", "EpanechnikovWindow", "GaussianWindow", "Triangula
     CASES[f"tensor.{_name}.sample"] = lambda s, name=_name: getattr(tensor, name)().sample(4, 2, generator=g(s))
 for _name in ("alexnet", "densenet", "googlenet", "lenet", "nin", "resnet", "resnext", "vgg"):
     CASES[f"models.small_{_name}"] = lambda s, name=_name: getattr(models, f"small_{name}")((1, 8, 8), 3, generator=g(s))
-HEAVY = {  # tens of millions of weights each: for `make deep`
-    f"models.{name}"
-    for name in ["alexnet", "densenet121", "googlenet", "nin", "resnet18", "resnet34", "resnet50", "resnet101", "resnext50", "vgg11", "vgg16", "vgg19", "cifar_resnet18"]
-}
-for _key in HEAVY - CASES.keys():
-    CASES[_key] = lambda s, name=_key.partition(".")[2]: getattr(models, name)(3, generator=g(s))
+# Tens of millions of weights each: for `make deep`.
+_LARGE = ("alexnet", "densenet121", "googlenet", "nin", "resnet18", "resnet34", "resnet50", "resnet101", "resnext50")
+_LARGE += ("vgg11", "vgg16", "vgg19")
+for _name in _LARGE:
+    CASES[f"models.{_name}"] = lambda s, name=_name: getattr(models, name)(3, generator=g(s))
+HEAVY = {f"models.{name}" for name in (*_LARGE, "cifar_resnet18")}
 
 NO_CHANCE: dict[str, str] = {  # has the name or the parameter of a thing that draws, and why it is none
     "autodiff.draw_graph": "a picture",

@@ -32,6 +32,7 @@ from quoin.train import (
     load_strictly,
     report,
     settle_layout,
+    torch_as_it_was,
 )
 
 __all__ = [
@@ -69,6 +70,7 @@ def start_in(path: Path, recipe: Recipe, options: Checked, settings: Settings, *
     return _start(recipe, options, settings, functools.partial(RunFolder.create_at, path, recipe.name), visible)
 
 
+@torch_as_it_was()
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
     if options.patience and recipe.goal is None:
         raise Mistake(f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; leave it out")
@@ -93,6 +95,7 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
         return _train(recipe, options, settings, folder, task, visible, remarks)
 
 
+@torch_as_it_was()
 def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Finished:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`."""
     folder = open_one(path)
@@ -180,6 +183,7 @@ def _train(
     return Finished(folder, ending, result, write_report(folder, task))
 
 
+@torch_as_it_was()
 def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     """The metrics of a run's best model so far, on the parts of its own data."""
     _, task = best_task(path, step=step)
