@@ -4,8 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 SEEDS ?= 1
 KILLS ?= 1000
+PARENT ?= HEAD
 
-.PHONY: help demo test deep lint recipes torture bench clean
+.PHONY: help demo test deep lint recipes torture fingerprints bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -29,6 +30,9 @@ recipes: .venv/.core  ## train every recipe to its target and print the table (S
 
 torture: .venv/.test  ## kill a training run a thousand times and compare every bit (KILLS=100 for fewer)
 	$(BIN)/python tests/torture.py $(KILLS)
+
+fingerprints: .venv/.test  ## every recipe's short run in this tree and in PARENT: the same to the bit?
+	$(BIN)/python tests/fingerprints.py compare $(PARENT)
 
 bench: .venv/.bench  ## Quoin beside its peers
 	$(BIN)/quoin bench

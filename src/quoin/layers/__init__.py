@@ -47,7 +47,7 @@ from quoin.layers.image_dense import (
     shared_dense_definition,
     weights_by_offset,
 )
-from quoin.layers.init import framework_default, he, initialise, small_normal, xavier
+from quoin.layers.init import framework_default, he, initialise, keeps_global_rng, small_normal, xavier
 from quoin.layers.masked_conv import MaskedConv2d, mask_a, mask_above, mask_b, mask_rows, masked_conv2d_definition
 from quoin.layers.norm import (
     Moments,
@@ -232,6 +232,7 @@ __all__ = [
     "he",
     "image_dense_definition",
     "initialise",
+    "keeps_global_rng",
     "layer_norm_definition",
     "lstm_cell_definition",
     "mask_a",

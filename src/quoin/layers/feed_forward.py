@@ -9,6 +9,7 @@ from quoin.errors import Mistake
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
 from quoin.layers.direct import direct, part
+from quoin.layers.init import keeps_global_rng
 
 __all__ = ["FeedForward", "feed_forward_definition"]
 
@@ -40,6 +41,7 @@ class FeedForward(nn.Module):
     first: nn.Linear = part()
     second: nn.Linear = part()
 
+    @keeps_global_rng
     def __init__(
         self,
         width: int,

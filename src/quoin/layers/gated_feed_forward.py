@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake
 from quoin.layers.activation import sigmoid
+from quoin.layers.init import keeps_global_rng
 from quoin.tensor import check_shapes
 
 __all__ = ["GatedFeedForward", "gated_feed_forward_definition", "silu"]
@@ -39,6 +40,7 @@ class GatedFeedForward(nn.Module):
     torch.Size([3, 5, 8])
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         width: int,

@@ -5,16 +5,20 @@ weights of variance v a linear layer multiplies the mean square of its n_in inpu
 its n_out adjoints by n_out v; ReLU halves both, for a symmetric law. Whether such factors are near one decides at depth.
 """
 
+import functools
 import math
 from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
 
-__all__ = ["framework_default", "he", "initialise", "small_normal", "xavier"]
+__all__ = ["framework_default", "he", "initialise", "keeps_global_rng", "small_normal", "xavier"]
 
+Parameters = ParamSpec("Parameters")
+Made = TypeVar("Made")
 Rule = Callable[[int, int, torch.Generator | None], Tensor]
 
 
@@ -72,6 +76,28 @@ def initialise(model: nn.Module, rule: Rule, *, generator: torch.Generator | Non
             layer.weight.copy_(rule(layer.out_features, layer.in_features, generator))
             if layer.bias is not None:
                 layer.bias.zero_()
+
+
+def keeps_global_rng(make: Callable[Parameters, Made]) -> Callable[Parameters, Made]:
+    """`make`, which leaves torch's own generator as it was wherever it is handed another.
+
+    torch's layers draw their first weights when they are made, whether or not others are then put into their place.
+
+    >>> state = torch.get_rng_state()
+    >>> make = keeps_global_rng(lambda generator: nn.Linear(2, 2).weight.data.normal_(generator=generator))
+    >>> _ = make(torch.Generator().manual_seed(0))
+    >>> torch.equal(torch.get_rng_state(), state)
+    True
+    """
+
+    @functools.wraps(make)
+    def made(*given: Parameters.args, **named: Parameters.kwargs) -> Made:
+        if not any(isinstance(each, torch.Generator) for each in (*given, *named.values())):
+            return make(*given, **named)
+        with torch.random.fork_rng([]):  # of the CPU, where all weights are made; the others' state would be costly to ask for
+            return make(*given, **named)
+
+    return made
 
 
 def _normal(outputs: int, inputs: int, generator: torch.Generator | None) -> Tensor:

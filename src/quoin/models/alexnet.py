@@ -5,6 +5,7 @@ import re
 import torch
 from torch import nn
 
+from quoin.layers import keeps_global_rng
 from quoin.models.foreign import Weights, load_foreign
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
@@ -12,6 +13,7 @@ from quoin.models.image_start import ImageShape, check_image_model, start_image_
 __all__ = ["alexnet", "load_torchvision_alexnet", "small_alexnet"]
 
 
+@keeps_global_rng
 def alexnet(
     num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
 ) -> ImageClassifier:
@@ -35,6 +37,7 @@ def alexnet(
     return start_image_weights(model, generator)
 
 
+@keeps_global_rng
 def small_alexnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """AlexNet for small images: 3 x 3 kernels, no stride, half the channels or fewer, one pooling less; sides from 8.
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
-from quoin.layers import LearnedPositions, MultiHeadAttention
+from quoin.layers import LearnedPositions, MultiHeadAttention, keeps_global_rng
 from quoin.models.image_start import ImageShape, check_image_model
 from quoin.tensor import check_image_batch
 
@@ -42,6 +42,7 @@ class AttentionClassifier(nn.Module):
     Notes: D2.2-5, D2.2-6.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         image_shape: ImageShape,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.layers import AttentionCore, AttentionState, ExactAttention, MultiHeadAttention, SinusoidalPositions
+from quoin.layers import AttentionCore, AttentionState, ExactAttention, MultiHeadAttention, SinusoidalPositions, keeps_global_rng
 
 __all__ = ["CopyReader", "ReaderBlock"]
 
@@ -23,6 +23,7 @@ class ReaderBlock(nn.Module):
     torch.Size([3, 5, 8])
     """
 
+    @keeps_global_rng
     def __init__(self, width: int, heads: int, *, core: AttentionCore, generator: torch.Generator | None = None):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
@@ -49,6 +50,7 @@ class CopyReader(nn.Module):
     torch.Size([1, 4, 5])
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         num_symbols: int,

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.layers import position_angles
+from quoin.layers import keeps_global_rng, position_angles
 
 __all__ = ["TimeMLP", "time_code"]
 
@@ -31,6 +31,7 @@ class TimeMLP(nn.Module):
     Notes: D0-T.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         dim: int,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.layers import keeps_global_rng
 from quoin.models.foreign import Weights, load_foreign, read_safetensors
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
 from quoin.models.resnet import large_pool, large_stem, small_stem
@@ -70,6 +71,7 @@ class DenseNet(nn.Module):
     Notes: Z8.0.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         image_shape: ImageShape,
@@ -111,6 +113,7 @@ def _transition(channels: int) -> nn.Sequential:
     return nn.Sequential(OrderedDict(layers))
 
 
+@keeps_global_rng
 def densenet121(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> DenseNet:
     """DenseNet-121: dense blocks of 6, 12, 24 and 16 layers that add 32 channels each; images of 32 x 32 pixels or more.
 
@@ -122,6 +125,7 @@ def densenet121(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 2
     return DenseNet(image_shape, num_classes, stem=stem, channels=64, depths=(6, 12, 24, 16), growth=32, generator=generator)
 
 
+@keeps_global_rng
 def small_densenet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> DenseNet:
     """A DenseNet for images from 8 x 8 pixels: 3x3 stem, three dense blocks of four layers that add 12 channels each.
 

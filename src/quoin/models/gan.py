@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.layers import keeps_global_rng
 from quoin.models.generative_model import check_sample_count
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
 from quoin.models.mlp import MLP
@@ -109,6 +110,7 @@ class ImageDiscriminator(nn.Module):
         return self.head(self.features(2 * images - 1)).squeeze(-1)
 
 
+@keeps_global_rng
 def conv_gan(image_shape: ImageShape, *, latent_dim: int = 32, width: int = 16, generator: torch.Generator | None = None) -> GAN:
     """A small convolutional pair for images in [0, 1] whose sides are multiples of 4; `width` channels at full size, twice that at half.
 

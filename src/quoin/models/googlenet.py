@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from quoin.layers import keeps_global_rng
 from quoin.models.foreign import Weights, load_foreign, read_safetensors
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
@@ -35,6 +36,7 @@ class Inception(nn.Module):
         return torch.cat([self.one(x), self.three(x), self.five(x), self.pooled(x)], dim=1)
 
 
+@keeps_global_rng
 def googlenet(
     num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
 ) -> ImageClassifier:
@@ -66,6 +68,7 @@ def googlenet(
     return start_image_weights(ImageClassifier(nn.Sequential(features), _head(1024, num_classes), image_shape), generator)
 
 
+@keeps_global_rng
 def small_googlenet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """GoogLeNet for small images: one convolution, with stride two for sides from 16, and three modules; sides from 8.
 

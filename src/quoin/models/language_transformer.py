@@ -12,7 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.layers import AttentionCore, AttentionState, ExactAttention, LearnedPositions, TransformerBlock, transformer_block
+from quoin.layers import (
+    AttentionCore,
+    AttentionState,
+    ExactAttention,
+    LearnedPositions,
+    TransformerBlock,
+    keeps_global_rng,
+    transformer_block,
+)
 from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
 from quoin.models.autoregressive import ModelState, NextToken
@@ -56,6 +64,7 @@ class LanguageTransformer(nn.Module):
     dropout: nn.Dropout = part()
     scores: nn.Linear | None = part()
 
+    @keeps_global_rng
     def __init__(
         self,
         vocabulary_size: int,
@@ -117,6 +126,7 @@ class GPT(LanguageTransformer):
     Notes: Z11.T.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         vocabulary_size: int,

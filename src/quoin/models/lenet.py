@@ -3,12 +3,14 @@
 import torch
 from torch import nn
 
+from quoin.layers import keeps_global_rng
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
 
 __all__ = ["lenet", "small_lenet"]
 
 
+@keeps_global_rng
 def lenet(image_shape: ImageShape = (1, 28, 28), num_classes: int = 10, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """LeNet-5: 5 x 5 convolutions to 6 and 16 channels, tanh, average pooling; dense layers of 120 and 84 units; sides from 12.
 
@@ -28,6 +30,7 @@ def lenet(image_shape: ImageShape = (1, 28, 28), num_classes: int = 10, *, gener
     return start_image_weights(ImageClassifier(features, head, image_shape), generator)
 
 
+@keeps_global_rng
 def small_lenet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """LeNet as one would lay it today: padded 3 x 3 convolutions, ReLU, max pooling and more channels; sides from 8.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
-from quoin.layers import affine_definition, dense_definition, relu
+from quoin.layers import affine_definition, dense_definition, keeps_global_rng, relu
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
@@ -119,6 +119,7 @@ class MLP(nn.Module):
         return max(self.sizes[1:])
 
 
+@keeps_global_rng
 def _he_linear(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Linear:
     linear = nn.Linear(inputs, outputs)
     nn.init.kaiming_normal_(linear.weight, nonlinearity="relu", generator=generator)

@@ -7,6 +7,7 @@ whose mean over the image is the logit.
 import torch
 from torch import nn
 
+from quoin.layers import keeps_global_rng
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
 
@@ -25,6 +26,7 @@ def nin_block(inputs: int, outputs: int, kernel_size: int, *, stride: int = 1, p
     )  # fmt: skip
 
 
+@keeps_global_rng
 def nin(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ImageClassifier:
     """NiN at the scale of AlexNet: blocks of 96, 256, 384 and `num_classes` channels with poolings between; sides from 67.
 
@@ -40,6 +42,7 @@ def nin(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), gen
     return start_image_weights(ImageClassifier(features, nn.Identity(), image_shape), generator)
 
 
+@keeps_global_rng
 def small_nin(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """NiN for small images: 3 x 3 blocks of 32, 64 and `num_classes` channels, two poolings; sides from 8.
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.layers import keeps_global_rng
 from quoin.models.autoregressive import NextToken
 from quoin.models.recurrent_parts import CellKind, RecurrentState, as_state, as_torch, start_recurrent_weights
 
@@ -29,6 +30,7 @@ class RecurrentLanguageModel(nn.Module):
     Notes: Z9.0, Z10.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         cell: CellKind,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin.errors import Mistake
+from quoin.layers import keeps_global_rng
 
 __all__ = [
     "CellKind",
@@ -71,6 +72,7 @@ def as_state(after: Tensor | tuple[Tensor, ...]) -> RecurrentState:
     return RecurrentState(after if isinstance(after, tuple) else (after,))
 
 
+@keeps_global_rng
 def make_cell(
     kind: CellKind, inputs: int, hidden: int, layers: int, dropout: float, bidirectional: bool, generator: torch.Generator | None
 ) -> nn.RNNBase:
@@ -84,6 +86,7 @@ def make_cell(
     return cell
 
 
+@keeps_global_rng
 def make_codes(size: int, width: int, generator: torch.Generator | None) -> nn.Embedding:
     if size < 1 or width < 1:
         raise Mistake(f"expected a vocabulary and a width of 1 or more, got {size} and {width}: raise them")
@@ -92,6 +95,7 @@ def make_codes(size: int, width: int, generator: torch.Generator | None) -> nn.E
     return table
 
 
+@keeps_global_rng
 def make_linear(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Linear:
     layer = nn.Linear(inputs, outputs)
     nn.init.xavier_uniform_(layer.weight, generator=generator)

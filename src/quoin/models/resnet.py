@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from quoin.layers import BasicBlock, Bottleneck
+from quoin.layers import BasicBlock, Bottleneck, keeps_global_rng
 from quoin.models.foreign import Weights, load_foreign
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
 from quoin.tensor import check_image_batch
@@ -31,6 +31,7 @@ class ResNet(nn.Module):
     Notes: Z8.9, Z8.0.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         image_shape: ImageShape,
@@ -87,6 +88,7 @@ def _bottleneck(inputs: int, outputs: int, stride: int) -> nn.Module:
     return Bottleneck(inputs, outputs // 4, stride=stride)
 
 
+@keeps_global_rng
 def _large(
     block: Block, depths: Sequence[int], expansion: int, num_classes: int, image_shape: ImageShape, generator: torch.Generator | None
 ) -> ResNet:
@@ -128,6 +130,7 @@ def resnet101(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224
     return _large(_bottleneck, (3, 4, 23, 3), 4, num_classes, image_shape, generator)
 
 
+@keeps_global_rng
 def cifar_resnet18(num_classes: int = 10, *, generator: torch.Generator | None = None) -> ResNet:
     """ResNet-18 for 3 x 32 x 32 images: a 3x3 stem and no pooling before the stages, so that the last one still sees 4 x 4 pixels.
 
@@ -139,6 +142,7 @@ def cifar_resnet18(num_classes: int = 10, *, generator: torch.Generator | None =
     return ResNet(image_shape, num_classes, stem=stem, pool=pool, block=_basic, depths=(2, 2, 2, 2), outputs=WIDTHS, generator=generator)
 
 
+@keeps_global_rng
 def small_resnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ResNet:
     """A residual network for images from 8 x 8 pixels: 3x3 stem, three stages of two basic blocks with 16, 32 and 64 channels.
 

@@ -3,13 +3,14 @@
 import torch
 from torch import nn
 
-from quoin.layers import ResNeXtBlock
+from quoin.layers import ResNeXtBlock, keeps_global_rng
 from quoin.models.image_start import ImageShape, check_image_model
 from quoin.models.resnet import Block, ResNet, large_pool, large_stem, small_stem
 
 __all__ = ["resnext50", "small_resnext"]
 
 
+@keeps_global_rng
 def resnext50(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> ResNet:
     """ResNeXt-50 (32x4d): the depths of ResNet-50, in its first stage 32 branches of 4 channels, twice as wide in each next one.
 
@@ -28,6 +29,7 @@ def resnext50(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224
     )
 
 
+@keeps_global_rng
 def small_resnext(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ResNet:
     """A ResNeXt for images from 8 x 8 pixels: 3x3 stem, three stages of two blocks with 32, 64 and 128 channels, 8 branches each.
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.layers import DecoderBlock, DecoderBlockState, SinusoidalPositions, TransformerBlock
+from quoin.layers import DecoderBlock, DecoderBlockState, SinusoidalPositions, TransformerBlock, keeps_global_rng
 from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
 from quoin.models.autoregressive import NextToken
@@ -187,6 +187,7 @@ class Transformer(nn.Module):
         return nn.functional.linear(x, self.target_codes.weight)
 
 
+@keeps_global_rng
 def codes(size: int, width: int, generator: torch.Generator | None) -> nn.Embedding:
     """A learned code for each token, of variance 1/w: times √w it has the size of a position's, transposed it gives scores of size one."""
     if size < 1:

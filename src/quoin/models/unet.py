@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from quoin.errors import Mistake, shown
-from quoin.layers import MultiHeadAttention, UpsampledConv2d, cross_correlate2d_definition, group_norm_definition
+from quoin.layers import MultiHeadAttention, UpsampledConv2d, cross_correlate2d_definition, group_norm_definition, keeps_global_rng
 from quoin.layers import silu as silu_definition
 from quoin.models.denoiser_mlp import time_code
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
@@ -118,6 +118,7 @@ class UNet(nn.Module):
     Notes: D0-T.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         image_shape: ImageShape,

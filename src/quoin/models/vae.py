@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.layers import keeps_global_rng
 from quoin.models.generative_model import check_sample_count
 from quoin.models.image_start import start_image_weights
 from quoin.models.mlp import MLP
@@ -105,6 +106,7 @@ def mlp_vae(
     return VAE(Encoder(encoder), decoder(net), latent_dim)
 
 
+@keeps_global_rng
 def conv_vae(
     image_shape: Sequence[int],
     latent_dim: int,

@@ -10,6 +10,7 @@ from itertools import accumulate
 import torch
 from torch import nn
 
+from quoin.layers import keeps_global_rng
 from quoin.models.foreign import Weights, load_foreign
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
@@ -57,6 +58,7 @@ def vgg19(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), g
     return _full((2, 2, 4, 4, 4), num_classes, image_shape, generator)
 
 
+@keeps_global_rng
 def small_vgg(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
     """VGG for small images: as many blocks of two convolutions, 32 channels and up, as leave at least 2 x 2; sides from 8.
 
@@ -83,6 +85,7 @@ def load_torchvision_vgg(model: ImageClassifier, weights: Weights) -> None:
     load_foreign(model, weights, theirs)
 
 
+@keeps_global_rng
 def _full(depths: Sequence[int], num_classes: int, image_shape: ImageShape, generator: torch.Generator | None) -> ImageClassifier:
     check_image_model(image_shape, num_classes, smallest=32)
     return start_image_weights(_vgg(depths, _CHANNELS, 7, 4096, num_classes, image_shape), generator)

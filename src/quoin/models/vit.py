@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.layers import LearnedPositions, affine_definition, transformer_block
+from quoin.layers import LearnedPositions, affine_definition, keeps_global_rng, transformer_block
 from quoin.layers.dropout import check_probability
 from quoin.models.image_start import ImageShape, check_image_model
 from quoin.models.transformer import TransformerEncoder
@@ -38,6 +38,7 @@ class PatchEmbedding(nn.Module):
     Notes: Z11.T.
     """
 
+    @keeps_global_rng
     def __init__(self, image_shape: ImageShape, side: int, width: int, *, generator: torch.Generator | None = None):
         super().__init__()
         channels, height, across = image_shape
@@ -64,6 +65,7 @@ class ViT(nn.Module):
     Notes: Z11.T.
     """
 
+    @keeps_global_rng
     def __init__(
         self,
         image_shape: ImageShape,

@@ -5,7 +5,7 @@ from quoin.train.descent import Descent
 from quoin.train.folder import RunFolder
 from quoin.train.layout import settle_layout
 from quoin.train.loop import Ending, Goal, Loop
-from quoin.train.place import Place, choose_place, describe_environment
+from quoin.train.place import Place, choose_place, describe_environment, torch_as_it_was
 from quoin.train.progress import Progress
 from quoin.train.supervised import Classification, Regression, SupervisedTask, in_squared_unit, rows_at_once
 from quoin.train.task import Diverged, Metrics, Task, Totals
@@ -35,5 +35,6 @@ __all__ = [
     "rows_at_once",
     "save_weights",
     "settle_layout",
+    "torch_as_it_was",
     "write_checkpoint",
 ]

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import torch
 
 from quoin.errors import Mistake, nearest, shown
 
-__all__ = ["Place", "choose_place", "compiler", "describe_environment"]
+__all__ = ["Place", "choose_place", "compiler", "describe_environment", "torch_as_it_was"]
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -53,6 +53,19 @@ class Place:
     def compiled_nothing(self) -> bool:
         """Whether compilation was asked for, and no task on this place has had anything to compile."""
         return self.compile and not self._compiled
+
+
+@contextlib.contextmanager
+def torch_as_it_was() -> Iterator[None]:
+    """Afterwards, put back what `choose_place` sets: who trains in a notebook goes on with the threads and algorithms they had."""
+    threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
+    deterministic, warn_only = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = benchmark
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
 
 
 def choose_place(

@@ -19,6 +19,7 @@ from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import JointProjections, SeparateProjections
 from quoin.layers.attention.seen import Shown, show, zero_padding
 from quoin.layers.direct import direct, part
+from quoin.layers.init import keeps_global_rng
 from quoin.tensor import attention_mask, check_mask, check_shapes, zero_unseen
 
 __all__ = [
@@ -114,6 +115,7 @@ class MultiHeadAttention(nn.Module):
     core: AttentionCore = part()
     f_o: nn.Linear = part()
 
+    @keeps_global_rng
     def __init__(
         self,
         width: int,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.layers.direct import direct, part
+from quoin.layers.init import keeps_global_rng
 
 __all__ = ["JointProjections", "SeparateProjections"]
 
@@ -22,6 +23,7 @@ class JointProjections(nn.Module):
 
     linear: nn.Linear = part()
 
+    @keeps_global_rng
     def __init__(self, width: int, features: Sequence[int], *, bias: bool = True, generator: torch.Generator | None = None):
         super().__init__()
         self.features = tuple(features)
@@ -61,6 +63,7 @@ class SeparateProjections(nn.Module):
     Notes: D3-4.
     """
 
+    @keeps_global_rng
     def __init__(self, widths: Sequence[int], features: Sequence[int], *, bias: bool = True, generator: torch.Generator | None = None):
         super().__init__()
         self.f_q, self.f_k, self.f_v = (nn.Linear(inputs, outputs, bias=bias) for inputs, outputs in zip(widths, features, strict=True))

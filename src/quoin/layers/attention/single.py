@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from quoin.layers.attention.checks import beside_heads, check_sequences, check_sizes
 from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
 from quoin.layers.attention.seen import show
-from quoin.layers.init import initialise, xavier
+from quoin.layers.init import initialise, keeps_global_rng, xavier
 from quoin.tensor import check_mask, check_shapes, zero_unseen
 
 __all__ = ["Attention", "SelfAttention", "attention_layer_definition"]
@@ -55,6 +55,7 @@ class Attention(nn.Module):
     Notes: D2.2-4, D3-4.
     """
 
+    @keeps_global_rng
     def __init__(
         self, d_q: int, d_k: int, d_v: int, k: int, v: int, scale: float | None = None, *, generator: torch.Generator | None = None
     ):

@@ -93,7 +93,8 @@ class PointsTask(ABC):
         generator = self.generator("loss", self.descent.step_count, self.place.rank)
         total = torch.zeros((), device=self.place.device)
         for piece in rows.split(self.options.micro_batch or self.options.batch_size):
-            losses = self.losses(self.model, self.points["train"].index_select(0, piece), generator=generator)
+            with self.place.autocast():
+                losses = self.losses(self.model, self.points["train"].index_select(0, piece), generator=generator)
             total = total + losses.detach().sum()
             self.descent.add(losses, 1 / batch_rows)
         if total.device.type == "cpu" and not math.isfinite(total.item()):

@@ -33,6 +33,7 @@ from quoin.train import (
     load_strictly,
     report,
     settle_layout,
+    torch_as_it_was,
 )
 from quoin.train.run_files import Environment, RunResult, fitting, model_weights, read_state
 
@@ -71,6 +72,7 @@ def start_member(study: RunFolder, name: str, recipe: Recipe, options: Checked, 
     return _start(recipe, options, settings, functools.partial(RunFolder.create_member, study, name, recipe.name), visible)
 
 
+@torch_as_it_was()
 def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visible: bool) -> Finished:
     if options.patience and recipe.goal is None:
         raise Mistake(f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; leave it out")
@@ -95,6 +97,7 @@ def _start(recipe: Recipe, options: Any, settings: Settings, make_folder, visibl
         return _train(recipe, options, settings, folder, task, visible, remarks)
 
 
+@torch_as_it_was()
 def resume(path: Path, *, step: int | None = None, visible: bool = True) -> Finished:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`."""
     return resume_folder(open_one(path), step=step, visible=visible)
@@ -187,6 +190,7 @@ def _train(
     return Finished(folder, ending, result, write_report(folder, task, result))
 
 
+@torch_as_it_was()
 def evaluate_own(path: Path, *, step: int | None = None) -> Metrics:
     """The metrics of a run's best model so far, on the parts of its own data."""
     _, task = best_task(path, step=step)

@@ -1,0 +1,241 @@
+"""Every option of every recipe does something: another value changes what the run does, not only what its config says.
+
+Options are found in the recipes' dataclasses and another value is derived from a field's type, so a new option needs no line here. The
+tables hold what cannot be guessed: values that bite, other options under which one matters, small sizes for speed.
+"""
+
+import dataclasses
+import functools
+import itertools
+import json
+import typing
+from typing import Any
+
+import numpy
+import pytest
+import torch
+
+from commands import refused, tried
+from observing import Seen, difference, other_values, rates_of_all_differ
+from quoin.errors import Mistake
+from quoin.options import flag_name
+from quoin.recipes import Recipe, find_recipe, recipe_names
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = ("gan", "gmm", "lenet", "mlp", "optimizer-race", "transformer-lm")  # six unlike ones; the others are for `make deep`
+RECIPES = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in recipe_names()]
+
+# Less to compute, by the name of the option; what is not named here has the recipe's own default.
+SMALL: dict[str, Any] = {
+    "epochs": 1,
+    "pairs": 200,
+    "texts": 200,
+    "samples": 20,
+    "evidence_draws": 5,
+    "repeats": 20,
+    "batch_size": 8,
+    "batch_sizes": (2, 8),
+    "examples": 64,
+}
+OF_TABLES = {"target", "ignore"}  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
+SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
+# Values that bite where the derived ones may not.
+TELLING: dict[str, list[Any]] = {
+    "batch_size": [1, 4],
+    "classifier": [""],
+    "clip": [1e-3],
+    "fold": ["1/3"],
+    "ignore": [("a",)],
+    "kl_warm_up": [0.9],
+    "min_variance": [4.0, 0.9],
+    "rows": [20],
+    "target": ["b"],
+    "vocabulary_size": [20, 100, 300],
+    "width": [32, 24, 48],
+}
+# Where the data have two labels, or too few rows.
+OF_ONE: dict[str, dict[str, Any]] = {"gcn": {"batch_size": 1}, "inductive-bias": {"rows": (20, 40)}}
+# Another option without which one has nothing to say; taken where the recipe has that option.
+CONTEXT: dict[str, dict[str, Any]] = {
+    "data": {"classifier": ""},  # one that knows these images does not know others
+    "epochs": {"schedule": "cosine"},
+    "features": {"attention": "performer"},
+    "micro_batch": {"batch_size": 8},
+    "tied": {"width": 32, "hidden": 32},
+    "vocabulary_size": {"vocabulary": "words", "source_vocabulary": "words", "target_vocabulary": "words"},
+}
+# What an option claims to change, where any difference would be too little.
+CLAIMS = {"batch_size": "rows", "micro_batch": "shapes"}
+RATES = {"epochs", "lr", "schedule", "warm_up"}  # every optimiser of a run follows these
+INERT = {("ngram", "seed"): "counts: nothing is drawn"}
+BY_THE_RUN = {"epochs", "patience"}  # when a run stops: see test_a_run_stops_when_asked
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    """A small source of every form that is read from a file."""
+    folder = tmp_path_factory.mktemp("sources")
+    draw = numpy.random.default_rng(0)
+    numpy.savez(folder / "images.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3)
+    lines = [f"{x:.3f},{b},{y}" for x, b, y in zip(draw.random(60), draw.integers(0, 2, 60), draw.integers(0, 2, 60))]
+    (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
+    (folder / "table.csv").write_text("\n".join(["a,b,y", *lines]))
+    words = ("the", "model", "of", "a", "law", "is", "drawn", "from", "data", "and", "so", "are", "these", "words", "again")
+    (folder / "text.txt").write_text("\n".join(" ".join(draw.choice(words, 9)) for _ in range(120)))
+    (folder / "pairs.tsv").write_text("\n".join(f"{' '.join(draw.choice(words, 4))}\t{'even' if n % 2 else 'odd'}" for n in range(80)))
+    # Where images are judged, by the classifier of a run: one of its own would be trained anew in every case.
+    trained = tried(
+        "train", "lenet", "--data", f"npz:{folder / 'images.npz'}", "--max-steps", 2, "--threads", 1, "--json", "--runs", folder
+    )
+    names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv"}
+    found = {form: f"{form}:{folder / name}" for form, name in names.items()}
+    return found | {"one": f"csv:{folder / 'one.csv'}", "classifier": json.loads(trained[1])["run"]}
+
+
+class Cases:
+    """The options of one recipe, each with other values, under which it is looked at."""
+
+    def __init__(self, name: str, files: dict[str, str]) -> None:
+        self.recipe, self.files = find_recipe(name), files
+        self.kinds = typing.get_type_hints(self.recipe.options)
+        self.seen = functools.cache(self._seen)
+
+    def base(self, option: str) -> Any:
+        """The options that are the same on both sides."""
+        small = SMALL | {"classifier": self.files["classifier"]}
+        if form := "csv" if option in OF_TABLES else SMALL_DATA.get(self.recipe.data):
+            small["data"] = self.files[form]
+        small |= OF_ONE.get(self.recipe.name, {}) | CONTEXT.get(option, {})
+        names = {each.name for each in dataclasses.fields(self.recipe.options)}
+        return self.recipe.options(**{name: value for name, value in small.items() if name in names})
+
+    def contexts(self, option: str) -> list[Any]:
+        """The base and, since an option may matter only under a choice among others, one for each such choice."""
+        try:
+            base = self.base(option)
+            self.seen(base)
+        except Mistake:
+            return []
+        choices = [
+            name for name, kind in self.kinds.items() if name != option and (kind is bool or typing.get_origin(kind) is typing.Literal)
+        ]
+        others = [(name, value) for name in choices for value in other_values(self.kinds[name], getattr(base, name))]
+        return [base, *(dataclasses.replace(base, **{name: value}) for name, value in others)]
+
+    def changed(self, option: str, base: Any) -> list[Any]:
+        """The options with each other choice, or with the first other value that the recipe takes."""
+        value = getattr(base, option)
+        candidates = self.other_sources() if option == "data" else TELLING.get(option, [])
+        candidates = [*candidates, *other_values(self.kinds[option], value)]
+        found = []
+        for candidate in candidates:
+            if candidate == value:
+                continue
+            try:
+                changed = dataclasses.replace(base, **{option: candidate})
+                self.seen(changed)
+            except Mistake:
+                continue
+            found.append(changed)
+            if typing.get_origin(self.kinds[option]) is not typing.Literal:
+                break
+        return found
+
+    def is_refused(self, option: str) -> bool:
+        """Whether a recipe that takes no tables says so of this option."""
+        try:
+            self.seen(dataclasses.replace(self.base(""), **{option: TELLING[option][0]}))
+        except Mistake as mistake:
+            return flag_name(option) in str(mistake)
+        return False
+
+    def other_sources(self) -> list[str]:
+        """A recipe takes the first that is of its kind."""
+        return ["digits", "linear", *(self.files[form] for form in ("npz", "csv", "one", "text", "tsv")), "topics", "numbers", "dates"]
+
+    def _seen(self, options: Any, again: int = 0) -> Seen:
+        return Seen(self.recipe, options)
+
+    def tells(self, option: str, one: Any, other: Any) -> bool:
+        """Whether what the option claims to change is seen to differ."""
+        base = self.seen(one)
+        if (
+            option in RATES
+            and (rates := (base.stage(1) or {}).get("rates"))
+            and (option != "epochs" or len({str(each) for each in rates[0]}) > 1)
+        ):
+            return rates_of_all_differ(base, self.seen(other))
+        if option in BY_THE_RUN:
+            return True
+        return bool(difference(base, self.seen(other), noise=self.seen(one, 1), only=CLAIMS.get(option, "")))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_option_changes_what_is_done(name, files):
+    cases = Cases(name, files)
+    options = [each.name for each in dataclasses.fields(cases.recipe.options) if (name, each.name) not in INERT]
+    faults = {option: fault for option in options if (fault := _fault(cases, option))}
+    assert not faults
+
+
+def _fault(cases: Cases, option: str) -> str:
+    """Nothing if under some context every two values of the option are told apart."""
+    contexts = cases.contexts(option)
+    if option in OF_TABLES and not contexts:
+        return "" if cases.is_refused(option) else "is not refused by name"
+    for base in contexts:
+        try:
+            values = [base, *cases.changed(option, base)]
+        except Mistake:
+            continue  # this choice does not go with the others of the base
+        if len(values) == 1:
+            return "no other value is taken: give TELLING one"
+        if all(cases.tells(option, one, other) for one, other in itertools.combinations(values, 2)):
+            return ""
+    return "changes nothing"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_same_options_do_the_same(name, files):
+    """Else a difference would tell nothing. Pictures may show seconds."""
+    cases = Cases(name, files)
+    found = difference(cases.seen(cases.base("")), cases.seen(cases.base(""), 1))
+    assert not found or found.startswith("panel"), found
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
+    """After --epochs passes, after --max-steps steps, and after --patience passes that bring no better model."""
+    cases = Cases(name, files)
+    small = {each.name: getattr(cases.base(""), each.name) for each in dataclasses.fields(cases.recipe.options)}
+    words = [
+        word
+        for option in ("data", "pairs", "texts", "examples", "batch_size")
+        if option in small
+        for word in (flag_name(option), small[option])
+    ]
+    build = Recipe.build
+
+    def idle(recipe: Recipe, options: Any, place: Any) -> Any:
+        """A task that takes no time over its steps and never gets better."""
+        task: Any = build(recipe, options, place)
+        metrics = {goal.metric.removeprefix("validation_"): 1.0} if (goal := recipe.goal) else {"loss": 1.0}
+        metrics |= {recipe.target.metric.partition("_")[2]: 1.0}
+        task.step, task.evaluate, task.panels = lambda rows: {"loss": torch.zeros(())}, lambda part: metrics, list
+        return task
+
+    monkeypatch.setattr(Recipe, "build", idle)
+
+    def steps(*asked: object) -> int:
+        code, out, err = tried("train", name, *words, *asked, "--threads", 1, "--json", "--runs", tmp_path)
+        assert code == 0, err
+        return json.loads(out)["steps"]
+
+    once = steps("--epochs", 1)
+    assert steps("--epochs", 3) == 3 * once
+    assert steps("--epochs", 3, "--max-steps", once + 1) == once + 1
+    if cases.recipe.goal is None:
+        assert "--patience" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
+    else:
+        assert [steps("--epochs", 4, "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]
