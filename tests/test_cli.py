@@ -167,12 +167,12 @@ def test_predict_agrees_with_eval_and_with_the_other_format(flowers, here):
     assert found["cross_entropy"] == pytest.approx(-np.log(chances[np.arange(150), data.target]).mean(), rel=1e-5)
     np.savez("rows.npz", features=data.data)
     assert "150 predictions of species" in tried("predict", run, "rows.npz", "--out", "out.npz")[2]
-    archive = np.load("out.npz")
-    assert archive["predictions"].tolist() == chances.argmax(1).tolist()
-    assert archive["class_names"].tolist() == data.target_names.tolist()
-    assert np.allclose(archive["probabilities"], chances, atol=1e-7)
+    with np.load("out.npz") as archive:
+        assert archive["predictions"].tolist() == chances.argmax(1).tolist()
+        assert archive["class_names"].tolist() == data.target_names.tolist()
+        assert np.allclose(archive["probabilities"], chances, atol=1e-7)
     tried("predict", run, "rows.npz", "--out", "out.csv")
-    assert list(csv.reader((here / "out.csv").open())) == rows
+    assert list(csv.reader((here / "out.csv").read_text().splitlines())) == rows
 
 
 def test_eval_takes_columns_by_name(flowers, here):

@@ -238,7 +238,8 @@ def test_keras_computes_the_same_classifier(tmp_path):
         pytest.skip("keras or jax is not installed")
     done = subprocess.run([sys.executable, "-c", KERAS, str(tmp_path / "k.npz")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told = np.load(tmp_path / "k.npz", allow_pickle=False)
+    with np.load(tmp_path / "k.npz", allow_pickle=False) as archive:
+        told = dict(archive)
     ours = DropoutMLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1)).eval()
     assert num_parameters(ours) == int(told["count"]) == 101_770
     import_dense(ours, [(told["arr_0"], told["arr_1"]), (told["arr_2"], told["arr_3"])])

@@ -165,7 +165,8 @@ def test_keras_computes_the_same_bottleneck(tmp_path):
     command = [sys.executable, "-c", KERAS, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "KERAS_BACKEND": "jax"})
     assert done.returncode == 0, done.stderr
-    told = {name: torch.from_numpy(value).double() for name, value in np.load(file, allow_pickle=False).items()}
+    with np.load(file, allow_pickle=False) as archive:
+        told = {name: torch.from_numpy(value).double() for name, value in archive.items()}
 
     def part(number: int) -> ConvNorm:
         names = ("gamma", "beta", "moving_mean", "moving_variance")
