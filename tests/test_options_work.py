@@ -24,7 +24,11 @@ from quoin.recipes import Recipe, find_recipe, recipe_names
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = ("gan", "gmm", "lenet", "mlp", "optimizer-race", "transformer-lm")  # six unlike ones; the others are for `make deep`
-RECIPES = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in recipe_names()]
+
+
+def recipes(*quick: str) -> list[Any]:
+    return [pytest.param(name, marks=[] if name in quick else pytest.mark.deep) for name in recipe_names()]
+
 
 # Less to compute, by the name of the option; what is not named here has the recipe's own default.
 SMALL: dict[str, Any] = {
@@ -80,9 +84,9 @@ def files(tmp_path_factory) -> dict[str, str]:
     draw = numpy.random.default_rng(0)
     for name in ("images", "others"):
         numpy.savez(folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3)
-    lines = [f"{x:.3f},{b},{y}" for x, b, y in zip(draw.random(60), draw.integers(0, 2, 60), draw.integers(0, 2, 60))]
+    lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
-    (folder / "table.csv").write_text("\n".join(["a,b,y", *lines]))
+    (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
     words = ("the", "model", "of", "a", "law", "is", "drawn", "from", "data", "and", "so", "are", "these", "words", "again")
     (folder / "text.txt").write_text("\n".join(" ".join(draw.choice(words, 9)) for _ in range(120)))
     (folder / "pairs.tsv").write_text("\n".join(f"{' '.join(draw.choice(words, 4))}\t{'even' if n % 2 else 'odd'}" for n in range(80)))
@@ -177,7 +181,7 @@ class Cases:
         return bool(difference(base, self.seen(other), noise=self.seen(one, 1), only=CLAIMS.get(option, "")))
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes(*QUICK))
 def test_every_option_changes_what_is_done(name, files):
     cases = Cases(name, files)
     options = [each.name for each in dataclasses.fields(cases.recipe.options) if (name, each.name) not in INERT]
@@ -202,7 +206,7 @@ def _fault(cases: Cases, option: str) -> str:
     return "changes nothing"
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", recipes("lenet", "mlp"))
 def test_the_same_options_do_the_same(name, files):
     """Else a difference would tell nothing. Pictures may show seconds."""
     cases = Cases(name, files)
@@ -210,14 +214,14 @@ def test_the_same_options_do_the_same(name, files):
     assert not found or found.startswith("panel"), found
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes("gmm", "mlp", "transformer-lm"))
 def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     """After --epochs passes, after --max-steps steps, and after --patience passes that bring no better model."""
     cases = Cases(name, files)
     small = {each.name: getattr(cases.base(""), each.name) for each in dataclasses.fields(cases.recipe.options)}
     words = [
         word
-        for option in ("data", "pairs", "texts", "examples", "batch_size")
+        for option in ("data", "classifier", "pairs", "texts", "examples", "batch_size")
         if option in small
         for word in (flag_name(option), small[option])
     ]
