@@ -56,12 +56,12 @@ CHAIN = prob.MarkovChain(HALVES, torch.tensor([[0.7, 0.3], [0.4, 0.6]]))
 SPOKEN = prob.HiddenMarkovModel(CHAIN, prob.CategoricalEmission(torch.tensor([[0.9, 0.1], [0.2, 0.8]])))
 NORMAL = prob.MultivariateNormal(torch.zeros(2), torch.eye(2))
 SCHEDULE = prob.cosine_schedule(10)
-SCALE = {"offset": torch.tensor(0.0), "unit": torch.tensor(1.0)}
+SCALE: dict[str, Any] = {"offset": torch.tensor(0.0), "unit": torch.tensor(1.0)}
 MIXTURE = prob.NormalMixture(HALVES, prob.FullNormals(torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), torch.eye(2).expand(2, 2, 2)))
 LATENT = prob.FiniteLatentModel(HALVES, prob.MultivariateNormal(torch.tensor([[-1.0], [1.0]]), torch.eye(1)))
 CLASSES = models.GenerativeClassifier(HALVES, torch.tensor([[-1.0], [1.0]]), torch.eye(1))
 LINKS = layers.normalised_links(data.karate_club().edges, data.karate_club().num_nodes)
-STEM = OrderedDict(conv0=nn.Conv2d(1, 4, 3, padding=1))
+STEM: OrderedDict[str, nn.Module] = OrderedDict(conv0=nn.Conv2d(1, 4, 3, padding=1))
 LINEAR = models.LinearGaussian(2, scale=0.5)
 PAIRS = data.Pairs("pairs", tuple(f"word {number}" for number in range(40)), tuple("ab"[number % 2] for number in range(40)))
 

@@ -76,10 +76,16 @@ def _flags(name: str, value: Any) -> list[object]:
     return [flag_name(name), value]
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> dict[str, Any]:
+    """What is found by default."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return Around(monkeypatch, tmp_path_factory.mktemp("runs"), []).seen
+
+
 @pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(Settings)])
-def test_every_setting_changes_what_a_run_finds(name, tmp_path, monkeypatch):
+def test_every_setting_changes_what_a_run_finds(name, base, tmp_path, monkeypatch):
     kind = typing.get_type_hints(Settings)[name]
-    base = Around(monkeypatch, tmp_path, []).seen
     values = TELLING.get(name) or other_values(kind, getattr(Settings(), name))
     assert values, f"give TELLING another value of {name}"
     found = []
@@ -103,7 +109,11 @@ def test_what_a_run_sets_is_put_back(tmp_path):
     assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == before
 
 
-@pytest.mark.parametrize("name", [name for name in recipe_names() if hasattr(find_recipe(name).options, "micro_batch")])
+DESCENDING = [name for name in recipe_names() if hasattr(find_recipe(name).options, "micro_batch")]
+QUICK = ("diffusion-2d", "gan", "lenet", "mlp", "transformer-lm")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in DESCENDING])
 def test_precision_is_that_of_the_forward_pass(name):
     """Wherever a gradient is followed, some of the forward pass of a step is under autocast to the dtype that was asked for."""
     recipe = find_recipe(name)

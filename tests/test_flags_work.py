@@ -1,0 +1,153 @@
+"""Every flag of a command does something: with it, the command prints or writes something else.
+
+Flags are found in the commands' parsers. A table says beside which words one is tried, and with which value where it takes one; a new
+flag of these commands fails until it stands there. `train` has tests of its own: test_options_work.py and test_settings_work.py.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy
+import pytest
+
+from commands import tried
+from quoin.cli.commands import COMMANDS
+from quoin.cli.flags import Parser
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+# Words that stand for what the fixture made: {text}, {words}, {images}, {lm}, {vae}, {diffusion}, {table}, {mlp}, {csv}, {out}.
+TEXT = "{lm} --max-tokens 40"
+IMAGES = "{vae} -n 4 --out {out}/a.npy"
+DIFFUSION = "{diffusion} -n 4 --steps 3 --out {out}/a.npy"
+CASES: dict[str, dict[str, tuple[str, str]]] = {
+    "generate": {
+        "--seed": (TEXT, "1"),
+        "--step": (TEXT, "2"),
+        "--json": (TEXT, ""),
+        "--prompt": (TEXT, "the"),
+        "--max-tokens": ("{lm}", "7"),
+        "--temperature": (TEXT, "0.3"),
+        "--top-k": (TEXT, "1"),
+        "--nucleus": (TEXT, "0.3"),
+        "--beam": (TEXT, "2"),
+        "-n": ("{vae} --out {out}/a.npy", "3"),
+        "--out": ("{vae} -n 4", "{out}/b.npy"),
+        "--class": (DIFFUSION, "2"),
+        "--steps": ("{diffusion} -n 4 --out {out}/a.npy", "3"),
+        "--guidance": (DIFFUSION + " --class 2", "3"),
+        "--sampler": (DIFFUSION, "ddpm"),
+        "--strip": ("{diffusion} -n 2 --steps 3 --out {out}/a.svg", ""),
+        "--traverse": ("{vae} --out {out}/a.svg", ""),
+    },
+    "eval": {
+        "--step": ("{mlp}", "2"),
+        "--data": ("{mlp}", "csv:{csv}"),
+        "--target": ("{mlp} --data csv:{csv}", "z"),
+        "--json": ("{mlp}", ""),
+    },
+    "predict": {"--out": ("{mlp} {csv}", "{out}/a.csv"), "--step": ("{mlp} {csv}", "2")},
+    "inspect": {
+        "--layer": ("{lenet} --out {out}/a.html", "features.0"),
+        "--row": ("{lenet} --out {out}/a.html", "3"),
+        "--out": ("{lenet}", "{out}/b.html"),
+        "--format": ("{lenet} --out {out}/a --format svg", "png"),
+        "--step": ("{lenet} --out {out}/a.html", "2"),
+        "--json": ("{lenet} --out {out}/a.html", ""),
+    },
+    "compress": {
+        "--out": ("{words}", "{out}/a.quoin"),
+        "--force": ("{words} -o {there}", ""),
+        "--json": ("{words} -o {out}/a.quoin", ""),
+        "--model": ("{words} -o {out}/a.quoin", "{lm}"),
+    },
+    "tokenize": {
+        "--out": ("{text}", "{out}/a.tokens"),
+        "--vocabulary": ("{text} -o {out}/a.tokens", "bytes"),
+        "--size": ("{text} -o {out}/a.tokens --vocabulary words", "20"),
+        "--force": ("{text} -o {there}", ""),
+        "--json": ("{text} -o {out}/a.tokens", ""),
+    },
+    "compare": {"--out": ("{lm} {mlp}", "{out}/b.html"), "--json": ("{lm} {mlp}", "")},
+    "list": {"--json": ("", "")},
+    "map": {"--missing": ("Z3.9", ""), "--rooms": ("", ""), "--json": ("Z3.9", "")},
+    "check": {"--seed": ("Z3.9 --json", "1"), "--json": ("Z3.9", "")},
+    "figure": {"--out": ("D1F1", "{out}/b"), "--format": ("D1F1 --out {out}", "png"), "--json": ("D1F1 --out {out}", "")},
+}
+# Tried elsewhere, or of no effect that a test could see without a clock.
+ELSEWHERE = {"train", "resume", "decompress", "bench", "doctor"}
+SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
+NOTHING_TO_SEE = {("check", "--workers"): "the same claims by another number of processes"}
+
+
+def flags(command: str) -> Iterator[str]:
+    """The flags that the command's parser knows, by their last name."""
+    parser = Parser(command, "")
+    COMMANDS[command][1](parser, [])
+    for action in parser._actions:
+        if action.option_strings and not isinstance(action, argparse._HelpAction):
+            yield action.option_strings[-1]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> dict[str, str]:
+    """Small runs and files, one of each kind that a command takes."""
+    folder = tmp_path_factory.mktemp("made")
+    draw = numpy.random.default_rng(0)
+    words = ("the", "model", "of", "a", "law", "is", "drawn", "from", "data", "and", "so", "are", "these", "words", "again")
+    (folder / "text.txt").write_text("\n".join(" ".join(draw.choice(words, 9)) for _ in range(80)))
+    (folder / "words.txt").write_text(" ".join(draw.choice(words, 40)))
+    numpy.savez(folder / "images.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3)
+    rows = (f"{x:.3f},{b},{y},{z}" for x, (b, y, z) in zip(draw.random(60), draw.integers(0, 2, (60, 3))))
+    (folder / "table.csv").write_text("\n".join(["a,b,y,z", *rows]))
+
+    def trained(recipe: str, source: str, *more: object) -> str:
+        asked = (recipe, "--data", source, "--max-steps", 3, "--checkpoint-every", 1, "--threads", 1, "--runs", folder, "--json")
+        code, out, err = tried("train", *asked, *more)
+        assert code == 0, err
+        return json.loads(out)["run"]
+
+    images = f"npz:{folder / 'images.npz'}"
+    found = {
+        "lenet": trained("lenet", images, "--lr", 0.3),
+        "mlp": trained("mlp", f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z", "--lr", 0.1),
+    }
+    found["lm"] = trained(
+        "rnn-lm", f"text:{folder / 'text.txt'}", "--hidden", 16, "--width", 16, "--batch-size", 4, "--lr", 0.1, "--warm-up", 0
+    )
+    judged = ("--classifier", found["lenet"], "--samples", 20)
+    found["vae"] = trained("vae", images, *judged, "--evidence-draws", 5)
+    found["diffusion"] = trained("diffusion-digits", images, *judged)
+    names = {"text": "text.txt", "words": "words.txt", "csv": "table.csv"}
+    return found | {key: str(folder / name) for key, name in names.items()}
+
+
+def test_every_flag_has_a_case():
+    known = {(command, flag) for command in COMMANDS if command not in ELSEWHERE for flag in flags(command)}
+    assert known == {(command, flag) for command, each in CASES.items() for flag in each} | NOTHING_TO_SEE.keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [pytest.param(command, flag, marks=[pytest.mark.deep] if command in SLOW else []) for command, each in CASES.items() for flag in each],
+)
+def test_a_flag_changes_what_comes_out(command, flag, made, tmp_path, monkeypatch):
+    words, value = CASES[command][flag]
+    found = []
+    for name, more in (("without", ""), ("with", f"{flag} {value}")):
+        folder = tmp_path / name
+        (folder / "out").mkdir(parents=True)
+        (folder / "there").write_text("a file that is there")
+        monkeypatch.chdir(folder)
+        places = made | {"out": "out", "there": "there"}
+        found.append((*tried(command, *f"{words} {more}".format(**places).split()), _files(folder)))
+    (code, out, err, files), (other_code, other_out, _, other_files) = found
+    assert other_code == 0
+    assert code == 0 or flag == "--force", err
+    assert (out, files) != (other_out, other_files)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
