@@ -103,7 +103,8 @@ def test_data_without_neighbours_is_told(capsys, tmp_path):
     assert main(["train", "batchnorm-study", "--data", "iris", "--runs", str(tmp_path)]) == 2
     assert "expected images" in capsys.readouterr().err
     recipe = find_recipe("batchnorm-study")
-    facts = dataclasses.replace(build(Options(batch_sizes=(16,)), choose_place("cpu", threads=1)[0]).facts, feature_shape=(1, 4, 9))
+    facts = build(Options(batch_sizes=(16,)), choose_place("cpu", threads=1)[0]).facts
+    facts = dataclasses.replace(facts, feature_shape=(1, 4, 9), feature_names=facts.feature_names[:36])
     with pytest.raises(Mistake, match="at least 8 x 8 pixels, came 4 x 9"):
         recipe.model(Options(), facts)
 

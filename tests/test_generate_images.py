@@ -21,7 +21,9 @@ from quoin.models import GenerativeModel
 from quoin.recipes import find_recipe, open_generative_run, open_run
 from quoin.recipes.running import points
 from quoin.recipes.running.settings import Settings
-from quoin.train import RunFolder, choose_place, describe_environment
+from quoin.train import RunFolder, Totals, choose_place, describe_environment
+from quoin.train.loop import LoopState
+from quoin.train.state import generator_states
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -60,7 +62,9 @@ def make_run(root: Path, name: str, changes: dict, facts: ImageFacts | None) -> 
     with torch.no_grad():  # a network that begins at 0 would not hear what it is told
         for each in model.parameters():
             each += 0.3 * torch.randn(each.shape, generator=seeded())
-    folder.save_checkpoint({"best": None, "task": {"model": {"weights": model.state_dict()}}}, 1)
+    loop = dataclasses.asdict(LoopState(step=1, finished=True))
+    task = {"model": {"weights": model.state_dict()}}
+    folder.save_checkpoint({"task": task, "loop": loop, "totals": Totals().state(), "best": None, "generators": generator_states()}, 1)
 
 
 def written(*words: object) -> np.ndarray:

@@ -23,6 +23,7 @@ from quoin.draw import (
     point_map,
     polygon_maps,
     scatter,
+    viewable,
     writing,
 )
 
@@ -46,6 +47,7 @@ def marks(draw):
 
 
 CASES = {
+    "viewable": lambda x: viewable(x([[[[0, 200], [3, 100]]]])).images,
     "alignment": lambda x: marks(lambda: alignment(x(TABLE), ["a", "b", "c"], ["d", "e"])),
     "attention": lambda x: marks(lambda: attention([AttentionLayer("first", x([TABLE]), ("a", "b"), ("c", "d", "e"))])),
     "bars": lambda x: marks(lambda: bars({"a": x(3), "b": x(200)})),
@@ -84,6 +86,7 @@ NO_NUMBERS: dict[str, str] = {
     "PolygonMap": DRAWN,
     "Box": WORDS,
     "Volume": WORDS,
+    "Viewable": DRAWN,
     "graph": WORDS,
     "network": WORDS,
     "volumes": WORDS,

@@ -113,6 +113,7 @@ RESULT = "a result, built by the functions that are tried"
 NO_NUMBERS = layers_blocks.NO_NUMBERS | layers_attention.NO_NUMBERS
 NO_NUMBERS |= dict.fromkeys(["small_normal", "framework_default", "xavier", "he", "dropout_mask"], SIZES)
 NO_NUMBERS |= dict.fromkeys(["output_size", "split_padding", "receptive_field", "Window"], SIZES)
+NO_NUMBERS |= {"keeps_global_rng": "wraps a function that makes a module"}
 NO_NUMBERS |= dict.fromkeys(["mask_a", "mask_b", "mask_above", "mask_rows"], MASKS)
 NO_NUMBERS |= dict.fromkeys(["Affine", "Moments", "Normalised", "Links"], RESULT)
 NO_NUMBERS |= {"initialise": "takes a model and a rule"}

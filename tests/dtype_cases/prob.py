@@ -15,6 +15,7 @@ DRAWS = "draws its own numbers from a generator; the laws it draws from have cas
 
 # Public names that take no numbers in tensors, each with its reason.
 NO_NUMBERS: dict[str, str] = {
+    "Integral": RESULT,
     "Absorption": RESULT,
     "BackStep": RESULT,
     "BaumWelch": RESULT,

@@ -31,6 +31,7 @@ from quoin.prob import (
     SphericalNormals,
     TiedNormals,
     TriangularNormal,
+    check_regular,
     check_settled,
     condition_density,
     condition_normal,
@@ -51,6 +52,7 @@ from quoin.prob import (
     gaussian_mixture_kernel,
     importance_log_evidence_definition,
     independence_gap_of_density,
+    integrate,
     integration_by_parts,
     iwae_bound,
     kernel_density_definition,
@@ -160,6 +162,8 @@ def _of_samples(name, call):
 
 
 CASES = {
+    "check_regular": lambda x: check_regular(x([[200, 3], [3, 100]])),
+    "integrate": lambda x: integrate(lambda t: t, x([100, 200])),
     "normal_density_definition": lambda x: normal_density_definition(x([[3, 100], [4, 98]]), x(MEAN), x(SPREAD)),
     **_of_normal("MultivariateNormal.log_prob", lambda law, x: law.log_prob(x(POINTS))),
     **_of_normal("MultivariateNormal.mgf", lambda law, x: law.mgf(x([[0, 0], [1, 0]]))),

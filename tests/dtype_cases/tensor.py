@@ -50,6 +50,7 @@ from quoin.tensor import (
     growth_constant,
     growth_rates,
     hadamard,
+    hyperdeterminant,
     hyperplane_distance,
     hyperplane_side,
     inverse,
@@ -106,6 +107,7 @@ def _window(kernel):
 
 
 CASES = {
+    "hyperdeterminant": lambda x: hyperdeterminant(x([[[1, 2], [3, 100]], [[5, 60], [7, 8]]])),
     "softmax": lambda x: softmax(x(ROWS)),
     "softargmax": lambda x: softargmax(x(ROWS)),
     "log_sum_exp": lambda x: log_sum_exp(x(ROWS)),

@@ -35,6 +35,7 @@ CASES = {
     "Classification.measure": lambda x: q.Classification.measure(None, x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])),
     "Regression.measure": lambda x: q.Regression.measure(None, x([0, 100, 3]), x([150, 20, 9])),
     "load_strictly": loaded,
+    "in_squared_unit": lambda x: q.in_squared_unit(x([200, 3]), 2.0),
     "rows_at_once": lambda x: q.rows_at_once(x([[1, 2], [3, 4]])),
 }
 
@@ -54,4 +55,5 @@ NO_NUMBERS |= {
     "choose_place": "takes the names of a device and a dtype",
     "describe_environment": "takes a place and a seed",
     "settle_layout": "takes a task",
+    "torch_as_it_was": "takes nothing",
 }

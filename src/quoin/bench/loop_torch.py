@@ -41,7 +41,7 @@ def quoin(laps: Laps) -> dict[str, float]:
     task = LappedClassification(model, cross_entropy, sgd, data, batch_size=BATCH, epochs=laps.count, seed=0, place=place)
     task.laps = laps
     with tempfile.TemporaryDirectory() as runs:
-        folder = RunFolder.create(Path(runs), "loop", {}, describe_environment(place, 0))
+        folder = RunFolder.create(Path(runs), "loop", {"options": {}, "settings": {}, "data": None}, describe_environment(place, 0))
         with folder.locked():
             loop = Loop(task, folder, epochs=laps.count, progress=Progress("loop"))
             loop.clock = laps.clock  # else the waiting for peers would count, and a checkpoint be due in every lap

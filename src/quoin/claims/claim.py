@@ -86,7 +86,7 @@ class Outcome:
 
     def as_json(self, id: str | None = None) -> dict[str, object]:
         """The object that `quoin check --json` prints, under `id` where a claim carries several."""
-        printed = self.printed and self.printed.as_json()
+        printed = None if self.printed is None else self.printed.as_json()
         return {
             "id": id or self.id,
             "statement": self.statement,
