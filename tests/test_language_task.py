@@ -191,7 +191,7 @@ def test_windows_of_a_text_learn_too():
     facts = TextFacts.from_json(facts_of_text(text).as_json())
     assert facts == facts_of_text(text)
     assert facts.tokens.decode(text.test.tokens[:9]) == text.vocabulary.decode(text.test.tokens[:9])
-    with pytest.raises(Mistake, match="restore config"):
+    with pytest.raises(Mistake, match="restore the file"):
         TextFacts.from_json({"source": "x"})
 
 

@@ -231,7 +231,7 @@ def test_a_corpus_has_its_facts_and_they_survive_json():
     said = [again.target_tokens.decode(row) for row in batch.targets]
     heard = [again.source_tokens.decode(row) for row in batch.source]
     assert [number_words(int(each)) for each in heard] == said
-    with pytest.raises(Mistake, match=r"restore config\.json"):
+    with pytest.raises(Mistake, match=r"restore the file"):
         PairFacts.from_json({"source": "numbers"})
 
 
