@@ -4,6 +4,7 @@ And every message on a name that is not known: short, whatever there is to choos
 """
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -70,8 +71,9 @@ def test_a_path_that_leads_elsewhere_is_one_line(command, words, kind, made, mon
     code, out, err = tried(command, *(word.format(kind) for word in words))
     for written in ("new", "..tokens", "words.txt.tokens"):
         (made / written).unlink(missing_ok=True)
-    if code == 0:  # any bytes are what some commands take, and a folder to write into
-        assert kind in ("words.txt", "empty", "folder", "."), err
+    shutil.rmtree(made / "nothing", ignore_errors=True)
+    if code == 0:  # any bytes are what some commands take, and a folder to write into; that of figures is made where it is missing
+        assert kind in ("words.txt", "empty", "folder", ".", *(["nothing"] if command == "figure" else [])), err
         return
     assert (code, out) == (2, ""), (code, out, err)
     assert len(err.splitlines()) == 1, err
