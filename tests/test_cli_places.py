@@ -36,7 +36,7 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "doctor": [],
 }
 # Where a file is expected: a folder, nothing, an empty file, text that is none of ours; what cannot be read, even by root.
-KINDS = ("folder", ".", "nothing", "empty", "words.txt", "words.txt/inside", "loop", "x" * 300, "/proc/self/mem", "/dev/null")
+KINDS = ("folder", ".", "nothing", "empty", "words.txt", "words.txt/inside", "itself", "x" * 300, "/proc/self/mem", "/dev/null")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def made(tmp_path_factory):
     (root / "folder").mkdir()
     (root / "empty").touch()
     (root / "words.txt").write_text("words, words, words\n")
-    (root / "loop").symlink_to("loop")
+    (root / "itself").symlink_to("itself")
     return root
 
 
