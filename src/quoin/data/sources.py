@@ -56,7 +56,7 @@ def check_source_name(source: str) -> None:
     >>> check_source_name("digits")
     >>> check_source_name("digit")
     Traceback (most recent call last):
-    quoin.errors.Mistake: expected a data source, got 'digit': did you mean 'digits'?
+    quoin.errors.Mistake: expected a data source (`quoin list` shows all), got 'digit': did you mean 'digits'?
     """
     form, colon, place = source.partition(":")
     names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELLED_SOURCES
