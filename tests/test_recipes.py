@@ -21,6 +21,10 @@ from quoin.recipes.running.settings import Settings
 from quoin.recipes.running.target import Goal, Target
 
 RECIPES = recipe_names()
+# Ten seconds and more of a core for three runs: `make deep` has them; others of their kinds stay in `make test`.
+SLOW = {"diffusion-2d", "diffusion-digits", "vae-conv", "transformer-lm", "flow-matching-2d", "translate-numbers", "lstm-lm", "pixelcnn"}
+SLOW |= {"performer-copy", "gru-lm", "inductive-bias", "linear-attention-copy", "sequence-classification", "optimizer-race", "vit"}
+SLOW |= {"resnext", "resnet", "densenet", "vgg", "markov-source", "elbo-approaches", "batchnorm-study", "attention-digits", "vae"}
 
 
 def test_there_are_recipes():
@@ -62,7 +66,7 @@ def test_recipe_files_import_no_torch():
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.deep) if name in SLOW else name for name in RECIPES])
 def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
     """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a report."""
     words = ["train", name, "--threads", "1", "--max-steps", "50", "--json"]

@@ -24,7 +24,7 @@ __all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = 1
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
-STEP = re.compile("[0-9]{8,}")  # what the folder of a step is called
+STEP = re.compile("[0-9]{8,18}")  # what the folder of a step is called; a count of steps has no more digits
 _SAYS = {"format", "recipe", "step", "files"}  # what the manifest holds beside its own hash
 
 
