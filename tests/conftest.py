@@ -1,11 +1,13 @@
 """Tests are imported by path, so the folder of the helpers they share (tasks.py, commands.py) is put where `import` looks."""
 
 import contextlib
+import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -14,6 +16,12 @@ with contextlib.suppress(ValueError):  # not the main thread
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+# A deadline would fail whoever shares the machine. The profile that hypothesis takes by itself where CI is set has none either.
+if "CI" not in os.environ:
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session", autouse=True)
