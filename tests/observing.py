@@ -187,6 +187,9 @@ def other_values(kind: Any, value: Any) -> list[Any]:
         shorter = [value[:-1], value[1:]] if len(value) > 1 else []
         scaled = [tuple(_scaled(inner[0], each)[index] for each in value) for index in range(4)] if value and inner[0] is not str else []
         return [*shorter, *scaled]
+    if type(None) in inner:  # left to the recipe until it is given
+        kind = next(each for each in inner if each is not type(None))
+        return other_values(kind, kind()) if value is None else other_values(kind, value)
     if kind in (int, float):
         return _scaled(kind, value)
     return []

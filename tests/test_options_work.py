@@ -136,7 +136,7 @@ class Cases:
         """The options with each other choice, or with the first other value that the recipe takes."""
         value = getattr(base, option)
         candidates = self.other_sources() if option == "data" else TELLING.get(option, [])
-        candidates = [*candidates, *other_values(self.kinds[option], value)]
+        candidates = list(dict.fromkeys([*candidates, *other_values(self.kinds[option], value)]))
         found = []
         for candidate in candidates:
             if candidate == value:
