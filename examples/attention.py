@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-from quoin.draw import heat_map
+from quoin.plot import heat_map
 from quoin.layers import ALiBi, ExactAttention, MultiHeadAttention, RelativeBias, Rotary, SinusoidalPositions
 
 WIDTH, HEADS, TOKENS = 16, 2, 6

@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import nn
 
-from quoin.draw import network
+from quoin.plot import network
 from quoin.inspect import intermediates
 from quoin.models import MLP, mlp_definition, num_parameters
 

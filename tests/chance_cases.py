@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from quoin import data, estimators, generate, info, inspect, layers, models, objectives, optim, prob, tensor
-from quoin.train import Classification, Place, Regression
+from quoin import data, estimators, generate, info, inspect, layers, losses, metrics, models, optim, prob, tensor
+from quoin.tasks.supervised import Classification, Regression
+from quoin.train import Place
 
 __all__ = ["CASES", "HEAVY", "NO_CHANCE"]
 
@@ -282,12 +283,12 @@ CASES: dict[str, Case] = {
     "models.start_image_weights": filled(lambda: nn.Linear(3, 4), models.start_image_weights),
     "models.start_language_weights": filled(language_model, models.start_language_weights),
     "models.start_mixture": lambda s: models.start_mixture(fixed(30, 2), 3, generator=g(s)).components.means,
-    "objectives.diffusion_bound": lambda s: objectives.diffusion_bound(denoiser(), SCHEDULE, fixed(4, 2), generator=g(s)),
-    "objectives.mixed_examples": lambda s: objectives.mixed_examples(fixed(4, 2), -fixed(4, 2), generator=g(s)),
-    "objectives.sampled_diffusion_bound": lambda s: objectives.sampled_diffusion_bound(
+    "losses.diffusion_bound": lambda s: losses.diffusion_bound(denoiser(), SCHEDULE, fixed(4, 2), generator=g(s)),
+    "losses.mixed_examples": lambda s: losses.mixed_examples(fixed(4, 2), -fixed(4, 2), generator=g(s)),
+    "losses.sampled_diffusion_bound": lambda s: losses.sampled_diffusion_bound(
         denoiser(), SCHEDULE, fixed(4, 2), num_times=3, generator=g(s)
     ),
-    "objectives.sampled_risk": lambda s: objectives.sampled_risk(
+    "metrics.sampled_risk": lambda s: metrics.sampled_risk(
         lambda x: x, lambda a, b: (a - b).square(), lambda n, chance: (torch.randn(n, generator=chance), torch.zeros(n)), 9, generator=g(s)
     ),
     "optim.MinibatchSlope": lambda s: optim.MinibatchSlope(
@@ -350,8 +351,8 @@ CASES: dict[str, Case] = {
     ),
     "tensor.is_norm": lambda s: tensor.is_norm(lambda x: x.norm() if x.norm() < 5 else x.norm() / 0, seed=s),
     "tensor.power_iteration": lambda s: tensor.power_iteration(fixed(4, 4).double() + 5 * torch.eye(4).double(), steps=2000, seed=s),
-    "train.Classification": lambda s: trained(Classification, prepared(), 3, objectives.cross_entropy, s),
-    "train.Regression": lambda s: trained(Regression, regression(), 1, objectives.squared_loss, s),
+    "tasks.Classification": lambda s: trained(Classification, prepared(), 3, losses.cross_entropy, s),
+    "tasks.Regression": lambda s: trained(Regression, regression(), 1, losses.squared_loss, s),
 }
 
 for _kind in ("DiffusionSampler", "FlowSampler", "GuidedDiffusionSampler"):
@@ -370,10 +371,10 @@ HEAVY = {f"models.{name}" for name in (*_LARGE, "cifar_resnet18")}
 
 NO_CHANCE: dict[str, str] = {  # has the name or the parameter of a thing that draws, and why it is none
     "autodiff.draw_graph": "a picture",
-    "claims.Claim.run": "evidence, whose numbers may be the same for every seed",
-    "claims.check": "the claims' evidence, by processes of its own",
-    "figures.Figure.draw": "a picture",
-    "figures.draw_all": "pictures",
+    "notes.claims.Claim.run": "evidence, whose numbers may be the same for every seed",
+    "notes.claims.check": "the claims' evidence, by processes of its own",
+    "notes.figures.Figure.draw": "a picture",
+    "notes.figures.draw_all": "pictures",
     "inspect.StabilityReport.drawing": "a picture",
     "generate.dpm_solver_2": "takes a generator as its kin do and draws nothing: a given start has one end",
     "generate.flow_euler": "takes a generator as its kin do and draws nothing: a given start has one end",
@@ -381,10 +382,8 @@ NO_CHANCE: dict[str, str] = {  # has the name or the parameter of a thing that d
     "models.GAN": "`generator` is the network that forges",
     "models.ResNet": "an argument of stem and blocks: see small_resnet and resnet18",
     "models.draw_in_pieces": "asks the function that it is given",
-    "objectives.sample_quality": "measures samples that it is given",
-    "recipes.GenerativeRun.sample": "a run on disc: see test_generate_images.py",
-    "recipes.GenerativeRun.sample_path": "a run on disc: see test_generate_images.py",
-    "recipes.GenerativeRun.traverse": "a run on disc: see test_generate_images.py",
+    "runs.Run.generate": "a run on disc: see test_spine.py",
+    "metrics.sample_quality": "measures samples that it is given",
     "tensor.cp_rank": "bounds, which are the same for every seed",
     "train.describe_environment": "writes the seed down",
 }

@@ -63,9 +63,7 @@ def panels_may_fail(every_panel_is_drawn, monkeypatch):
 @pytest.fixture(scope="module")
 def one_thread():
     """One thread of torch's, for tests whose tensors are so small that a second costs more than it gives."""
-    import torch
+    from quoin.tensor.single_thread import single_thread
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with single_thread():
+        yield

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import quoin
 
-PACKAGES = ("tensor", "prob", "info", "layers", "models", "objectives")
+PACKAGES = ("tensor", "prob", "info", "layers", "models", "losses", "metrics")
 CALLS = {
     *("eigh", "eig", "eigvalsh", "eigvals", "svd", "svdvals", "qr", "cholesky", "cholesky_ex", "cholesky_solve", "cholesky_inverse"),
     *("inv", "inv_ex", "inverse", "pinv", "det", "logdet", "slogdet", "cond", "matrix_exp"),

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from quoin.recipes import Recipe
+from quoin.runs import Recipe
 from quoin.train import Diverged, Place
 
 __all__ = ["Seen", "difference", "other_values", "rates_of_all_differ", "stepped_rates"]

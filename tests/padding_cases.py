@@ -42,8 +42,9 @@ from quoin.layers import (
     transformer_block,
 )
 from quoin.layers.attention import FeatureMapAttention
+from quoin.losses import sequence_cross_entropy, sequence_cross_entropy_definition
+from quoin.metrics import perplexity
 from quoin.models import TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
-from quoin.objectives import perplexity, sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.prob import hmm_log_prob, hmm_posterior
 from quoin.tensor import EpanechnikovWindow, GaussianWindow, masked_mean, masked_softmax, masked_softmax_definition, zero_unseen
 
@@ -174,9 +175,7 @@ def bahdanau(g: torch.Generator) -> Case:
 def hidden_chain(of: Callable[..., Tensor]) -> Make:
     def make(g: torch.Generator) -> Case:
         start, move = leaf(WIDTH, g=g), leaf(WIDTH, WIDTH, g=g)
-        return Case(
-            lambda said, seen: of(start.log_softmax(dim=-1), move.log_softmax(dim=-1), said, lengths(seen)), [ONE], [start, move]
-        )
+        return Case(lambda said, seen: of(start.log_softmax(dim=-1), move.log_softmax(dim=-1), said, lengths(seen)), [ONE], [start, move])
 
     return make
 

@@ -104,3 +104,10 @@ def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
 def copy_run(run: str, to: str = "run") -> Path:
     shutil.rmtree(to, ignore_errors=True)
     return Path(shutil.copytree(run, to))
+
+
+def copy_to_resume(run: str) -> Path:
+    """A copy that lacks its report: `resume` then has something to do, and reads all that there is."""
+    copied = copy_run(run)
+    (copied / "report.html").unlink()
+    return copied

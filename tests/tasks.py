@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from quoin.data import Batches, Dataset, Facts, Prepared, Split, prepare
-from quoin.train import Classification, Loop, Place, Regression, RunFolder, durable
+from quoin.tasks.supervised import Classification, Regression
+from quoin.train import Loop, Place, RunFolder, durable
 
 ROWS, BATCH = 13, 4  # four batches an epoch, the last of one row
 
@@ -27,6 +28,7 @@ class Crash(BaseException):
 class TwoWeights:
     """y = w x + b by SGD with momentum, its inputs shaken by torch's own generator."""
 
+    kind = "study"
     facts: Facts | None = None
 
     def __init__(self) -> None:
@@ -67,6 +69,7 @@ class TwoWeights:
 class TwoPlayers:
     """A forger z -> a z + c against a critic of its numbers, each with its own Adam; the z come from a named generator."""
 
+    kind = "study"
     facts: Facts | None = None
 
     def __init__(self) -> None:
@@ -118,6 +121,7 @@ class TwoPlayers:
 class TwoBumps:
     """EM for two unit Gaussians: responsibilities are summed batch by batch, the parameters move at the end of an epoch."""
 
+    kind = "study"
     facts: Facts | None = None
 
     def __init__(self) -> None:
@@ -161,7 +165,7 @@ KINDS = (TwoWeights, TwoPlayers, TwoBumps)
 
 
 def new_folder(root: Path, recipe: str = "small") -> RunFolder:
-    return RunFolder.create(root, recipe, {"options": {"seed": 0}, "settings": {}, "data": None}, {"threads": 1})
+    return RunFolder.create(root, recipe, {"kind": "study", "options": {"seed": 0}, "settings": {}, "data": None}, {"threads": 1})
 
 
 def timeless(tree: Any) -> Any:
@@ -323,8 +327,8 @@ def parted(dataset: Dataset, train: int, validation: int) -> Prepared:
 
 def regression(data: Prepared, *, lr: float = 0.05, momentum: float = 0.0, **how: Any) -> Regression:
     """Linear regression on `data` from zero weights."""
+    from quoin.losses import squared_loss
     from quoin.models import LinearRegression
-    from quoin.objectives import squared_loss
 
     torch.manual_seed(5)
     model = LinearRegression(3)
@@ -333,8 +337,8 @@ def regression(data: Prepared, *, lr: float = 0.05, momentum: float = 0.0, **how
 
 
 def classification(data: Prepared, *, lr: float = 0.05, **how: Any) -> Classification:
+    from quoin.losses import cross_entropy
     from quoin.models import MLP
-    from quoin.objectives import cross_entropy
 
     torch.manual_seed(5)
     model = MLP([3, 5, 3], generator=torch.Generator().manual_seed(7))

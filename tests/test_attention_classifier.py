@@ -6,10 +6,7 @@ import torch
 from quoin.cli import main
 from quoin.errors import Mistake
 from quoin.models import AttentionClassifier
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from seeds import seeded
 
 
 def test_it_is_what_its_parts_compute():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.layers import (
     AdditiveAttention,
@@ -61,11 +62,6 @@ def drawn(queries: int, keys: int, groups: int, dtype: torch.dtype, generator: t
     return [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    scale = max(1.0, float(theirs.detach().abs().max())) if theirs.numel() else 1.0
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=ROUNDING[ours.dtype] * scale)
-
-
 def slopes(output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).reshape(output.shape).sin()
     return [torch.zeros_like(leaf) if slope is None else slope
@@ -74,9 +70,9 @@ def slopes(output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
 
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
     """Equal in value, and in slope by every leaf."""
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, ROUNDING)
     for mine, its in zip(slopes(ours, leaves), slopes(theirs, leaves), strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, ROUNDING)
 
 
 @every_core
@@ -92,7 +88,7 @@ def test_the_weights_are_those_that_gather(name, n, m, groups, dtype, seed):
     query, key, value = leaves = drawn(n, m, groups, dtype, torch.Generator().manual_seed(seed))
     weights = core.weights(query, key)
     assert weights.shape == (2, HEADS, n, m)
-    assert_near(weights.sum(-1), torch.ones_like(weights[..., 0]))
+    assert_near(weights.sum(-1), torch.ones_like(weights[..., 0]), ROUNDING)
     assert_same(core(query, key, value), weights @ value.repeat_interleave(HEADS // groups, dim=1), leaves)
 
 
@@ -143,13 +139,13 @@ def test_step_by_step_is_all_at_once(name, pieces, groups, dtype, seed):
             found.append(output)
             states.append(state)
         assert isinstance(state, AttentionState)
-        assert_near(torch.cat(found, dim=2), whole)
+        assert_near(torch.cat(found, dim=2), whole, ROUNDING)
         assert [each.seen for each in states] == [sum(pieces[:i]) for i in range(len(pieces) + 1)]
         # An earlier state still stands for what it had seen, though others have gone on from it.
         start = sum(pieces[:-1])
         other = core.step(states[-2], -query[:, :, start:], -key[:, :, start:], -value[:, :, start:]).output
         again = core.step(states[-2], query[:, :, start:], key[:, :, start:], value[:, :, start:]).output
-        assert_near(again, whole[:, :, start:])
+        assert_near(again, whole[:, :, start:], ROUNDING)
         assert not torch.equal(other, again)
 
 
@@ -182,8 +178,8 @@ def test_layers_of_any_core_ignore_padding_and_decode(name, n, length, rotary, k
     lengths = torch.tensor([n, length])
     for causal in (False, True):
         padded = layer(x, lengths=lengths, causal=causal)
-        assert_near(padded[0], layer(x[:1], causal=causal)[0])
-        assert_near(padded[1, :length], layer(x[1:, :length], causal=causal)[0])
+        assert_near(padded[0], layer(x[:1], causal=causal)[0], ROUNDING)
+        assert_near(padded[1, :length], layer(x[1:, :length], causal=causal)[0], ROUNDING)
         seen = layer.attend_with_weights(x, lengths=lengths, causal=causal)
         assert torch.equal(seen.output, padded)  # asking for the weights changes nothing
         assert seen.weights.shape == (2, HEADS, n, n)
@@ -193,7 +189,7 @@ def test_layers_of_any_core_ignore_padding_and_decode(name, n, length, rotary, k
         for i in range(n):
             output, state = layer.step(state, x[:, i : i + 1])
             found.append(output)
-    assert_near(torch.cat(found, dim=1), whole)
+    assert_near(torch.cat(found, dim=1), whole, ROUNDING)
 
 
 @pytest.mark.parametrize("name", [name for name in CORES if name != "additive"])  # it takes more shapes, and tells its own mistakes

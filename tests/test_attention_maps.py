@@ -20,17 +20,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from torch import Tensor, nn
 
-from quoin import draw, inspect
-from quoin.draw import AttentionLayer
+from quoin import inspect, plot
 from quoin.errors import Mistake
 from quoin.inspect import AttentionMaps, attention_distance, attention_entropy, attention_maps, draw_attention_maps, watching_attention
 from quoin.layers import ExactAttention, FeatureMapAttention, MultiHeadAttention, PerformerFeatures, SelfAttention
+from quoin.plot import AttentionLayer
+from seeds import seeded
 
 NASTY = ["<b>", "&amp;", '"quoted"', "it's", "</script><script>alert(1)</script>", "\u2028", "{{layers}}", "$x^{", "🙂", ""]
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 class Block(nn.Module):
@@ -201,7 +198,7 @@ def named(weights: object, queries: int, keys: int, name: str = "layer") -> Atte
 def test_the_page_holds_the_weights_to_half_precision(heads, queries, keys, dtype, seed):
     weights = (4 * torch.randn(heads, queries, keys, generator=seeded(seed))).softmax(-1).to(getattr(torch, dtype))
     weights[0, 0, 0] *= -1  # features may give negative weights
-    found = Page(draw.attention([named(weights, queries, keys)]).html()).weights(0)
+    found = Page(plot.attention([named(weights, queries, keys)]).html()).weights(0)
     true = weights.double().numpy()
     assert np.all(np.abs(found - true) <= 2.0**-11 * np.abs(true) + 2.0**-25)
 
@@ -209,7 +206,7 @@ def test_the_page_holds_the_weights_to_half_precision(heads, queries, keys, dtyp
 def test_labels_are_data_and_never_markup():
     n = len(NASTY)
     layer = AttentionLayer("</script><img src=x>", torch.full((1, n, n), 1 / n), tuple(NASTY), tuple(NASTY[::-1]), ((("<i>", "&"),),))
-    page = Page(draw.attention([layer]).html("A < B & {{weights}}"))
+    page = Page(plot.attention([layer]).html("A < B & {{weights}}"))
     [found] = page.layers
     assert (found["query_labels"], found["key_labels"]) == (NASTY, NASTY[::-1])
     assert (found["name"], found["facts"]) == ("</script><img src=x>", [[["<i>", "&"]]])
@@ -219,25 +216,25 @@ def test_labels_are_data_and_never_markup():
 
 
 def test_the_page_needs_nothing_outside_itself():
-    page = draw.attention([named(torch.eye(3)[None], 3, 3)]).html()
+    page = plot.attention([named(torch.eye(3)[None], 3, 3)]).html()
     assert "://" not in page
     assert not re.search(r"<link|<iframe|\bsrc=|@import|url\(|fetch\(|XMLHttpRequest|import\(", page)
     assert "default-src 'none'" in page  # and a browser holds it to that
-    assert draw.attention([named(torch.eye(3)[None], 3, 3)]).html() == page
+    assert plot.attention([named(torch.eye(3)[None], 3, 3)]).html() == page
 
 
 def test_512_tokens_are_a_page_of_some_megabytes():
     weights = (3 * torch.randn(2, 512, 512, generator=seeded(0))).softmax(-1)
-    page = draw.attention([named(weights, 512, 512)]).html()
+    page = plot.attention([named(weights, 512, 512)]).html()
     assert len(page) < 2.2 * weights.numel()  # bytes a weight; as numbers in text they would be ten
-    assert len(draw.attention([named(weights, 512, 512)]).svg()) < 400_000  # the grid is as coarse as it is small
+    assert len(plot.attention([named(weights, 512, 512)]).svg()) < 400_000  # the grid is as coarse as it is small
 
 
 def test_the_grid_keeps_what_is_thin():
     weights = torch.zeros(1, 600, 600)
     weights[0, range(600), range(600)] = 1.0
     weights[0, 599, 0] = -2.0
-    [image] = draw.attention([named(weights, 600, 600)]).figure.axes[0].images
+    [image] = plot.attention([named(weights, 600, 600)]).figure.axes[0].images
     shown = np.asarray(image.get_array())
     assert max(shown.shape) <= 128
     assert (np.diag(shown) == 1).all()
@@ -289,7 +286,7 @@ HOVER = """<script>setTimeout(() => {
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
 def test_a_browser_says_the_number_under_the_pointer(tmp_path):
     weights = torch.tensor([[[0.5, 0.5, 0.0], [0.25, 0.125, 0.625], [0.0, 0.0, 1.0]]])
-    page = draw.attention([AttentionLayer("only", weights, ("a", "<b>", "c"), ("x", "y", "z & z"))]).html()
+    page = plot.attention([AttentionLayer("only", weights, ("a", "<b>", "c"), ("x", "y", "z & z"))]).html()
     (tmp_path / "page.html").write_text(page.replace("</body>", HOVER), encoding="utf-8")
     words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     words += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom", f"file://{tmp_path / 'page.html'}"]
@@ -312,7 +309,7 @@ def test_a_browser_says_the_number_under_the_pointer(tmp_path):
 
 def test_an_alignment_names_every_token_where_its_weights_are():
     weights = torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]])
-    axes: Any = draw.alignment(weights, ["le", "chat", "$noir"], ["the", "cat"], title="Words").figure.axes[0]
+    axes: Any = plot.alignment(weights, ["le", "chat", "$noir"], ["the", "cat"], title="Words").figure.axes[0]
     [image] = axes.images
     assert np.allclose(np.asarray(image.get_array()), weights)
     left, right, bottom, top = image.get_extent()
@@ -327,7 +324,7 @@ def test_an_alignment_names_every_token_where_its_weights_are():
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 40), (40, 1), (60, 60), (13, 11)])
 def test_alignments_of_any_size_keep_their_tokens_apart(rows, columns):
     source, target = [f"source-word-{i}" for i in range(columns)], [f"target{i}" for i in range(rows)]
-    figure = draw.alignment(torch.full((rows, columns), 1 / columns), source, target).figure
+    figure = plot.alignment(torch.full((rows, columns), 1 / columns), source, target).figure
     figure.draw_without_rendering()
     axes: Any = figure.axes[0]
     boxes = [text.get_window_extent() for text in axes.texts]
@@ -352,17 +349,17 @@ MISTAKES = {
     "tokens": (lambda: attention_maps(blocks(), torch.zeros(1, 6, 8), tokens=["a"]), "expected 6 query labels for '0.attention', came 1"),
     "key labels": (lambda: maps().labelled("ab", "cd"), "expected 3 key labels for 'a.b', came 2"),
     "too long": (lambda: attention_maps(SelfAttention(1, k=1, v=1), torch.zeros(2049, 1)), "at most 2048 positions to look at, came 2049"),
-    "too long to draw": (lambda: draw.attention([named(torch.ones(1, 1, 2049), 1, 2049)]), "at most 2048 positions"),
-    "too many": (lambda: draw.attention([named(torch.zeros(5, 2048, 2048), 2048, 2048)]), "fewer layers or positions"),
-    "labels": (lambda: draw.attention([AttentionLayer("x", torch.ones(1, 2, 2), ("a",), ("a", "b"))]), "2 query labels of 'x', got 1"),
-    "facts": (lambda: draw.attention([AttentionLayer("x", torch.ones(2, 1, 1), ("a",), ("a",), ((),))]), "facts of 2 heads"),
-    "not finite": (lambda: draw.attention([named(torch.full((1, 1, 1), math.nan), 1, 1)]), "finite weights"),
-    "axes": (lambda: draw.attention([named(torch.ones(2, 2), 2, 2)]), "3 axes"),
-    "nothing": (lambda: draw.attention([]), "at least one layer"),
-    "source": (lambda: draw.alignment(torch.ones(2, 3), "ab", "abc"), "expected 2 target tokens"),
-    "sentence": (lambda: draw.alignment(torch.ones(1, 61), ["a"] * 61, "a"), "at most 60 source tokens"),
-    "negative": (lambda: draw.alignment(-torch.ones(1, 1), "a", "a"), "at least 0"),
-    "captions": (lambda: draw.map_rows({"a": torch.ones(2, 1, 1)}, captions={"a": ["one"]}), "a caption for each map of 'a'"),
+    "too long to draw": (lambda: plot.attention([named(torch.ones(1, 1, 2049), 1, 2049)]), "at most 2048 positions"),
+    "too many": (lambda: plot.attention([named(torch.zeros(5, 2048, 2048), 2048, 2048)]), "fewer layers or positions"),
+    "labels": (lambda: plot.attention([AttentionLayer("x", torch.ones(1, 2, 2), ("a",), ("a", "b"))]), "2 query labels of 'x', got 1"),
+    "facts": (lambda: plot.attention([AttentionLayer("x", torch.ones(2, 1, 1), ("a",), ("a",), ((),))]), "facts of 2 heads"),
+    "not finite": (lambda: plot.attention([named(torch.full((1, 1, 1), math.nan), 1, 1)]), "finite weights"),
+    "axes": (lambda: plot.attention([named(torch.ones(2, 2), 2, 2)]), "3 axes"),
+    "nothing": (lambda: plot.attention([]), "at least one layer"),
+    "source": (lambda: plot.alignment(torch.ones(2, 3), "ab", "abc"), "expected 2 target tokens"),
+    "sentence": (lambda: plot.alignment(torch.ones(1, 61), ["a"] * 61, "a"), "at most 60 source tokens"),
+    "negative": (lambda: plot.alignment(-torch.ones(1, 1), "a", "a"), "at least 0"),
+    "captions": (lambda: plot.map_rows({"a": torch.ones(2, 1, 1)}, captions={"a": ["one"]}), "a caption for each map of 'a'"),
 }
 
 

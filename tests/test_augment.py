@@ -11,8 +11,9 @@ from torch.nn import functional
 
 from quoin.data import background, crop, cutout, flip, keyed_generator, load, prepare, shift, split
 from quoin.errors import Mistake
-from quoin.recipes.running.images import augmentation
-from quoin.recipes.running.options import AugmentOptions
+from quoin.tasks.image_classification import augmentation
+from quoin.tasks.options import AugmentOptions
+from seeds import seeded
 from tasks import Crash, Disk, classification, difference, left_behind, new_folder, numbers_dataset, parted, run_loop
 
 ALL = {
@@ -28,10 +29,6 @@ def pictures(shape, seed=0, dtype=torch.float32):
     """No two pixels alike, and none of them 0, so that what was moved where can be read off."""
     places = torch.randperm(math.prod(shape), generator=torch.Generator().manual_seed(seed))
     return (places.reshape(shape) + 1).to(dtype)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @given(shapes, st.integers(0, 2), st.integers(0, 10**6))

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from quoin import draw, figures
+from quoin import plot
 from quoin.autodiff import draw_graph, trace
-from quoin.draw.layered import layered
 from quoin.errors import Mistake
+from quoin.notes import figures
+from quoin.plot.layered import layered
 
 
 def random_graph(seed: int) -> tuple[list[float], list[tuple[int, int]]]:
@@ -98,8 +99,8 @@ def test_every_box_and_arrow_is_there(tmp_path):
 
 
 def test_a_hostile_name_stays_text():
-    box = draw.Box("<script>$x$", ("a & b",), facts=(("v", "<b>1</b>"),))
-    drawing = draw.graph([box], [])
+    box = plot.Box("<script>$x$", ("a & b",), facts=(("v", "<b>1</b>"),))
+    drawing = plot.graph([box], [])
     assert "<script>" not in drawing.html()
     assert "<b>" not in drawing.html()
     ElementTree.fromstring(drawing.svg())
@@ -113,11 +114,11 @@ def test_the_figures_of_graphs_draw(tmp_path):
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: draw.graph([], []),
-        lambda: draw.graph([draw.Box("a")] * 501, []),
-        lambda: draw.graph([draw.Box("a")] * 2, [(0, 1), (1, 0)]),
-        lambda: draw.graph([draw.Box("a")], [(0, 0)]),
-        lambda: draw.graph([draw.Box("a")], [(0, 1)]),
+        lambda: plot.graph([], []),
+        lambda: plot.graph([plot.Box("a")] * 501, []),
+        lambda: plot.graph([plot.Box("a")] * 2, [(0, 1), (1, 0)]),
+        lambda: plot.graph([plot.Box("a")], [(0, 0)]),
+        lambda: plot.graph([plot.Box("a")], [(0, 1)]),
     ],
 )
 def test_a_mistake_is_one_line(bad):

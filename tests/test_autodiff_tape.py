@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from quoin.autodiff import RULES, Var, backward, concatenate
-from quoin.claims.autodiff import random_program
 from quoin.errors import Mistake
+from quoin.notes.claims.autodiff import random_program
 
 
 def positive(*shape: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

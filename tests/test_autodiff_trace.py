@@ -10,10 +10,7 @@ from torch.nn import functional
 from quoin.autodiff import Graph, replay, same_bits, trace
 from quoin.autodiff.graph import Call
 from quoin.errors import Mistake
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from seeds import seeded
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:

@@ -12,12 +12,16 @@ from torch import nn
 from quoin.cli import main
 from quoin.data import order
 from quoin.errors import Mistake
-from quoin.objectives import cross_entropy
-from quoin.recipes import find_recipe
-from quoin.recipes.batchnorm_study import Options, build, checked_sizes
-from quoin.recipes.running.options import DataOptions, DescentOptions
-from quoin.recipes.running.parts import classes, learner
-from quoin.train import Classification, choose_place
+from quoin.losses import cross_entropy
+from quoin.recipes.batchnorm_study import Options, build
+from quoin.runs import find_recipe
+from quoin.tasks.batchnorm_study import checked_sizes
+from quoin.tasks.options import SupervisedOptions
+from quoin.tasks.supervised import Classification
+from quoin.tasks.supervised_data import classes, learner
+from quoin.train import (
+    choose_place,
+)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +114,7 @@ def test_data_without_neighbours_is_told(capsys, tmp_path):
 
 
 @dataclasses.dataclass(frozen=True)
-class Chosen(DataOptions, DescentOptions):
+class Chosen(SupervisedOptions):
     data: str = "iris"
 
 

@@ -40,19 +40,20 @@ def _is_interface(kind: type) -> bool:
 
 def drawing_names() -> Iterator[str]:
     """Everything public that draws, as package.name or package.Class.method; interfaces have nothing of their own to draw."""
-    for found in pkgutil.iter_modules(quoin.__path__):
-        package = importlib.import_module(f"quoin.{found.name}")
+    inside = [f"notes.{found.name}" for found in pkgutil.iter_modules(quoin.notes.__path__) if found.ispkg]
+    for path in [*(found.name for found in pkgutil.iter_modules(quoin.__path__)), *inside]:
+        package = importlib.import_module(f"quoin.{path}")
         for name in getattr(package, "__all__", []):
             thing = getattr(package, name)
             if not inspect.isclass(thing):
                 if _draws(name, thing):
-                    yield f"{found.name}.{name}"
+                    yield f"{path}.{name}"
             elif not _is_interface(thing):
                 if _parameters(thing) & CHANCE:
-                    yield f"{found.name}.{name}"
+                    yield f"{path}.{name}"
                 for way, method in inspect.getmembers(thing, callable):
                     if not way.startswith("_") and _draws(way, method):
-                        yield f"{found.name}.{name}.{way}"
+                        yield f"{path}.{name}.{way}"
 
 
 def test_everything_that_draws_has_a_case_or_a_reason():

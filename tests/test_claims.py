@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from quoin import claims
-from quoin.claims import Evidence, claim
 from quoin.errors import Mistake
+from quoin.notes import claims
+from quoin.notes.claims import Evidence, claim
 
 INVENTED = """
 import os
 import torch
-from quoin.claims import Evidence, claim
+from quoin.notes.claims import Evidence, claim
 
 def seen(value, bound=1.0): return Evidence("value", value, bound, "exact", 1)
 
@@ -148,9 +148,7 @@ def invented_holds(generator):
     return evidence(0.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "word"), [("broken", "KeyError"), ("quits", "SystemExit"), ("nothing", "NoneType"), ("false", "")]
-)
+@pytest.mark.parametrize(("name", "word"), [("broken", "KeyError"), ("quits", "SystemExit"), ("nothing", "NoneType"), ("false", "")])
 def test_a_broken_or_false_claim_fails_and_ends_nothing(invented, name, word):
     outcome = getattr(invented, name).run()
     assert outcome.verdict == "fails"

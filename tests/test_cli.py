@@ -261,15 +261,15 @@ def test_list():
 
 
 def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeypatch, capsys, here):
-    starts = every.start
+    trains = every.fit
 
-    def start(recipe, options, settings, runs):
+    def fit(recipe, options, config, runs):
         if recipe.name == "mlp":
             raise Diverged("the loss is not finite at step 7")
-        return starts(recipe, dataclasses.replace(options, epochs=2), settings, runs, visible=False)
+        return trains(recipe, dataclasses.replace(options, epochs=2), config, runs, show_progress=False)
 
     monkeypatch.setattr(every, "recipe_names", lambda: ["mlp", "linear-regression"])
-    monkeypatch.setattr(every, "start", start)
+    monkeypatch.setattr(every, "fit", fit)
     assert every.main([]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["recipe", "mlp", "linear-regression"]
@@ -284,11 +284,11 @@ def test_map():
     table = ran("map")
     assert all(f"{entry['id']} " in table for entry in found)
     (one,) = parsed("map", "Z3.9")
-    assert one["claims"] == ["quoin.claims.linear_models.weight_update"]
+    assert one["claims"] == ["quoin.notes.claims.linear_models.weight_update"]
     assert "linear-regression" in one["recipes"]
     assert parsed("map", "--missing") == []  # the whole of the notes has a home
-    assert parsed("map", "--rooms").keys() >= {"tensor/", "train/", "cli/", "errors.py"}
-    assert ran("map", "--rooms").startswith("| room | duty |")
+    assert parsed("map", "--packages").keys() >= {"tensor/", "train/", "cli/", "errors.py"}
+    assert ran("map", "--packages").startswith("| package | duty |")
 
 
 def test_check():
@@ -308,7 +308,7 @@ def test_a_broken_formula_breaks_its_claim(tmp_path):
     """The half of the squared loss lost in a copy of Quoin: Z3.4 says that its derivative is the residual."""
     shutil.copytree(Path(quoin.__file__).parent, tmp_path / "quoin", ignore=shutil.ignore_patterns("__pycache__"))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    file = tmp_path / "quoin" / "objectives" / "squared.py"
+    file = tmp_path / "quoin" / "losses" / "regression.py"
     right = ".square() / 2"
     assert file.read_text().count(right) == 1
     file.write_text(file.read_text().replace(right, ".square()"))

@@ -37,6 +37,7 @@ GOOD = "a,b,label\n" + "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(20)
 
 # ---- runs and checkpoints -----------------------------------------------------------------------------------------------
 
+
 def test_predict_names_what_is_wrong_with_its_rows(runs, here):
     (here / "other.csv").write_text("a,b\n1,2\n")
     np.savez("other.npz", features=np.zeros((3, 2)))
@@ -51,7 +52,8 @@ def test_predict_names_what_is_wrong_with_its_rows(runs, here):
     assert "--data" in refused("eval", "runs/mlp-1", "--target", "x")
 
 
-COMMANDS = (["resume", "runs/mlp-1"], ["eval", "runs/mlp-1"], ["predict", "runs/mlp-1", "rows.npz"])
+# A finished run tells its result and reads no checkpoint: it is asked to go on from one.
+COMMANDS = (["resume", "runs/mlp-1", "--step", "4"], ["eval", "runs/mlp-1"], ["predict", "runs/mlp-1", "rows.npz"])
 
 
 @pytest.mark.parametrize("name", ["tensors.safetensors", "state.json", "manifest.json"])
@@ -144,7 +146,7 @@ def test_configs_that_say_what_cannot_be(part, value, runs, here):
     if part != "data" or value:
         refused("resume", "runs/mlp-1")
     (runs / "linear-regression-1" / "environment.json").write_text("{}")
-    assert "environment.json" in refused("resume", "runs/linear-regression-1")
+    assert "environment.json" in refused("resume", "runs/linear-regression-1", "--step", "4")
 
 
 def test_data_that_changed_since(here):
@@ -152,18 +154,19 @@ def test_data_that_changed_since(here):
     assert tried("train", "mlp", "--data", "csv:good.csv", *QUICK)[0] == 0
     (here / "good.csv").write_text(GOOD.replace("3,9", "3,8"))
     before = contents(here)
-    for words in (["resume"], ["eval"]):
+    for words in (["resume", "--step", "4"], ["eval"]):
         assert "changed" in refused(*words, "runs/mlp-1")
     assert contents(here) == before
     (here / "good.csv").unlink()
-    assert "good.csv" in refused("resume", "runs/mlp-1")
+    assert "good.csv" in refused("resume", "runs/mlp-1", "--step", "4")
+    assert tried("resume", "runs/mlp-1")[0] == 0  # it is finished: its result needs no data
 
 
 def test_a_run_that_is_being_trained(runs):
     before = contents(runs)
     with open(runs / "mlp-1" / "lock", "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        message = refused("resume", "runs/mlp-1")
+        message = refused("resume", "runs/mlp-1", "--step", "4")
     assert "being trained" in message
     assert "wait" in message
     assert contents(runs) == before

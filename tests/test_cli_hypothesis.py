@@ -16,8 +16,7 @@ from quoin.cli.commands import COMMANDS
 from quoin.data import load
 from quoin.errors import Mistake
 from quoin.options import flag_name
-from quoin.recipes import find_recipe, recipe_names
-from quoin.recipes.running.settings import Settings
+from quoin.runs import RunConfig, find_recipe, recipe_names
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
@@ -62,7 +61,7 @@ HIDDEN = st.lists(st.sampled_from(["1", "2", "33", "0", "-5", "x", "", "10000000
 @st.composite
 def training_words(draw) -> list[str]:
     recipe = draw(st.sampled_from(recipe_names()))
-    fields = [*dataclasses.fields(find_recipe(recipe).options), *dataclasses.fields(Settings)]
+    fields = [*dataclasses.fields(find_recipe(recipe).options), *dataclasses.fields(RunConfig)]
     chosen = draw(st.lists(st.sampled_from([each.name for each in fields if each.name not in LEFT_OUT]), max_size=4, unique=True))
     words = ["train", recipe, "--json"] if draw(st.booleans()) else ["train", recipe]
     for name in chosen:

@@ -12,7 +12,7 @@ import torch
 
 from commands import contents, refused, tried
 from quoin.options import flag_name
-from quoin.recipes import find_recipe, recipe_names
+from quoin.runs import find_recipe, recipe_names
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
 

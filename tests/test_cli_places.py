@@ -100,8 +100,9 @@ SHORT = {
 }
 
 
+# A process each; `make deep` has those that start slowly.
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("command", SHORT)
+@pytest.mark.parametrize("command", [name if name in ("list", "eval") else pytest.param(name, marks=pytest.mark.deep) for name in SHORT])
 def test_output_that_goes_nowhere(command, stream, made):
     if command not in ("list", "map") and stream not in (">&-", ">/dev/full 2>&1"):
         pytest.skip("the same streams, opened in the same place")
@@ -169,15 +170,18 @@ def test_the_hint_is_short_and_names_what_is_known(name, count):
 
 
 def test_a_class_among_many_is_refused_shortly():
-    from quoin.recipes.running.generative_run import GenerativeRun
+    from quoin.runs.kinds.generation import TrainedGenerator
 
     class Facts:
         class_names = tuple(f"class number {i}" for i in range(1000))
 
-    class Folder:
-        path = "runs/x-1"
+    class Run:
+        path, facts, recipe, options = "runs/x-1", Facts(), None, None
 
-    run = GenerativeRun(Folder(), None, None, Facts(), None, 0)  # type: ignore[arg-type]
+        def load_model(self):
+            return None, {}, 0
+
+    run = TrainedGenerator(Run())  # type: ignore[arg-type]
     with pytest.raises(Mistake) as caught:
         run.class_number("q" * 1000)
     assert len(str(caught.value)) <= 300

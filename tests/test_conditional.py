@@ -8,7 +8,8 @@ from torch import nn
 
 from quoin.data import blobs, segment_digits, tiny_pictures
 from quoin.errors import Mistake
-from quoin.objectives import accuracy, cross_entropy, density_nll, empirical_risk, expected_nll, log_loss, mse
+from quoin.losses import cross_entropy, density_nll, expected_nll, log_loss, mse
+from quoin.metrics import accuracy, empirical_risk
 from quoin.optim import fit
 from quoin.prob import (
     BinaryModel,

@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.models import mlp_gan
-from quoin.objectives import (
+from quoin.losses import (
     adversarial_value,
     input_gradients,
     input_gradients_definition,
     minimax_value,
     minimax_value_definition,
     mixed_examples,
-    mode_coverage,
-    nearest_modes,
     non_saturating_loss,
     non_saturating_loss_definition,
     one_centred_penalty,
@@ -26,15 +23,14 @@ from quoin.objectives import (
     saturating_loss,
     zero_centred_penalty,
 )
+from quoin.metrics import mode_coverage, nearest_modes
+from quoin.models import mlp_gan
 from quoin.prob import jensen_shannon
+from seeds import seeded
 
 few = settings(deadline=None, max_examples=25)
 seeds = st.integers(0, 2**32)
 dtypes = st.sampled_from([torch.float32, torch.float64])
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def close(found: Tensor, expected: Tensor) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
+from near import assert_near
 from quoin.autodiff import hessian
 from quoin.optim import (
     Constants,
@@ -39,12 +40,6 @@ def drawn(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def assert_near(ours: Tensor, theirs: Tensor, times: float = 1.0) -> None:
-    assert ours.dtype == theirs.dtype
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    assert float((ours - theirs).detach().abs().max()) <= times * TOLERANCE[ours.dtype] * scale
-
-
 @few
 @given(st.integers(1, 7), st.sampled_from([(), (3,), (2, 2)]), dtypes, seeds)
 def test_jensens_gap_is_the_sum_of_its_steps(n, shape, dtype, seed):
@@ -57,10 +52,10 @@ def test_jensens_gap_is_the_sum_of_its_steps(n, shape, dtype, seed):
     whole, steps = jensen_gap(f, points, weights), jensen_steps(f, points, weights)
     assert steps.shape == (n - 1,)
     assert bool((steps >= -TOLERANCE[dtype]).all())
-    assert_near(steps.sum(), whole)
+    assert_near(steps.sum(), whole, TOLERANCE)
     if n > 1:
         for mine, its in zip(*(torch.autograd.grad(each, [points, logits], retain_graph=True) for each in (steps.sum(), whole))):
-            assert_near(mine, its, times=10)
+            assert_near(mine, its, TOLERANCE, times=10)
 
 
 @few
@@ -70,7 +65,7 @@ def test_weights_of_zero_change_nothing(n, seed):
     more = torch.cat([drawn(2, 2, seed=seed + 2), points, drawn(1, 2, seed=seed + 3)])
     padded = torch.cat([torch.zeros(2, dtype=torch.float64), weights, torch.zeros(1, dtype=torch.float64)])
     for gap in (jensen_gap, lambda *given: jensen_steps(*given).sum()):
-        assert_near(gap(lambda x: x.cosh().sum(), more, padded), gap(lambda x: x.cosh().sum(), points, weights))
+        assert_near(gap(lambda x: x.cosh().sum(), more, padded), gap(lambda x: x.cosh().sum(), points, weights), TOLERANCE)
 
 
 @few
@@ -79,8 +74,8 @@ def test_a_chord_gap_is_jensens_gap_of_two_points(dtype, seed, share):
     pair = drawn(2, 3, seed=seed, dtype=dtype)
     weights = torch.tensor([share, 1 - share], dtype=dtype)
     f = lambda x: x.exp().sum()  # noqa: E731
-    assert_near(chord_gap(f, pair[0], pair[1], share), jensen_gap(f, pair, weights), times=10)
-    assert_near(between(pair[0], pair[1], share), weights @ pair)
+    assert_near(chord_gap(f, pair[0], pair[1], share), jensen_gap(f, pair, weights), TOLERANCE, times=10)
+    assert_near(between(pair[0], pair[1], share), weights @ pair, TOLERANCE)
 
 
 @few
@@ -90,8 +85,8 @@ def test_curvature_by_eigenvalues_and_by_differences(dim, seed):
     f = lambda x: torch.logsumexp(A @ x, 0) - (x**3).sum() / 9  # noqa: E731
     found = hessian_test(f, x.unsqueeze(0))
     values = np.linalg.eigvalsh(hessian(f, x).numpy())
-    assert_near(found.least, torch.tensor(values[:1]))
-    assert_near(found.largest, torch.tensor(values[-1:]))
+    assert_near(found.least, torch.tensor(values[:1]), TOLERANCE)
+    assert_near(found.largest, torch.tensor(values[-1:]), TOLERANCE)
     if found.direction is not None:
         # A central second difference has an error of h² f''''/12 and of 4ε|f|/h².
         down = second_difference(f, x, found.direction, 1e-3)
@@ -151,13 +146,13 @@ def test_bounds_of_a_parabola_by_hand(strong, share, seed):
     rate = share / (1 + strong)
     path = descend(lambda x: strong / 2 * x.square().sum(), start, GradientDescent(rate), 12)
     within = distance_bound(start, zero, 12, learning_rate=rate, constants=constants)
-    assert_near(path.points.norm(dim=1), within)
+    assert_near(path.points.norm(dim=1), within, TOLERANCE)
     above = strongly_convex_bound(start, zero, 12, learning_rate=rate, constants=constants)
-    assert_near(path.values, strong * above)
+    assert_near(path.values, strong * above, TOLERANCE)
     if rate <= 1:
         promised = convex_bound(start, zero, 12, learning_rate=rate, smoothness=1.0)
         assert promised[0] == torch.inf
-        assert_near(promised[1:], torch.stack([start.square().sum() / (2 * rate * t) for t in range(1, 13)]))
+        assert_near(promised[1:], torch.stack([start.square().sum() / (2 * rate * t) for t in range(1, 13)]), TOLERANCE)
         assert bool((path.values <= promised).all())
 
 
@@ -170,9 +165,9 @@ def test_the_proof_adds_up(dtype, seed):
     rate, star = 0.1, drawn(3, seed=seed + 2, dtype=dtype)  # any point will do in place of θ*
     path = descend(f, drawn(3, seed=seed + 1, dtype=dtype), GradientDescent(rate), 10)
     proof = rate_proof(f, path.points, star, learning_rate=rate, smoothness=1 / rate)
-    assert_near(proof.descent_lemma, proof.decrease, times=10)  # the same for η = 1/L
-    assert_near(proof.one_step, proof.decrease + proof.tangent, times=100)
-    assert_near(proof.telescoped, proof.one_step.cumsum(0), times=100)
+    assert_near(proof.descent_lemma, proof.decrease, TOLERANCE, times=10)  # the same for η = 1/L
+    assert_near(proof.one_step, proof.decrease + proof.tangent, TOLERANCE, times=100)
+    assert_near(proof.telescoped, proof.one_step.cumsum(0), TOLERANCE, times=100)
     t = torch.arange(1, 11, dtype=dtype)
     away = (path.points[1:] - star).square().sum(dim=1)
-    assert_near(t * proof.bound, proof.telescoped + proof.last_is_least + away / (2 * rate), times=100)
+    assert_near(t * proof.bound, proof.telescoped + proof.last_is_least + away / (2 * rate), TOLERANCE, times=100)

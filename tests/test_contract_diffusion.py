@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.generate import guided, guided_definition
 from quoin.layers import sinusoidal
-from quoin.models import TimeMLP, time_code
-from quoin.objectives import (
+from quoin.losses import (
     denoising_kl,
     denoising_kl_definition,
     denoising_loss,
@@ -23,6 +22,7 @@ from quoin.objectives import (
     noise_kl,
     sampled_diffusion_bound,
 )
+from quoin.models import TimeMLP, time_code
 from quoin.optim import WeightAverage, moving_average_definition
 from quoin.prob import (
     Denoised,
@@ -42,6 +42,7 @@ from quoin.prob import (
     straight_path,
     straight_velocity,
 )
+from seeds import seeded
 
 TOLERANCE = {torch.float32: 2e-4, torch.float64: 1e-10}
 dtypes = st.sampled_from([torch.float32, torch.float64])
@@ -67,10 +68,6 @@ def near(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
 
 def drawn(*shape: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator, dtype=dtype).requires_grad_()
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 # ---- schedules ----------------------------------------------------------------------------------------------------------

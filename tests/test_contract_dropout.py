@@ -6,8 +6,8 @@ from torch import nn
 
 from quoin.errors import Mistake
 from quoin.layers import dropout_definition, dropout_mask
+from quoin.losses import input_dropout_penalty, l1_penalty, l2_penalty, penalised_loss
 from quoin.models import DropoutMLP, mlp_definition
-from quoin.objectives import input_dropout_penalty, l1_penalty, l2_penalty, penalised_loss
 
 
 @pytest.mark.parametrize("seed", range(6))

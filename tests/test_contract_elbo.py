@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.models import PPCA, DeepLatentGaussian, DiagonalNormalNet, triangular_factor
-from quoin.objectives import (
+from quoin.losses import (
     elbo_by_analytic_kl,
     elbo_by_baseline,
     elbo_by_paths,
@@ -24,6 +23,7 @@ from quoin.objectives import (
     normal_gradients,
     score_gradient_definition,
 )
+from quoin.models import PPCA, DeepLatentGaussian, DiagonalNormalNet, triangular_factor
 from quoin.prob import (
     DiagonalNormal,
     MultivariateNormal,
@@ -32,13 +32,10 @@ from quoin.prob import (
     kl_standard_normal,
     normal_expectation,
 )
+from seeds import seeded
 
 few = settings(deadline=None, max_examples=12)
 seeds = st.integers(0, 2**32)
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def exact_noise(k: int) -> Tensor:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.layers import (
     ALiBi,
@@ -24,6 +25,7 @@ from quoin.layers import (
     scaled_dot_product_attention_definition,
 )
 from quoin.tensor import causal_mask, valid_mask
+from seeds import seeded
 
 ROUNDING = {torch.float32: 2e-5, torch.float64: 1e-12}
 CPU = torch.device("cpu")
@@ -39,10 +41,6 @@ few = settings(deadline=None, max_examples=20)
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def shaken(layer: Layer, dtype: torch.dtype, generator: torch.Generator) -> Layer:
     """Every parameter drawn anew, for biases that start at zero would hide a mistake."""
     for parameter in layer.to(dtype).parameters():
@@ -54,16 +52,11 @@ def leaf(*shape: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
     return torch.randn(shape, dtype=dtype, generator=generator).requires_grad_()
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=ROUNDING[ours.dtype] * scale)
-
-
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, ROUNDING)
     upstream = torch.randn(ours.shape, dtype=ours.dtype, generator=seeded(ours.numel()))
     for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, ROUNDING)
 
 
 @few
@@ -175,7 +168,7 @@ def test_equals_torchs_layer_on_its_weights(n, m, heads, kind, bias, padded, cau
         pairs += [(mine["project.linear.bias"], theirs.in_proj_bias), (mine["f_o.bias"], theirs.out_proj.bias)]
     for our_weight, their_weight in pairs:
         assert our_weight.grad is not None
-        assert_near(our_weight.grad, their_weight.grad)
+        assert_near(our_weight.grad, their_weight.grad, ROUNDING)
 
 
 def test_torchs_dropout_and_mode_come_along():

@@ -12,6 +12,7 @@ from sklearn.metrics import mutual_info_score
 from torch import Tensor
 from torch.distributions import Bernoulli, Beta, Binomial, Categorical, Cauchy, Exponential, Gamma, Laplace, Normal, Poisson, Uniform
 
+from near import assert_each_near
 from quoin.errors import Mistake
 from quoin.info import (
     conditional_cross_entropy,
@@ -31,7 +32,7 @@ from quoin.info import (
     relative_entropy,
     self_information,
 )
-from quoin.objectives import expected_nll
+from quoin.losses import expected_nll
 from quoin.prob import MulticlassModel, divergence, kl, kl_definition
 
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
@@ -54,16 +55,12 @@ def drawn(shape: list[int], axes: int, dtype: torch.dtype, seed: int, *, zeros: 
     return (weights / weights.flatten(-axes).sum(dim=-1).reshape(shape[:-axes] + [1] * axes)).requires_grad_()
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE[ours.dtype], atol=TOLERANCE[ours.dtype])
-
-
 def assert_same_slopes(ours: Tensor, theirs: Tensor, leaves: tuple[Tensor, ...], seed: int) -> None:
-    assert_near(ours, theirs)
+    assert_each_near(ours, theirs, TOLERANCE)
     upstream = torch.randn(ours.shape, generator=torch.Generator().manual_seed(seed), dtype=ours.dtype)
     for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
         assert mine.isfinite().all()
-        assert_near(mine, its)
+        assert_each_near(mine, its, TOLERANCE)
 
 
 # ---- the contract: definition and fast form ------------------------------------------------------------------------------
@@ -79,7 +76,7 @@ def test_kl_in_blocks_is_kl(batch, n, dtype, seed, zeros):
         covering = ((p + q) / 2).requires_grad_()
         p.requires_grad_()
         followed = kl(p, covering)
-    assert_near(blocked, kl_definition(p.detach(), q))
+    assert_each_near(blocked, kl_definition(p.detach(), q), TOLERANCE)
     assert_same_slopes(followed, kl_definition(p, covering), (p, covering), seed)
 
 
@@ -90,8 +87,8 @@ def test_blocks_follow_no_gradient_but_a_tangent():
         patch.setattr(divergence, "_BLOCK", 4)
         tangent = torch.func.jvp(lambda law: kl(law, q), (p,), (p.clone(),))[1]
         compiled = torch.compile(kl, backend="eager", fullgraph=True)(p, q)
-    assert_near(tangent, kl_definition(p, q) + 1)  # along p itself, where sum p = 1
-    assert_near(compiled, kl_definition(p, q))
+    assert_each_near(tangent, kl_definition(p, q) + 1, TOLERANCE)  # along p itself, where sum p = 1
+    assert_each_near(compiled, kl_definition(p, q), TOLERANCE)
 
 
 @few
@@ -112,7 +109,7 @@ def test_fisher_information_two_ways(n, dtype, seed):
     ours, theirs = fisher_information(family, theta), fisher_information_definition(family, theta)
     assert_same_slopes(ours, theirs, (theta,), seed)
     p = theta.detach().softmax(-1)
-    assert_near(theirs.detach(), torch.diag(p) - torch.outer(p, p))
+    assert_each_near(theirs.detach(), torch.diag(p) - torch.outer(p, p), TOLERANCE)
     assert not fisher_information(family, theta.detach()).requires_grad
 
 
@@ -130,7 +127,7 @@ def test_laws_against_scipy_and_torch(batch, n, dtype, base, seed):
     theirs = torch.as_tensor(special.rel_entr(a, b).sum(axis=-1) / math.log(base))
     torch.testing.assert_close(relative_entropy(p, q, base).detach().double(), theirs, rtol=near, atol=near)
     torch.testing.assert_close(cross_entropy(p, q, base).detach().double(), theirs + own, rtol=near, atol=near)
-    assert_near(entropy(p, base).detach(), entropy(Categorical(p), base).detach())
+    assert_each_near(entropy(p, base).detach(), entropy(Categorical(p), base).detach(), TOLERANCE)
     assert is_abs_continuous(p, q).equal(~relative_entropy(p, q).isinf())
 
 
@@ -158,7 +155,7 @@ def test_a_batch_is_its_members():
     joint = drawn([2, 3, 4, 5], 2, torch.float64, 0)
     for quantity in (joint_entropy, conditional_entropy, mutual_information, mutual_information_definition, pmi):
         each = torch.stack([torch.stack([quantity(table, 2) for table in row]) for row in joint])
-        assert_near(quantity(joint, 2), each)
+        assert_each_near(quantity(joint, 2), each, TOLERANCE)
 
 
 LAWS = [
@@ -308,10 +305,10 @@ def test_conditional_cross_entropy_is_the_expected_loss(n, m, seed):
     model = MulticlassModel(lambda row: scores[row])
     q = scores.softmax(-1).requires_grad_()
     joint = counts / counts.sum().double()
-    assert_near(conditional_cross_entropy(joint, q), expected_nll(model, y, x))
+    assert_each_near(conditional_cross_entropy(joint, q), expected_nll(model, y, x), TOLERANCE)
     # At the conditional laws themselves the slope in scores vanishes, and the value is H(Y | X).
     rows = (joint + 1e-300) / (joint + 1e-300).sum(dim=-1, keepdim=True)
-    assert_near(conditional_cross_entropy(joint, rows, 2), conditional_entropy(joint, 2))
+    assert_each_near(conditional_cross_entropy(joint, rows, 2), conditional_entropy(joint, 2), TOLERANCE)
     best = rows.log().requires_grad_()
     (slope,) = torch.autograd.grad(conditional_cross_entropy(joint, best.softmax(-1)), best)
     assert slope.abs().max().item() < 1e-12
@@ -330,7 +327,7 @@ def test_fisher_information_by_hand():
         assert fisher_information(family, torch.tensor([0.2])).item() == pytest.approx(1 / 0.16, rel=1e-5)
     theta = torch.tensor([1.0, 2.0], requires_grad=True)
     fisher = fisher_information(lambda given: Normal(given[0], given[1]), theta)
-    assert_near(fisher.detach(), torch.diag(torch.tensor([0.25, 0.5])))
+    assert_each_near(fisher.detach(), torch.diag(torch.tensor([0.25, 0.5])), TOLERANCE)
     assert torch.autograd.grad(fisher[1, 1], theta)[0].tolist() == pytest.approx([0, -0.5])  # 2 / sigma^2 changes by -4 / sigma^3
     many = fisher_information(lambda given: Poisson(given.expand(3)), torch.tensor([2.0]))
     assert many.item() == pytest.approx(3 / 2, rel=1e-5)  # three independent counts, 1 / rate each

@@ -46,6 +46,7 @@ from quoin.prob import (
     normal_density_definition,
     reparametrise_definition,
 )
+from seeds import seeded
 
 TOLERANCE = {torch.float32: 5e-4, torch.float64: 1e-10}
 dtypes = st.sampled_from([torch.float32, torch.float64])
@@ -69,10 +70,6 @@ def near(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
 
 def drawn(*shape: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator, dtype=dtype).requires_grad_()
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def covariance_of(root: Tensor) -> Tensor:

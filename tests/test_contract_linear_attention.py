@@ -3,13 +3,13 @@
 What every attention owes its callers (padding, prefixes, decoding, shared heads) is in test_attention_cores.py.
 """
 
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.layers import (
     EluPlusOne,
@@ -48,19 +48,13 @@ few = settings(deadline=None, max_examples=20)
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    assert ours.shape == theirs.shape
-    scale = max(1.0, float(theirs.detach().abs().max())) if theirs.numel() else 1.0
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=ROUNDING[theirs.dtype] * scale)
-
-
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
     """Equal in value, and in slope by every leaf."""
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, ROUNDING)
     upstream = torch.linspace(-1, 1, ours.numel(), dtype=ours.dtype).reshape(ours.shape).sin()
     mine, its = (torch.autograd.grad(output, leaves, upstream, retain_graph=True) for output in (ours, theirs))
     for one, other in zip(mine, its, strict=True):
-        assert_near(one, other)
+        assert_near(one, other, ROUNDING)
 
 
 def drawn(n: int, m: int, dtype: torch.dtype, spread: float | None, seed: int) -> tuple[Features, Features, Tensor, list[Tensor]]:
@@ -91,7 +85,7 @@ def test_the_definition_and_the_sums_are_a_softmax_of_logarithms(n, m, dtype, sp
     expected = in_logarithms(q, k, v, torch.ones(n, m, dtype=torch.bool))
     found = feature_attention_definition(q, k, v)
     assert_same(found.output, expected, leaves)
-    assert_near(found.weights.sum(-1), torch.ones_like(found.weights[..., 0]))
+    assert_near(found.weights.sum(-1), torch.ones_like(found.weights[..., 0]), ROUNDING)
     assert_same(feature_attention(q, k, v), expected, leaves)
 
 
@@ -118,8 +112,8 @@ def test_sums_do_not_mind_in_how_many_parts_the_keys_come(m, chunk, dtype, sprea
         sums = add_keys(sums, *piece)
     assert_same(read_sums(sums, q), feature_attention(q, k, v), leaves)
     if spread is None:
-        assert_near(sums.key_values, torch.einsum("bhmf,bhmv->bhfv", k.values, v))
-        assert_near(sums.keys, k.values.sum(-2))
+        assert_near(sums.key_values, torch.einsum("bhmf,bhmv->bhfv", k.values, v), ROUNDING)
+        assert_near(sums.keys, k.values.sum(-2), ROUNDING)
 
 
 @few
@@ -135,7 +129,7 @@ def test_hidden_keys_take_no_part_even_if_they_are_nan(n, chunk, causal, dtype, 
         whole = mask & causal_mask(n) if causal else mask.expand(2, 4, n, n)
         weights = core.weights(query, key, mask=whole)  # of keys without NaN, by the definition
         linear = core(*leaves, mask=mask, causal=causal)
-        assert_near(linear, weights @ value.masked_fill(hidden, 0))
+        assert_near(linear, weights @ value.masked_fill(hidden, 0), ROUNDING)
         assert_same(linear, core(*leaves, mask=whole), leaves)  # the quadratic way, NaN and all
         nothing = ~whole.any(dim=-1)
         assert (linear[nothing] == 0).all()

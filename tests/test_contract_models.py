@@ -8,12 +8,9 @@ from torch import nn
 
 from quoin.errors import Mistake
 from quoin.models import MLP, LinearRegression, least_squares, linear_regression_definition, mlp_definition
+from seeds import seeded
 
 DTYPES = [torch.float32, torch.float64]
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def linears(model: nn.Module) -> list[nn.Linear]:
@@ -61,9 +58,7 @@ def test_mlp_agrees_with_its_definition(dtype, seed):
     torch.testing.assert_close(model.head(model.features(x)), theirs, rtol=0, atol=0)
     arguments = [x, *model.parameters()]
     upstream = torch.randn(theirs.shape, generator=generator, dtype=dtype)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream)
-    )
+    torch.testing.assert_close(torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream))
 
 
 def test_mlp_takes_another_activation():

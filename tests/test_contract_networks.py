@@ -26,12 +26,9 @@ from quoin.models import (
 )
 from quoin.tensor import softmax
 from quoin.train import load_weights, save_weights
+from seeds import seeded
 
 DTYPES = [torch.float32, torch.float64]
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def linears(model: nn.Module) -> list[nn.Linear]:
@@ -57,9 +54,7 @@ def test_the_batch_form_agrees_with_the_module(dtype, seed):
     torch.testing.assert_close(ours.hidden[0], model.features(X))
     arguments = [X, *model.parameters()]
     upstream = torch.randn(ours.output.shape, generator=generator, dtype=dtype)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(model(X), arguments, upstream)
-    )
+    torch.testing.assert_close(torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(model(X), arguments, upstream))
 
 
 def test_the_batch_form_names_the_axis():

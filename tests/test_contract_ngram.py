@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoin.errors import Mistake
+from quoin.losses import cross_entropy, token_nll, token_nll_definition
+from quoin.metrics import perplexity
 from quoin.models import (
     AutoregressiveModel,
     MarkovModel,
@@ -29,7 +31,6 @@ from quoin.models import (
     ngram_counts,
     ngram_counts_definition,
 )
-from quoin.objectives import cross_entropy, perplexity, token_nll, token_nll_definition
 
 CLOSE: dict[torch.dtype, Any] = {torch.float32: {"rtol": 2e-5, "atol": 1e-6}, torch.float64: {"rtol": 1e-12, "atol": 1e-13}}
 dtypes = st.sampled_from([torch.float32, torch.float64])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.layers import (
     Moments,
@@ -39,19 +40,11 @@ eps = st.sampled_from([1e-5, 1e-3, 0.1])
 few = settings(deadline=None, max_examples=20)
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    """Equal up to rounding, as counted from the largest entry."""
-    assert ours.dtype == theirs.dtype
-    assert ours.shape == theirs.shape
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    assert float((ours - theirs).detach().abs().max()) <= TOLERANCE[ours.dtype] * scale
-
-
 def assert_same_slopes(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: torch.Generator) -> None:
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, TOLERANCE)
     upstream = torch.randn(ours.shape, generator=generator, dtype=ours.dtype)
     for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, TOLERANCE)
 
 
 def drawn(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
@@ -76,8 +69,10 @@ def test_batch_norm_is_torchs_in_training(shape, dtype, eps, seed):
     last = batch_norm_definition(x.movedim(1, -1), fast.weight, fast.bias, channel_axis=-1, eps=eps)
     torch.testing.assert_close(last.output.movedim(-1, 1), found.output)
     columns = x.detach().movedim(1, 0).flatten(1)  # (c, all else): the statistics, by hand
-    assert_near(found.mean.detach(), torch.tensor([statistics.fmean(column.tolist()) for column in columns], dtype=dtype))
-    assert_near(found.variance.detach(), torch.tensor([statistics.pvariance(column.tolist()) for column in columns], dtype=dtype))
+    assert_near(found.mean.detach(), torch.tensor([statistics.fmean(column.tolist()) for column in columns], dtype=dtype), TOLERANCE)
+    assert_near(
+        found.variance.detach(), torch.tensor([statistics.pvariance(column.tolist()) for column in columns], dtype=dtype), TOLERANCE
+    )
 
 
 @few
@@ -91,8 +86,8 @@ def test_running_averages_are_torchs_after_several_steps(shape, dtype, eps, seed
         fast(x)
         found = batch_norm_definition(x.detach(), fast.weight.detach(), fast.bias.detach(), eps=eps)
         running = running_moments(running, Moments(found.mean, found.variance), x.numel() // shape[1], momentum=momentum)
-    assert_near(running.mean, fast.running_mean)
-    assert_near(running.variance, fast.running_var)
+    assert_near(running.mean, fast.running_mean, TOLERANCE)
+    assert_near(running.variance, fast.running_var, TOLERANCE)
     fast.eval()
     x = drawn((1, *shape[1:]), dtype, generator)  # at test one example is enough
     ours = batch_norm_at_test_definition(x, running, fast.weight, fast.bias, eps=eps)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from torch import Tensor
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.prob import (
     MultivariateNormal,
@@ -34,20 +35,12 @@ batches = st.sampled_from([(), (3,), (2, 3)])
 few = settings(deadline=None, max_examples=15)
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    """Equal up to rounding, as counted from the largest entry."""
-    assert ours.dtype == theirs.dtype
-    assert ours.shape == theirs.shape
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    assert float((ours - theirs).detach().abs().max()) <= TOLERANCE[ours.dtype] * scale
-
-
 def assert_same_slopes(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: torch.Generator) -> None:
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, TOLERANCE)
     upstream = torch.randn(ours.shape, generator=generator, dtype=ours.dtype)
     found = [torch.autograd.grad(each, leaves, upstream, retain_graph=True) for each in (ours, theirs)]
     for mine, its in zip(*found, strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, TOLERANCE)
 
 
 def drawn(*shape: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
@@ -130,7 +123,7 @@ def test_conditioning_is_the_formula(d, data, batch, dtype, seed):
     if places:
         whole = MultivariateNormal(mean, covariance)
         chain = whole.marginal(places).log_prob(x[..., places]) + whole.condition(places, x[..., places]).log_prob(x[..., rest])
-        assert_near(whole.log_prob(x), chain)
+        assert_near(whole.log_prob(x), chain, TOLERANCE)
 
 
 def test_leading_axes_broadcast():
@@ -268,8 +261,8 @@ def test_wick_is_the_sum_over_pairings(indices, batch, dtype, seed):
     ours, theirs = wick(covariance, indices), wick_definition(covariance, indices)
     if indices and len(indices) % 2 == 0:
         assert_same_slopes(ours, theirs, [root], generator)
-    assert_near(ours, theirs)
-    assert_near(normal_moment(torch.zeros(*batch, 4, dtype=dtype), covariance, indices), theirs)
+    assert_near(ours, theirs, TOLERANCE)
+    assert_near(normal_moment(torch.zeros(*batch, 4, dtype=dtype), covariance, indices), theirs, TOLERANCE)
 
 
 @few
@@ -282,7 +275,7 @@ def test_with_a_mean_some_factors_give_it_and_the_others_pair_off(indices, seed)
         means = [mean[i] for k, i in enumerate(indices) if chosen >> k & 1]
         paired = wick_definition(root @ root.T, [i for k, i in enumerate(indices) if not chosen >> k & 1])
         total = total + math.prod(means) * paired
-    assert_near(normal_moment(mean, root @ root.T, indices), total)
+    assert_near(normal_moment(mean, root @ root.T, indices), total, TOLERANCE)
 
 
 def test_moments_of_high_order():

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.objectives import (
+from quoin.losses import (
     cross_entropy,
     cross_entropy_definition,
     cross_entropy_of_probabilities,
@@ -17,10 +17,9 @@ from quoin.objectives import (
     mean_power_error,
     mse,
     nll_loss,
-    roc_auc,
-    roc_auc_definition,
     squared_loss,
 )
+from quoin.metrics import roc_auc, roc_auc_definition
 from quoin.prob import binary_log_prob, binary_log_prob_definition
 
 DTYPES = [torch.float32, torch.float64]
@@ -117,9 +116,7 @@ def test_cross_entropy_with_class_weights(dtype, seed):
         assert_agree(ours, cross_entropy(logits, target, class_weights=weights), logits, generator)
         ones = torch.ones_like(weights)
         torch.testing.assert_close(cross_entropy(logits, target, class_weights=ones), cross_entropy(logits, target))
-    torch.testing.assert_close(
-        cross_entropy(logits, labels, class_weights=weights), weights[labels] * cross_entropy(logits, labels)
-    )
+    torch.testing.assert_close(cross_entropy(logits, labels, class_weights=weights), weights[labels] * cross_entropy(logits, labels))
 
 
 @pytest.mark.parametrize("seed", range(8))

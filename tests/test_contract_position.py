@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from near import assert_each_near
 from quoin.errors import Mistake
 from quoin.layers import (
     ALiBi,
@@ -64,18 +65,13 @@ def normal(*shape: int, generator: torch.Generator, dtype: torch.dtype = torch.f
     return torch.randn(shape, generator=generator, dtype=dtype)
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE[ours.dtype], atol=TOLERANCE[ours.dtype])
-
-
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: torch.Generator) -> None:
     """Values and gradients."""
-    assert_near(ours, theirs)
+    assert_each_near(ours, theirs, TOLERANCE)
     upstream = normal(*ours.shape, generator=generator, dtype=ours.dtype)
     slopes = [torch.autograd.grad(each, leaves, upstream, retain_graph=True) for each in (ours, theirs)]
     for mine, its in zip(*slopes, strict=True):
-        assert_near(mine, its)
+        assert_each_near(mine, its, TOLERANCE)
 
 
 # ---- codes that are added -----------------------------------------------------------------------------------------------
@@ -84,12 +80,12 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: t
 @few
 @given(lengths, even, bases, offsets)
 def test_sinusoidal_codes_are_their_formula_and_powers_of_one_turn(n, d, base, start):
-    assert_near(sinusoidal(n, d, base=base), sinusoidal_definition(n, d, base=base))
-    assert_near(sinusoidal(n, d, start=start, base=base), sinusoidal_definition(start + n, d, base=base)[start:])
+    assert_each_near(sinusoidal(n, d, base=base), sinusoidal_definition(n, d, base=base), TOLERANCE)
+    assert_each_near(sinusoidal(n, d, start=start, base=base), sinusoidal_definition(start + n, d, base=base)[start:], TOLERANCE)
     speeds = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
     turns = torch.polar(torch.ones_like(speeds), speeds) ** torch.arange(n).unsqueeze(-1)  # e^{iθ} to the power m
-    assert_near(sinusoidal(n, d, base=base), torch.stack([turns.imag, turns.real], dim=-1).flatten(-2))
-    assert_near(position_angles(torch.tensor([1.0]), d, base=base)[0], speeds)
+    assert_each_near(sinusoidal(n, d, base=base), torch.stack([turns.imag, turns.real], dim=-1).flatten(-2), TOLERANCE)
+    assert_each_near(position_angles(torch.tensor([1.0]), d, base=base)[0], speeds, TOLERANCE)
 
 
 @few
@@ -115,9 +111,9 @@ def test_maps_of_a_token_and_its_position(n, d, k, seed):
     found = placed_maps_definition(
         x, lambda x, m: rotary_matrix(m, k) @ query @ x, lambda x, m: key @ (x + codes[m]), lambda x, m: value @ x
     )
-    assert_near(found.query, rotary_map_definition(x, query, torch.arange(n)))
-    assert_near(found.key, additive_map_definition(x, key, codes))
-    assert_near(found.value, x @ value.T)
+    assert_each_near(found.query, rotary_map_definition(x, query, torch.arange(n)), TOLERANCE)
+    assert_each_near(found.key, additive_map_definition(x, key, codes), TOLERANCE)
+    assert_each_near(found.value, x @ value.T, TOLERANCE)
 
 
 def test_learned_codes_start_small_from_the_generator_alone():
@@ -139,12 +135,12 @@ def test_a_turn_is_its_matrix(module, function, definition, lead, n, d, offset, 
     defined = definition(x, positions, base=base, clockwise=clockwise)
     assert_same(function(x, positions, base=base, clockwise=clockwise), defined, [x], generator)
     assert_same(module(d, base=base, clockwise=clockwise)(x, offset), defined, [x], generator)
-    assert_near(definition(x, -positions, base=base, clockwise=not clockwise), defined)
+    assert_each_near(definition(x, -positions, base=base, clockwise=not clockwise), defined, TOLERANCE)
     own = torch.stack([positions, positions + 5])[:, None]  # two sequences, each at its own positions, in two heads
     both = x.expand(2, 2, n, d) if not lead else x.reshape(-1, n, d)[0].expand(2, 2, n, d)
     turned = function(both, own, base=base, clockwise=clockwise)
     for row in range(2):
-        assert_near(turned[row], definition(both[row], own[row, 0], base=base, clockwise=clockwise))
+        assert_each_near(turned[row], definition(both[row], own[row, 0], base=base, clockwise=clockwise), TOLERANCE)
 
 
 def llama(x: Tensor, positions: Tensor) -> Tensor:
@@ -174,7 +170,8 @@ def test_a_turn_is_the_peers(module, peer, lead, n, d, offset, dtype, seed):
     theirs = peer(x, torch.arange(offset, offset + n, dtype=torch.float64))
     ours = module(d)(x, offset)
     assert_same(ours, theirs, [x], generator)
-    assert_near(module(d)(x.to(dtype), offset), theirs.to(dtype))  # the peer in float64, for its float32 angles are coarse
+    theirs = theirs.to(dtype)  # computed in float64, for its float32 angles are coarse
+    assert_each_near(module(d)(x.to(dtype), offset), theirs, TOLERANCE)
 
 
 @few
@@ -190,7 +187,7 @@ def test_converted_weights_give_the_same_scores(heads, d, inputs, n, seed):
         return turn(split[0]) @ turn(split[1]).mT
 
     converted = [to_half_split(each, heads) for each in (query, key, bias)]
-    assert_near(scores(HalfSplitRotary(d), *converted), scores(Rotary(d), query, key, bias))
+    assert_each_near(scores(HalfSplitRotary(d), *converted), scores(Rotary(d), query, key, bias), TOLERANCE)
     for before, after in zip((query, key, bias), converted):
         assert torch.equal(to_interleaved(after, heads), before)
     # Meta's own script, from its interleaved checkpoints to half-split ones
@@ -210,10 +207,10 @@ def test_awkward_strides_and_the_compilers_path_change_nothing(module, monkeypat
     ]
     plain = [turn(view) for view in views]
     for view, found in zip(views, plain):
-        assert_near(found, turn(view.clone(memory_format=torch.contiguous_format)))
+        assert_each_near(found, turn(view.clone(memory_format=torch.contiguous_format)), TOLERANCE)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     for view, found in zip(views, plain):
-        assert_near(turn(view), found)
+        assert_each_near(turn(view), found, TOLERANCE)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -239,7 +236,7 @@ def test_a_sequence_in_pieces_is_the_sequence(kind):
     module, x = kind(4), normal(2, 40, 4, generator=generator, dtype=torch.float32)
     whole = copy.deepcopy(module)(x)
     pieces = [module(x[:, start:stop], start) for start, stop in ((0, 3), (3, 4), (4, 5), (5, 33), (33, 40))]
-    assert_near(torch.cat(pieces, dim=1), whole)
+    assert_each_near(torch.cat(pieces, dim=1), whole, TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -286,7 +283,7 @@ def slopes_of_the_paper(n: int) -> list[float]:
 
 @pytest.mark.parametrize("heads", [*range(1, 41), 64, 71, 112, 128])
 def test_alibi_has_the_papers_slopes(heads):
-    assert_near(alibi_slopes(heads), torch.tensor(slopes_of_the_paper(heads), dtype=torch.float64))
+    assert_each_near(alibi_slopes(heads), torch.tensor(slopes_of_the_paper(heads), dtype=torch.float64), TOLERANCE)
 
 
 @few
@@ -295,9 +292,9 @@ def test_alibi_is_its_definition(heads, n, m, offset, dtype):
     defined = alibi_definition(heads, n, m, offset)
     slopes = slopes_of_the_paper(heads)
     by_hand = [[[-slope * abs(i + offset - j) for j in range(m)] for i in range(n)] for slope in slopes]
-    assert_near(defined, torch.tensor(by_hand, dtype=torch.float64))
+    assert_each_near(defined, torch.tensor(by_hand, dtype=torch.float64), TOLERANCE)
     module = ALiBi(heads).to(dtype)
-    assert_near(module(n, m, offset), defined.to(dtype))
+    assert_each_near(module(n, m, offset), defined.to(dtype), TOLERANCE)
     assert torch.equal(module.to(torch.bfloat16).float()(n, m, offset), ALiBi(heads)(n, m, offset))
     assert not module.state_dict()
 

@@ -31,13 +31,10 @@ from quoin.layers import (
     performer_variance,
     positive_features_definition,
 )
+from seeds import seeded
 
 LAWS = [gaussian_directions, orthogonal_directions]
 DTYPES = [torch.float32, torch.float64]
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def performer(width, count, seed, law):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.inspect import gradients_through_time
 from quoin.layers import (
@@ -33,12 +34,6 @@ seeds = st.integers(0, 2**32)
 sizes = st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4), st.integers(1, 5))  # b, T, d, h
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    assert float((ours - theirs).detach().abs().max()) <= TOLERANCE[ours.dtype] * scale
-
-
 def drawn(kind: Any, sizes: tuple[int, int, int, int], dtype: torch.dtype, seed: int, layers: int = 1, both_ways: bool = False):
     """A module with weights of some size, inputs, and a state to begin with that is not zero."""
     generator = torch.Generator().manual_seed(seed)
@@ -60,15 +55,15 @@ def test_definition_is_torchs_module(kind, sizes, dtype, layers, both_ways, seed
     found = recurrent_definition(CELLS[kind], inputs, state, recurrent_weights(module))
     output, after = module(inputs, tuple(state) if kind is nn.LSTM else state[0])
     after = after if isinstance(after, tuple) else (after,)
-    assert_near(found.output, output)
+    assert_near(found.output, output, TOLERANCE)
     for mine, its in zip(found.state, after, strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, TOLERANCE)
     upstream = [torch.randn(each.shape, generator=generator, dtype=dtype) for each in (output, *after)]
     leaves = [inputs, *state, *module.parameters()]
     ours = torch.autograd.grad((found.output, *found.state), leaves, upstream)
     theirs = torch.autograd.grad((output, *after), leaves, upstream)
     for mine, its in zip(ours, theirs, strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, TOLERANCE)
 
 
 @few
@@ -79,7 +74,7 @@ def test_a_plain_cell_may_have_another_activation(sizes, dtype, seed):
     cell = nn.RNNCell(d, h, nonlinearity="relu", dtype=dtype)
     x, before = (torch.randn(b, n, generator=generator, dtype=dtype) for n in (d, h))
     weights = RecurrentWeights(cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
-    assert_near(rnn_cell_definition(x, (before,), weights, torch.relu).output, cell(x, before))
+    assert_near(rnn_cell_definition(x, (before,), weights, torch.relu).output, cell(x, before), TOLERANCE)
 
 
 @few
@@ -99,7 +94,7 @@ def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
         elif isinstance(one, LSTMStep):
             gates = (one.input_gate, one.forget_gate, one.output_gate)
         else:
-            assert_near(one.output, one.summed.tanh())
+            assert_near(one.output, one.summed.tanh(), TOLERANCE)
             continue
         assert all(bool(((gate >= 0) & (gate <= 1)).all()) for gate in gates)
         assert float(one.candidate.detach().abs().max()) <= 1
@@ -122,8 +117,8 @@ def test_jacobians_through_time_are_autograds(kind, sizes, seed):
             return torch.cat(last.state, dim=-1)[0]
 
         expected = torch.autograd.functional.jacobian(tail, along[len(x) - lag])
-        assert_near(found.jacobians[lag - 1], expected)
-        assert_near(found.norms[lag - 1], torch.linalg.svdvals(expected)[0])
+        assert_near(found.jacobians[lag - 1], expected, TOLERANCE)
+        assert_near(found.norms[lag - 1], torch.linalg.svdvals(expected)[0], TOLERANCE)
     with pytest.raises(Mistake, match="leave out the batch axis"):
         gradients_through_time(CELLS[kind], x[None], begin, weights)
 

@@ -26,15 +26,12 @@ from quoin.layers import (
     resnext_definition,
 )
 from quoin.models import DenseLayer, dense_block_definition
+from seeds import seeded
 
 DTYPES = [torch.float32, torch.float64]
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def shaken(block: nn.Module, dtype: torch.dtype, generator: torch.Generator) -> nn.Module:

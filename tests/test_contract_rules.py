@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from near import assert_near
 from quoin.autodiff import gradient
 from quoin.errors import Mistake
 from quoin.optim import (
@@ -65,14 +66,6 @@ def pairs(draw) -> tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, An
             ]
         )
     )
-
-
-def assert_near(ours: Tensor, theirs: Tensor, tolerance: float) -> None:
-    assert ours.dtype == theirs.dtype
-    assert ours.shape == theirs.shape
-    assert theirs.isfinite().all()
-    scale = max(1.0, float(theirs.abs().max()))
-    assert float((ours - theirs).abs().max()) <= tolerance * scale
 
 
 def normal(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:

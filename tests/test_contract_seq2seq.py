@@ -15,6 +15,7 @@ from quoin.layers import (
     recurrent_weights,
     rnn_cell_definition,
 )
+from quoin.losses import sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.models import (
     BahdanauDecoder,
     PlainDecoder,
@@ -24,7 +25,6 @@ from quoin.models import (
     step_log_probs,
     translation_log_prob,
 )
-from quoin.objectives import sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.tensor import valid_mask
 
 CELLS = {nn.RNN: rnn_cell_definition, nn.GRU: gru_cell_definition, nn.LSTM: lstm_cell_definition}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from near import assert_near
 from quoin.errors import Mistake
 from quoin.layers import (
     DecoderBlock,
@@ -31,6 +32,7 @@ from quoin.layers import (
 )
 from quoin.models import TransformerDecoder, TransformerEncoder
 from quoin.tensor import causal_mask, valid_mask
+from seeds import seeded
 
 ROUNDING = {torch.float32: 5e-5, torch.float64: 1e-11}
 
@@ -47,10 +49,6 @@ DEFINITIONS = {"pre": pre_norm_definition, "post": post_norm_definition}
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
 def shaken(layer, dtype: torch.dtype, generator: torch.Generator):
     """Every parameter drawn anew, for biases that start at zero and scales that start at one would hide a mistake."""
     for parameter in layer.to(dtype).parameters():
@@ -58,16 +56,11 @@ def shaken(layer, dtype: torch.dtype, generator: torch.Generator):
     return layer
 
 
-def assert_near(ours: Tensor, theirs: Tensor) -> None:
-    scale = max(1.0, float(theirs.detach().abs().max()))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=ROUNDING[ours.dtype] * scale)
-
-
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
-    assert_near(ours, theirs)
+    assert_near(ours, theirs, ROUNDING)
     upstream = torch.randn(ours.shape, dtype=ours.dtype, generator=seeded(ours.numel()))
     for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
-        assert_near(mine, its)
+        assert_near(mine, its, ROUNDING)
 
 
 def norm_of(wire: Wire):
@@ -195,14 +188,14 @@ def test_the_stacks_are_torchs(order):
     if closing is not None:
         ours.norm = cast(nn.Module, theirs.norm)
     x = torch.randn(2, 5, 8, dtype=torch.float64, generator=generator)
-    assert_near(ours(x), theirs(x))
+    assert_near(ours(x), theirs(x), ROUNDING)
     layer = nn.TransformerDecoderLayer(8, 2, 16, 0.0, batch_first=True, norm_first=order == "pre")
     theirs = shaken(nn.TransformerDecoder(layer, 3, norm=closing), torch.float64, generator)
     decoder = TransformerDecoder(from_torch(each, order, nn.functional.relu) for each in theirs.layers)
     if closing is not None:
         decoder.norm = cast(nn.Module, theirs.norm)
     memory = torch.randn(2, 3, 8, dtype=torch.float64, generator=generator)
-    assert_near(decoder(x, memory), theirs(x, memory, tgt_mask=~causal_mask(5)))
+    assert_near(decoder(x, memory), theirs(x, memory, tgt_mask=~causal_mask(5)), ROUNDING)
 
 
 @every_order
@@ -222,9 +215,9 @@ def test_decoding_step_by_step_is_all_at_once(order, pieces, m, dtype, seed):
             output, state = decoder.step(state, piece)
             found.append(output)
         output, after = decoder.step(state.select(rows), x[rows, n - pieces[-1] :])
-        assert_near(output, whole[rows, n - pieces[-1] :])  # sequences reordered, one of them twice
+        assert_near(output, whole[rows, n - pieces[-1] :], ROUNDING)  # sequences reordered, one of them twice
         if found:
-            assert_near(torch.cat(found, dim=1), whole[:, : n - pieces[-1]])
+            assert_near(torch.cat(found, dim=1), whole[:, : n - pieces[-1]], ROUNDING)
         assert (state.seen, after.seen) == (n - pieces[-1], n)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.losses import gaussian_vae_loss, gaussian_vae_loss_definition, kl_warm_up, vae_losses
 from quoin.models import (
     VAE,
     BernoulliDecoder,
@@ -21,18 +22,14 @@ from quoin.models import (
     mlp_vae,
     num_parameters,
 )
-from quoin.objectives import gaussian_vae_loss, gaussian_vae_loss_definition, kl_warm_up, vae_losses
 from quoin.prob import DiagonalNormal, importance_log_evidence, iwae_bound
+from seeds import seeded
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 few = settings(deadline=None, max_examples=15)
 seeds = st.integers(0, 2**32)
 dtypes = st.sampled_from([torch.float32, torch.float64])
 shapes = st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(1, 5))
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def draw(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

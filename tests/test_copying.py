@@ -9,8 +9,8 @@ from quoin.data import copy_sequences, keyed_generator
 from quoin.errors import Mistake
 from quoin.layers import EluPlusOne, ExactAttention, FeatureMapAttention, PerformerFeatures
 from quoin.models import CopyReader, ReaderBlock
-from quoin.recipes import find_recipe
-from quoin.recipes.running.copying import ATTENTIONS, reader
+from quoin.runs import find_recipe
+from quoin.tasks.copying import ATTENTIONS, reader
 from quoin.train import Place
 
 

@@ -11,7 +11,7 @@ import torch
 from quoin.cli import main
 from quoin.data import Facts, load, load_like
 from quoin.errors import Mistake
-from quoin.recipes import open_run
+from quoin.runs import Run
 
 TABLE = "id,city,label,u,v\n" + "".join(f"{i},town {i},{'no' if i % 3 else 'yes'},{i % 3}.5,{i % 7}\n" for i in range(40))
 
@@ -96,7 +96,7 @@ def test_a_run_leaves_columns_out_and_is_evaluated_by_name(put, tmp_path, capsys
     assert main(words) == 0
     run = f"{tmp_path}/runs/mlp-1"
     assert json.loads((tmp_path / "runs/mlp-1/config.json").read_text())["options"]["ignore"] == ["id", "city"]
-    assert open_run(run).facts.feature_names == ("u", "v")
+    assert Run.open(run).facts.feature_names == ("u", "v")
     assert main(["resume", run]) == main(["eval", run]) == 0
     found = []
     orders = [["v", "city", "u", "label"], ["v", "label", "u"]]

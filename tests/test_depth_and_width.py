@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoin.errors import Mistake
-from quoin.express import (
+from quoin.expressivity import (
     affine_distance,
     affine_layers,
     enclosed_height,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -11,10 +11,14 @@ from torch import nn
 
 from quoin.cli import main
 from quoin.errors import Mistake
-from quoin.objectives import cross_entropy
+from quoin.losses import cross_entropy
 from quoin.optim import Adam, AdamW, GradientDescent, Momentum, Nesterov, RMSProp
-from quoin.recipes import find_recipe, gd_bound, momentum_phase, optimizer_race
-from quoin.recipes.running.parts import classes
+from quoin.recipes import gd_bound, momentum_phase, optimizer_race
+from quoin.runs import find_recipe
+from quoin.tasks.gradient_descent_bounds import logistic_minimizer
+from quoin.tasks.momentum_phase import random_quadratic
+from quoin.tasks.optimizer_race import Trial, smoothed
+from quoin.tasks.supervised_data import classes
 from quoin.train import Diverged, choose_place
 from quoin.train.state import pack, unpack
 
@@ -50,7 +54,7 @@ def problem(place):
 def test_the_minimiser_is_scikit_learns(problem):
     X, signs, _ = problem
     peer = LogisticRegression(C=1 / (0.05 * len(X)), fit_intercept=False, tol=1e-10, max_iter=1000).fit(X.numpy(), signs.numpy())
-    torch.testing.assert_close(gd_bound.least(X, signs, 0.05), torch.from_numpy(peer.coef_[0]), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(logistic_minimizer(X, signs, 0.05), torch.from_numpy(peer.coef_[0]), atol=1e-6, rtol=1e-5)
 
 
 def test_its_runs_are_gradient_descent_written_out(bounded, problem):
@@ -64,7 +68,7 @@ def test_its_runs_are_gradient_descent_written_out(bounded, problem):
 
 def test_both_bounds_are_the_theorems_and_the_ratio_is_to_the_smaller(bounded, problem):
     X, signs, L = problem
-    squared = float(gd_bound.least(X, signs, 0.05).square().sum())  # from a start at zero
+    squared = float(logistic_minimizer(X, signs, 0.05).square().sum())  # from a start at zero
     for share, k in ((0.1, 0), (1.0, 2)):
         convex, strong = bounded.bounds(k)
         assert float(convex[40]) == pytest.approx(squared / (2 * share / L * 40))
@@ -115,7 +119,7 @@ def grid(cells: int = 6) -> tuple[list[float], list[float]]:
 
 
 def test_the_quadratic_has_the_curvatures_asked_for():
-    curvatures, axes = momentum_phase.quadratic(momentum_phase.Options(dim=7, condition=50.0, seed=3))
+    curvatures, axes = random_quadratic(7, 50.0, 3)
     torch.testing.assert_close(axes.mT @ axes, torch.eye(7, dtype=torch.float64), atol=1e-12, rtol=0)
     assert float(curvatures.max() / curvatures.min()) == pytest.approx(50)
     assert float(curvatures.max()) == 1
@@ -123,7 +127,7 @@ def test_the_quadratic_has_the_curvatures_asked_for():
 
 def test_points_go_where_torch_goes(place):
     task: Any = run(momentum_phase.build(SMALL, place), 7)
-    curvatures, axes = momentum_phase.quadratic(SMALL)
+    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition, SMALL.seed)
     Q = axes * curvatures @ axes.mT
     rates, momenta = grid()
     for k, j in ((0, 1), (2, 0), (5, 4)):
@@ -141,7 +145,7 @@ def test_points_go_where_torch_goes(place):
 
 
 def test_measured_rates_are_near_the_largest_eigenvalue_of_the_whole_update(phase):
-    curvatures, axes = momentum_phase.quadratic(SMALL)
+    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition, SMALL.seed)
     Q, eye = axes * curvatures @ axes.mT, torch.eye(3, dtype=torch.float64)
     rates, momenta = grid()
     for (k, m), (j, rate) in itertools.product(enumerate(momenta), enumerate(rates)):
@@ -167,7 +171,7 @@ def test_a_delayed_velocity_would_miss_the_target(place, monkeypatch):
         def step(self, x, gradient, state):
             return x + state, self.momentum * state - self.learning_rate * gradient
 
-    monkeypatch.setattr("quoin.optim.Momentum", Stale)
+    monkeypatch.setattr("quoin.tasks.momentum_phase.Momentum", Stale)
     assert run(momentum_phase.build(SMALL, place), 300).evaluate("validation")["rate_off"] > 0.1
 
 
@@ -197,8 +201,8 @@ def race(place):
 
 def test_every_rule_takes_the_steps_of_its_definition(race, place):
     data = classes(FEW, place).train
-    for each in race.runners:
-        net, rule = optimizer_race.model(FEW, race.facts), RULES[each.rule]
+    for each in race.trials:
+        net, rule = optimizer_race.model(FEW, race.facts), RULES[each.optimizer]
         states: list[Any] = [rule.start(parameter) for parameter in net.parameters()]
         batches = optimizer_race.build(FEW, place).batches
         for rows in itertools.islice(itertools.chain.from_iterable(itertools.repeat(batches)), 8):
@@ -216,36 +220,36 @@ def test_every_rule_takes_the_steps_of_its_definition(race, place):
 def test_the_rate_is_chosen_on_validation_and_the_target_is_the_worst_rule(place):
     task: Any = run(optimizer_race.build(dataclasses.replace(FEW, rates=(0.001, 0.3)), place), 7)
     chosen = task.chosen()
-    assert {rule: each.rate for rule, each in chosen.items()} == {
+    assert {rule: each.lr for rule, each in chosen.items()} == {
         "sgd": 0.3, "momentum": 0.3, "nesterov": 0.3, "rmsprop": 0.01, "adam": 0.01, "adamw": 0.01
     }  # fmt: skip
-    losses = {each.rate: each.task.evaluate("validation")["loss"] for each in task.runners if each.rule == "sgd"}
-    assert chosen["sgd"].judged == [losses[0.3]]
+    losses = {each.lr: each.task.evaluate("validation")["loss"] for each in task.trials if each.optimizer == "sgd"}
+    assert chosen["sgd"].eval_losses == [losses[0.3]]
     assert losses[0.3] < losses[0.001]
     found = task.evaluate("test")
     accuracies = [each.task.evaluate("test")["accuracy"] for each in chosen.values()]
     assert found["least_accuracy"] == min(accuracies)
-    best = min(chosen.values(), key=lambda each: each.judged[-1])
+    best = min(chosen.values(), key=lambda each: each.eval_losses[-1])
     weights = task.state()["model"]["weights"]
     assert all(torch.equal(weights[name], value) for name, value in best.task.model.state_dict().items())
     assert task.evaluate("train")["updates_sgd"] == 7  # the level was not reached: all that were made
 
 
 def test_updates_are_counted_to_the_first_window_below_the_level():
-    runner = optimizer_race.Runner("sgd", 0.1, None)
-    runner.losses = [5.0, 1.0, 2.0, 0.0, 0.5, 9.0]
-    assert [runner.updates_to(level, 2) for level in (3.0, 1.5, 1.0, 0.25, 0.1)] == [2, 3, 4, 5, 6]
-    assert optimizer_race.smoothed([1.0, 2.0, 3.0, 4.0, 5.0], 4) == ([4, 5], [2.5, 3.5])
+    trial = Trial("sgd", 0.1, cast(Any, None))
+    trial.losses = [5.0, 1.0, 2.0, 0.0, 0.5, 9.0]
+    assert [trial.steps_to(level, 2) for level in (3.0, 1.5, 1.0, 0.25, 0.1)] == [2, 3, 4, 5, 6]
+    assert smoothed([1.0, 2.0, 3.0, 4.0, 5.0], 4) == ([4, 5], [2.5, 3.5])
 
 
 def test_who_diverges_is_out_and_stays_out(place):
     options = dataclasses.replace(FEW, rates=(0.1, 1e37))
     task: Any = run(optimizer_race.build(options, place), 3)
-    assert {each.rule for each in task.runners if each.out} == {"sgd", "momentum", "nesterov"}
-    assert all(each.rate == 1e37 for each in task.runners if each.out)
+    assert {each.optimizer for each in task.trials if each.diverged} == {"sgd", "momentum", "nesterov"}
+    assert all(each.lr == 1e37 for each in task.trials if each.diverged)
     other: Any = optimizer_race.build(options, place)
     other.load(unpack(*pack(task.state())))
-    assert [each.out for each in other.runners] == [each.out for each in task.runners]
+    assert [each.diverged for each in other.trials] == [each.diverged for each in task.trials]
     assert run(other, 2).evaluate("test") == run(task, 2).evaluate("test")
     with pytest.raises(Diverged, match=r"SGD is not finite at any of its rates; try smaller --rates"):
         run(optimizer_race.build(dataclasses.replace(FEW, rates=(1e37,)), place), 3)

@@ -42,6 +42,7 @@ from quoin.prob import (
     linear_schedule,
     sigmoid_schedule,
 )
+from seeds import seeded
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -57,10 +58,6 @@ SAMPLERS = {
     "langevin": one_step,
 }
 every = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def network(x: Tensor, t: Tensor) -> Tensor:

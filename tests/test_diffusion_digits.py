@@ -8,7 +8,7 @@ import torch
 
 from quoin import generate
 from quoin.cli import main
-from quoin.recipes import find_recipe
+from quoin.runs import find_recipe
 from quoin.train import choose_place
 
 TINY = {"widths": (8, 8), "groups": 4, "times": 4, "steps": 2, "samples": 20, "batch_size": 8}

@@ -14,20 +14,21 @@ import torch
 from PIL import Image
 
 from commands import without_progress
-from quoin import draw, figures
+from quoin import plot
 from quoin.errors import Mistake
+from quoin.notes import figures
 
 KINDS = {
-    "curves": lambda: draw.curves({"a": ([1, 2, 3], [1, 10, 100]), "b": ([1, 3], [5, 5])}, log_y=True, levels={"target": 7.0}),
-    "scatter": lambda: draw.scatter(torch.arange(5.0), torch.arange(5.0) + 0.1),
-    "bars": lambda: draw.bars({"from $10^{ to $20": 1.0, "gain in $": -2.0}),
-    "heat_map": lambda: draw.heat_map([[1, 0], [0, 2]], row_labels="ab", column_labels="ab", show_values=True),
-    "image_grid": lambda: draw.image_grid(torch.rand(5, 8, 8, generator=torch.Generator().manual_seed(0)), list("abcde")),
-    "network": lambda: draw.network([2, 5, 1]),
+    "curves": lambda: plot.curves({"a": ([1, 2, 3], [1, 10, 100]), "b": ([1, 3], [5, 5])}, log_y=True, levels={"target": 7.0}),
+    "scatter": lambda: plot.scatter(torch.arange(5.0), torch.arange(5.0) + 0.1),
+    "bars": lambda: plot.bars({"from $10^{ to $20": 1.0, "gain in $": -2.0}),
+    "heat_map": lambda: plot.heat_map([[1, 0], [0, 2]], row_labels="ab", column_labels="ab", show_values=True),
+    "image_grid": lambda: plot.image_grid(torch.rand(5, 8, 8, generator=torch.Generator().manual_seed(0)), list("abcde")),
+    "network": lambda: plot.network([2, 5, 1]),
 }
 
 
-def marks(drawing: draw.Drawing) -> Any:
+def marks(drawing: plot.Drawing) -> Any:
     """The axes of a drawing, whose artists matplotlib types only loosely."""
     return drawing.figure.axes[0]
 
@@ -81,7 +82,7 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
 def test_a_long_curve_keeps_its_spikes_and_its_ends():
     ys = np.zeros(100_000)
     ys[77_777], ys[5] = 3.0, -2.0
-    drawn = marks(draw.curves({"a": (np.arange(100_000), ys)})).lines[0]
+    drawn = marks(plot.curves({"a": (np.arange(100_000), ys)})).lines[0]
     xs, kept = drawn.get_xdata(), drawn.get_ydata()
     assert len(xs) <= 2002
     assert (max(kept), min(kept)) == (3.0, -2.0)
@@ -90,7 +91,7 @@ def test_a_long_curve_keeps_its_spikes_and_its_ends():
 
 
 def test_curves_draw_what_they_are_given():
-    drawing = draw.curves({"a": ([1, 2], torch.tensor([3.0, 4.0], requires_grad=True))}, levels=[("target", 0.5)])
+    drawing = plot.curves({"a": ([1, 2], torch.tensor([3.0, 4.0], requires_grad=True))}, levels=[("target", 0.5)])
     curve, level = marks(drawing).lines
     assert list(curve.get_ydata()) == [3, 4]
     assert list(level.get_ydata()) == [0.5, 0.5]
@@ -99,13 +100,13 @@ def test_curves_draw_what_they_are_given():
 
 @pytest.mark.parametrize("ys", [[0.0, 0.0], [float("nan")] * 2, [-1.0, float("inf")]])
 def test_curves_without_a_positive_value_are_drawn_on_a_linear_axis(ys):
-    drawing = draw.curves({"a": ([0, 0], ys)}, log_x=True, log_y=True)
+    drawing = plot.curves({"a": ([0, 0], ys)}, log_x=True, log_y=True)
     assert (marks(drawing).get_xscale(), marks(drawing).get_yscale()) == ("linear", "linear")
     drawing.svg()
 
 
 def test_a_heat_map_puts_the_first_row_on_top_and_writes_readable_numbers():
-    axes = marks(draw.heat_map([[1, 0], [0, 250]], show_values=True))
+    axes = marks(plot.heat_map([[1, 0], [0, 250]], show_values=True))
     where = {text.get_text(): axes.transData.transform(text.get_position()) for text in axes.texts}
     assert where["1"][1] > where["250"][1]
     assert where["1"][0] < where["250"][0]
@@ -116,7 +117,7 @@ def test_a_heat_map_puts_the_first_row_on_top_and_writes_readable_numbers():
 
 @pytest.mark.parametrize("columns", [5, 8])
 def test_captions_of_neighbouring_images_do_not_meet(columns):
-    figure = draw.image_grid(torch.zeros(10, 32, 32), ["automobile (36%), is airplane"] * 10, columns=columns).figure
+    figure = plot.image_grid(torch.zeros(10, 32, 32), ["automobile (36%), is airplane"] * 10, columns=columns).figure
     figure.draw_without_rendering()
     axes = figure.axes[0]
     boxes = [text.get_window_extent() for text in axes.texts]
@@ -128,7 +129,7 @@ def test_captions_of_neighbouring_images_do_not_meet(columns):
 def test_an_image_grid_shows_the_pixels_in_order():
     images = torch.zeros(4, 1, 3, 5)
     images[2, 0, 0, 4] = 1.0
-    shown = marks(draw.image_grid(images, columns=2)).images
+    shown = marks(plot.image_grid(images, columns=2)).images
     assert [float(np.max(image.get_array())) for image in shown] == [0, 0, 1, 0]
     assert shown[2].get_array()[0, 4] == 1
     left, right, bottom, top = shown[2].get_extent()
@@ -138,7 +139,7 @@ def test_an_image_grid_shows_the_pixels_in_order():
 
 
 def test_a_network_has_every_unit_and_every_edge():
-    axes = marks(draw.network([2, 5, 1]))
+    axes = marks(plot.network([2, 5, 1]))
     assert len(axes.patches) == 2 + 5 + 1
     assert len(axes.collections[0].get_segments()) == 2 * 5 + 5 * 1
     labels = [text.get_text() for text in axes.texts]
@@ -146,7 +147,7 @@ def test_a_network_has_every_unit_and_every_edge():
 
 
 def test_a_wide_layer_is_shortened_and_says_its_size():
-    labels = [text.get_text() for text in marks(draw.network([64, 12, "q"])).texts]
+    labels = [text.get_text() for text in marks(plot.network([64, 12, "q"])).texts]
     assert {"⋮", "$x_{64}$", "input\n64", "$h_{12}$", "$o_{q}$"} <= set(labels)
     assert "$x_{50}$" not in labels
 
@@ -154,22 +155,22 @@ def test_a_wide_layer_is_shortened_and_says_its_size():
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: draw.curves({}),
-        lambda: draw.curves({"a": ([1, 2], [1])}),
-        lambda: draw.curves({"a": ([], [])}),
-        lambda: draw.curves({"a": (["x"], [1])}),
-        lambda: draw.scatter([1, 2], [1]),
-        lambda: draw.bars({}),
-        lambda: draw.heat_map([1, 2]),
-        lambda: draw.heat_map([[1, 2]], row_labels=["a", "b"]),
-        lambda: draw.image_grid(torch.zeros(3, 2, 4, 4)),
-        lambda: draw.image_grid(torch.zeros(4, 4)),
-        lambda: draw.image_grid(torch.full((1, 4, 4), 255.0)),
-        lambda: draw.image_grid(torch.full((1, 4, 4), float("nan"))),
-        lambda: draw.image_grid(torch.zeros(2, 4, 4), ["one"]),
-        lambda: draw.network([3]),
-        lambda: draw.network([3, 0]),
-        lambda: draw.network([3, 1], names=["input"]),
+        lambda: plot.curves({}),
+        lambda: plot.curves({"a": ([1, 2], [1])}),
+        lambda: plot.curves({"a": ([], [])}),
+        lambda: plot.curves({"a": (["x"], [1])}),
+        lambda: plot.scatter([1, 2], [1]),
+        lambda: plot.bars({}),
+        lambda: plot.heat_map([1, 2]),
+        lambda: plot.heat_map([[1, 2]], row_labels=["a", "b"]),
+        lambda: plot.image_grid(torch.zeros(3, 2, 4, 4)),
+        lambda: plot.image_grid(torch.zeros(4, 4)),
+        lambda: plot.image_grid(torch.full((1, 4, 4), 255.0)),
+        lambda: plot.image_grid(torch.full((1, 4, 4), float("nan"))),
+        lambda: plot.image_grid(torch.zeros(2, 4, 4), ["one"]),
+        lambda: plot.network([3]),
+        lambda: plot.network([3, 0]),
+        lambda: plot.network([3, 1], names=["input"]),
     ],
 )
 def test_a_bad_input_is_one_line(bad):
@@ -179,7 +180,7 @@ def test_a_bad_input_is_one_line(bad):
 
 
 def test_importing_the_room_does_not_import_matplotlib():
-    code = "import sys, quoin.draw, quoin.figures; quoin.figures.collect(); print('matplotlib' in sys.modules)"
+    code = "import sys, quoin.plot, quoin.notes.figures; quoin.notes.figures.collect(); print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
@@ -211,19 +212,19 @@ def test_figures_refuse_in_one_line(tmp_path):
 
 NAMES = ["語", "😀", "नमस्ते", "a$b$", "\x07", "العربية"]
 NAMED = {
-    "heat_map": lambda: draw.heat_map(
+    "heat_map": lambda: plot.heat_map(
         torch.eye(6), row_labels=NAMES, column_labels=NAMES, title=NAMES[0], x_label=NAMES[1], y_label=NAMES[2]
     ),
-    "image_grid": lambda: draw.image_grid(torch.zeros(6, 4, 4), NAMES, title=NAMES[0]),
-    "image_table": lambda: draw.image_table(torch.zeros(6, 6, 4, 4), row_labels=NAMES, column_labels=NAMES, x_label=NAMES[0]),
-    "bars": lambda: draw.bars(dict.fromkeys(NAMES, 1.0), x_label=NAMES[0]),
-    "curves": lambda: draw.curves({name: ([0, 1], [0, 1]) for name in NAMES}, levels={NAMES[0] + "!": 0.5}, x_label=NAMES[1]),
-    "scatter": lambda: draw.scatter([0, 1], [0, 1], x_label=NAMES[0], y_label=NAMES[1]),
-    "point_clouds": lambda: draw.point_clouds(dict.fromkeys(NAMES, torch.eye(2))),
-    "point_map": lambda: draw.point_map(dict.fromkeys(NAMES, torch.eye(2)), x_label=NAMES[0]),
-    "writing": lambda: draw.writing(NAMES, torch.ones(6)),
-    "alignment": lambda: draw.alignment(torch.ones(6, 6) / 6, NAMES, NAMES),
-    "map_rows": lambda: draw.map_rows({name: torch.eye(3)[None] for name in NAMES}),
+    "image_grid": lambda: plot.image_grid(torch.zeros(6, 4, 4), NAMES, title=NAMES[0]),
+    "image_table": lambda: plot.image_table(torch.zeros(6, 6, 4, 4), row_labels=NAMES, column_labels=NAMES, x_label=NAMES[0]),
+    "bars": lambda: plot.bars(dict.fromkeys(NAMES, 1.0), x_label=NAMES[0]),
+    "curves": lambda: plot.curves({name: ([0, 1], [0, 1]) for name in NAMES}, levels={NAMES[0] + "!": 0.5}, x_label=NAMES[1]),
+    "scatter": lambda: plot.scatter([0, 1], [0, 1], x_label=NAMES[0], y_label=NAMES[1]),
+    "point_clouds": lambda: plot.point_clouds(dict.fromkeys(NAMES, torch.eye(2))),
+    "point_map": lambda: plot.point_map(dict.fromkeys(NAMES, torch.eye(2)), x_label=NAMES[0]),
+    "writing": lambda: plot.writing(NAMES, torch.ones(6)),
+    "alignment": lambda: plot.alignment(torch.ones(6, 6) / 6, NAMES, NAMES),
+    "map_rows": lambda: plot.map_rows({name: torch.eye(3)[None] for name in NAMES}),
 }
 
 

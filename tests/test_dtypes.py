@@ -12,8 +12,8 @@ import torch
 
 from dtypes import DTYPES, ROUNDINGS, answer_or_refusal
 
-PACKAGES = ("tensor", "draw", "autodiff", "prob", "layers", "info", "optim", "data", "models", "express", "objectives")
-PACKAGES += ("generate", "inspect", "estimators", "train")
+PACKAGES = ("tensor", "plot", "autodiff", "prob", "layers", "info", "optim", "data", "models", "expressivity", "losses", "metrics")
+PACKAGES += ("generate", "inspect", "estimators", "train", "tasks")
 
 
 def cases_of(package: str) -> types.ModuleType:

@@ -26,7 +26,7 @@ from quoin.estimators import (
     RidgeRegressor,
     SoftmaxClassifier,
 )
-from quoin.objectives import log_loss, svm_objective
+from quoin.losses import log_loss, svm_objective
 
 FACES = [getattr(estimators, name) for name in estimators.__all__]
 

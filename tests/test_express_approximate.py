@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoin.errors import Mistake
-from quoin.express import (
+from quoin.expressivity import (
     Curvature,
     Lipschitz,
     Modulus,

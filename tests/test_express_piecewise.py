@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.express import (
+from quoin.expressivity import (
     PiecewiseLinear,
     affine_layers,
     from_relu_network,

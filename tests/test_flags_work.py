@@ -72,7 +72,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "compare": {"--out": ("{lm} {mlp}", "{out}/b.html"), "--json": ("{lm} {mlp}", "")},
     "list": {"--json": ("", "")},
-    "map": {"--missing": ("Z3.9", ""), "--rooms": ("", ""), "--json": ("Z3.9", "")},
+    "map": {"--missing": ("Z3.9", ""), "--packages": ("", ""), "--json": ("Z3.9", "")},
     "check": {"--seed": ("Z3.9 --json", "1"), "--json": ("Z3.9", "")},
     "figure": {"--out": ("D1F1", "{out}/b"), "--format": ("D1F1 --out {out}", "png"), "--json": ("D1F1 --out {out}", "")},
 }

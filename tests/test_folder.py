@@ -76,7 +76,7 @@ def test_a_folder_that_is_none_says_what_to_do(tmp_path):
         RunFolder.open(tmp_path / "nowhere" / "mlp-1")
 
 
-BAD = ["", "{", "[]", "{}", "[" * 100_000, '{"format": "1", "recipe": "mlp"}', '{"format": 1, "recipe": 3}', "\udcff"]
+BAD = ["", "{", "[]", "{}", "[" * 100_000, '{"format": "2", "recipe": "mlp"}', '{"format": 2, "recipe": 3}', "\udcff"]
 
 
 @pytest.mark.parametrize("text", BAD)
@@ -89,10 +89,13 @@ def test_a_bad_config_is_told_in_one_line(tmp_path, text):
     assert "config.json" in str(caught.value)
 
 
-def test_a_newer_run_is_refused(tmp_path):
+@pytest.mark.parametrize("format", [0, 1, 3])
+def test_a_run_of_another_format_is_refused(tmp_path, format):
     run = new_folder(tmp_path)
-    (run.path / "config.json").write_text(json.dumps({**run.config, "format": 2}))
-    with pytest.raises(Mistake, match="newer Quoin"):
+    (run.path / "config.json").write_text(json.dumps({**run.config, "format": format}))
+    with pytest.raises(
+        Mistake, match=rf"expected format 2, .*config\.json has format {format}: install the Quoin that wrote it, or train again"
+    ):
         RunFolder.open(run.path)
 
 
@@ -139,7 +142,7 @@ def test_json_files_are_replaced_whole(tmp_path):
 
 def test_a_full_disk_between_the_runs_of_a_study_says_how_to_go_on(tmp_path, monkeypatch):
     """With a run that has begun the study can be resumed; without one `quoin train` leaves nothing behind."""
-    study = RunFolder.create(tmp_path, "small", {"study": {"over": "seed", "count": 2}}, {})
+    study = RunFolder.create(tmp_path, "small", {"kind": "multirun", "study": {"over": "seed", "count": 2}}, {})
 
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -10,15 +10,17 @@ import torch
 from commands import refused, tried
 from quoin.data import blobs
 from quoin.errors import Mistake
-from quoin.figures.adversarial import MODES, NOISE, ring_gan
+from quoin.losses import non_saturating_loss
+from quoin.metrics import mode_coverage, nearest_modes
 from quoin.models import GAN, DecoderModel, GenerativeModel, conv_gan, mlp_gan
-from quoin.objectives import mode_coverage, nearest_modes, non_saturating_loss
-from quoin.recipes import find_recipe
-from quoin.recipes.running import judge
-from quoin.recipes.running.adversarial import AdversarialTask
-from quoin.recipes.running.generative import GenerativeTask
+from quoin.notes.figures.adversarial import MODES, NOISE, ring_gan
+from quoin.runs import find_recipe
+from quoin.tasks import evaluation_classifier as judge
+from quoin.tasks.gan import AdversarialTask
+from quoin.tasks.image_generation import GenerativeTask
 from quoin.train import Place
 from quoin.train.state import snapshot
+from seeds import seeded
 
 pytestmark = pytest.mark.usefixtures("one_thread", "quick_judge")
 
@@ -27,10 +29,6 @@ pytestmark = pytest.mark.usefixtures("one_thread", "quick_judge")
 def quick_judge(monkeypatch):
     """What a judge says is not what these tests are about."""
     monkeypatch.setattr(judge, "STEPS", 2)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 12, 4)])

@@ -10,18 +10,10 @@ from sklearn.model_selection import cross_validate as peer_cross_validate
 from sklearn.preprocessing import PolynomialFeatures
 from torch import Tensor, nn
 
-from quoin.claims import collect
 from quoin.data import kfold
 from quoin.errors import Mistake
-from quoin.models import (
-    least_squares,
-    linear_regression_definition,
-    monomial_features,
-    num_monomials,
-    num_monomials_up_to,
-    relu_interpolant,
-)
-from quoin.objectives import (
+from quoin.losses import squared_loss
+from quoin.metrics import (
     Population,
     cross_validate,
     early_stop,
@@ -31,9 +23,17 @@ from quoin.objectives import (
     learning_curve,
     population_of_density,
     sampled_risk,
-    squared_loss,
     zero_one_loss,
 )
+from quoin.models import (
+    least_squares,
+    linear_regression_definition,
+    monomial_features,
+    num_monomials,
+    num_monomials_up_to,
+    relu_interpolant,
+)
+from quoin.notes.claims import collect
 from quoin.prob import energy_distance, same_law_test
 
 

@@ -18,9 +18,8 @@ from commands import refused, tried
 from quoin import generate
 from quoin.data import ImageFacts, keyed_generator
 from quoin.models import GenerativeModel
-from quoin.recipes import find_recipe, open_generative_run, open_run
-from quoin.recipes.running import points
-from quoin.recipes.running.settings import Settings
+from quoin.runs import Run, RunConfig, find_recipe
+from quoin.tasks import point_generation as points
 from quoin.train import RunFolder, Totals, choose_place, describe_environment
 from quoin.train.loop import LoopState
 from quoin.train.state import generator_states
@@ -53,15 +52,16 @@ def make_run(root: Path, name: str, changes: dict, facts: ImageFacts | None) -> 
     options = recipe.options(**changes)
     place, _ = choose_place("cpu")
     config = {
+        "kind": "image-generation" if facts else "point-generation",
         "options": dataclasses.asdict(options),
-        "settings": dataclasses.asdict(Settings()),
+        "settings": dataclasses.asdict(RunConfig()),
         "data": facts and facts.as_json(),
     }
     folder = RunFolder.create(root, name, config, describe_environment(place, 0))
     model = recipe.model(options, facts)
     with torch.no_grad():  # a network that begins at 0 would not hear what it is told
         for each in model.parameters():
-            each += 0.3 * torch.randn(each.shape, generator=seeded())
+            each += 0.3 * torch.randn(each.shape, generator=command_generator())
     loop = dataclasses.asdict(LoopState(step=1, finished=True))
     task = {"model": {"weights": model.state_dict()}}
     folder.save_checkpoint({"task": task, "loop": loop, "totals": Totals().state(), "best": None, "generators": generator_states()}, 1)
@@ -77,20 +77,19 @@ def written(*words: object) -> np.ndarray:
     return found
 
 
-def seeded(seed: int = 0) -> torch.Generator:
+def command_generator(seed: int = 0) -> torch.Generator:
     """The chance that the command draws from with this --seed."""
     return keyed_generator("generate", seed)
 
 
 @pytest.mark.parametrize("name", IMAGES | POINTS)
 def test_what_is_written_is_what_the_model_draws(runs, here, name):
-    run = open_generative_run(runs / f"{name}-1")
+    run = Run.open(runs / f"{name}-1").trained
     assert isinstance(run.model, GenerativeModel)
-    assert isinstance(open_run(runs / f"{name}-1"), type(run))
     drawn = written(runs / f"{name}-1", "-n", 3, "--seed", 5)
     assert drawn.shape == (3, *(FACTS.image_shape if name in IMAGES else (2,)))
     with torch.no_grad():
-        assert np.array_equal(drawn, run.model.sample(3, generator=seeded(5)).numpy())
+        assert np.array_equal(drawn, run.model.sample(3, generator=command_generator(5)).numpy())
     assert not np.array_equal(drawn, written(runs / f"{name}-1", "-n", 3, "--seed", 6))
     if name in IMAGES:
         assert 0 <= drawn.min() <= drawn.max() <= 1
@@ -119,12 +118,12 @@ def test_a_thousand_at_a_time_are_as_many_as_asked_for(runs, here, count):
 @pytest.mark.parametrize("name", ["diffusion-digits"])
 def test_choices_reach_the_model(runs, here, name):
     path = runs / f"{name}-1"
-    model = open_generative_run(path).model
+    model = Run.open(path).model
     labels = torch.full((2,), 7)
 
     def direct(**choices) -> np.ndarray:
         with torch.no_grad():
-            return model.sample(2, generator=seeded(), **choices).numpy()
+            return model.sample(2, generator=command_generator(), **choices).numpy()
 
     assert np.array_equal(written(path, "-n", 2, "--class", 7, "--steps", 2), direct(labels=labels, steps=2))
     assert not np.array_equal(direct(labels=labels, steps=2), direct(labels=labels + 1, steps=2))
@@ -135,8 +134,8 @@ def test_choices_reach_the_model(runs, here, name):
 
 
 def test_a_class_and_a_temperature_reach_the_pixels(runs, here):
-    model = open_generative_run(runs / "pixelcnn-1").model
-    direct = model.sample(2, generator=seeded(), labels=torch.full((2,), 4), temperature=0.5).numpy()
+    model = Run.open(runs / "pixelcnn-1").model
+    direct = model.sample(2, generator=command_generator(), labels=torch.full((2,), 4), temperature=0.5).numpy()
     assert np.array_equal(written(runs / "pixelcnn-1", "-n", 2, "--class", 4, "--temperature", 0.5), direct)
     assert not np.array_equal(written(runs / "pixelcnn-1", "-n", 2, "--class", 4), direct)
 
@@ -158,11 +157,11 @@ def test_a_strip_ends_in_the_samples(runs, here, name):
 @pytest.mark.parametrize("name", ["vae", "gan"])
 def test_a_traversal_changes_one_coordinate_a_row(runs, here, name):
     path = runs / f"{name}-1"
-    model = open_generative_run(path).model
+    model = Run.open(path).model
     images = torch.from_numpy(written(path, "--traverse"))
     rows, columns = images.shape[:2]
     assert rows == min(model.latent_dim, 16)
-    start, values = torch.randn(model.latent_dim, generator=seeded()), torch.linspace(-2.5, 2.5, columns)
+    start, values = torch.randn(model.latent_dim, generator=command_generator()), torch.linspace(-2.5, 2.5, columns)
     for row, column in ((0, 0), (1, columns - 1), (rows - 1, 4)):
         latent = start.clone()
         latent[row] = values[column]

@@ -7,8 +7,9 @@ import torch
 
 from quoin.data import segment_digits
 from quoin.errors import Mistake
+from quoin.losses import cross_entropy, log_loss
+from quoin.metrics import expected_calibration_error
 from quoin.models import GenerativeClassifier, LinearScore, bayes_rule_definition, gaussian_log_density_definition
-from quoin.objectives import cross_entropy, expected_calibration_error, log_loss
 from quoin.prob import margin
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

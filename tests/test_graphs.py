@@ -6,11 +6,11 @@ import numpy
 import pytest
 import torch
 
-from quoin import draw
+from quoin import plot
 from quoin.cli import main
 from quoin.data import karate_club
 from quoin.errors import Mistake
-from quoin.recipes import find_recipe, open_run
+from quoin.runs import Run, find_recipe
 from quoin.train import Place
 
 
@@ -86,7 +86,7 @@ def test_a_run_of_gcn_is_evaluated_and_asked_for_members(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "faction,p(Mr. Hi),p(Officer)"
     assert [line.split(",")[0] for line in lines[1:]] == ["Officer", "Mr. Hi", "Mr. Hi"]
-    assert open_run(run).model(torch.tensor([[33.0]])).argmax() == 1
+    assert Run.open(run).model(torch.tensor([[33.0]])).argmax() == 1
 
     (tmp_path / "members.csv").write_text("member\n34\n")
     assert main(["predict", str(run), str(tmp_path / "members.csv")]) == 2
@@ -101,7 +101,7 @@ def test_a_run_of_gcn_is_evaluated_and_asked_for_members(tmp_path, capsys):
 
 def test_a_graph_is_drawn_once_for_each_set_of_values():
     edges = torch.tensor([[0, 1, 3], [1, 2, 4]])  # two pieces
-    drawing = draw.nodes(edges, {"one": torch.rand(5), "two": -torch.rand(5)}, names=list("abcde"), ringed=[1])
+    drawing = plot.nodes(edges, {"one": torch.rand(5), "two": -torch.rand(5)}, names=list("abcde"), ringed=[1])
     first, second = drawing.figure.axes
     assert [text.get_text() for text in first.texts] == list("abcde")
     assert (first.get_title(), second.get_title()) == ("one", "two")
@@ -122,4 +122,4 @@ def test_a_graph_is_drawn_once_for_each_set_of_values():
 )
 def test_a_graph_that_cannot_be_drawn_is_told(arguments, words):
     with pytest.raises(Mistake, match=words):
-        draw.nodes(*arguments)
+        plot.nodes(*arguments)

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from quoin import generate, layers, models
 from quoin.errors import Mistake
+from seeds import seeded
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -30,10 +31,6 @@ LLAMA = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
 }
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def tokens(rows=2, length=9):

@@ -10,8 +10,11 @@ import torch
 from commands import refused, tried
 from quoin.data import load, split
 from quoin.options import flag_name
-from quoin.recipes import find_recipe, open_run
-from quoin.train import Place, rows_at_once
+from quoin.runs import Run, find_recipe
+from quoin.tasks.supervised import rows_at_once
+from quoin.train import (
+    Place,
+)
 from test_data_files import cifar, idx
 
 RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")
@@ -64,7 +67,7 @@ def test_a_whole_run_on_images_from_a_file_with_every_change(sources, tmp_path):
     assert code == 0, err
     result = json.loads(out)
     assert result["target"] is None
-    data, run = load(sources["npz"]), open_run(tmp_path / "runs" / "lenet-1")
+    data, run = load(sources["npz"]), Run.open(tmp_path / "runs" / "lenet-1").trained
     options = {name: getattr(run.options, name) for name in ("shift", "crop", "flip", "cutout")}
     assert options == {"shift": 2, "crop": 2, "flip": True, "cutout": 3}
     test = data.take(split(data, 0, validation=0.1).test)
@@ -104,7 +107,7 @@ def test_batches_of_one_image_train(name):
 
 def test_weights_that_multiply_are_pulled_towards_zero_and_vectors_are_not():
     task = built("resnet", weight_decay=0.25)
-    pulled = {id(each) for group in task.optimiser.param_groups if group["weight_decay"] == 0.25 for each in group["params"]}
+    pulled = {id(each) for group in task.updater.optimizer.param_groups if group["weight_decay"] == 0.25 for each in group["params"]}
     for name, parameter in task.model.named_parameters():
         assert (id(parameter) in pulled) == (name.endswith("weight") and ("conv" in name or "downsample.0" in name or name == "fc.weight"))
 

@@ -9,7 +9,8 @@ from quoin.cli import main
 from quoin.data import background
 from quoin.models import num_parameters
 from quoin.recipes import inductive_bias
-from quoin.recipes.running.parts import images
+from quoin.tasks.inductive_bias import mlp_of_size, permute_pixels, shift_images, take_train_rows
+from quoin.tasks.supervised_data import images
 from quoin.train import Place
 
 OPTIONS = inductive_bias.Options(rows=(20, 40), epochs=1)
@@ -24,12 +25,13 @@ def data():
 def test_both_have_as_many_parameters(data, shape):
     names = tuple(map(str, range(shape[0] * shape[1] * shape[2])))
     facts = dataclasses.replace(data.facts, feature_shape=shape, feature_names=names)
-    cnn, mlp = (num_parameters(make(OPTIONS, facts)) for make in (inductive_bias.model, inductive_bias.perceptron))
-    assert abs(cnn - mlp) <= (len(names) + 1 + 10) / 2
+    size = num_parameters(inductive_bias.model(OPTIONS, facts))
+    mlp = mlp_of_size(size, facts, generator=torch.Generator())
+    assert abs(size - num_parameters(mlp)) <= (len(names) + 1 + 10) / 2
 
 
 def test_scrambling_is_one_order_for_all_images(data):
-    mixed = inductive_bias.scrambled(data, 3)
+    mixed = permute_pixels(data, 3)
     order = None
     for part in ("train", "validation", "test"):
         before, after = getattr(data, part), getattr(mixed, part)
@@ -45,7 +47,7 @@ def test_scrambling_is_one_order_for_all_images(data):
 
 
 def test_moving_is_by_a_pixel_at_most_and_leaves_black_behind(data):
-    moved = inductive_bias.moved(data, OPTIONS)
+    moved = shift_images(data, OPTIONS.move, OPTIONS.seed)
     black = float(background(data.feature_scale))
     padded = torch.nn.functional.pad(data.test.features, (1, 1, 1, 1), value=black)
     windows = [padded[..., top : top + 8, left : left + 8] for top in range(3) for left in range(3)]
@@ -54,12 +56,12 @@ def test_moving_is_by_a_pixel_at_most_and_leaves_black_behind(data):
     assert (matches.sum(1) > 0.05 * len(data.test.features)).all()  # each of the nine is taken about as often
     shown = data.feature_scale.apply(moved.test_images)
     torch.testing.assert_close(shown, moved.test.features)  # the report shows what the networks saw
-    still = inductive_bias.moved(data, dataclasses.replace(OPTIONS, move=0))
+    still = shift_images(data, 0, OPTIONS.seed)
     assert torch.equal(still.train.features, data.train.features)
 
 
 def test_fewer_rows_are_among_more(data):
-    few, more = (inductive_bias.fewer(data, count, 0).train for count in (20, 40))
+    few, more = (take_train_rows(data, count, 0).train for count in (20, 40))
     assert torch.equal(few.features, more.features[:20])
     assert torch.equal(few.targets, more.targets[:20])
 
@@ -71,7 +73,7 @@ def test_all_take_as_many_steps_and_end_as_their_schedule_says():
         task.step(rows)
     assert len(task.others) == 7
     assert {each.step_count for each in (task, *task.others.values())} == {2}  # 40 rows in batches of 32
-    assert {each.descent.total_steps for each in task.others.values()} == {2}
+    assert {each.updater.total_steps for each in task.others.values()} == {2}
     assert task.others["mlp", 20].batches.epoch == 1  # 20 rows are one batch: the second step is a second pass
     found = task.evaluate("test")
     errors = task.errors()

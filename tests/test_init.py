@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from quoin.errors import Mistake
 from quoin.layers import framework_default, he, initialise, small_normal, xavier
 from quoin.models import MLP, TiedMLP
+from seeds import seeded
 
 # rule -> (the same in torch.nn.init, the variance for n_in inputs and n_out outputs)
 RULES = {
@@ -17,10 +18,6 @@ RULES = {
     xavier: (lambda w, g: nn.init.xavier_normal_(w, generator=g), lambda n_in, n_out: 2 / (n_in + n_out)),
     he: (lambda w, g: nn.init.kaiming_normal_(w, nonlinearity="relu", generator=g), lambda n_in, n_out: 2 / n_in),
 }
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 3), (300, 200), (200, 300)])

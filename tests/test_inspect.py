@@ -19,10 +19,7 @@ from quoin.inspect import (
     stability_report,
 )
 from quoin.models import MLP, TiedMLP
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from seeds import seeded
 
 
 def silent_third() -> nn.Sequential:

@@ -9,8 +9,8 @@ import torch
 from commands import contents, refused, tried
 from quoin.errors import Mistake
 from quoin.inspect import attention_maps
-from quoin.recipes.running import inspecting
-from quoin.recipes.running.run import best_task
+from quoin.runs import inspect_run as inspecting
+from quoin.runs.run import Run
 from quoin.train import report
 
 QUICK = ["--max-steps", "2", "--checkpoint-every", "2", "--threads", "1", "--json"]
@@ -45,7 +45,7 @@ def test_the_page_leads_to_the_maps_of_the_rows_asked_for(run, tmp_path):
         maps = (tmp_path / name).read_text(encoding="utf-8")
         [layers] = re.findall(r'id="layers">(.*?)</script>', maps)
         told = json.loads(layers)
-        _, task = best_task(run)
+        task = Run.open(run).load_task()
         assert isinstance(task, inspecting.SupervisedTask)
         found = attention_maps(task.model, task.data.test.features[row - 1 : row])
         assert [(each["name"], each["heads"]) for each in told] == [(each.path, len(each.weights)) for each in found]
@@ -58,7 +58,7 @@ def test_one_layer_and_pictures(run, tmp_path):
     code, printed, err = tried(*words)
     assert (code, err) == (0, "")
     assert str(tmp_path / "pictures" / "attention-of-test-row-1.png") in json.loads(printed)["files"]
-    _, task = best_task(run)
+    task = Run.open(run).load_task()
     whole, part, other = (
         [panel for panel in inspecting.inspect_task(task, run, layer=layer).panels if panel.title.startswith("Attention")]
         for layer in (None, "blocks.1.attention.core", "judge")
@@ -71,7 +71,7 @@ def test_what_is_too_long_to_show_is_a_remark(run, monkeypatch, panels_may_fail)
     def refuse(*given, **named):
         raise Mistake("expected at most 2048 positions to look at, came 4096; give a shorter input")
 
-    _, task = best_task(run)
+    task = Run.open(run).load_task()
     monkeypatch.setattr(inspecting, "attention_panels", refuse)
     found = inspecting.inspect_task(task, run)
     assert any("came 4096" in remark for remark in found.remarks)
@@ -81,7 +81,7 @@ def test_what_is_too_long_to_show_is_a_remark(run, monkeypatch, panels_may_fail)
 
 
 def test_symbols_name_their_positions():
-    from quoin.recipes.running.attending import _names
+    from quoin.tasks.attention_panels import _names
 
     assert _names(torch.tensor([3, 1, 2]), 3) == ["3", "1", "2"]
     assert _names(torch.zeros(1, 8, 5), 8) == [f"row {number}" for number in range(1, 9)]

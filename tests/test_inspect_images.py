@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from quoin.draw import map_rows
 from quoin.errors import Mistake
 from quoin.inspect import (
     FeatureMaps,
@@ -30,13 +29,12 @@ from quoin.inspect import (
     smooth_gradient,
     strongest_patches,
 )
-from quoin.inspect.at_rest import at_rest, layer_output
+from quoin.inspect.layer_outputs import layer_output
 from quoin.inspect.receptive_field import fields_of_layers
 from quoin.models import small_densenet, small_googlenet, small_lenet, small_resnet
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from quoin.plot import map_rows
+from quoin.tensor.eval_mode import eval_mode
+from seeds import seeded
 
 
 def drawn(model: nn.Sequential, seed: int = 0) -> Any:  # modules inside are known by number, whose types nobody can tell
@@ -177,13 +175,13 @@ def test_receptive_fields_leave_the_model_as_it_was():
     assert not any(module._forward_hooks for module in model.modules())
 
 
-# ---- a model at rest
+# ---- a model in evaluation mode
 
 
-def test_a_model_at_rest_keeps_what_activations_would_overwrite():
+def test_evaluation_mode_keeps_what_activations_would_overwrite():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(inplace=True), nn.Dropout())
     model[2].eval()
-    with at_rest(model):
+    with eval_mode(model):
         assert not model.training
         assert not model[1].inplace
     assert model.training
@@ -231,7 +229,7 @@ def test_every_network_can_be_seen_layer_by_layer(build):
     assert sum(row.num_parameters for row in rows) == sum(parameter.numel() for parameter in model.parameters())
     assert rows[-1].output_shape == (7,)
     found = feature_maps(model, images[0])
-    with at_rest(model):
+    with eval_mode(model):
         assert torch.allclose(found[-1].maps.flatten(), model(images[:1])[0], atol=1e-6)
     shown = draw_feature_maps([FeatureMaps("image", "", images[0]), *found]).figure.axes[0].texts
     assert 2 <= len(shown) <= 12

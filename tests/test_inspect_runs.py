@@ -6,8 +6,8 @@ import re
 import pytest
 
 from commands import contents, refused, tried
-from quoin.recipes.running import inspecting
-from quoin.recipes.running.run import best_task
+from quoin.runs import inspect_run as inspecting
+from quoin.runs.run import Run
 from quoin.train import report
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "4", "--threads", "1", "--json"]
@@ -52,7 +52,7 @@ def test_looking_inside_cannot_cost_a_run_its_report(runs, monkeypatch, panels_m
     def fail(*given, **named):
         raise RuntimeError("a model of somebody's own")
 
-    _, task = best_task(runs / "lenet-1")
+    task = Run.open(runs / "lenet-1").load_task()
     monkeypatch.setattr(inspecting, "image_panels", fail)
     (line,) = report.figures(lambda: inspecting.report_panels(task))
     assert "a picture could not be drawn: a model of somebody" in line
@@ -75,7 +75,7 @@ def test_one_layer_at_some_rows_for_a_machine(runs, tmp_path):
         "signals-and-gradients-by-layer.svg",
     }
     assert sorted(found["files"]) == sorted(str(path) for path in out.iterdir())
-    _, task = best_task(runs / "lenet-1")
+    task = Run.open(runs / "lenet-1").load_task()
     assert isinstance(task, inspecting.SupervisedTask)
     counts = {name: sum(p.numel() for p in module.parameters()) for name, module in task.model.named_modules()}
     assert {each["path"]: each["num_parameters"] for each in found["layers"]}.items() <= counts.items()

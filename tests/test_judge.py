@@ -8,14 +8,15 @@ import torch
 
 from commands import refused, tried
 from quoin.errors import Mistake
-from quoin.objectives import sample_quality
+from quoin.metrics import sample_quality
 from quoin.recipes.lenet import Options
-from quoin.recipes.running import judge
-from quoin.recipes.running.generative_table import beside_others, caution, generative_line, generative_section
-from quoin.recipes.running.judge import RunJudge, open_judge, train_judge
-from quoin.recipes.running.opened import open_table_run
-from quoin.recipes.running.parts import raw_images
-from quoin.train import RunFolder, choose_place
+from quoin.runs.generative_table import beside_others, caution, generative_line, generative_section
+from quoin.runs.open_classifier import open_classifier
+from quoin.runs.run import Run
+from quoin.tasks import evaluation_classifier as judge
+from quoin.tasks.evaluation_classifier import RunJudge, train_judge
+from quoin.tasks.supervised_data import raw_images
+from quoin.train import choose_place
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -72,10 +73,10 @@ def test_features_are_what_the_last_layer_reads(digits, judged):
 
 def test_every_recipe_with_this_seed_has_the_same_judge(digits, cpu, monkeypatch):
     monkeypatch.setattr(judge, "STEPS", 10)
-    trained, own = train_judge(digits, cpu), RunJudge("", digits, cpu)
+    trained, own = train_judge(digits, cpu), RunJudge("", digits, cpu, open_classifier=open_classifier)
     torch.rand(5)  # what else was drawn does not matter
     assert all(torch.equal(mine, its) for mine, its in zip(own.state().values(), trained.classifier.state_dict().values(), strict=True))
-    again = RunJudge("", digits, cpu)
+    again = RunJudge("", digits, cpu, open_classifier=open_classifier)
     again.load(own.state())
     monkeypatch.setattr(judge, "train_judge", None)  # it is not trained once more
     drawn = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0))
@@ -84,7 +85,7 @@ def test_every_recipe_with_this_seed_has_the_same_judge(digits, cpu, monkeypatch
 
 
 def test_a_finished_run_can_be_the_judge(digits, place, cpu):
-    given, run = RunJudge(str(place / "lenet-1"), digits, cpu), open_table_run(place / "lenet-1")
+    given, run = RunJudge(str(place / "lenet-1"), digits, cpu, open_classifier=open_classifier), Run.open(place / "lenet-1").trained
     images = digits.test.features[:20]
     assert torch.allclose(given.judge.logits(images), run.outputs(images), atol=1e-5)  # the run's own scale is applied
     assert given.state() == {}
@@ -100,18 +101,18 @@ def test_what_is_no_judge_is_told(digits, place, cpu, tmp_path):
         place / "mlp-1": r"of images \(1, 8, 8\) of 10 classes",
     }.items():
         with pytest.raises(Mistake, match=told) as caught:
-            open_judge(path, digits.facts, cpu)
+            open_classifier(path, digits.facts, cpu)
         assert "\n" not in str(caught.value)
     shutil.copytree(place / "lenet-1", tmp_path / "lenet-1")
     (tmp_path / "lenet-1" / "result.json").unlink()
     with pytest.raises(Mistake, match="finished run"):
-        open_judge(tmp_path / "lenet-1", digits.facts, cpu)
+        open_classifier(tmp_path / "lenet-1", digits.facts, cpu)
     assert "quoin train lenet" in refused("train", "vae", "--classifier", "nowhere", "--runs", tmp_path)
     assert not (tmp_path / "vae-1").exists()
 
 
 def test_models_that_draw_stand_side_by_side(place, tmp_path):
-    first, second = RunFolder.open(place / "vae-1"), tmp_path / "vae-2"
+    first, second = Run.open(place / "vae-1"), tmp_path / "vae-2"
     assert beside_others(first) == []  # no other run that draws
     for path in (tmp_path / "vae-1", second):
         shutil.copytree(place / "vae-1", path)
@@ -120,8 +121,8 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
     (second / "result.json").write_text(json.dumps(changed))
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "result.json").write_text("{")
-    (section,) = beside_others(RunFolder.open(tmp_path / "vae-1"))
-    assert "<td class=\"number\">0.123</td>" in section
+    (section,) = beside_others(Run.open(tmp_path / "vae-1"))
+    assert '<td class="number">0.123</td>' in section
     assert "data digits" in section  # what they share is said once, not in a column
     assert "<th>judge" not in section
     assert section.count("<tr>") == 3  # head and two runs
@@ -141,13 +142,13 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
 
 
 def test_lines_with_another_judge_are_told_apart(place, tmp_path):
-    folder = RunFolder.open(place / "vae-1")
+    run = Run.open(place / "vae-1")
     shutil.copytree(place / "vae-1", tmp_path / "other")
     config = json.loads((tmp_path / "other" / "config.json").read_text())
     config["options"] |= {"classifier": "", "samples": 31, "seed": 7}
     (tmp_path / "other" / "config.json").write_text(json.dumps(config))
-    other = RunFolder.open(tmp_path / "other")
-    one, two = (generative_line(each.path.name, each, each, (each.result or {})["metrics"]) for each in (folder, other))
+    other = Run.open(tmp_path / "other")
+    one, two = (generative_line(each.path.name, each, each) for each in (run, other))
     assert two.judge == "own, seed 7"
     assert caution([one, one]) == ""
     assert caution([one, two]) == "only lines with the same judge and samples compare"

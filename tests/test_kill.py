@@ -47,7 +47,7 @@ def test_ctrl_c_saves_says_how_to_go_on_and_the_resumed_run_is_the_same(tmp_path
     assert "interrupted" in (path / "report.html").read_text(encoding="utf-8")
     assert main(["resume", str(path)]) == 0
     assert main([*words, "--runs", str(tmp_path / "whole")]) == 0
-    assert difference(left_behind(RunFolder.open(tmp_path / "whole" / "mlp-1")), left_behind(run)) is None
+    assert difference(left_behind(RunFolder.open(tmp_path / "whole" / "mlp-1")), left_behind(RunFolder.open(path))) is None
 
 
 def test_ctrl_c_while_it_starts_is_one_line(tmp_path):

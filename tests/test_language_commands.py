@@ -21,9 +21,9 @@ from quoin.cli.generating import _show
 from quoin.data import TextStream, load_text
 from quoin.errors import Mistake
 from quoin.info import pack, read_header, unpack
-from quoin.objectives import sliding_token_nll
-from quoin.recipes import open_language_run
-from quoin.recipes.running.language_codec import LanguageCodec
+from quoin.metrics import sliding_token_nll
+from quoin.runs import Run
+from quoin.runs.language_codec import LanguageCodec
 
 SMALL = {
     "ngram": "--order 4",
@@ -53,7 +53,7 @@ PIECES = st.one_of(st.text("abe \nthe\u00fcz\u6c34", max_size=12).map(str.encode
 
 @pytest.mark.parametrize("recipe", SMALL)
 def test_any_bytes_come_back_from_a_model_opened_again(runs, recipe):
-    one, other = (LanguageCodec(open_language_run(runs / f"{recipe}-1")) for _ in range(2))
+    one, other = (LanguageCodec(Run.open(runs / f"{recipe}-1").trained) for _ in range(2))
     assert one.fingerprint == other.fingerprint
 
     @settings(max_examples=8, deadline=None)
@@ -70,7 +70,7 @@ def test_any_bytes_come_back_from_a_model_opened_again(runs, recipe):
 @pytest.mark.parametrize("recipe", SMALL)
 def test_the_code_is_as_long_as_the_text_is_surprising(runs, recipe):
     """Within a hundredth of -log2 P by one forward pass, or by the windows that a text is judged by; several lanes among it."""
-    run = open_language_run(runs / f"{recipe}-1")
+    run = Run.open(runs / f"{recipe}-1").trained
     text = TEXT[1000:4000]
     tokens = run.vocabulary.encode(text)
     if run.window is None:
@@ -109,7 +109,7 @@ def test_there_and_back_by_a_model(runs, here):
 
 
 def test_another_weight_or_another_token_is_another_model(runs):
-    run = open_language_run(runs / "lstm-lm-1")
+    run = Run.open(runs / "lstm-lm-1").trained
     archive = pack(TEXT[:1000].encode(), LanguageCodec(run))
     assert read_header(archive).method == LanguageCodec.method
     with torch.no_grad():
@@ -120,7 +120,7 @@ def test_another_weight_or_another_token_is_another_model(runs):
 
 def test_other_numbers_than_the_fingerprint_promised_are_refused(runs):
     """As where two machines of one name differ in a last bit: what comes out is never taken for the content."""
-    run = open_language_run(runs / "lstm-lm-1")
+    run = Run.open(runs / "lstm-lm-1").trained
     codec = LanguageCodec(run)
     archive = pack(TEXT[:1000].encode(), codec)
     with torch.no_grad():
@@ -153,7 +153,7 @@ def test_a_seed_gives_its_text(runs, recipe):
 
 @pytest.mark.parametrize("recipe", SMALL)
 def test_the_likeliest_text_is_that_of_full_recomputation(runs, recipe):
-    run = open_language_run(runs / f"{recipe}-1")
+    run = Run.open(runs / f"{recipe}-1").trained
     tokens = run.vocabulary.encode("The ").tolist()
     nats = 0.0
     for _ in range(11):  # within the Transformer's window of 16
@@ -190,7 +190,7 @@ def test_mistakes_are_one_line(runs, here):
 def test_a_run_of_another_kind_is_told(here):
     assert tried("train", "linear-regression", "--epochs", 1, "--json")[0] == 0
     line = refused("generate", "runs/linear-regression-1")
-    assert "expected the run of a model that draws" in line
+    assert "predicts rows of numbers and cannot generate: use `quoin predict`" in line
     assert "linear-regression" in line
 
 
@@ -261,11 +261,11 @@ def test_no_control_character_reaches_a_terminal(monkeypatch):
 
 @pytest.mark.parametrize("recipe", SMALL)
 def test_another_text_is_judged_as_all_at_once(runs, recipe, tmp_path, monkeypatch):
-    monkeypatch.setattr("quoin.recipes.running.language_run.AT_ONCE", 7)
-    run = open_language_run(runs / f"{recipe}-1")
+    monkeypatch.setattr("quoin.runs.kinds.language_modeling.TOKENS_PER_STEP", 7)
+    run = Run.open(runs / f"{recipe}-1").trained
     text = "The statement is a statement.\n"
     (tmp_path / "other.txt").write_text(text)
-    code, out, err = tried("eval", run.folder.path, "--data", f"text:{tmp_path / 'other.txt'}", "--json")
+    code, out, err = tried("eval", run.run.path, "--data", f"text:{tmp_path / 'other.txt'}", "--json")
     assert code == 0, err
     tokens = run.vocabulary.encode("\n" + text)  # a text begins as after a line
     laws = run.reader()(tokens[None])[0].detach().double().log_softmax(dim=-1)

@@ -11,13 +11,13 @@ from torch import nn
 from torch.nn import functional
 
 from quoin.data import CharacterVocabulary, Text, TextFacts, facts_of_text, keyed_generator, tokenize_text
-from quoin.draw import writing
 from quoin.errors import Mistake
+from quoin.metrics import sliding_token_nll
 from quoin.models import AutoregressiveModel, ModelState, RecurrentLanguageModel
-from quoin.objectives import sliding_token_nll
-from quoin.recipes import find_recipe
-from quoin.recipes.running.language import CarriedLanguageTask, LanguageTask, adam
-from quoin.recipes.running.options import LanguageOptions, RecurrentOptions
+from quoin.plot import writing
+from quoin.runs import find_recipe
+from quoin.tasks.language_modeling import CarriedLanguageTask, LanguageTask, adam
+from quoin.tasks.options import LanguageOptions, RecurrentOptions
 from quoin.train import Diverged, Place
 
 kinds = st.sampled_from([nn.RNN, nn.GRU, nn.LSTM])

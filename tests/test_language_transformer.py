@@ -21,15 +21,12 @@ from quoin.layers import (
     transformer_block,
 )
 from quoin.models import GPT, AutoregressiveModel, LanguageState, LanguageTransformer, ModelState, Transformer, TransformerState
+from seeds import seeded
 
 WIDTH, HEADS, TOKENS = 8, 2, 11
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def made(blocks, generator, **options) -> LanguageTransformer:

@@ -13,14 +13,15 @@ import pytest
 import torch
 
 from commands import tried
-from quoin import draw
+from quoin import plot
 from quoin.data import ImageParts, Prepared, load, split
-from quoin.draw import Panel
 from quoin.errors import Mistake
 from quoin.options import flag_name
-from quoin.recipes import find_recipe, recipe_names
-from quoin.recipes.running.options import DataOptions, GenerativeOptions
-from quoin.train import Place, SupervisedTask, report
+from quoin.plot import Panel
+from quoin.runs import find_recipe, recipe_names
+from quoin.tasks.options import DataOptions, GenerativeOptions
+from quoin.tasks.supervised import SupervisedTask
+from quoin.train import Place, report
 
 SCALES = {  # of an array of standard normal numbers
     "standardised": lambda x: x,
@@ -109,13 +110,13 @@ def test_images_of_each_kind_of_recipe_are_taken_by_some():
     ],
 )
 def test_images_are_rescaled_for_the_eye_where_they_must_be(images, expected):
-    found = draw.viewable(images.reshape(1, 1, 1, 3))
+    found = plot.viewable(images.reshape(1, 1, 1, 3))
     torch.testing.assert_close(found.images.flatten(), torch.tensor(expected).double())
     assert ("Rescaled" in found.told) == bool((images < 0).any() or (images > 1).any())
 
 
 def test_a_mean_stands_for_channels_that_are_no_colours():
-    found = draw.viewable(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1))
+    found = plot.viewable(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1))
     assert (found.images.tolist(), found.told) == ([[[[0.5]]]], "Shown is the mean of 2 channels.")
 
 
@@ -123,7 +124,7 @@ def broken(*given, **named):
     raise RuntimeError("no ink\nleft")
 
 
-@pytest.mark.parametrize("where", ["quoin.draw.heat_map", "quoin.train.pictures.of_classifier"])
+@pytest.mark.parametrize("where", ["quoin.plot.heat_map", "quoin.tasks.supervised_panels.of_classifier"])
 def test_a_picture_that_fails_costs_itself_and_a_line(where, tmp_path, monkeypatch, panels_may_fail):
     """A drawing, or all that a task would draw: the run's result, its metrics and its exit code are as if it had gone well."""
     monkeypatch.setattr(where, broken)
@@ -140,7 +141,7 @@ def test_a_picture_that_fails_costs_itself_and_a_line(where, tmp_path, monkeypat
 
 
 def test_a_study_is_not_lost_either(tmp_path, monkeypatch, panels_may_fail):
-    monkeypatch.setattr("quoin.draw.curves", broken)
+    monkeypatch.setattr("quoin.plot.curves", broken)
     words = ("train", "mlp", "--data", "iris", "--max-steps", "2", "--seeds", "2", "--threads", "1", "--runs", tmp_path, "--json")
     code, out, err = tried(*words)
     assert code == 0, err
@@ -160,7 +161,7 @@ def test_ctrl_c_while_drawing_is_no_failed_picture(panels_may_fail):
 
 def test_inspect_shows_what_can_be_drawn(tmp_path, monkeypatch, panels_may_fail):
     assert tried("train", "mlp", "--data", "iris", "--max-steps", "2", "--threads", "1", "--runs", tmp_path)[0] == 0
-    monkeypatch.setattr("quoin.draw.bars", broken)
+    monkeypatch.setattr("quoin.plot.bars", broken)
     code, out, err = tried("inspect", tmp_path / "mlp-1")
     assert (code, err) == (0, "")
     assert "panel 'Silent units' could not be drawn: no ink left" in out
@@ -182,7 +183,7 @@ def built_on_own_data(name, folder):
     for shape, classes in itertools.product([(3,), (1,), (2,), (1, 8, 8)], (True, False)):
         data, targets = write_rows(folder, shape, classes)
         try:
-            rows = {"rows": (8, 16)} if name == "inductive-bias" else {}
+            rows = {"rows": (8, len(split(load(data), 0, validation=0.1).train))} if name == "inductive-bias" else {}
             return recipe.build(recipe.options(data=data, **rows), Place()), data, targets
         except Mistake:
             continue

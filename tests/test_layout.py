@@ -10,10 +10,12 @@ from commands import tried
 from quoin.cli import main
 from quoin.data import Dataset, Split, prepare
 from quoin.errors import Mistake
-from quoin.objectives import cross_entropy
-from quoin.train import Classification, Place, RunFolder, layout, settle_layout
+from quoin.losses import cross_entropy
+from quoin.tasks import memory_format as layout
+from quoin.tasks.memory_format import lay_out, quicker_layout, settle_layout
+from quoin.tasks.supervised import Classification
+from quoin.train import Place, RunFolder
 from quoin.train.checkpoint import checkpoint_steps
-from quoin.train.layout import lay_out, quicker_layout
 from quoin.train.place import compiler
 from quoin.train.state import snapshot
 from tasks import classification, difference, left_behind, numbers_dataset, parted
@@ -174,7 +176,7 @@ def test_what_the_optimiser_keeps_comes_back_in_the_layout_of_the_weights(make_o
     lay_out(resumed, "channels-last")
     resumed.load(saved["task"])
     torch.set_rng_state(saved["generator"])
-    for parameter, kept in resumed.optimiser.state.items():
+    for parameter, kept in resumed.updater.optimizer.state.items():
         assert all(value.stride() == parameter.stride() for value in kept.values() if value.shape == parameter.shape)
     for parameter, other in zip(resumed.model.parameters(), whole.model.parameters()):
         assert parameter.stride() == other.stride()

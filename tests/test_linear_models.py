@@ -11,6 +11,8 @@ from torch import nn
 from quoin.cli import main
 from quoin.data import tiny_pictures
 from quoin.errors import Mistake
+from quoin.losses import cross_entropy, gaussian_nll, squared_loss
+from quoin.metrics import accuracy
 from quoin.models import (
     LinearGaussian,
     LinearRegression,
@@ -20,14 +22,10 @@ from quoin.models import (
     polynomial_features,
     softmax_regression_definition,
 )
-from quoin.objectives import accuracy, cross_entropy, gaussian_nll, squared_loss
 from quoin.optim import sgd_step, sgd_step_definition
+from seeds import seeded
 
 DTYPES = [torch.float32, torch.float64]
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 Module = TypeVar("Module", bound=nn.Module)

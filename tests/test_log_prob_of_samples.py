@@ -16,6 +16,7 @@ from scipy import integrate, stats
 from torch import nn
 
 from quoin import generate, models, prob
+from seeds import seeded
 
 COUNT = 20_000
 SAMPLERS = {"sample", "sample_paths", "rsample", "sample_prior"}
@@ -27,10 +28,6 @@ MEAN, COVARIANCE = double([1.0, -2.0]), double([[2.0, 0.6], [0.6, 0.5]])
 START, STEP = double([0.2, 0.8]), double([[0.9, 0.1], [0.4, 0.6]])
 SPOKEN = double([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
 TIMES = double([0.0, 0.3, 0.3, 1.1])
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def of_table(table) -> float:
@@ -299,7 +296,7 @@ CASES = {
 
 def test_everything_that_draws_and_weighs_is_listed():
     public = {}
-    for package in ("prob", "info", "models", "generate", "objectives"):
+    for package in ("prob", "info", "models", "generate", "losses", "metrics"):
         module = importlib.import_module(f"quoin.{package}")
         public |= {name: getattr(module, name) for name in module.__all__ if inspect.isclass(getattr(module, name))}
     both = {name for name, each in public.items() if SAMPLERS & set(dir(each)) and LOGS & set(dir(each))}

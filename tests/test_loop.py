@@ -116,7 +116,7 @@ def test_a_finished_run_that_is_resumed_stays_as_it_is(tmp_path):
 
 @dataclass
 class Least:
-    """A goal: the smaller, the better."""
+    """A monitor: the smaller, the better."""
 
     metric: str = "validation_loss"
 
@@ -165,9 +165,9 @@ def test_patience_stops_and_the_best_model_is_restored(script, patience, stops_a
 
             task.step = fatal
             with pytest.raises(Crash):
-                run_loop(task, run, epochs=5, goal=Least(), patience=patience)
+                run_loop(task, run, epochs=5, monitor=Least(), patience=patience)
         task = Scripted(script)
-        loop = run_loop(task, run, epochs=5, goal=Least(), patience=patience, resume=bool(killed_at))
+        loop = run_loop(task, run, epochs=5, monitor=Least(), patience=patience, resume=bool(killed_at))
         assert len(run.metrics()) == stops_after
         assert loop.at.best_step == (best + 1) * NUM_BATCHES
         assert task.evaluate("validation")["loss"] == script[best]

@@ -99,6 +99,7 @@ CASES = {
     "models.kernel_ridge": (lambda A: models.kernel_ridge(lambda x, y: ((x * y).sum(-1) + 1) ** 2, ROWS @ A, TARGETS, 0.1).weights, ()),
 }
 REASONS = {
+    "layers.orthogonal_directions": "draws its own matrices, normal and so of full rank, and needs no gradient",
     "tensor.matrix_rank": "a whole number",
     "prob.check_regular": "a check: it refuses singular matrices, and gives nothing back",
     "tensor.cp_rank": "whole numbers; its factors are those of a detached tensor",

@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture as Peer
 from quoin.errors import Mistake
 from quoin.estimators import MixtureDensity
 from quoin.models import DensityModel, GaussianMixture, MixtureCandidates, em, em_from_starts, em_step, kmeans_plus_plus, start_mixture
-from quoin.models.mixture_passes import Points, centred_pass, keeps_digits, packed_pass
+from quoin.models.mixture_e_step import Points, e_step, keeps_digits
 from quoin.prob import DiagonalNormals, FullNormals, NormalMixture, SphericalNormals, TiedNormals, peaks_on_line
 
 FAMILIES = {"full": FullNormals, "tied": TiedNormals, "diag": DiagonalNormals, "spherical": SphericalNormals}
@@ -102,7 +102,7 @@ def test_the_bound_is_the_constrained_maximum():
     x = x @ torch.linalg.qr(torch.randn(3, 3, generator=random, dtype=torch.float64)).Q
     points = Points(x, FullNormals, 1)
     one = NormalMixture(torch.ones(1, dtype=torch.float64), FullNormals.around(torch.zeros(1, 3, dtype=torch.float64)))
-    moments = centred_pass(points, one).moments
+    moments = e_step(points, one, packed=False).moments
     found = one.components.maximised(moments, 0.05).covariances[0]
     assert float(torch.linalg.eigvalsh(found)[0]) == pytest.approx(0.05, rel=1e-9)
 
@@ -137,7 +137,7 @@ def test_narrow_components_are_counted_the_careful_way():
     found = em_step(law, x, min_variance=0.0).output.components
     exact = torch.stack([x[:100].var(correction=0), (x[100:] - 2e6).var(correction=0)])
     torch.testing.assert_close(found.spread, exact, rtol=1e-6, atol=0)
-    packed = packed_pass(points, points.inner(law)).moments.spreads[:, 0] * points.scale.square()
+    packed = e_step(points, points.inner(law), packed=True).moments.spreads[:, 0] * points.scale.square()
     assert float((packed - exact).abs().max()) > 1e-5  # what the other way would have given
 
 

@@ -14,11 +14,7 @@ from torch.nn import functional
 
 from quoin import models
 from quoin.errors import Mistake
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
+from seeds import seeded
 
 # ---- torchvision's layouts, from its documentation ----------------------------------------------------------------------
 

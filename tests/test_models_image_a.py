@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from quoin import draw, figures, models
+from quoin import models, plot
 from quoin.errors import Mistake
 from quoin.models import num_parameters, start_image_weights
+from quoin.notes import figures
+from seeds import seeded
 
 SMALL = [models.small_lenet, models.small_alexnet, models.small_vgg, models.small_nin, models.small_googlenet]
 SMALLEST = {models.alexnet: 63, models.vgg11: 32, models.vgg16: 32, models.vgg19: 32, models.nin: 67, models.googlenet: 15}
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 # ---- sizes --------------------------------------------------------------------------------------------------------------
@@ -166,10 +164,10 @@ def test_vgg_is_drawn_as_its_layers():
 
 
 def test_volumes_refuses_what_is_no_output():
-    for outputs in ([], [draw.Volume((1, 2), "image")], [draw.Volume((0,), "dense")]):
+    for outputs in ([], [plot.Volume((1, 2), "image")], [plot.Volume((0,), "dense")]):
         with pytest.raises(Mistake, match="leave the batch out"):
-            draw.volumes(outputs)
+            plot.volumes(outputs)
     with pytest.raises(Mistake, match="at most 6 kinds"):
-        draw.volumes([draw.Volume((1,), str(kind)) for kind in range(7)])
-    drawn = [draw.volumes([draw.Volume((3, 8, 8), "a $", "b $"), draw.Volume((10,), "c")]).svg() for _ in range(2)]
+        plot.volumes([plot.Volume((1,), str(kind)) for kind in range(7)])
+    drawn = [plot.volumes([plot.Volume((3, 8, 8), "a $", "b $"), plot.Volume((10,), "c")]).svg() for _ in range(2)]
     assert drawn[0] == drawn[1]

@@ -16,16 +16,13 @@ from quoin import models
 from quoin.errors import Mistake
 from quoin.inspect import layer_summary
 from quoin.models import load_torchvision_densenet, load_torchvision_resnet, num_parameters
+from seeds import seeded
 
 State = dict[str, Tensor]
 Shapes = dict[str, tuple[int, ...]]
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 # ---- torchvision's layouts, written out

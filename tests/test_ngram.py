@@ -10,6 +10,8 @@ import torch
 
 from quoin.cli import main
 from quoin.errors import Mistake
+from quoin.losses import token_nll
+from quoin.metrics import bits_per_character
 from quoin.models import (
     MarkovModel,
     NgramModel,
@@ -22,8 +24,7 @@ from quoin.models import (
     ngram_counts,
     ngram_counts_definition,
 )
-from quoin.objectives import bits_per_character, token_nll
-from quoin.recipes.running.language_run import open_language_run
+from quoin.runs import Run
 from quoin.train import load_strictly, load_weights, save_weights
 
 WORDS = "the cat sat on the mat and the dog sat on the cat while the man and the cat ate the hat that the dog had on"
@@ -198,7 +199,7 @@ def test_a_run_by_either_smoothing_is_opened_again_without_its_text(tmp_path, ca
         lines = (tmp_path / f"ngram-{number}" / "metrics.jsonl").read_text().splitlines()
         assert len(lines) == 2
     place.unlink()
-    run = open_language_run(tmp_path / "ngram-1")
+    run = Run.open(tmp_path / "ngram-1").trained
     assert isinstance(run.model, NgramModel)
     heard = run.model(run.vocabulary.encode("he ca")[None])[0, -1]
     assert run.vocabulary.decode([int(heard.argmax())]) == "t"

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from quoin import notes
 from quoin.errors import Mistake
+from quoin.notes import map as notes
 
 TOML = """
 [areas]
@@ -26,7 +26,8 @@ TOML = """
 @pytest.fixture
 def house(tmp_path, monkeypatch):
     """An invented source tree: write(path, text) adds a file to it, and `notes` reads it instead of ours."""
-    (tmp_path / "notes.toml").write_text(TOML)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "notes.toml").write_text(TOML)
 
     def write(path, text):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +55,7 @@ def test_the_notes_are_whole():
 
 
 def test_our_own_figures_and_homes_are_on_the_map():
-    assert found("D1F1").figures == ("quoin.figures.networks.two_five_one",)
+    assert found("D1F1").figures == ("quoin.notes.figures.networks.two_five_one",)
     for entry in notes.entries():
         for home in entry.homes:
             _, room, name, *inner = home.split(".")
@@ -110,16 +111,16 @@ def test_homes_in_a_room_within_a_room_and_in_a_room_of_one_file(house):
 
 
 def test_claims_figures_and_recipes_carry_their_ids(house):
-    house("claims/area.py", '@claim(("Z1.1", "Z1.2n"), "s", right=a, printed=b)\ndef f(form, generator): ...')
-    house("figures/area.py", '@figure("D1F1", "c")\ndef g(): ...')
+    house("notes/claims/area.py", '@claim(("Z1.1", "Z1.2n"), "s", right=a, printed=b)\ndef f(form, generator): ...')
+    house("notes/figures/area.py", '@figure("D1F1", "c")\ndef g(): ...')
     house("recipes/two_words.py", 'NOTES = ("Z1.1",)')
     house("train/loop.py", 'NOTES = ("Z1.1",)\n@claim("Z1.1", "not in the room of claims")\ndef h(generator): ...')
     assert found("Z1.1").as_json() == {
         "id": "Z1.1", "title": "a", "kind": "block", "area": 1,
-        "homes": [], "claims": ["quoin.claims.area.f"], "figures": [], "recipes": ["two-words"],
+        "homes": [], "claims": ["quoin.notes.claims.area.f"], "figures": [], "recipes": ["two-words"],
     }  # fmt: skip
-    assert found("Z1.2n").claims == ("quoin.claims.area.f",)
-    assert found("D1F1").figures == ("quoin.figures.area.g",)
+    assert found("Z1.2n").claims == ("quoin.notes.claims.area.f",)
+    assert found("D1F1").figures == ("quoin.notes.figures.area.g",)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +128,8 @@ def test_claims_figures_and_recipes_carry_their_ids(house):
     [
         ("layers/a.py", '"""Notes: Z9.9."""'),
         ("layers/a.py", 'def _private():\n    """Words. Notes: Z1.1, Z9.9. More words."""'),
-        ("claims/a.py", '@claim("Z9.9", "s")\ndef f(generator): ...'),
-        ("figures/a.py", '@figure(("D1F1", "Z9.9"), "s")\ndef f(): ...'),
+        ("notes/claims/a.py", '@claim("Z9.9", "s")\ndef f(generator): ...'),
+        ("notes/figures/a.py", '@figure(("D1F1", "Z9.9"), "s")\ndef f(): ...'),
         ("recipes/a.py", 'NOTES = ("Z9.9",)'),
     ],
 )

@@ -11,22 +11,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch import nn
 
 from quoin.errors import Mistake
-from quoin.objectives import (
-    accuracy,
+from quoin.losses import (
     balanced_class_weights,
-    calibration_curve,
     conditional_nll,
-    confusion_matrix,
     cross_entropy,
     cross_entropy_definition,
     cross_entropy_of_probabilities,
-    decide,
     density_nll,
-    empirical_risk,
-    expected_calibration_error,
     expected_nll,
     gaussian_nll,
-    held_out_loss,
     hinge_loss,
     kernel_svm_objective,
     log_loss,
@@ -34,13 +27,22 @@ from quoin.objectives import (
     mean_power_error,
     mse,
     nll_loss,
+    squared_loss,
+    svm_objective,
+)
+from quoin.metrics import (
+    accuracy,
+    calibration_curve,
+    confusion_matrix,
+    decide,
+    empirical_risk,
+    expected_calibration_error,
+    held_out_loss,
     predictive_entropy,
     r_squared,
     roc_auc,
     roc_curve,
     root_mean_squared_error,
-    squared_loss,
-    svm_objective,
     zero_one_loss,
 )
 from quoin.prob import CategoricalModel, MulticlassModel

@@ -14,7 +14,7 @@ import quoin.estimators
 from commands import refused, tried
 from quoin.data import load, read_features, split
 from quoin.data.prepared import prepare
-from quoin.recipes import find_recipe, recipe_names
+from quoin.runs import find_recipe, recipe_names
 
 OFFSET = 1_700_000_000.0
 TABULAR = [name for name in recipe_names() if {"data", "target"} <= {each.name for each in dataclasses.fields(find_recipe(name).options)}]

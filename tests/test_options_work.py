@@ -19,7 +19,7 @@ from commands import refused, tried
 from observing import Seen, difference, other_values, rates_of_all_differ
 from quoin.errors import Mistake
 from quoin.options import flag_name
-from quoin.recipes import Recipe, find_recipe, recipe_names
+from quoin.runs import Recipe, find_recipe, recipe_names
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -231,7 +231,7 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     def idle(recipe: Recipe, options: Any, place: Any) -> Any:
         """A task that takes no time over its steps and never gets better."""
         task: Any = build(recipe, options, place)
-        metrics = {goal.metric.removeprefix("validation_"): 1.0} if (goal := recipe.goal) else {"loss": 1.0}
+        metrics = {monitor.metric.removeprefix("validation_"): 1.0} if (monitor := recipe.monitor) else {"loss": 1.0}
         metrics |= {recipe.target.metric.partition("_")[2]: 1.0}
         task.step, task.evaluate, task.panels = lambda rows: {"loss": torch.zeros(())}, lambda part: metrics, list
         return task
@@ -246,7 +246,7 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     once = steps("--epochs", 1)
     assert steps("--epochs", 3) == 3 * once
     assert steps("--epochs", 3, "--max-steps", once + 1) == once + 1
-    if cases.recipe.goal is None:
+    if cases.recipe.monitor is None:
         assert "--patience" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
     else:
         assert [steps("--epochs", 4, "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]

@@ -43,7 +43,7 @@ from quoin.tensor import GaussianWindow
 FILLS = [math.nan, math.inf, -math.inf, 1e38]
 FLAT = [(name, i) for name, makes in CASES.items() for i in range(len(makes))]
 
-ROOMS = ("tensor", "layers", "models", "objectives", "prob")
+PACKAGES = ("tensor", "layers", "models", "losses", "metrics", "prob")
 # What takes such a parameter and has no padding to look at.
 NO_KEYS = {
     "attention_mask": "makes a mask",
@@ -63,8 +63,8 @@ NO_KEYS = {
 def masked_names() -> set[str]:
     """Every public function and method that takes a mask or lengths."""
     found = set()
-    for room in ROOMS:
-        module = importlib.import_module(f"quoin.{room}")
+    for package in PACKAGES:
+        module = importlib.import_module(f"quoin.{package}")
         for name in module.__all__:
             thing = getattr(module, name)
             callables = {name: thing}

@@ -14,7 +14,7 @@ from quoin.generate import PixelSampler, Sampling, complete_pixels
 from quoin.info import pack, pixels_decode, pixels_encode, read_header, unpack
 from quoin.models import DensityModel, GatedPixelCNN, PixelCNN, from_levels, to_levels
 from quoin.recipes import pixelcnn as recipe
-from quoin.recipes.running.pixel_codec import PixelCodec
+from quoin.runs.pixel_codec import PixelCodec
 from quoin.train import Place
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -222,7 +222,7 @@ def test_a_model_of_classes_learns_and_is_shown():
         after = float(task.step(torch.arange(64))["loss"])
     assert after < before
     assert [panel.title for panel in task.panels()] == ["Samples", "Completions", "Likelihood map", "Surprising pixels"]
-    assert task.shown.sample(3, generator=generator(), labels=torch.tensor([7, 7, 7])).shape == (3, 1, 8, 8)
+    assert task.eval_model.sample(3, generator=generator(), labels=torch.tensor([7, 7, 7])).shape == (3, 1, 8, 8)
 
 
 @pytest.mark.parametrize(

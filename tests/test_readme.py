@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import without_progress
-from quoin.cli.rooms import rooms_table
+from quoin.cli.packages import packages_table
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
@@ -54,6 +54,6 @@ def test_a_wrong_output_is_noticed(got):
 
 
 def test_the_map_of_rooms_is_what_the_docstrings_say():
-    printed = re.search(r"<!-- rooms -->\n(.*?)\n<!-- /rooms -->", README, flags=re.DOTALL)
+    printed = re.search(r"<!-- packages -->\n(.*?)\n<!-- /packages -->", README, flags=re.DOTALL)
     assert printed is not None
-    assert printed[1] == rooms_table(), "run `quoin map --rooms` and paste its output into README.md"
+    assert printed[1] == packages_table(), "run `quoin map --packages` and paste its output into README.md"

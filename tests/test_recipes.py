@@ -14,17 +14,14 @@ from quoin import notes
 from quoin.cli import main
 from quoin.data import check_source_name
 from quoin.options import Checked, options_from_json
-from quoin.recipes import find_recipe, open_run, recipe_names
-from quoin.recipes.running.options import RunOptions
-from quoin.recipes.running.run import open_one, saved_state
-from quoin.recipes.running.settings import Settings
-from quoin.recipes.running.target import Goal, Target
+from quoin.runs import Run, RunConfig, find_recipe, recipe_names
+from quoin.tasks.options import RunOptions
+from quoin.tasks.target import Target
+from quoin.train import Monitor
 
 RECIPES = recipe_names()
-# Ten seconds and more of a core for three runs: `make deep` has them; others of their kinds stay in `make test`.
-SLOW = {"diffusion-2d", "diffusion-digits", "vae-conv", "transformer-lm", "flow-matching-2d", "translate-numbers", "lstm-lm", "pixelcnn"}
-SLOW |= {"performer-copy", "gru-lm", "inductive-bias", "linear-attention-copy", "sequence-classification", "optimizer-race", "vit"}
-SLOW |= {"resnext", "resnet", "densenet", "vgg", "markov-source", "elbo-approaches", "batchnorm-study", "attention-digits", "vae"}
+# Three runs each: one recipe of every kind here, all of them in `make deep`.
+QUICK = {"mlp", "ridge", "lenet", "rnn-lm", "ngram", "translate-dates", "gan", "gmm", "cross-entropy-descent", "hmm"}
 
 
 def test_there_are_recipes():
@@ -39,7 +36,7 @@ def test_a_recipe_says_what_it_is(name):
     assert len(set(recipe.notes)) == len(recipe.notes) > 0
     assert isinstance(recipe.target, Target)
     assert (recipe.target.at_least is None) != (recipe.target.at_most is None)
-    assert recipe.goal is None or isinstance(recipe.goal, Goal)
+    assert recipe.monitor is None or isinstance(recipe.monitor, Monitor)
     assert callable(recipe.module.model)
     assert callable(recipe.module.build)
 
@@ -54,19 +51,19 @@ def test_default_options_are_valid_and_survive_json(name):
     with pytest.raises(dataclasses.FrozenInstanceError):
         options.seed = 1  # pyright: ignore
     assert options_from_json(kind, json.loads(json.dumps(dataclasses.asdict(options))), "here") == options
-    assert all(each.metadata.get("help") for each in (*dataclasses.fields(kind), *dataclasses.fields(Settings)))
+    assert all(each.metadata.get("help") for each in (*dataclasses.fields(kind), *dataclasses.fields(RunConfig)))
     if (data := getattr(options, "data", None)) is not None:
         check_source_name(data)
     assert find_recipe(name).target_for(options) is find_recipe(name).target
 
 
 def test_recipe_files_import_no_torch():
-    code = "import sys\nfrom quoin.recipes import find_recipe, recipe_names\n[find_recipe(name).options() for name in recipe_names()]"
+    code = "import sys\nfrom quoin.runs import find_recipe, recipe_names\n[find_recipe(name).options() for name in recipe_names()]"
     done = subprocess.run([sys.executable, "-c", f"{code}\nsys.exit('torch' in sys.modules)"])
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.deep) if name in SLOW else name for name in RECIPES])
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.deep) for name in RECIPES])
 def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
     """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a report."""
     words = ["train", name, "--threads", "1", "--max-steps", "50", "--json"]
@@ -90,13 +87,7 @@ def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
 
 
 def _weights(run: Path) -> dict[str, list]:
-    folder = open_one(run)
-    if folder.config["data"] is None:  # a run without data may have nothing to predict from, and open_run refuses it then
-        state, _ = saved_state(folder, None)
-        weights = (state["best"] or state["task"]["model"])["weights"]
-    else:
-        weights = open_run(run).model.state_dict()
-    return {key: value.tolist() for key, value in weights.items()}
+    return {key: value.tolist() for key, value in Run.open(run).model.state_dict().items()}
 
 
 def _lines(run: Path) -> list[dict]:

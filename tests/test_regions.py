@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quoin.draw import PolygonMap, polygon_maps
 from quoin.errors import Mistake
-from quoin.express import (
+from quoin.expressivity import (
     activation_pattern,
     affine_layers,
     folding_net,
@@ -28,6 +27,7 @@ from quoin.express import (
 )
 from quoin.layers import Affine
 from quoin.models import MLP
+from quoin.plot import PolygonMap, polygon_maps
 
 DTYPES = [torch.float32, torch.float64]
 WIDTHS = st.lists(st.integers(1, 6), min_size=1, max_size=3)

@@ -16,7 +16,7 @@ from commands import tried
 from quoin.data.remembered import RememberedData
 from quoin.train import RunFolder
 from quoin.train.checkpoint import checkpoint_steps
-from run_folders import KINDS, USED, command_words, copy_run, opening_commands, train_every_kind
+from run_folders import KINDS, USED, command_words, copy_to_resume, opening_commands, train_every_kind
 
 COMMANDS = ["resume", "eval", "predict", "generate", "compare", "inspect", "compress", "decompress"]
 
@@ -70,7 +70,7 @@ def test_every_whole_run_is_opened(runs):
     """The damage that follows is to runs that these commands answer with 0; the others are refused for what they are."""
     asked = [command for command in COMMANDS if command not in ("resume", "inspect")]  # these two draw at length, and are tried below
     for kind, run in runs.items():
-        copy_run(run)
+        copy_to_resume(run)
         codes = {command: answer(command, kind, run)[0] for command in asked}
         assert codes == {command: 0 if command in USED[kind] else 2 for command in asked}, kind
 
@@ -194,7 +194,7 @@ def test_each_damage_by_name_to_all_that_it_is_named_for(name, runs):
 def refuse_or_answer(name: str, kind: str, commands: list[str], runs: dict[str, str]) -> None:
     _, damage, refusing = NAMED[name]
     for command in commands:
-        copy_run(runs[kind])
+        copy_to_resume(runs[kind])
         damage(Path("run"))
         code, _ = answer(command, kind, runs[kind])
         assert code == 2 or command not in refusing, (kind, command)
@@ -224,7 +224,7 @@ def names_to(value: object, depth: int) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("seeds", "folds")])
 def test_a_state_that_lacks_something(kind, runs):
-    run = copy_run(runs[kind])
+    run = copy_to_resume(runs[kind])
     checkpoint = max((run / "checkpoints").iterdir())
     state = json.loads((checkpoint / "state.json").read_text())
     commands = [command for command in ("eval", "predict", "generate") if answer(command, kind, runs[kind])[0] == 0]
@@ -357,7 +357,7 @@ EXAMPLES = settings(
 
 
 def try_damage(damage: dict, runs: dict[str, str]) -> None:
-    kind, command, run = damage["kind"], damage["command"], copy_run(runs[damage["kind"]])
+    kind, command, run = damage["kind"], damage["command"], copy_to_resume(runs[damage["kind"]])
     inside = run / f"{kind[:-1]}-{damage['at'] // 2 % 2}" if kind in ("seeds", "folds") and damage["at"] % 2 else run
     apply(damage, inside)
     answer(command, kind, runs[kind], str(run if command in ("resume", "compare") else inside))

@@ -14,10 +14,13 @@ import torch
 from quoin.cli import main
 from quoin.data import load
 from quoin.errors import Mistake
-from quoin.recipes import find_recipe, open_run
-from quoin.recipes.running import run as running
-from quoin.recipes.running.study import resume_study
-from quoin.train import Classification, Place, RunFolder
+from quoin.runs import Run, find_recipe, resume
+from quoin.runs.multirun import resume_multirun
+from quoin.tasks.supervised import Classification
+from quoin.train import (
+    Place,
+    RunFolder,
+)
 from quoin.train.checkpoint import checkpoint_steps
 from tasks import Crash, Disk, difference, left_behind, timeless
 
@@ -108,7 +111,7 @@ def test_a_member_killed_before_its_report_gets_one(tmp_path):
     before = timeless(study.result)
     (study.path / "seed-0" / "report.html").unlink()
     (study.path / "result.json").unlink()
-    resume_study(study.path, visible=False)
+    resume_multirun(Run.open(study.path), show_progress=False)
     assert (study.path / "seed-0" / "report.html").exists()
     assert timeless(study.result) == before
 
@@ -128,9 +131,9 @@ def test_eval_gives_the_metrics_of_the_result(recipe, tmp_path, capsys):
 
 def test_the_result_is_that_of_the_best_epoch(tmp_path):
     run = train(tmp_path, "--threads", "1", "--hidden", "8", "--data", "wine", "--epochs", "12", "--lr", "1", "--schedule", "constant")
-    lines, goal = run.metrics(), find_recipe("mlp").goal
-    assert goal is not None
-    best = max(lines, key=lambda line: line[goal.metric] if goal.larger_is_better else -line[goal.metric])
+    lines, monitor = run.metrics(), find_recipe("mlp").monitor
+    assert monitor is not None
+    best = max(lines, key=lambda line: line[monitor.metric] if monitor.greater_is_better else -line[monitor.metric])
     assert best["step"] < lines[-1]["step"]  # else this test could not fail
     assert run.result is not None
     assert run.result["best_step"] == best["step"]
@@ -148,7 +151,7 @@ def test_predict_gives_the_models_outputs_even_when_the_training_file_is_gone(tm
     capsys.readouterr()
     assert main(["predict", str(run.path), str(asked)]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
-    opened = open_run(run.path)
+    opened = Run.open(run.path).trained
     state, _ = run.load_checkpoint() or ({}, 0)
     saved = state["best"] or state["task"]["model"]
     # A second way to the outputs: standardise and multiply by hand.
@@ -171,7 +174,7 @@ def test_data_that_changed_are_refused_when_resuming_and_evaluating(tmp_path):
     run = train(tmp_path / "runs", *QUICK, "--data", f"csv:{table}", "--target", target)
     text = table.read_text()
     table.write_text(text.replace("5.0", "5.5", 1))
-    for attempt in (lambda: running.resume(run.path, visible=False), lambda: running.evaluate_own(run.path)):
+    for attempt in (lambda: resume(run.path, step=12, show_progress=False), lambda: Run.open(run.path).evaluate()):
         with pytest.raises(Mistake, match=r"the data of .* changed since it was started"):
             attempt()
     table.write_text(text)
@@ -188,7 +191,7 @@ def test_a_damaged_checkpoint_is_refused_by_every_command_and_the_way_out_works(
     file.write_bytes(content)
     asked = tmp_path / "ask.csv"
     write_csv(asked, "iris")
-    for words in (["resume", str(run.path)], ["eval", str(run.path)], ["predict", str(run.path), str(asked)]):
+    for words in (["resume", str(run.path), "--step", str(newest)], ["eval", str(run.path)], ["predict", str(run.path), str(asked)]):
         capsys.readouterr()
         assert main(words) == 2
         told = capsys.readouterr().err
@@ -239,7 +242,7 @@ def test_scores_of_a_margin_are_not_passed_off_as_probabilities(tmp_path, capsys
     assert data.class_names is not None
     assert set(lines[1:]) <= set(data.class_names)
     assert len(lines) == 1 + data.num_rows
-    assert set(open_run(tmp_path / "svm-1").evaluate(data)) == {"accuracy"}
+    assert set(Run.open(tmp_path / "svm-1").evaluate(data)) == {"accuracy"}
 
 
 def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, capsys):
@@ -266,7 +269,7 @@ def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path, capsys):
     told = json.loads((path / "environment.json").read_text())
     (path / "environment.json").write_text(json.dumps({**told, "torch": "1.0"}))
     capsys.readouterr()
-    assert main(["resume", str(path)]) == 0
+    assert main(["resume", str(path), "--step", "3"]) == 0
     assert "torch 1.0 is now" in capsys.readouterr().err
 
 

@@ -24,7 +24,7 @@ from quoin.models import (
     sequence_classifier_definition,
 )
 from quoin.prob import MarkovChain
-from quoin.recipes.running.labelling_run import open_labelling_run
+from quoin.runs import Run
 
 TOLERANCE: dict[torch.dtype, dict[str, float]] = {
     torch.float32: {"rtol": 1e-4, "atol": 1e-5},
@@ -183,7 +183,7 @@ def test_texts_of_a_file_are_learnt_judged_and_predicted(tmp_path, capsys):
     rows = [line.split(",") for line in out.splitlines()]
     assert rows[0] == ["class", "p(even)", "p(odd)"]
     assert [row[0] for row in rows[1:]] == ["odd", "even", "odd"]
-    model = open_labelling_run(folder)
+    model = Run.open(folder).trained
     assert [model.facts.class_names[label] for label in model.predict(["ababy"]).values] == ["even"]
     code, out, _ = run("eval", folder, "--data", f"tsv:{data}", "--json")
     assert json.loads(out)["accuracy"] == 1.0

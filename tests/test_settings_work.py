@@ -20,8 +20,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from commands import refused, tried
 from observing import other_values, stepped_rates
 from quoin.options import flag_name
-from quoin.recipes import find_recipe, recipe_names
-from quoin.recipes.running.settings import Settings
+from quoin.runs import RunConfig, find_recipe, recipe_names
 from quoin.train import Place, RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -83,10 +82,10 @@ def base(tmp_path_factory) -> dict[str, Any]:
         return Around(monkeypatch, tmp_path_factory.mktemp("runs"), []).seen
 
 
-@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(Settings)])
+@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(RunConfig)])
 def test_every_setting_changes_what_a_run_finds(name, base, tmp_path, monkeypatch):
-    kind = typing.get_type_hints(Settings)[name]
-    values = TELLING.get(name) or other_values(kind, getattr(Settings(), name))
+    kind = typing.get_type_hints(RunConfig)[name]
+    values = TELLING.get(name) or other_values(kind, getattr(RunConfig(), name))
     assert values, f"give TELLING another value of {name}"
     found = []
     for value in values:

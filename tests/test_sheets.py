@@ -11,15 +11,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin import draw
+from quoin import plot
 from quoin.errors import Mistake
 
 
-def axes_of(drawing: draw.Drawing, place: int = 0) -> Any:
+def axes_of(drawing: plot.Drawing, place: int = 0) -> Any:
     return drawing.figure.axes[place]
 
 
-def mosaic(drawing: draw.Drawing) -> np.ndarray:
+def mosaic(drawing: plot.Drawing) -> np.ndarray:
     """The one image that all are drawn as."""
     (image,) = axes_of(drawing).images
     return np.asarray(image.get_array())
@@ -37,7 +37,7 @@ def cell(page: np.ndarray, place: tuple[int, int], grid: tuple[int, int], size: 
 def test_every_image_of_a_table_stands_in_its_cell(rows, columns, channels, height, width, seed):
     shape = (rows, columns, *([] if channels is None else [channels]), height, width)
     images = torch.rand(shape, generator=torch.Generator().manual_seed(seed))
-    page = mosaic(draw.image_table(images))
+    page = mosaic(plot.image_table(images))
     for row, column in itertools.product(range(rows), range(columns)):
         expected = images[row, column].reshape(-1, height, width).expand(3, -1, -1).permute(1, 2, 0).double().numpy()
         assert np.array_equal(cell(page, (row, column), (rows, columns), (height, width)), expected)
@@ -48,7 +48,7 @@ def test_every_image_of_a_table_stands_in_its_cell(rows, columns, channels, heig
 )
 def test_a_sheet_goes_row_by_row_and_ends_empty(count, columns, grid):
     images = torch.arange(count).reshape(-1, 1, 1, 1).expand(-1, 1, 4, 4) / (2 * count)  # no two alike, none white
-    page = mosaic(draw.image_sheet(images, columns=columns))
+    page = mosaic(plot.image_sheet(images, columns=columns))
     cells = [cell(page, (row, column), grid, (4, 4)) for row in range(grid[0]) for column in range(grid[1])]
     assert [float(each.max()) for each in cells[:count]] == pytest.approx([place / (2 * count) for place in range(count)])
     paper = page[0, 0]
@@ -59,7 +59,7 @@ def test_a_sheet_goes_row_by_row_and_ends_empty(count, columns, grid):
 def test_names_stand_at_their_rows_and_columns_and_do_not_touch():
     images = torch.zeros(3, 30, 8, 8)
     rows, columns = ["originals", "$10", "b"], [f"{value:.3f}" for value in range(30)]
-    drawing = draw.image_table(images, row_labels=rows, column_labels=columns, x_label="time")
+    drawing = plot.image_table(images, row_labels=rows, column_labels=columns, x_label="time")
     axes = axes_of(drawing)
     drawing.figure.draw_without_rendering()
     width, height = mosaic(drawing).shape[1], mosaic(drawing).shape[0]
@@ -77,7 +77,7 @@ def test_names_stand_at_their_rows_and_columns_and_do_not_touch():
 
 
 def test_clouds_share_one_scale_and_hold_the_ends():
-    drawing = draw.point_clouds({"noise": [[0, 0], [5, 1]], "between": [[90, 90], [0, 0]], "data": [[-1, 2], [0, 0]]})
+    drawing = plot.point_clouds({"noise": [[0, 0], [5, 1]], "between": [[90, 90], [0, 0]], "data": [[-1, 2], [0, 0]]})
     limits = {(axes.get_xlim(), axes.get_ylim()) for axes in drawing.figure.axes}
     assert len(limits) == 1
     ((left, right), (bottom, top)) = limits.pop()
@@ -88,7 +88,7 @@ def test_clouds_share_one_scale_and_hold_the_ends():
 
 
 def test_groups_of_a_map_look_different():
-    drawing = draw.point_map({str(group): torch.full((2, 2), float(group)) for group in range(12)})
+    drawing = plot.point_map({str(group): torch.full((2, 2), float(group)) for group in range(12)})
     axes = axes_of(drawing)
     looks = {(tuple(marks.get_facecolor()[0]), len(marks.get_paths()[0].vertices)) for marks in axes.collections}
     assert len(looks) == 12
@@ -96,10 +96,10 @@ def test_groups_of_a_map_look_different():
 
 
 KINDS = {
-    "sheet": lambda: draw.image_sheet(torch.rand(5, 3, 4, 6, generator=torch.Generator().manual_seed(0))),
-    "table": lambda: draw.image_table(torch.zeros(2, 3, 4, 4), row_labels="ab", column_labels="xyz", title="A < B"),
-    "clouds": lambda: draw.point_clouds({"a": torch.zeros(3000, 2), "b": [[float("nan"), 0], [1, 1]]}, title="t"),
-    "map": lambda: draw.point_map({"a": [[1, 1]], "b": [[1, 1]]}, x_label="x"),
+    "sheet": lambda: plot.image_sheet(torch.rand(5, 3, 4, 6, generator=torch.Generator().manual_seed(0))),
+    "table": lambda: plot.image_table(torch.zeros(2, 3, 4, 4), row_labels="ab", column_labels="xyz", title="A < B"),
+    "clouds": lambda: plot.point_clouds({"a": torch.zeros(3000, 2), "b": [[float("nan"), 0], [1, 1]]}, title="t"),
+    "map": lambda: plot.point_map({"a": [[1, 1]], "b": [[1, 1]]}, x_label="x"),
 }
 
 
@@ -115,17 +115,17 @@ def test_pictures_are_deterministic_and_whole(kind):
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (lambda: draw.image_sheet(torch.zeros(0, 1, 8, 8)), "not empty"),
-        (lambda: draw.image_sheet(torch.zeros(2, 2, 8, 8)), "1 or 3 channels"),
-        (lambda: draw.image_sheet(torch.full((2, 8, 8), 1.01)), r"\[0, 1\]"),
-        (lambda: draw.image_sheet(torch.full((2, 8, 8), float("nan"))), r"\[0, 1\]"),
-        (lambda: draw.image_sheet(torch.zeros(2, 8, 8), columns=0), "1 column"),
-        (lambda: draw.image_table(torch.zeros(2, 8, 8)), "4 or 5 axes"),
-        (lambda: draw.image_table(torch.zeros(2, 3, 8, 8), row_labels=["a"]), "2 row labels"),
-        (lambda: draw.image_table(torch.zeros(2, 3, 8, 8), column_labels=["a"]), "3 column labels"),
-        (lambda: draw.point_clouds({}), "at least one cloud"),
-        (lambda: draw.point_clouds({"a": torch.zeros(4, 3)}), "2 numbers"),
-        (lambda: draw.point_map({"a": torch.zeros(4)}), "2 axes"),
+        (lambda: plot.image_sheet(torch.zeros(0, 1, 8, 8)), "not empty"),
+        (lambda: plot.image_sheet(torch.zeros(2, 2, 8, 8)), "1 or 3 channels"),
+        (lambda: plot.image_sheet(torch.full((2, 8, 8), 1.01)), r"\[0, 1\]"),
+        (lambda: plot.image_sheet(torch.full((2, 8, 8), float("nan"))), r"\[0, 1\]"),
+        (lambda: plot.image_sheet(torch.zeros(2, 8, 8), columns=0), "1 column"),
+        (lambda: plot.image_table(torch.zeros(2, 8, 8)), "4 or 5 axes"),
+        (lambda: plot.image_table(torch.zeros(2, 3, 8, 8), row_labels=["a"]), "2 row labels"),
+        (lambda: plot.image_table(torch.zeros(2, 3, 8, 8), column_labels=["a"]), "3 column labels"),
+        (lambda: plot.point_clouds({}), "at least one cloud"),
+        (lambda: plot.point_clouds({"a": torch.zeros(4, 3)}), "2 numbers"),
+        (lambda: plot.point_map({"a": torch.zeros(4)}), "2 axes"),
     ],
 )
 def test_a_bad_input_is_one_line(bad, says):

@@ -63,7 +63,7 @@ def test_the_learning_rate_of_every_step_is_the_schedules_and_survives_a_resumpt
     def watched():
         task = regression(data, lr=0.4, epochs=5, schedule=schedule, batch_size=5)  # 16 rows: four steps an epoch
         step = task.step
-        task.step = lambda rows: (step(rows), rates.append(task.optimiser.param_groups[0]["lr"]))[0]
+        task.step = lambda rows: (step(rows), rates.append(task.updater.optimizer.param_groups[0]["lr"]))[0]
         return task
 
     run = new_folder(tmp_path)
@@ -92,7 +92,7 @@ def test_one_step_of_gradient_descent_is_the_equation(data):
 
 
 def test_evaluation_is_the_exact_mean_whatever_the_pieces(data, classes, monkeypatch):
-    from quoin.train import supervised
+    from quoin.tasks import supervised
 
     task = classification(classes)
     logits, targets = task.model(classes.train.features).detach().double(), classes.train.targets
@@ -126,8 +126,7 @@ def test_the_ranks_rows_together_are_the_global_batch(data, world):
     for whole, *shares in zip(alone.batches, *(task.batches for task in ranks)):
         assert torch.cat(shares).tolist() == whole.tolist()
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert alone.descent.total_steps == ranks[0].descent.total_steps
-    assert [task.place.writes for task in ranks] == [True] + [False] * (world - 1)
+    assert alone.updater.total_steps == ranks[0].updater.total_steps
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])

@@ -12,9 +12,9 @@ from quoin.data import BytePairVocabulary, ByteVocabulary, CharacterVocabulary, 
 from quoin.errors import Mistake
 from quoin.info import arithmetic_encode, integer_frequencies, lane_frequencies, token_lanes_decode, token_lanes_encode
 from quoin.info import token_lanes as laning
+from quoin.metrics import sliding_token_nll
 from quoin.models import GPT, AutoregressiveModel, SlidingContext
-from quoin.objectives import sliding_token_nll
-from quoin.recipes.running.language_codec import as_symbols, from_symbols
+from quoin.runs.language_codec import as_symbols, from_symbols
 
 VOCABULARIES = {
     "characters": CharacterVocabulary("abé \n"),

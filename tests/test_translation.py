@@ -8,10 +8,10 @@ import pytest
 
 from quoin.cli import main
 from quoin.errors import Mistake
-from quoin.objectives import bleu, exact_match
-from quoin.recipes import open_run
-from quoin.recipes.running import translation_run
-from quoin.recipes.running.translation_run import TranslationRun
+from quoin.metrics import bleu, exact_match
+from quoin.runs import Run
+from quoin.runs.kinds import translation as translation_run
+from quoin.runs.kinds.translation import TrainedTranslator
 
 SMALL = ["--pairs", "200", "--epochs", "2", "--hidden", "16", "--width", "8", "--threads", "1"]
 
@@ -57,13 +57,13 @@ def test_a_run_tells_what_is_right_and_where_it_looked(run):
 
 
 def test_it_translates_lines(run, tmp_path, capsys):
-    opened = open_run(run)
-    assert isinstance(opened, TranslationRun)
+    opened = Run.open(run).trained
+    assert isinstance(opened, TrainedTranslator)
     lines = ["3 March 2005", "12/24/1999", "the 1st of May 1987", "7.6.21"]
-    found = opened.translate(lines)
-    assert [opened.translate([line])[0] for line in lines] == found  # as alone, so in company
+    found = opened.predict(lines)
+    assert [opened.predict([line])[0] for line in lines] == found  # as alone, so in company
     said = [each.text for each in found]
-    assert len(opened.translate(lines, beam=3)) == 4
+    assert len(opened.predict(lines, beam=3)) == 4
     (tmp_path / "dates.txt").write_text("\n".join(lines) + "\n")
     capsys.readouterr()
     assert main(["predict", str(run), str(tmp_path / "dates.txt")]) == 0
@@ -75,7 +75,7 @@ def test_it_translates_lines(run, tmp_path, capsys):
 def test_a_translation_without_an_end_is_told(run, tmp_path, capsys, monkeypatch):
     (tmp_path / "dates.txt").write_text("3 March 2005\n4 March 2005\n")
     monkeypatch.setattr(translation_run, "longest", lambda facts: 1)  # no ISO date is that short
-    assert not any(each.ended for each in open_run(run).translate(["3 March 2005"]))
+    assert not any(each.ended for each in Run.open(run).predict(["3 March 2005"]))
     capsys.readouterr()
     assert main(["predict", str(run), str(tmp_path / "dates.txt")]) == 0
     assert "note: 2 of 2 translations, the first in line 1, found no end" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_bad_flags_are_told(tmp_path, capsys, flags, words):
 def test_other_ways_to_translate(tmp_path, flags):
     words = ["train", "translate-dates", *SMALL, *flags, "--max-steps", "4", "--micro-batch", "20", "--runs", str(tmp_path), "--json"]
     assert main(words) == 0
-    assert isinstance(open_run(tmp_path / "translate-dates-1"), TranslationRun)
+    assert isinstance(Run.open(tmp_path / "translate-dates-1").trained, TrainedTranslator)
 
 
 def test_sentences_of_a_file_in_words(tmp_path):
@@ -129,4 +129,4 @@ def test_sentences_of_a_file_in_words(tmp_path):
     words = ["--data", f"tsv:{tmp_path / 'pairs.tsv'}", "--source-vocabulary", "words", "--target-vocabulary", "words"]
     assert main(["train", "translate-dates", *SMALL, *words, "--runs", str(tmp_path), "--json"]) == 0
     (tmp_path / "pairs.tsv").unlink()  # a run needs its pairs no more
-    assert len(open_run(tmp_path / "translate-dates-1").translate(["six and seven"])) == 1
+    assert len(Run.open(tmp_path / "translate-dates-1").predict(["six and seven"])) == 1

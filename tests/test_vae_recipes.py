@@ -12,8 +12,8 @@ from quoin.cli import main
 from quoin.data import ImageFacts, load, part_images, split
 from quoin.errors import Mistake
 from quoin.models import BernoulliDecoder, GaussianDecoder, LearnedGaussianDecoder
-from quoin.recipes import find_recipe
-from quoin.recipes.running.vae import VAETask
+from quoin.runs import find_recipe
+from quoin.tasks.vae import VAETask
 from quoin.train import Place
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -31,7 +31,7 @@ def trained(name: str, steps: int, **chosen) -> VAETask:
     while True:
         for rows in task.batches:
             task.step(rows)
-            if task.descent.step_count == steps:
+            if task.updater.step_count == steps:
                 return task
 
 
@@ -108,7 +108,7 @@ def test_only_the_divergence_warms_up():
     task = built("vae", seed=103, kl_warm_up=0.5)
     images, labels = task.data.train.features[:50], task.data.train.targets[:50]
     free = task.losses(images, labels, generator=task.generator("x"))
-    task.descent.step_count = task.descent.total_steps
+    task.updater.step_count = task.updater.total_steps
     full = task.losses(images, labels, generator=task.generator("x"))
     parts = task.measure(images, labels, generator=task.generator("x"))
     torch.testing.assert_close(full - free, parts["divergence"], rtol=1e-3, atol=1e-3)

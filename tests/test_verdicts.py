@@ -12,8 +12,8 @@ import torch
 
 import quoin
 from quoin.autodiff import check_gradient
-from quoin.claims import Evidence
 from quoin.cli.checkup import Finding
+from quoin.notes.claims import Evidence
 from quoin.optim import hessian_test, is_convex, is_convex_set
 from quoin.prob import MarkovChain, lumping_test, markov_test, same_law_test
 from quoin.tensor import is_norm
@@ -72,6 +72,7 @@ NO_VERDICT = {
     "Translation": "a text",
     "LoopState": "a state",
     "Ending": "how a run ended",
+    "Finished": "how a run ended",
     "Place": "a device and what is to be done there",
     "Node": "part of a graph",
     "Leaf": "part of a graph",
@@ -79,8 +80,8 @@ NO_VERDICT = {
     "Dataset": "data",
     "Entry": "an item of the notes",
     "Recipe": "a recipe",
-    "Goal": "what a metric is to reach",
-    "Settings": "options",
+    "Monitor": "which metric is watched",
+    "RunConfig": "options",
     "Options": "options",
     "AugmentOptions": "options",
     "RecurrentOptions": "options",

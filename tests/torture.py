@@ -19,9 +19,7 @@ from pathlib import Path
 
 import torch
 
-import quoin.recipes.running.run
-import quoin.recipes.running.study  # noqa: F401 -- imported so that no child has to
-from quoin import draw
+from quoin import plot
 from quoin.cli import main
 from quoin.data import load
 from quoin.train import RunFolder
@@ -137,7 +135,7 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     importlib.import_module("torch._dynamo")  # the first optimiser asks for it
     load("digits")
-    draw.curves({"a": ([0.0, 1.0], [1.0, 2.0])}).inline()
+    plot.curves({"a": ([0.0, 1.0], [1.0, 2.0])}).inline()
 
 
 def torture(kills: int, seed: int) -> None:

@@ -1,6 +1,6 @@
 """Quoin: deep learning, block by block.
 
-`import quoin` costs nothing: each room (`quoin.tensor`, `quoin.layers`, ...) is imported when it is first named.
+`import quoin` costs nothing: each package (`quoin.tensor`, `quoin.layers`, ...) is imported when it is first named.
 """
 
 import importlib
@@ -12,17 +12,17 @@ __version__ = "0.1.0"
 _HERE = Path(__file__).parent
 
 
-def _rooms() -> list[str]:
-    """The rooms that stand in this folder: a package or a module each."""
+def _packages() -> list[str]:
+    """The packages that stand in this folder: a package or a module each."""
     inside = (path.stem for path in _HERE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists())
     return sorted(name for name in inside if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name in _rooms():
+    if name in _packages():
         return importlib.import_module(f"quoin.{name}")
-    raise AttributeError(f"quoin has no room {name!r}; its rooms: {', '.join(_rooms())}")
+    raise AttributeError(f"quoin has no package {name!r}; its packages: {', '.join(_packages())}")
 
 
 def __dir__() -> list[str]:
-    return ["__version__", *_rooms()]
+    return ["__version__", *_packages()]

@@ -1,6 +1,6 @@
 """What a person did wrong, said in one line: expected, came, what to do.
 
-Every room may import this file, and it imports none. `Mistake` is the only error that the command line turns
+Every package may import this file, and it imports none. `Mistake` is the only error that the command line turns
 into one line and an exit code (2); anything else is a fault of ours and keeps its traceback.
 """
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from quoin.errors import Mistake, nearest, shown
 
-__all__ = ["Checked", "flag_name", "option", "options_from_json"]
+__all__ = ["Checked", "default", "flag_name", "option", "options_from_json"]
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
@@ -29,9 +29,39 @@ def option(
     return field(default=default, metadata={"help": help, "bounds": {k: v for k, v in bounds.items() if v is not None}})
 
 
+def default(value: Any, help: str | None = None) -> Any:
+    """An option of a base class with another default; its range stays, and its help unless another is given.
+
+    >>> @dataclass(frozen=True)
+    ... class Base(Checked):
+    ...     lr: float = option(0.1, "the learning rate", above=0.0)
+    >>> @dataclass(frozen=True)
+    ... class Slow(Base):
+    ...     lr: float = default(0.01)
+    >>> Slow(lr=-1.0)
+    Traceback (most recent call last):
+    quoin.errors.Mistake: --lr must be above 0.0, got -1.0
+    """
+    return _Default(value, help)
+
+
+class _Default(typing.NamedTuple):
+    value: Any
+    help: str | None
+
+
 @dataclass(frozen=True)
 class Checked:
     """Base of every options class: a value out of its range or of the wrong type is refused at construction."""
+
+    def __init_subclass__(cls) -> None:
+        """Each `default` becomes a field: the base's own, but for what changes. It runs before `dataclass` looks at the class."""
+        for name, changed in [each for each in vars(cls).items() if isinstance(each[1], _Default)]:
+            base = next((each for kind in cls.__mro__[1:] if (each := getattr(kind, "__dataclass_fields__", {}).get(name))), None)
+            if base is None:
+                raise TypeError(f"{cls.__name__}.{name}: no base class has this option; declare it with option(...)")
+            metadata = base.metadata | ({"help": changed.help} if changed.help else {})
+            setattr(cls, name, field(default=changed.value, metadata=metadata))
 
     def __post_init__(self) -> None:
         kinds = typing.get_type_hints(type(self))

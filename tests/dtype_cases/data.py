@@ -4,13 +4,10 @@ import torch
 
 from dtypes import whole
 from quoin import data as q
+from seeds import seeded
 
 IMAGES = whole(3, 1, 4, 4)
 TOKENS = [3, 0, 5, 1, 2, 4, 0, 3, 1]
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 def scale(x):

@@ -101,7 +101,7 @@ NO_NUMBERS |= dict.fromkeys(["StabilityReport", "StabilityRow"], RESULT)
 NO_NUMBERS |= dict.fromkeys(["kernels", "pixel_weights", "has_attention", "watching_attention"], "takes a model and no numbers beside it")
 NO_NUMBERS |= dict.fromkeys(
     ["draw_attention_maps", "draw_feature_maps", "draw_gradients_through_time", "draw_kernels", "draw_patches"],
-    "draws results of this package; what the pictures hold is tried in quoin.draw",
+    "draws results of this package; what the pictures hold is tried in quoin.plot",
 )
 NO_NUMBERS |= {"receptive_fields": "takes a model and sizes"}
 

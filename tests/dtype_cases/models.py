@@ -195,7 +195,9 @@ WEIGHTS = "takes a model and weights from files, whose dtype it keeps or refuses
 TOKENS_ALONE = "takes whole tokens and lengths alone, which it or torch's embedding checks"
 NO_NUMBERS = dict.fromkeys(["AutoregressiveModel", "DecoderModel", "DensityModel", "GenerativeModel", "ModelState"], "a protocol")
 NO_NUMBERS |= dict.fromkeys(["PixelReader", "RecurrentDecoder", "TranslationModel"], "a protocol")
-NO_NUMBERS |= dict.fromkeys(["Aligned", "AlignedToken", "BahdanauState", "Drawn", "EM", "EMStep", "EncodedSource", "LanguageState"], RESULT)
+NO_NUMBERS |= dict.fromkeys(
+    ["Aligned", "AlignedToken", "BahdanauState", "LabeledSample", "EM", "EMStep", "EncodedSource", "LanguageState"], RESULT
+)
 NO_NUMBERS |= dict.fromkeys(["MLPForward", "MarkovState", "NextToken", "NgramState", "RecurrentSource", "RecurrentState"], RESULT)
 NO_NUMBERS |= dict.fromkeys(["SlidingState", "TransformerState", "UNetBlockWeights", "Origin"], RESULT)
 NO_NUMBERS |= dict.fromkeys(["alexnet", "cifar_resnet18", "densenet121", "googlenet", "lenet", "nin", "nin_block", "resnet18"], SIZES)

@@ -17,9 +17,9 @@ def added(x):
 
 def descended(x):
     weight = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
-    descent = q.Descent(torch.optim.SGD([weight], 0.1), total_steps=1, place=q.Place())
-    descent.begin()
-    descent.add(weight * x(LOSSES), 0.5)
+    updater = q.GradientUpdater(nn.Identity(), torch.optim.SGD([weight], 0.1), total_steps=1, place=q.Place())
+    updater.zero_grad()
+    updater.backward(weight * x(LOSSES), 0.5)
     return weight.grad
 
 
@@ -31,12 +31,8 @@ def loaded(x):
 
 CASES = {
     "Totals.add": added,
-    "Descent.add": descended,
-    "Classification.measure": lambda x: q.Classification.measure(None, x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])),
-    "Regression.measure": lambda x: q.Regression.measure(None, x([0, 100, 3]), x([150, 20, 9])),
+    "GradientUpdater.backward": descended,
     "load_strictly": loaded,
-    "in_squared_unit": lambda x: q.in_squared_unit(x([200, 3]), 2.0),
-    "rows_at_once": lambda x: q.rows_at_once(x([[1, 2], [3, 4]])),
 }
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
@@ -44,9 +40,10 @@ ROUNDINGS: dict[str, float] = {}
 
 FILES = "takes a model or a state and the name of a file; tensors are written and read as they are"
 NO_NUMBERS = dict.fromkeys(["load_weights", "save_weights", "read_checkpoint", "write_checkpoint", "RunFolder"], FILES)
-NO_NUMBERS |= dict.fromkeys(["Goal", "Task"], "a protocol")
+NO_NUMBERS |= dict.fromkeys(["Monitor", "Task"], "names a metric, a protocol")
 NO_NUMBERS |= {
-    "SupervisedTask": "the abstract of Classification and Regression, on data of float32",
+    "GradientTask": "the abstract of tasks",
+    "first_bad_tensor": "takes a model and a function",
     "Diverged": "an error",
     "Ending": "a result of a loop",
     "Loop": "runs a task",
@@ -54,6 +51,5 @@ NO_NUMBERS |= {
     "Progress": "shows metrics in Python floats",
     "choose_place": "takes the names of a device and a dtype",
     "describe_environment": "takes a place and a seed",
-    "settle_layout": "takes a task",
     "torch_as_it_was": "takes nothing",
 }

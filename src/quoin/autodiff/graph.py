@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Call", "Drawn", "Graph", "Leaf", "Node", "Ref", "same_bits", "summary"]
+__all__ = ["Call", "GeneratorState", "Graph", "Leaf", "Node", "Ref", "same_bits", "summary"]
 
 LEAVES = ("input", "parameter", "buffer", "variable", "constant")
 
@@ -56,7 +56,7 @@ class Ref:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class GeneratorState:
     """The place of a generator among the arguments of a call, and its state before it."""
 
     device: torch.device

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from quoin.autodiff.graph import Graph, Node, summary
-from quoin.draw import Box, GraphDrawing, graph
+from quoin.plot import Box, GraphDrawing, graph
 
 __all__ = ["draw_graph"]
 

@@ -14,7 +14,7 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from quoin.autodiff.graph import Call, Drawn, Leaf, Ref
+from quoin.autodiff.graph import Call, GeneratorState, Leaf, Ref
 from quoin.autodiff.modules import ModuleStack
 from quoin.autodiff.randomness import States, default_states, differing_states
 from quoin.autodiff.snapshot import lay_out, snapshot, storage_key
@@ -187,7 +187,7 @@ class Recorder(TorchFunctionMode):
         def reference(value: Any) -> Any:
             if isinstance(value, Tensor):
                 return Ref(self.use(value))
-            return Drawn(value.device, value.get_state()) if isinstance(value, torch.Generator) else value
+            return GeneratorState(value.device, value.get_state()) if isinstance(value, torch.Generator) else value
 
         return mapped(args, reference), mapped(kwargs, reference)
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from quoin.autodiff.graph import Call, Drawn, Graph, Leaf, Ref
+from quoin.autodiff.graph import Call, GeneratorState, Graph, Leaf, Ref
 from quoin.autodiff.randomness import set_default_states
 from quoin.autodiff.snapshot import handed, lay_out
 from quoin.autodiff.trees import leaves, mapped
@@ -72,7 +72,7 @@ class _Player:
         def argument(value: Any) -> Any:
             if isinstance(value, Ref):
                 return self._now[value.node]
-            if isinstance(value, Drawn):
+            if isinstance(value, GeneratorState):
                 generator = torch.Generator(value.device)
                 generator.set_state(value.state)
                 return generator

@@ -1,10 +1,15 @@
 """Quoin beside its peers: speed, memory and quality in one table."""
 
-from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
-from quoin.bench.measured import Measured, Side, summary
-from quoin.bench.row import Contestant, Row
-from quoin.bench.rows import choose_rows
-from quoin.bench.runner import run_row
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
+    from quoin.bench.measured import Measured, Side, summary
+    from quoin.bench.row import Contestant, Row
+    from quoin.bench.rows import choose_rows
+    from quoin.bench.runner import run_row
 
 __all__ = [
     "Contestant",
@@ -18,3 +23,5 @@ __all__ = [
     "run_row",
     "summary",
 ]
+
+export_lazily(__name__)

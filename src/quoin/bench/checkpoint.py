@@ -6,9 +6,7 @@ import tempfile
 from pathlib import Path
 
 from quoin.bench.worker import Laps
-from quoin.recipes import find_recipe
-from quoin.recipes.running.run import start
-from quoin.recipes.running.settings import Settings
+from quoin.runs import RunConfig, find_recipe, fit
 
 __all__ = ["not_saving", "saving"]
 
@@ -27,11 +25,11 @@ def not_saving(laps: Laps) -> dict[str, float]:
 def _train(laps: Laps, checkpoint_every: int) -> dict[str, float]:
     recipe = find_recipe("mlp")
     options = dataclasses.replace(recipe.options(), epochs=EPOCHS)
-    settings = Settings(device="cpu", threads=laps.threads, checkpoint_every=checkpoint_every)
+    config = RunConfig(device="cpu", threads=laps.threads, checkpoint_every=checkpoint_every)
     shares, accuracies = [], []
     with tempfile.TemporaryDirectory() as runs:
         for _ in range(laps.count):
-            result = start(recipe, options, settings, Path(runs), visible=False).result
+            result = fit(recipe, options, config, Path(runs), show_progress=False).result
             assert result is not None
             shares.append(result["saving_seconds"] / result["seconds"])
             accuracies.append(result["metrics"]["test_accuracy"])

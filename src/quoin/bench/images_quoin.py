@@ -6,9 +6,13 @@ from torch import nn
 from quoin.bench.images_problem import CLASSES, LENET, MOMENTUM, RATE, RESNET, Images, Work, accuracy
 from quoin.bench.worker import Laps
 from quoin.data import Dataset, Split, prepare
+from quoin.losses import cross_entropy
 from quoin.models import cifar_resnet18, lenet
-from quoin.objectives import cross_entropy
-from quoin.train import Classification, choose_place, settle_layout
+from quoin.tasks.memory_format import settle_layout
+from quoin.tasks.supervised import Classification
+from quoin.train import (
+    choose_place,
+)
 
 __all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
 

@@ -6,8 +6,8 @@ from quoin.bench.language_problem import GPTS, RATE, GPTWork, nats, text
 from quoin.bench.worker import Laps
 from quoin.data import load_corpus
 from quoin.models import GPT
-from quoin.recipes.running.language import LanguageTask, adam
-from quoin.recipes.running.options import LanguageOptions
+from quoin.tasks.language_modeling import LanguageTask, adam
+from quoin.tasks.options import LanguageOptions
 from quoin.train import choose_place
 
 __all__ = ["gpt", "gpt_compiled"]

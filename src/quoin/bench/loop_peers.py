@@ -29,9 +29,7 @@ def _keras(laps: Laps, steps_per_execution: int) -> dict[str, float]:
 
     given = problem()
     keras.utils.set_random_seed(0)
-    model = keras.Sequential(
-        [keras.Input((INPUTS,)), keras.layers.Dense(HIDDEN, activation="relu"), keras.layers.Dense(OUTPUTS)]
-    )
+    model = keras.Sequential([keras.Input((INPUTS,)), keras.layers.Dense(HIDDEN, activation="relu"), keras.layers.Dense(OUTPUTS)])
     model.set_weights([given.weights[0], np.zeros(HIDDEN), given.weights[1], np.zeros(OUTPUTS)])
     model.compile(
         optimizer=keras.optimizers.SGD(RATE),

@@ -11,9 +11,17 @@ from torch.utils.data import DataLoader, TensorDataset
 from quoin.bench.loop_problem import BATCH, HIDDEN, INPUTS, OUTPUTS, RATE, Problem, accuracy, problem
 from quoin.bench.worker import Laps
 from quoin.data import Dataset, Split, prepare
+from quoin.losses import cross_entropy
 from quoin.models import MLP
-from quoin.objectives import cross_entropy
-from quoin.train import Classification, Loop, Metrics, Progress, RunFolder, choose_place, describe_environment
+from quoin.tasks.supervised import Classification
+from quoin.train import (
+    Loop,
+    Metrics,
+    Progress,
+    RunFolder,
+    choose_place,
+    describe_environment,
+)
 
 __all__ = ["bare", "data_loader", "quoin"]
 
@@ -41,7 +49,9 @@ def quoin(laps: Laps) -> dict[str, float]:
     task = LappedClassification(model, cross_entropy, sgd, data, batch_size=BATCH, epochs=laps.count, seed=0, place=place)
     task.laps = laps
     with tempfile.TemporaryDirectory() as runs:
-        folder = RunFolder.create(Path(runs), "loop", {"options": {}, "settings": {}, "data": None}, describe_environment(place, 0))
+        folder = RunFolder.create(
+            Path(runs), "loop", {"kind": task.kind, "options": {}, "settings": {}, "data": None}, describe_environment(place, 0)
+        )
         with folder.locked():
             loop = Loop(task, folder, epochs=laps.count, progress=Progress("loop"))
             loop.clock = laps.clock  # else the waiting for peers would count, and a checkpoint be due in every lap

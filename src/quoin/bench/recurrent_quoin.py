@@ -8,8 +8,8 @@ from quoin.bench.recurrent_problem import BATCH, CLIP, HIDDEN, LENGTH, RATE, STE
 from quoin.bench.worker import Laps
 from quoin.data import load_corpus
 from quoin.models import RecurrentLanguageModel
-from quoin.recipes.running.language import CarriedLanguageTask, adam
-from quoin.recipes.running.options import RecurrentOptions
+from quoin.tasks.language_modeling import CarriedLanguageTask, adam
+from quoin.tasks.options import RecurrentOptions
 from quoin.train import choose_place
 
 __all__ = ["lstm", "lstm_compiled"]

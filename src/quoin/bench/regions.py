@@ -36,7 +36,7 @@ def _network(width: int):
 def _exact(laps: Laps, width: int) -> dict[str, float]:
     import torch
 
-    from quoin.express import regions_in_window
+    from quoin.expressivity import regions_in_window
 
     torch.set_num_threads(laps.threads)
     net = _network(width)
@@ -49,7 +49,7 @@ def _exact(laps: Laps, width: int) -> dict[str, float]:
 def grid(laps: Laps) -> dict[str, float]:
     import torch
 
-    from quoin.express import activation_pattern
+    from quoin.expressivity import activation_pattern
 
     torch.set_num_threads(laps.threads)
     net = _network(64)

@@ -19,7 +19,7 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]  # clean images, times and noi
 
 
 def quoin_step(laps: Laps) -> dict[str, float]:
-    from quoin.objectives import denoising_loss
+    from quoin.losses import denoising_loss
     from quoin.prob import PredictNoise, linear_schedule
 
     network, schedule = quoin_unet(), linear_schedule(TIMES)

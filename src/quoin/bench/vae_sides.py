@@ -25,8 +25,9 @@ def quoin(laps: Laps) -> dict[str, float]:
     """The step of the recipes, with its generators, schedule, checks and optimiser."""
     from quoin.data import Dataset, Split, part_images
     from quoin.models import BernoulliDecoder, Decoder, mlp_vae
-    from quoin.recipes.running.options import VAEOptions
-    from quoin.recipes.running.vae import VAETask
+    from quoin.runs.open_classifier import open_classifier
+    from quoin.tasks.options import VAEOptions
+    from quoin.tasks.vae import VAETask
     from quoin.train import choose_place
 
     place, _ = choose_place("cpu", threads=laps.threads)
@@ -40,7 +41,8 @@ def quoin(laps: Laps) -> dict[str, float]:
 
     net = mlp_vae(SHAPE, LATENT, coins, hidden=(HIDDEN,), generator=torch.Generator().manual_seed(0))
     options = VAEOptions(batch_size=BATCH, lr=RATE, schedule="constant", kl_warm_up=0.0, epochs=10**6, latent=LATENT)
-    task = VAETask(net, torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.0, fused=True), data, options, place)
+    adam = torch.optim.AdamW(net.parameters(), RATE, weight_decay=0.0, fused=True)
+    task = VAETask(net, adam, data, options, place, open_classifier=open_classifier)
     for _ in range(laps.count):
         for rows in task.batches:
             task.step(rows)

@@ -63,8 +63,8 @@ def _list(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _train(parser: Parser, words: Sequence[str]) -> None:
-    from quoin.recipes.running.catalogue import DEFAULT, find_recipe, recipe_names
-    from quoin.recipes.running.settings import Settings
+    from quoin.runs.catalog import DEFAULT, find_recipe, recipe_names
+    from quoin.runs.run_config import RunConfig
 
     names = [word for word in words[:1] if not word.startswith("-")]
     parser.add_argument("recipe", nargs="?", default=DEFAULT, help=f"one of {', '.join(recipe_names())} (default: {DEFAULT})")
@@ -77,7 +77,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     parser.add_switch("--require-target", "exit with 1 if the target is missed")
     _json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}")
-    add_options(parser, Settings, "how to run")
+    add_options(parser, RunConfig, "how to run")
     parser.set_defaults(run=_later("training.train"), first_recipe=recipe.name)
 
 
@@ -282,7 +282,7 @@ def _figure(parser: Parser, words: Sequence[str]) -> None:
 def _map(parser: Parser, words: Sequence[str]) -> None:
     _words(parser, "ids, or areas by number or name; everything if none is given")
     parser.add_switch("--missing", "only what has no home yet")
-    parser.add_switch("--rooms", "the rooms of the house instead, as a Markdown table")
+    parser.add_switch("--packages", "the packages and their duties instead, as a Markdown table")
     _json(parser)
     parser.set_defaults(run=_later("notebook.map_notes"))
 

@@ -55,17 +55,9 @@ def _codec(run: Path | None) -> "Codec | None":
     """That of a run's model, of a language or of images pixel by pixel; without one, the mix of context models."""
     if run is None:
         return None
-    from quoin.recipes.running.generative_run import is_image_model_run
-    from quoin.recipes.running.run import open_one
+    from quoin.runs import Run
 
-    if is_image_model_run(open_one(run)):
-        from quoin.recipes.running.pixel_codec import open_pixel_codec
-
-        return open_pixel_codec(run)
-    from quoin.recipes.running.language_codec import LanguageCodec
-    from quoin.recipes.running.language_run import open_language_run
-
-    return LanguageCodec(open_language_run(run))
+    return Run.open(run).expect("codec").codec()  # type: ignore[attr-defined]
 
 
 def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: bytes, work: Work, said: str) -> int:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from quoin.cli.show import print_table
-from quoin.recipes import find_recipe, recipe_names, start
-from quoin.recipes.running.settings import Settings
-from quoin.recipes.running.study import Study, start_study
+from quoin.runs import RunConfig, find_recipe, fit, recipe_names
+from quoin.runs.multirun import Multirun, fit_multirun
 from quoin.train import Diverged
 
 
@@ -26,13 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
     recipe = find_recipe(name)
-    options, settings = recipe.options(), Settings()
+    options, settings = recipe.options(), RunConfig()
     result: Any  # of a run or of a study
     try:
         if seeds > 1:
-            result = start_study(recipe, options, settings, Study("seed", seeds), runs).result
+            result = fit_multirun(recipe, options, settings, Multirun("seed", seeds), runs).result
         else:
-            result = start(recipe, options, settings, runs).result
+            result = fit(recipe, options, settings, runs).result
     except Diverged as failure:  # a miss like any other: the recipes after it still have their turn
         return name, recipe.target.metric, recipe.target.bound, str(failure), False, ""
     if result is None:  # interrupted

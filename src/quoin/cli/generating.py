@@ -10,7 +10,8 @@ from quoin.cli.show import print_json
 from quoin.errors import Mistake
 
 if TYPE_CHECKING:
-    from quoin.recipes.running.language_run import LanguageRun
+    from quoin.runs import Run
+    from quoin.runs.kinds.language_modeling import TrainedLanguageModel
 
 __all__ = ["generate"]
 
@@ -21,18 +22,15 @@ _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"
 
 
 def generate(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.language_run import is_language_run
-    from quoin.recipes.running.run import open_one
-    from quoin.recipes.running.translation_run import is_translation_run
+    from quoin.runs import Run
 
-    folder = open_one(parsed.folder)
-    if is_language_run(folder) or is_translation_run(folder):  # the second is refused where it is opened, and told what it is good for
-        _refuse(parsed, SAMPLES, "writes text")
-        return _write_text(parsed)
+    run = Run.open(parsed.folder, step=parsed.step)
+    writes = run.kind == "language-modeling"
+    if run.can("generate"):
+        _refuse(parsed, *((SAMPLES, "writes text") if writes else (TEXTS, "draws no text")))
     from quoin.cli.sampling import draw_samples
 
-    _refuse(parsed, TEXTS, "draws no text")
-    return draw_samples(parsed)
+    return _write_text(run, parsed) if writes else draw_samples(run, parsed)
 
 
 def _refuse(parsed: argparse.Namespace, flags: tuple[str, ...], does: str) -> None:
@@ -42,18 +40,17 @@ def _refuse(parsed: argparse.Namespace, flags: tuple[str, ...], does: str) -> No
         raise Mistake(f"{parsed.folder} {does} and takes no {flag}: leave it out, or give another run")
 
 
-def _write_text(parsed: argparse.Namespace) -> int:
+def _write_text(opened: "Run", parsed: argparse.Namespace) -> int:
     prompt, most = parsed.prompt or "", 300 if parsed.max_tokens is None else parsed.max_tokens
     parsed = argparse.Namespace(**vars(parsed) | {"prompt": prompt, "max_tokens": most})
     if parsed.beam is not None and (given := [name for name in DRAWING if getattr(parsed, name) is not None]):
         flag = given[0].replace("_", "-")
         raise Mistake(f"--beam looks for the likeliest text and draws nothing, but --{flag} was given: leave one of them out")
     from quoin.data import TextStream
-    from quoin.recipes.running.language_run import open_language_run
 
-    run = open_language_run(parsed.folder, step=parsed.step)
+    run: TrainedLanguageModel = opened.expect("generate")  # type: ignore[assignment]
     said, pieces, count, nats, stopped = TextStream(run.vocabulary), [], 0, 0.0, False
-    tokens = _beamed(run, parsed) if parsed.beam is not None else _drawn(run, parsed)
+    tokens = run.beam(parsed.prompt, parsed.beam, parsed.max_tokens) if parsed.beam is not None else _drawn(run, parsed)
     began = time.perf_counter()
     try:
         for token, log_prob in tokens:
@@ -85,10 +82,10 @@ def _write_text(parsed: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _drawn(run: "LanguageRun", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
+def _drawn(run: "TrainedLanguageModel", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
     """Tokens as they are drawn, each with its log-probability."""
     from quoin.data import keyed_generator
-    from quoin.generate import Sampling, stream
+    from quoin.generate import Sampling
 
     choose = Sampling(
         temperature=1.0 if parsed.temperature is None else parsed.temperature,
@@ -96,22 +93,7 @@ def _drawn(run: "LanguageRun", parsed: argparse.Namespace) -> Iterator[tuple[int
         nucleus=1.0 if parsed.nucleus is None else parsed.nucleus,
         generator=keyed_generator("generate", parsed.seed or 0),
     )
-    model, prompt = run.reader(), run.encode_prompt(parsed.prompt)
-    state = model.start(1, prompt.shape[1] + parsed.max_tokens)
-    for chosen in stream(model, state, prompt, choose, max_tokens=parsed.max_tokens):
-        yield int(chosen.tokens[0]), float(chosen.log_probs[0])
-
-
-def _beamed(run: "LanguageRun", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
-    """The tokens of the best beam, known only when all are; the log-probability of the whole stands with the last."""
-    from quoin.generate import beam_search
-
-    model, prompt = run.reader(), run.encode_prompt(parsed.prompt)
-    state = model.start(1, prompt.shape[1] + parsed.max_tokens)
-    found = beam_search(model, state, prompt, width=parsed.beam, max_tokens=parsed.max_tokens)
-    tokens = found.tokens[0, 0].tolist()
-    for number, token in enumerate(tokens, start=1):
-        yield token, float(found.log_probs[0, 0]) if number == len(tokens) else 0.0
+    return run.stream(parsed.prompt, choose, parsed.max_tokens)
 
 
 def _show(piece: str, parsed: argparse.Namespace) -> None:

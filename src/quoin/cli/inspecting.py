@@ -10,7 +10,7 @@ from quoin.cli.show import print_json, print_table
 from quoin.errors import Mistake, nearest, shown
 
 if TYPE_CHECKING:
-    from quoin.draw import Drawing
+    from quoin.plot import Drawing
     from quoin.train import RunFolder
 
 __all__ = ["inspect"]
@@ -24,13 +24,13 @@ def inspect(parsed: argparse.Namespace) -> int:
         raise Mistake(f"--out expects a page, a file ending in .html, got {shown(parsed.out.name)}; for a folder of pictures add --format")
     if parsed.format == "html" and parsed.out is not None and not os.path.isdir(parsed.out.parent):
         raise Mistake(f"{parsed.out} could not be written (no such folder): choose another place with --out")
-    from quoin.recipes.running.inspecting import inspect_task
-    from quoin.recipes.running.run import best_task
+    from quoin.runs import Run
 
-    folder, task = best_task(parsed.folder, step=parsed.step)
+    run = Run.open(parsed.folder, step=parsed.step)
+    folder = run.folder
     if parsed.out is None:
         folder.expect_output("inspect.html" if parsed.format == "html" else "inspect/any")  # told now, not after the work
-    found = inspect_task(task, parsed.folder, layer=parsed.layer, rows=parsed.row)
+    found = run.inspect(layer=parsed.layer, rows=parsed.row)
     columns = ("layer", "kind", "output", "parameters", "zeros", "dead")
     rows = [(*each[:2], " × ".join(map(str, each.output_shape)), each.num_parameters, *_activity(each)) for each in found.layers]
     if parsed.format == "html":
@@ -44,7 +44,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         print_json({"run": str(parsed.folder), "layers": layers, "remarks": found.remarks, "files": [str(path) for path in written]})
         return 0
     print_table(columns, rows)
-    print(f"\n{sum(parameter.numel() for parameter in task.model.parameters()):,} parameters")  # type: ignore[attr-defined]
+    print(f"\n{found.num_parameters:,} parameters")
     for remark in found.remarks:
         print(remark)
     for path in written:
@@ -58,7 +58,7 @@ def _activity(layer) -> tuple[str, int | None]:
 
 def _pages(file: str, name: str, columns, rows, found) -> dict[str, bytes]:
     """The page of the run, and beside it those of maps that are there to be pointed at, by their files' names."""
-    from quoin.draw import AttentionDrawing
+    from quoin.plot import AttentionDrawing
     from quoin.train import report
 
     lead = " ".join(["The layers of the trained model, and what they do.", *(f"{each[0].upper()}{each[1:]}." for each in found.remarks)])

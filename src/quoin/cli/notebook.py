@@ -16,7 +16,7 @@ def check(parsed: argparse.Namespace) -> int:
     if not 0 <= parsed.seed < 2**62:
         raise Mistake(f"--seed must be from 0 to 2^62, got {parsed.seed}")
     notes.select(parsed.words)  # a wrong word is told before torch is paid for
-    from quoin import claims
+    from quoin.notes import claims
 
     chosen = claims.select(claims.collect(), parsed.words)
     outcomes = list(_with_progress(claims.check(chosen, seed=parsed.seed, workers=parsed.workers), len(chosen), not parsed.json))
@@ -44,12 +44,12 @@ def _with_progress(outcomes, total: int, visible: bool):
 
 
 def figure(parsed: argparse.Namespace) -> int:
-    from quoin.draw import FORMATS
+    from quoin.plot import FORMATS
 
     if parsed.format not in FORMATS:
         raise Mistake(f"--format {shown(parsed.format)}: {nearest(parsed.format, FORMATS)}")
     notes.select(parsed.words)
-    from quoin import figures
+    from quoin.notes import figures
 
     chosen = figures.select(figures.collect(), parsed.words)
     paths = figures.draw_all(chosen, parsed.out, parsed.format)
@@ -61,10 +61,10 @@ def figure(parsed: argparse.Namespace) -> int:
 
 
 def map_notes(parsed: argparse.Namespace) -> int:
-    if parsed.rooms:
-        from quoin.cli.rooms import room_duties, rooms_table
+    if parsed.packages:
+        from quoin.cli.packages import package_duties, packages_table
 
-        print_json(room_duties()) if parsed.json else print(rooms_table())
+        print_json(package_duties()) if parsed.json else print(packages_table())
         return 0
     chosen = notes.select(parsed.words)
     if parsed.missing:

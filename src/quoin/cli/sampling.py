@@ -13,8 +13,9 @@ from quoin.errors import Mistake, nearest, shown
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from quoin.draw import Drawing
-    from quoin.recipes.running.generative_run import Choices, GenerativeRun
+    from quoin.plot import Drawing
+    from quoin.runs import Run
+    from quoin.runs.kinds.generation import Choices, TrainedGenerator
 
 __all__ = ["draw_samples"]
 
@@ -32,7 +33,7 @@ class Made(NamedTuple):
     picture: "Callable[[], Drawing]"
 
 
-def draw_samples(parsed: argparse.Namespace) -> int:
+def draw_samples(opened: "Run", parsed: argparse.Namespace) -> int:
     if parsed.strip and parsed.traverse:
         raise Mistake("--strip and --traverse are two pictures: leave one of them out")
     if parsed.traverse and (given := [flag for flag in ("n", *CHOICES) if vars(parsed)[flag] is not None]):
@@ -40,11 +41,11 @@ def draw_samples(parsed: argparse.Namespace) -> int:
         raise Mistake(f"--traverse decodes a grid of latents and draws no samples, but {flag} was given: leave one of them out")
     out = _checked(parsed)
     from quoin.data import ImageFacts, keyed_generator
-    from quoin.recipes.running.generative_run import open_generative_run
 
-    run, generator = open_generative_run(parsed.folder, step=parsed.step), keyed_generator("generate", parsed.seed or 0)
+    run: TrainedGenerator = opened.expect("generate")  # type: ignore[assignment]
+    generator = keyed_generator("generate", parsed.seed or 0)
     if parsed.out is None:
-        run.folder.expect_output(out.name)  # told now, not after the work
+        opened.folder.expect_output(out.name)  # told now, not after the work
     usual = (STRIP if parsed.strip else SHEET) if isinstance(run.facts, ImageFacts) else POINTS
     count = usual if parsed.n is None else parsed.n
     began = time.perf_counter()
@@ -56,7 +57,7 @@ def draw_samples(parsed: argparse.Namespace) -> int:
         made, what = _sheet(run, count, generator, _choices(parsed)), _many(count)
     seconds = time.perf_counter() - began
     if parsed.out is None:
-        run.folder.save_output(out.name, made.picture().png())
+        opened.folder.save_output(out.name, made.picture().png())
     else:
         _write(out, made)
     if parsed.json:
@@ -89,7 +90,7 @@ def _checked(parsed: argparse.Namespace) -> Path:
 
 
 def _choices(parsed: argparse.Namespace) -> "Choices":
-    from quoin.recipes.running.generative_run import Choices
+    from quoin.runs.kinds.generation import Choices
 
     return Choices(
         label=vars(parsed)["class"],
@@ -116,26 +117,26 @@ def _sampler(name: str) -> Callable[..., Any]:
     return known[name]
 
 
-def _sheet(run: "GenerativeRun", count: int, generator: "Generator", choices: "Choices") -> Made:
-    from quoin import draw
+def _sheet(run: "TrainedGenerator", count: int, generator: "Generator", choices: "Choices") -> Made:
+    from quoin import plot
 
     samples = run.sample(count, generator=generator, choices=choices)
 
     def picture() -> "Drawing":
         if samples.ndim == 4:
-            return draw.image_sheet(samples.clamp(0, 1))
+            return plot.image_sheet(samples.clamp(0, 1))
         if samples.shape[1:] == (2,):
-            return draw.point_clouds({_many(count): samples})
+            return plot.point_clouds({_many(count): samples})
         numbers = " × ".join(map(str, samples.shape[1:]))
         raise Mistake(f"a sample is {numbers} numbers, no image and no point in the plane: write them with --out samples.npy")
 
     return Made(samples, picture)
 
 
-def _strip(run: "GenerativeRun", count: int, generator: "Generator", choices: "Choices") -> Made:
+def _strip(run: "TrainedGenerator", count: int, generator: "Generator", choices: "Choices") -> Made:
     from torch import linspace
 
-    from quoin import draw
+    from quoin import plot
 
     times, states = run.sample_path(count, generator=generator, choices=choices)
 
@@ -143,18 +144,18 @@ def _strip(run: "GenerativeRun", count: int, generator: "Generator", choices: "C
         places = linspace(0, len(times) - 1, min(len(times), COLUMNS)).round().int().tolist()
         if states.ndim == 5:
             names = [f"{times[place]:.4g}" for place in places]
-            return draw.image_table(states[places].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
-        return draw.point_clouds({f"time {times[place]:.4g}": states[place] for place in places})
+            return plot.image_table(states[places].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
+        return plot.point_clouds({f"time {times[place]:.4g}": states[place] for place in places})
 
     return Made(states, picture)
 
 
-def _traversed(run: "GenerativeRun", generator: "Generator") -> Made:
-    from quoin import draw
+def _traversed(run: "TrainedGenerator", generator: "Generator") -> Made:
+    from quoin import plot
 
     values, images = run.traverse(ROWS, COLUMNS, generator=generator)
     names, ends = [f"z{row + 1}" for row in range(len(images))], [f"{float(value):+.1f}" for value in values]
-    return Made(images, lambda: draw.image_table(images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent"))
+    return Made(images, lambda: plot.image_table(images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent"))
 
 
 def _write(out: Path, made: Made) -> None:

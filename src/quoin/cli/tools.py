@@ -10,7 +10,7 @@ __all__ = ["bench", "doctor", "list_recipes"]
 
 def list_recipes(parsed: argparse.Namespace) -> int:
     from quoin.data import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
-    from quoin.recipes import find_recipe, recipe_names
+    from quoin.runs import find_recipe, recipe_names
 
     recipes = [find_recipe(name) for name in recipe_names()]
     if parsed.json:

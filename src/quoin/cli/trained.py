@@ -4,49 +4,22 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quoin.cli.show import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import Mistake, shown
 
-if TYPE_CHECKING:
-    from quoin.data import Facts, LabelledFacts
-    from quoin.recipes.running.labelling_run import LabelledPrediction
-    from quoin.recipes.running.opened import Prediction
-
 __all__ = ["compare", "evaluate", "predict"]
-
-FAR = 30.0  # training spreads from the training mean: no outlier, more likely another unit, such as grey levels to 255 for ones to 1
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
-    if parsed.data is None:
-        if parsed.target is not None:
-            raise Mistake(f"--target {shown(parsed.target)} names a column of --data csv:PATH, and --data was not given")
-        from quoin.recipes.running.run import evaluate_own
-
-        found = evaluate_own(parsed.folder, step=parsed.step)
-    else:
+    if parsed.data is not None:
         check_source_name(parsed.data)
-        from quoin.data import load_like, load_pairs
-        from quoin.recipes.running.labelling_run import is_labelling_run, open_labelling_run
-        from quoin.recipes.running.language_run import is_language_run, open_language_run
-        from quoin.recipes.running.opened import open_table_run
-        from quoin.recipes.running.run import open_one
+    elif parsed.target is not None:
+        raise Mistake(f"--target {shown(parsed.target)} names a column of --data csv:PATH, and --data was not given")
+    from quoin.runs import Run
 
-        if is_language_run(open_one(parsed.folder)):
-            if parsed.target is not None:
-                raise Mistake(f"{parsed.folder} is a language model, got --target {shown(parsed.target)}: leave it out, a text has none")
-            found = open_language_run(parsed.folder, step=parsed.step).evaluate(parsed.data)
-        elif is_labelling_run(open_one(parsed.folder)):
-            if not parsed.data.startswith("tsv:") or parsed.target is not None:
-                given = shown(parsed.data) if parsed.target is None else f"--target {shown(parsed.target)}"
-                raise Mistake(f"{parsed.folder} classifies texts, got {given}: give --data tsv:PATH with texts and their classes")
-            found = open_labelling_run(parsed.folder, step=parsed.step).evaluate(load_pairs(parsed.data))
-        else:
-            run = open_table_run(parsed.folder, step=parsed.step)
-            found = run.evaluate(load_like(run.facts, parsed.data, target=parsed.target, seed=run.options.seed))
+    found = Run.open(parsed.folder, step=parsed.step).evaluate(parsed.data, target=parsed.target)
     if parsed.json:
         print_json(found)
     else:
@@ -55,64 +28,18 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
 
 def predict(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.labelling_run import is_labelling_run
-    from quoin.recipes.running.opened import open_table_run
-    from quoin.recipes.running.run import open_one
-    from quoin.recipes.running.translation_run import is_translation_run
-
     if parsed.out is not None and _are_one_file(parsed.out, parsed.input):
         raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
-    if is_translation_run(open_one(parsed.folder)):
-        return _translate(parsed)
-    if is_labelling_run(open_one(parsed.folder)):
-        return _classify(parsed)
-    run = open_table_run(parsed.folder, step=parsed.step)
-    features = run.read_features(parsed.input)
-    prediction = run.predict(features)
-    if (far := run.farthest(features)) > FAR:
-        note = f"a value lies {far:.0f} training spreads from the training mean; is {parsed.input} on the scale of the training data?"
+    from quoin.runs import Run
+
+    predicted = Run.open(parsed.folder, step=parsed.step).expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
+    for note in predicted.notes:
         print(f"note: {note}", file=sys.stderr)
-    return _answer(parsed, prediction, run.facts)
-
-
-def _classify(parsed: argparse.Namespace) -> int:
-    """A text in each line of the file; its class, and the probability of every class, in each row of the answer."""
-    from quoin.data import load_text
-    from quoin.recipes.running.labelling_run import open_labelling_run
-
-    run = open_labelling_run(parsed.folder, step=parsed.step)
-    texts = load_text(f"text:{parsed.input}").content.removesuffix("\n").split("\n")
-    return _answer(parsed, run.predict([text.strip() for text in texts]), run.facts)
-
-
-def _answer(parsed: argparse.Namespace, prediction: "Prediction | LabelledPrediction", facts: "Facts | LabelledFacts") -> int:
-    """Print or write the table of predictions."""
-    from quoin.recipes.running.predictions import as_csv, write_predictions
-
     if parsed.out is None:
-        sys.stdout.write(as_csv(prediction, facts))
+        sys.stdout.write(predicted.text)
     else:
-        write_predictions(parsed.out, prediction, facts)
-        print(f"{len(prediction.values)} predictions of {facts.target_name}: {parsed.out}", file=sys.stderr)
-    return 0
-
-
-def _translate(parsed: argparse.Namespace) -> int:
-    """A sentence in each line of the file, its translation in each line of the answer."""
-    from quoin.data import load_text
-    from quoin.recipes.running.translation_run import open_translation_run
-
-    run = open_translation_run(parsed.folder, step=parsed.step)
-    said = run.translate(load_text(f"text:{parsed.input}").content.splitlines())
-    text = "".join(f"{each.text}\n" for each in said)
-    if cut := [number for number, each in enumerate(said, 1) if not each.ended]:
-        lines = f"{len(cut)} of {len(said)} translations, the first in line {cut[0]}"
-        print(f"note: {lines}, found no end and were cut at the most tokens that are said", file=sys.stderr)
-    if parsed.out is None:
-        sys.stdout.write(text)
-    else:
-        _write(parsed.out, text)
-        print(f"{len(said)} translations: {parsed.out}", file=sys.stderr)
+        predicted.save(parsed.out)
+        print(f"{predicted.said}: {parsed.out}", file=sys.stderr)
     return 0
 
 
@@ -122,8 +49,8 @@ def _are_one_file(one: Path, other: Path) -> bool:
 
 
 def compare(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.comparing import comparison, comparison_page
-    from quoin.recipes.running.generative_table import HEADINGS, caution
+    from quoin.runs.compare import comparison, comparison_page
+    from quoin.runs.generative_table import HEADINGS, caution
     from quoin.train.durable import write_here
 
     if len(parsed.folders) < 2:

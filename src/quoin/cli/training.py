@@ -9,8 +9,8 @@ from quoin.cli.flags import read_options
 from quoin.cli.show import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import Mistake, shown
-from quoin.recipes.running.catalogue import Recipe, find_recipe
-from quoin.recipes.running.settings import Settings
+from quoin.runs.catalog import Recipe, find_recipe
+from quoin.runs.run_config import RunConfig
 
 __all__ = ["resume", "train"]
 
@@ -20,38 +20,37 @@ def train(parsed: argparse.Namespace) -> int:
         raise Mistake(f"the recipe comes first: quoin train {shown(parsed.recipe)[1:-1]} ...")
     recipe = find_recipe(parsed.recipe)
     options: Any = read_options(recipe.options, parsed)
-    settings = read_options(Settings, parsed)
+    config = read_options(RunConfig, parsed)
     if hasattr(options, "data"):
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
         raise Mistake("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
     _check_target(recipe, options, parsed)
-    from quoin.recipes.running.run import start
-    from quoin.recipes.running.study import Study, start_study
+    from quoin.runs import fit
+    from quoin.runs.multirun import Multirun, fit_multirun
 
-    visible = not parsed.json
+    show_progress = not parsed.json
     if parsed.seeds or parsed.folds:
-        study = Study("seed", parsed.seeds) if parsed.seeds else Study("fold", parsed.folds)
-        return _show_study(start_study(recipe, options, settings, study, parsed.runs, visible=visible), parsed)
-    return _show_run(start(recipe, options, settings, parsed.runs, visible=visible), parsed)
+        study = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
+        return _show_study(fit_multirun(recipe, options, config, study, parsed.runs, show_progress=show_progress), parsed)
+    return _show_run(fit(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    from quoin.recipes.running.asked import read_config
-    from quoin.recipes.running.run import resume
-    from quoin.recipes.running.study import is_study, resume_study
-    from quoin.train import RunFolder
+    from quoin.runs import Run
+    from quoin.runs.fit import resume_run
+    from quoin.runs.multirun import resume_multirun
+    from quoin.train import torch_as_it_was
 
-    folder = RunFolder.open(parsed.folder)
-    recipe, options, _ = read_config(folder)
-    _check_target(recipe, options, parsed)
-    if is_study(folder):
+    run = Run.open(parsed.folder, step=parsed.step)
+    _check_target(run.recipe, run.options, parsed)
+    if run.folder.study:
         if parsed.step is not None:
             raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
-        return _show_study(resume_study(parsed.folder, visible=not parsed.json), parsed)
-    was_finished = parsed.step is None and folder.result is not None
-    finished = resume(parsed.folder, step=parsed.step, visible=not parsed.json)
-    if was_finished and not parsed.json:
+        return _show_study(resume_multirun(run, show_progress=not parsed.json), parsed)
+    with torch_as_it_was():
+        finished = resume_run(run, show_progress=not parsed.json)
+    if finished.was_finished and not parsed.json:
         print(f"quoin: {parsed.folder} was finished already; this is its result", file=sys.stderr)
     return _show_run(finished, parsed)
 

@@ -1,9 +1,8 @@
 """Bring data in: embedded, generated and file sources; texts, pairs and vocabularies; splits and folds; batches whose position is state."""
 
-import importlib
 from typing import TYPE_CHECKING
 
-from quoin.data.sources import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES, VocabularyName, check_source_name, load
+from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
     from quoin.data.augment import background, crop, cutout, flip, shift
@@ -17,15 +16,7 @@ if TYPE_CHECKING:
     from quoin.data.generated import blobs, circles, linear, moons, polynomial
     from quoin.data.graphs import LabelledGraph, karate_club
     from quoin.data.image_parts import ImageFacts, ImageParts, part_images
-    from quoin.data.labelled import (
-        LabelledBatch,
-        LabelledCorpus,
-        LabelledFacts,
-        LabelledTexts,
-        encode_texts,
-        label_corpus,
-        labelled_facts,
-    )
+    from quoin.data.labelled import LabelledBatch, LabelledCorpus, LabelledFacts, LabelledTexts, encode_texts, label_corpus, labelled_facts
     from quoin.data.padding import Padded, pad_sequences
     from quoin.data.pair_corpus import PairCorpus, PairFacts, load_pair_corpus, pair_facts
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, PairVocabulary, TokenPairs
@@ -35,6 +26,7 @@ if TYPE_CHECKING:
     from quoin.data.prepared import Facts, Prepared, prepare
     from quoin.data.scaling import Standardiser
     from quoin.data.seeds import keyed_generator
+    from quoin.data.sources import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES, VocabularyName, check_source_name, load
     from quoin.data.splits import Split, fold, split
     from quoin.data.spoken_numbers import number_words
     from quoin.data.text import Text, TextParts, load_text
@@ -160,18 +152,4 @@ __all__ = [
     "vocabulary_from_json",
 ]
 
-_FILES = (
-    "augment", "batches", "byte_pairs", "chains", "copying", "corpus", "dataset", "folds", "generated", "graphs", "image_parts",
-    "labelled", "padding", "pair_corpus", "pair_tokens", "pairs", "pictures", "predicting", "prepared", "scaling", "seeds", "splits",
-    "spoken_numbers", "text", "text_facts", "text_stream", "token_batches", "token_file", "tokenizing", "vocabulary", "walks",
-)  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    """The names that need torch come when first asked for, so that the command line can check a source's name without it."""
-    if name in __all__:
-        for file in _FILES:
-            module = importlib.import_module(f"quoin.data.{file}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"quoin.data has no {name!r}")
+export_lazily(__name__)

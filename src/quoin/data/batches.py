@@ -77,21 +77,12 @@ class Batches:
         """Go on from `state`, which must come from batches of the same rows, size, seed and order."""
         expected = self._counted_in()
         if set(state) != {"epoch", "position", *expected}:
-            raise Mistake(
-                f"expected a batches' state with epoch, position, {', '.join(expected)}, got "
-                f"{', '.join(state) or 'nothing'}"
-            )
+            raise Mistake(f"expected a batches' state with epoch, position, {', '.join(expected)}, got {', '.join(state) or 'nothing'}")
         for name, value in expected.items():
             if state[name] != value:
-                raise Mistake(
-                    f"expected {name} {state[name]} as in the saved run, got {value}: "
-                    "resume with the same data and options"
-                )
+                raise Mistake(f"expected {name} {state[name]} as in the saved run, got {value}: resume with the same data and options")
         if not (state["epoch"] >= 0 and 0 <= state["position"] <= self.num_batches):
-            raise Mistake(
-                f"expected a position up to {self.num_batches}, got "
-                f"epoch {state['epoch']}, position {state['position']}"
-            )
+            raise Mistake(f"expected a position up to {self.num_batches}, got epoch {state['epoch']}, position {state['position']}")
         self.epoch, self.position = int(state["epoch"]), int(state["position"])
 
     def _counted_in(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Sequences to be copied: symbols at random, a mark, and the same symbols again, which nothing but memory can tell.
 
-    r sequences, l symbols in each
+r sequences, l symbols in each
 """
 
 from typing import NamedTuple

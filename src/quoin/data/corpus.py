@@ -1,6 +1,6 @@
 """A text in tokens, ready for a language model: three parts, the vocabulary, and how many characters each part has.
 
-    p parts: the text to learn from, to validate and to test on (see text.py)
+p parts: the text to learn from, to validate and to test on (see text.py)
 """
 
 from collections.abc import Iterable

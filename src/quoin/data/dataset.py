@@ -117,14 +117,10 @@ def as_classes(dataset: Dataset) -> Dataset:
         )
     if len(dataset.class_names) < 2:
         raise Mistake(
-            f"expected two or more classes, but {target} has only {shown(', '.join(dataset.class_names))}: "
-            "add rows of another class"
+            f"expected two or more classes, but {target} has only {shown(', '.join(dataset.class_names))}: add rows of another class"
         )
     if len(dataset.class_names) > MAX_CLASSES:
-        raise Mistake(
-            f"expected at most {MAX_CLASSES} classes, but {target} has {len(dataset.class_names)}: "
-            "choose another target"
-        )
+        raise Mistake(f"expected at most {MAX_CLASSES} classes, but {target} has {len(dataset.class_names)}: choose another target")
     if _are_measurements(dataset.class_names, dataset.num_rows):
         raise Mistake(
             f"expected classes, but {target} holds {len(dataset.class_names)} different whole numbers in {dataset.num_rows} rows: "

@@ -50,9 +50,6 @@ def read_bytes(path: Path) -> bytes:
         content = existing_file(path).read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (EOFError, zlib.error, gzip.BadGzipFile, MemoryError) as error:
-        raise Mistake(
-            f"expected gzipped data in {quoted(path)}, but it is cut short or damaged ({error}): "
-            "fetch it again"
-        ) from None
+        raise Mistake(f"expected gzipped data in {quoted(path)}, but it is cut short or damaged ({error}): fetch it again") from None
     except OSError as error:
         raise Mistake(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None

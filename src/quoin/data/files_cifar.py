@@ -45,13 +45,9 @@ def _records(path: Path) -> np.ndarray:
     content = read_bytes(path)
     if len(content) % _RECORD:
         raise Mistake(
-            f"expected records of {_RECORD} bytes in {quoted(path)}, got {len(content)} bytes, no multiple of it: "
-            f"{_ADVICE} again"
+            f"expected records of {_RECORD} bytes in {quoted(path)}, got {len(content)} bytes, no multiple of it: {_ADVICE} again"
         )
     records = np.frombuffer(content, np.uint8).reshape(-1, _RECORD)
     if records[:, 0].max() >= len(CLASS_NAMES):
-        raise Mistake(
-            f"expected labels 0 to 9 in {quoted(path)}, got {records[:, 0].max()}: "
-            f"the file is damaged; {_ADVICE} again"
-        )
+        raise Mistake(f"expected labels 0 to 9 in {quoted(path)}, got {records[:, 0].max()}: the file is damaged; {_ADVICE} again")
     return records

@@ -52,8 +52,7 @@ class Table:
                 raise Mistake(f"expected a row on line {blank} of {quoted(self.path)}, but the line is blank: remove it or fill it")
             if len(cells) != width:
                 raise Mistake(
-                    f"expected {width} cells on line {line} of {quoted(self.path)} as in its header, got {len(cells)}: "
-                    "mend that line"
+                    f"expected {width} cells on line {line} of {quoted(self.path)} as in its header, got {len(cells)}: mend that line"
                 )
             yield line, cells
 
@@ -120,15 +119,9 @@ def _records(path: Path, delimiter: str) -> Iterator[Row]:
                 line = reader.line_num
                 yield line, cells
     except UnicodeDecodeError:
-        raise Mistake(
-            f"expected UTF-8 text in {quoted(path)}, but it is in another encoding or no text: "
-            "save it as UTF-8"
-        ) from None
+        raise Mistake(f"expected UTF-8 text in {quoted(path)}, but it is in another encoding or no text: save it as UTF-8") from None
     except csv.Error as error:
-        raise Mistake(
-            f"expected a well-formed table, but {quoted(path)} is not, after line {line} ({error}): "
-            "mend that row"
-        ) from None
+        raise Mistake(f"expected a well-formed table, but {quoted(path)} is not, after line {line} ({error}): mend that row") from None
     except OSError as error:
         raise Mistake(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None
 

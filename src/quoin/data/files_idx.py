@@ -27,8 +27,7 @@ def load_idx(place: str) -> Dataset:
         test_images, test_labels = _part(folder, "t10k")
         if test_images.shape[1:] != images.shape[1:]:
             raise Mistake(
-                f"expected test images as large as {images.shape[1:]} in {quoted(folder)}, got {test_images.shape[1:]}: "
-                "fetch the set again"
+                f"expected test images as large as {images.shape[1:]} in {quoted(folder)}, got {test_images.shape[1:]}: fetch the set again"
             )
         test_from = len(images)
         images, labels = np.concatenate([images, test_images]), np.concatenate([labels, test_labels])
@@ -42,8 +41,7 @@ def _part(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     images, labels = _read(folder, part, "images", 3), _read(folder, part, "labels", 1)
     if len(images) != len(labels):
         raise Mistake(
-            f"expected as many {part} labels as images in {quoted(folder)}, got {len(labels)} and {len(images)}: "
-            "fetch both again"
+            f"expected as many {part} labels as images in {quoted(folder)}, got {len(labels)} and {len(images)}: fetch both again"
         )
     return images, labels
 
@@ -58,23 +56,14 @@ def _found(folder: Path, part: str, what: str, num_axes: int) -> Path | None:
 def _read(folder: Path, part: str, what: str, num_axes: int) -> np.ndarray:
     path = _found(folder, part, what, num_axes)
     if path is None:
-        raise Mistake(
-            f"expected {part}-{what}-idx{num_axes}-ubyte or the same with .gz in {quoted(folder)}, but it is not there: "
-            "add it"
-        )
+        raise Mistake(f"expected {part}-{what}-idx{num_axes}-ubyte or the same with .gz in {quoted(folder)}, but it is not there: add it")
     content = read_bytes(path)
     start = 4 + 4 * num_axes
     if content[:4] != bytes([0, 0, 8, num_axes]) or len(content) < start:
-        raise Mistake(
-            f"expected an IDX file of {num_axes} axes, but {quoted(path)} opens with {content[:4].hex()}: "
-            "fetch it again"
-        )
+        raise Mistake(f"expected an IDX file of {num_axes} axes, but {quoted(path)} opens with {content[:4].hex()}: fetch it again")
     shape = struct.unpack(f">{num_axes}I", content[4:start])
     if 0 in shape:
         raise Mistake(f"expected data in {quoted(path)}, but it states the shape {shape}: fetch it again")
     if len(content) - start != math.prod(shape):
-        raise Mistake(
-            f"expected {math.prod(shape)} bytes after the header of {quoted(path)}, got {len(content) - start}: "
-            "fetch it again"
-        )
+        raise Mistake(f"expected {math.prod(shape)} bytes after the header of {quoted(path)}, got {len(content) - start}: fetch it again")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)

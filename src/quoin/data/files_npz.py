@@ -27,10 +27,7 @@ def load_npz(place: str) -> Dataset:
     if targets.ndim == 2 and targets.shape[1] == 1:
         targets = targets[:, 0]
     if targets.shape != (len(features),):
-        raise Mistake(
-            f"expected {len(features)} targets in {quoted(path)}, one a row, got an array of shape {targets.shape}: "
-            "reshape it"
-        )
+        raise Mistake(f"expected {len(features)} targets in {quoted(path)}, one a row, got an array of shape {targets.shape}: reshape it")
     if targets.dtype.kind == "U":
         values, class_names = text_targets(targets.tolist())
     else:
@@ -44,8 +41,7 @@ def read_npz_features(place: str | Path, feature_names: Sequence[str]) -> Tensor
     features = _features(path, _arrays(path, (_FEATURES,))[0])
     if math.prod(features.shape[1:]) != len(feature_names):
         raise Mistake(
-            f"expected {len(feature_names)} features a row in {quoted(path)}, got shape {features.shape}: "
-            "give what was trained on"
+            f"expected {len(feature_names)} features a row in {quoted(path)}, got shape {features.shape}: give what was trained on"
         )
     return torch.from_numpy(features).flatten(1)
 
@@ -63,10 +59,7 @@ def _arrays_in(file: BinaryIO, path: Path, wanted: Sequence[tuple[str, ...]]) ->
     try:
         archive = np.load(file, allow_pickle=False)
     except Exception as error:  # numpy and zipfile raise a dozen kinds for damaged bytes, and none of them is our fault
-        raise Mistake(
-            f"expected a NumPy .npz archive, but {quoted(path)} cannot be opened ({_reason(error)}): "
-            "write it again"
-        ) from None
+        raise Mistake(f"expected a NumPy .npz archive, but {quoted(path)} cannot be opened ({_reason(error)}): write it again") from None
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise Mistake(f"expected a NumPy .npz archive, but {quoted(path)} holds a single array: save it with numpy.savez")
     found = []
@@ -75,20 +68,17 @@ def _arrays_in(file: BinaryIO, path: Path, wanted: Sequence[tuple[str, ...]]) ->
             name = next((name for name in names if name in archive.files), None)
             if name is None:
                 raise Mistake(
-                    f"expected an array named {' or '.join(names)} in {quoted(path)}, but there is none: "
-                    "save one with numpy.savez"
+                    f"expected an array named {' or '.join(names)} in {quoted(path)}, but there is none: save one with numpy.savez"
                 )
             try:
                 array = archive[name]
             except Exception as error:  # as above; object arrays, which would need pickle, also end here
                 raise Mistake(
-                    f"expected a plain array {name!r} in {quoted(path)}, but it cannot be read ({_reason(error)}): "
-                    "write it again"
+                    f"expected a plain array {name!r} in {quoted(path)}, but it cannot be read ({_reason(error)}): write it again"
                 ) from None
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufU":
                 raise Mistake(
-                    f"expected numbers or text in {name!r} of {quoted(path)}, got {getattr(array, 'dtype', 'raw bytes')}: "
-                    "convert it"
+                    f"expected numbers or text in {name!r} of {quoted(path)}, got {getattr(array, 'dtype', 'raw bytes')}: convert it"
                 )
             found.append(array)
     return found
@@ -99,10 +89,7 @@ def _features(path: Path, array: np.ndarray) -> np.ndarray:
     if array.ndim == 3:
         array = array[:, None]
     if array.ndim not in (2, 4) or 0 in array.shape:
-        raise Mistake(
-            f"expected features (n, d), (n, h, w) or (n, c, h, w) in {quoted(path)}, got shape {array.shape}: "
-            "reshape them"
-        )
+        raise Mistake(f"expected features (n, d), (n, h, w) or (n, c, h, w) in {quoted(path)}, got shape {array.shape}: reshape them")
     if array.ndim == 4 and array.shape[3] in (1, 3) and array.shape[1] not in (1, 3):
         raise Mistake(f"expected images (n, c, h, w) in {quoted(path)}, got the channels last, {array.shape}: transpose them")
     array, whole = _finite(path, "features", array), array.dtype == np.uint8
@@ -135,10 +122,7 @@ def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
         bad = np.argwhere(~np.isfinite(array.astype(np.float32)))
     if len(bad):
         where = tuple(bad[0].tolist())
-        raise Mistake(
-            f"expected finite numbers as {name} in {quoted(path)}, got {array[where]} at {where}: "
-            "mend or drop that row"
-        )
+        raise Mistake(f"expected finite numbers as {name} in {quoted(path)}, got {array[where]} at {where}: mend or drop that row")
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 
 

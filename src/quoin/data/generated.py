@@ -57,9 +57,7 @@ def linear(num_rows: int, weights: Sequence[float], bias: float, *, noise: float
     return Dataset("linear", X.float(), y.float(), column_names((len(weights),)), None, "y")
 
 
-def polynomial(
-    num_rows: int, coefficients: Sequence[float], *, num_monomials: int = 20, noise: float, generator: Generator
-) -> Dataset:
+def polynomial(num_rows: int, coefficients: Sequence[float], *, num_monomials: int = 20, noise: float, generator: Generator) -> Dataset:
     """y = Σ_i coefficients_i xⁱ / i! + ε with standard normal x; the features are xⁱ / i! for i below `num_monomials`.
 
     Dividing by i! keeps the high powers from dwarfing the low ones.

@@ -13,7 +13,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from quoin.errors import Mistake, shown
 
-__all__ = ["Padded", "pad_sequences"]
+__all__ = ["SEQUENCES_PER_BATCH", "Padded", "batches_by_length", "pad_sequences"]
+
+SEQUENCES_PER_BATCH = 512  # that go through a model together when no gradient is wanted
 
 
 class Padded(NamedTuple):
@@ -50,6 +52,15 @@ def pad_sequences(sequences: Sequence[Tensor | Sequence], padding: float = 0) ->
     lengths = torch.tensor([len(row) for row in rows], device=first.device)
     rows = [row if len(row) else first[:0] for row in rows]
     return Padded(pad_sequence(rows, batch_first=True, padding_value=padding), lengths)
+
+
+def batches_by_length(lengths: Tensor | Sequence[int]) -> tuple[Tensor, ...]:  # (n,)
+    """The numbers of the sequences in batches of like length, shortest first, so that little is padded.
+
+    >>> batches_by_length([3, 1, 2, 1])
+    (tensor([1, 3, 2, 0]),)
+    """
+    return torch.as_tensor(lengths).argsort(stable=True).split(SEQUENCES_PER_BATCH)
 
 
 def _as_tensor(sequence: Tensor | Sequence, place: int) -> Tensor:

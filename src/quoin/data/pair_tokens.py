@@ -1,6 +1,6 @@
 """Pairs of sentences in tokens: padded batches, and the marks where a sentence begins and ends.
 
-    b pairs, n tokens of the longest source, t tokens of the longest target, with the mark of its end
+b pairs, n tokens of the longest source, t tokens of the longest target, with the mark of its end
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,9 +70,7 @@ class TokenPairs:
     Each side is kept in one row with the places where its sentences begin, so that a long one does not widen the others.
     """
 
-    def __init__(
-        self, pairs: Pairs, source: PairVocabulary, target: PairVocabulary, device: torch.device | str | None = None
-    ) -> None:
+    def __init__(self, pairs: Pairs, source: PairVocabulary, target: PairVocabulary, device: torch.device | str | None = None) -> None:
         self.pairs = pairs
         self._source, self._target = (_Sentences(side, words, device) for side, words in ((pairs.sources, source), (pairs.targets, target)))
 

@@ -69,9 +69,7 @@ def _templates() -> Tensor:  # (10, 28, 28)
     return drawn
 
 
-def _pictures(
-    name: str, clean: Tensor, labels: Tensor, class_names: tuple[str, ...], noise: float, generator: Generator
-) -> Dataset:
+def _pictures(name: str, clean: Tensor, labels: Tensor, class_names: tuple[str, ...], noise: float, generator: Generator) -> Dataset:
     pixels = (clean + noise * torch.randn(clean.shape, generator=generator)).clamp(0, 1)
     return Dataset(name, pixels, labels, column_names(pixels.shape[1:]), class_names, "class")
 

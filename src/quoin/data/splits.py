@@ -66,8 +66,7 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
         raise Mistake(f"expected 2 folds or more, got {num_folds}: one fold leaves nothing to train on")
     if len(line) < num_folds:
         raise Mistake(
-            f"expected a row or more for each of {num_folds} folds, but {shown(dataset.name, 200)} has {len(line)}: "
-            "use fewer folds"
+            f"expected a row or more for each of {num_folds} folds, but {shown(dataset.name, 200)} has {len(line)}: use fewer folds"
         )
     if not 0 <= index < num_folds:
         raise Mistake(f"expected a fold from 0 to {num_folds - 1}, got {index}")

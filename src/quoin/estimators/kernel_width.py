@@ -12,10 +12,11 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.layers import EmptyRule
 from quoin.tensor import SmoothingKernel, squared_distances
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["leave_one_out_errors", "leave_one_out_width"]
 
-AT_ONCE = 2**20  # pairs of examples held at a time
+PAIRS_PER_BLOCK = 2**20  # of examples
 NUM_WIDTHS = 25  # on a first look from the narrowest to the widest, and as many between the neighbours of the best
 
 
@@ -24,7 +25,7 @@ def leave_one_out_errors(
 ) -> Tensor:  # (n, d), (n, v), (d,), (k,) -> (k,)
     """For each factor c the mean of ‖v_i - f_{-i}(x_i)‖², where f_{-i} pools all values but v_i with the width c h."""
     errors = X.new_zeros(len(factors), dtype=torch.float64)
-    rows = max(1, AT_ONCE // len(X))
+    rows = rows_per_block(len(X), PAIRS_PER_BLOCK)
     for start in range(0, len(X), rows):
         here = torch.arange(start, min(start + rows, len(X)))
         square = squared_distances(X[here], X, width)

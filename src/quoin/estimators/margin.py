@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.estimators.given import given_classes, hold
 from quoin.estimators.linear_classes import LinearClasses, warn_of_no_minimiser, warn_of_too_few_steps
-from quoin.objectives import log_loss
+from quoin.losses import log_loss
 from quoin.optim import ScoreLoss, fit_hinge, fit_scores
 
 __all__ = ["LinearSVM", "LogisticClassifier"]

@@ -32,9 +32,7 @@ class MixtureDensity(DensityMixin, BaseEstimator):
     Notes: D6-9, D6-10.
     """
 
-    def __init__(
-        self, n_components=1, *, covariance_type="full", tol=1e-5, min_variance=1e-6, max_iter=200, n_init=1, random_state=None
-    ):
+    def __init__(self, n_components=1, *, covariance_type="full", tol=1e-5, min_variance=1e-6, max_iter=200, n_init=1, random_state=None):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tol = tol

@@ -1,6 +1,6 @@
 """Beam search: of all sequences begun, keep the few most likely and go on from each.
 
-    b prompts, w width of the beam, v tokens of the vocabulary
+b prompts, w width of the beam, v tokens of the vocabulary
 """
 
 from typing import NamedTuple
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake, shown
-from quoin.generate.decoding import TokenModel, TokenState, at_rest, check_end, check_request
+from quoin.generate.decoding import TokenModel, TokenState, check_end, check_request
+from quoin.tensor.eval_mode import eval_mode
 from quoin.tensor.labels import as_indices
 
 __all__ = ["Beams", "beam_search"]
@@ -49,7 +50,7 @@ def beam_search(
         raise Mistake(f"expected a beam of width 1 or more, got {shown(width)}: raise it")
     if not 0 <= length_penalty < float("inf"):
         raise Mistake(f"expected a length penalty of 0 or more, got {shown(length_penalty)}: 0 ranks by probability, 1 by its mean a token")
-    with at_rest(model):
+    with eval_mode(model):
         return _search(model, state, prompt, width, max_tokens, end, length_penalty)
 
 

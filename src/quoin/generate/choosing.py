@@ -1,6 +1,6 @@
 """The next token from its scores: the likeliest, or one drawn from the law that the scores give, sharpened or cut short.
 
-    b sequences, v tokens of the vocabulary
+b sequences, v tokens of the vocabulary
 """
 
 import math

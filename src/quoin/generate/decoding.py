@@ -5,14 +5,14 @@ beam.py, ways to choose in choosing.py.   b sequences, n tokens of the prompt, v
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from quoin.errors import Mistake, shown
 from quoin.generate.choosing import Sampling, likeliest
+from quoin.tensor.eval_mode import eval_mode
 from quoin.tensor.labels import as_indices
 
 __all__ = ["Chosen", "Generated", "TokenModel", "TokenState", "decode", "greedy", "sampled", "stream"]
@@ -62,7 +62,7 @@ def stream(
     """
     check_request(prompt, max_tokens)
     prompt = as_indices(prompt, "prompt")
-    with at_rest(model):
+    with eval_mode(model):
         ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
         new = prompt
         for _ in range(max_tokens):
@@ -135,16 +135,3 @@ def check_request(prompt: Tensor, max_tokens: int) -> None:
 def check_end(end: int, vocabulary_size: int) -> None:
     if not 0 <= end < vocabulary_size:
         raise Mistake(f"expected an end among the tokens 0 to {vocabulary_size - 1}, got {shown(end)}: a model never says another")
-
-
-@contextmanager
-def at_rest(model: object) -> Iterator[None]:
-    """The model in evaluation mode, for dropout would make every call another model; afterwards as it was."""
-    learning = [module for module in model.modules() if module.training] if isinstance(model, nn.Module) else []
-    for module in learning:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in learning:
-            module.training = True

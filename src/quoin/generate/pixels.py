@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
 from quoin.generate.choosing import Sampling
-from quoin.generate.decoding import at_rest
 from quoin.tensor import check_floating
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["PixelSampler", "PixelScores", "complete_pixels"]
 
@@ -46,7 +46,7 @@ def complete_pixels(
     """
     _check(model, images, first, labels)
     images, width = images.clone(), images.shape[3]
-    with at_rest(model):
+    with eval_mode(model):
         reader = model.reader(images, labels)
         for place in range(images[0].numel()):
             logits = reader(place)

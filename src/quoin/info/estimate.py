@@ -14,6 +14,7 @@ from torch import Tensor
 from quoin.errors import Mistake
 from quoin.info.units import in_base
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
     "Estimate",
@@ -26,7 +27,6 @@ __all__ = [
     "plug_in_mutual_information",
 ]
 
-_BLOCK = 2**21  # distances held at once
 _GROUPS = 10  # from whose scatter a standard error is read, which is then itself known to a quarter; larger groups are more like the whole
 _LEAST_ROWS = 15  # of a group, for each neighbour asked for
 
@@ -130,7 +130,7 @@ def mutual_information_from_sample(x: Tensor, y: Tensor, *, k: int = 3, base: fl
 
     def estimate(x: Tensor, y: Tensor) -> Tensor:
         n, terms = len(x), []
-        for rows in torch.arange(n, device=x.device).split(max(1, _BLOCK // n)):
+        for rows in torch.arange(n, device=x.device).split(rows_per_block(n)):
             apart = [torch.cdist(each[rows], each, p=math.inf) for each in (x, y)]
             reach = torch.maximum(*apart).kthvalue(k + 1, dim=1, keepdim=True).values  # the nearest of all is the row itself
             _refuse_ties(reach, k)
@@ -164,7 +164,7 @@ def _distances_to_kth(rows: Tensor, others: Tensor, k: int, *, itself: bool) -> 
     """How far the k-th nearest of `others` is; `itself` where the rows stand among them and do not count."""
     place = k + 1 if itself else k
     # Not by the squares' expansion, which is quicker and gives neighbours that are near a distance of zero.
-    blocks = rows.split(max(1, _BLOCK // len(others)))
+    blocks = rows.split(rows_per_block(len(others)))
     found = [torch.cdist(each, others, compute_mode="donot_use_mm_for_euclid_dist").topk(place, dim=1, largest=False) for each in blocks]
     reach = torch.cat([each.values[:, -1] for each in found])
     _refuse_ties(reach, k)

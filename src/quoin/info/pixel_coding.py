@@ -18,7 +18,7 @@ from quoin.tensor import check_shapes
 
 __all__ = ["NewLaws", "pixels_decode", "pixels_encode"]
 
-AT_ONCE = 256  # images side by side
+IMAGES_PER_BATCH = 256  # images side by side
 
 NewLaws = Callable[[Tensor], Callable[[int], Tensor]]
 """From levels (n, h, w), int64, all 0 as yet, what gives the laws (n, k) of pixel 0, 1, 2 and so on, when those before are filled in."""
@@ -32,7 +32,7 @@ def pixels_encode(levels: Tensor, new_laws: NewLaws, tell: Tell = lambda done, t
     """
     _check(levels)
     encoder, done = ArithmeticEncoder(), 0
-    for images in levels.split(AT_ONCE):
+    for images in levels.split(IMAGES_PER_BATCH):
         known = torch.zeros_like(images)
         laws_of = new_laws(known)
         for place, symbols in enumerate(images.flatten(1).T):
@@ -50,7 +50,7 @@ def pixels_decode(
 ) -> Tensor:  # -> (n, h, w), int64
     """The `count` images of this height and width that `pixels_encode` made `data` of, with a model that says what the encoder's did."""
     levels, decoder, done = torch.zeros(count, *size, dtype=torch.int64), ArithmeticDecoder(data), 0
-    for known in levels.split(AT_ONCE):  # views: what is decoded stands in its place
+    for known in levels.split(IMAGES_PER_BATCH):  # views: what is decoded stands in its place
         laws_of = new_laws(known)
         for place in range(known[0].numel()):
             laws = lane_frequencies(laws_of(place)).numpy()

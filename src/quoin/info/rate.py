@@ -1,6 +1,6 @@
 """The entropy rate of a source: bits for each symbol that no model of it can save. In nats, unless a base is given.
 
-    H' = lim H(O_n | O_1, ..., O_{n-1}),   k states, m symbols
+H' = lim H(O_n | O_1, ..., O_{n-1}),   k states, m symbols
 """
 
 import math

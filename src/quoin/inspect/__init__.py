@@ -1,32 +1,32 @@
 """Look inside a model: intermediates, feature and attention maps, kernels, saliency, receptive fields, dead units, gradient norms."""
 
-from quoin.inspect.activity import DeadUnits, Sparsity, activation_sparsity, dead_units
-from quoin.inspect.attention_maps import (
-    AttentionMaps,
-    attention_distance,
-    attention_entropy,
-    attention_maps,
-    draw_attention_maps,
-    has_attention,
-    watching_attention,
-)
-from quoin.inspect.confidence import confidence_along_ray
-from quoin.inspect.feature_maps import FeatureMaps, draw_feature_maps, feature_maps
-from quoin.inspect.intermediates import Intermediate, intermediates
-from quoin.inspect.jacobian import jacobian_rank
-from quoin.inspect.kernels import Kernels, draw_kernels, kernels, pixel_weights
-from quoin.inspect.patches import Patch, crop_patches, draw_patches, strongest_patches
-from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
-from quoin.inspect.saliency import gradient_times_input, input_gradient, saliency, smooth_gradient
-from quoin.inspect.stability import StabilityReport, StabilityRow, gradient_norms, stability_report
-from quoin.inspect.summary import LayerSummary, layer_summary
-from quoin.inspect.through_time import (
-    GradientThroughTime,
-    contraction_bound,
-    draw_gradients_through_time,
-    gradients_through_time,
-)
-from quoin.inspect.topology import num_components
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.inspect.activity import DeadUnits, Sparsity, activation_sparsity, dead_units
+    from quoin.inspect.attention_maps import (
+        AttentionMaps,
+        attention_distance,
+        attention_entropy,
+        attention_maps,
+        draw_attention_maps,
+        has_attention,
+        watching_attention,
+    )
+    from quoin.inspect.confidence import confidence_along_ray
+    from quoin.inspect.feature_maps import FeatureMaps, draw_feature_maps, feature_maps
+    from quoin.inspect.intermediates import Intermediate, intermediates
+    from quoin.inspect.jacobian import jacobian_rank
+    from quoin.inspect.kernels import Kernels, draw_kernels, kernels, pixel_weights
+    from quoin.inspect.patches import Patch, crop_patches, draw_patches, strongest_patches
+    from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
+    from quoin.inspect.saliency import gradient_times_input, input_gradient, saliency, smooth_gradient
+    from quoin.inspect.stability import StabilityReport, StabilityRow, gradient_norms, stability_report
+    from quoin.inspect.summary import LayerSummary, layer_summary
+    from quoin.inspect.through_time import GradientThroughTime, contraction_bound, draw_gradients_through_time, gradients_through_time
+    from quoin.inspect.topology import num_components
 
 __all__ = [
     "AttentionMaps",
@@ -74,3 +74,5 @@ __all__ = [
     "strongest_patches",
     "watching_attention",
 ]
+
+export_lazily(__name__)

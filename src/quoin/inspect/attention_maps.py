@@ -2,7 +2,7 @@
 
 Weights are asked for beside the model's own pass, whose outputs stay the same to the bit (to rounding where torch's own layers
 would have taken a fused path, on which nobody can be asked). What the maps look like is
-`quoin.draw`'s matter.   h heads, n queries, m keys
+`quoin.plot`'s matter.   h heads, n queries, m keys
 """
 
 from collections import Counter
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.draw import AttentionDrawing, AttentionLayer, attention
 from quoin.errors import Mistake
-from quoin.inspect.at_rest import at_rest
 from quoin.layers.attention import AttentionCore
+from quoin.plot import AttentionDrawing, AttentionLayer, attention
 from quoin.tensor import as_floating
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = [
     "AttentionMaps",
@@ -58,7 +58,7 @@ def attention_maps(model: nn.Module, *inputs: Tensor, tokens: Sequence[str] | No
     >>> [(found.path, tuple(found.weights.shape)) for found in attention_maps(model, torch.randn(1, 5, 8))]
     [('self_attn', (2, 5, 5))]
     """
-    with torch.no_grad(), at_rest(model), watching_attention(model) as found:
+    with torch.no_grad(), eval_mode(model), watching_attention(model) as found:
         model(*inputs)
     if not found:
         kinds = Counter(type(module).__name__ for module in model.modules() if not any(module.children()))
@@ -75,7 +75,7 @@ def watching_attention(model: nn.Module) -> Iterator[list[AttentionMaps]]:
     def keep(path: str, ask: Callable[..., Tensor]):
         def hook(module: nn.Module, given: tuple, named: dict, output: object) -> None:
             # At rest, asking draws no random numbers: a model in training goes on as if nobody looked.
-            with torch.no_grad(), at_rest(module):
+            with torch.no_grad(), eval_mode(module):
                 weights = ask(module, *given, **named)
             found.append(_map(path, weights))
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.draw import Drawing, map_rows
 from quoin.errors import Mistake, shown
-from quoin.inspect.at_rest import at_rest, find_layer, layer_output
 from quoin.inspect.intermediates import intermediates
+from quoin.inspect.layer_outputs import find_layer, layer_output
+from quoin.plot import Drawing, map_rows
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["FeatureMaps", "draw_feature_maps", "feature_maps"]
 
@@ -37,7 +38,7 @@ def feature_maps(model: nn.Module, image: Tensor, paths: Sequence[str] | None = 
     if image.ndim != 3:
         raise Mistake(f"expected one image (c, h, w), came shape {tuple(image.shape)}; take one from the batch")
     batch = image.unsqueeze(0)
-    with at_rest(model):
+    with eval_mode(model):
         if paths is None:
             steps = [(step.path, step.module, step.output) for step in intermediates(model, batch)]
         else:

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from quoin.draw import Drawing, map_rows
 from quoin.errors import Mistake, nearest, shown
-from quoin.inspect.at_rest import find_layer
+from quoin.inspect.layer_outputs import find_layer
+from quoin.plot import Drawing, map_rows
 
 __all__ = ["Kernels", "draw_kernels", "kernels", "pixel_weights"]
 

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.draw import Drawing, image_grid
 from quoin.errors import Mistake, shown
-from quoin.inspect.at_rest import at_rest, layer_output
+from quoin.inspect.layer_outputs import layer_output
 from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
+from quoin.plot import Drawing, image_grid
 from quoin.tensor import check_floating, check_shapes
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["Patch", "crop_patches", "draw_patches", "strongest_patches"]
 
@@ -45,7 +46,7 @@ def strongest_patches(
     if len(images) == 0 or count < 1:
         raise Mistake(f"expected at least one image and a count of at least 1, came {len(images)} and {count}; give more")
     fields = fields or receptive_fields(model, path, (images.shape[1], images.shape[2], images.shape[3]))
-    with at_rest(model):
+    with eval_mode(model):
         best = [_best_places(layer_output(model, piece, path)) for piece in images.split(_IMAGES)]
     values, places = (torch.cat(parts).cpu() for parts in zip(*best))  # (n, c')
     chosen = range(values.shape[1]) if channels is None else channels

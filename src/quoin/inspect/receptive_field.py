@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake, shown
-from quoin.inspect.at_rest import at_rest, listening
+from quoin.inspect.layer_outputs import capture_outputs
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["ReceptiveField", "ReceptiveFields", "receptive_fields"]
 
@@ -67,12 +68,12 @@ def fields_of_layers(model: nn.Module, paths: Sequence[str], image_shape: tuple[
         images = torch.zeros(len(poisoned), channels, height, width, dtype=torch.float64)
         for image, (rows, columns) in zip(images, poisoned):
             image[:, rows, columns] = torch.nan
-        with listening(model, paths) as found:
+        with capture_outputs(model, paths) as found:
             torch.func.functional_call(model, exact, (images,))
         return {path: _poisoned(path, output) for path, output in found.items()}
 
     everything, nothing = slice(None), slice(0, 0)
-    with at_rest(model):
+    with eval_mode(model):
         if bad := [path for path, seen in reached([(nothing, nothing)]).items() if seen.any()]:
             raise Mistake(f"expected finite outputs of {shown(bad[0])} for a blank image, came NaN; look at the weights first")
         rows = _in_pieces(reached, [(slice(row, row + 1), everything) for row in range(height)])

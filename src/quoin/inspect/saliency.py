@@ -1,14 +1,14 @@
 """Which pixels a decision hangs on: the gradient of a score with respect to the image, and two ways to make it easier to read.
 
-    n images, q classes, s_k the score of class k
+n images, q classes, s_k the score of class k
 """
 
 import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.inspect.at_rest import at_rest
 from quoin.tensor import as_floating
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["gradient_times_input", "input_gradient", "saliency", "smooth_gradient"]
 
@@ -25,7 +25,7 @@ def input_gradient(model: nn.Module, x: Tensor, classes: Tensor | None = None) -
     if x.ndim < 2 or len(x) == 0 or not x.is_floating_point():
         raise Mistake(f"expected a batch (n, ...) of a float type, came {x.dtype} {tuple(x.shape)}; add an axis or convert it")
     x = x.detach().requires_grad_()
-    with at_rest(model):
+    with eval_mode(model):
         scores = model(x)
     if scores.shape[:1] != x.shape[:1] or scores.ndim > 2:
         raise Mistake(f"expected scores (n, q) or (n,) of the {len(x)} examples, came {tuple(scores.shape)}; give a classifier")
@@ -61,7 +61,7 @@ def smooth_gradient(
     if num_samples < 1 or noise < 0:
         raise Mistake(f"expected noise of at least 0 and at least one sample, came {noise} and {num_samples}; raise them")
     if classes is None:
-        with torch.no_grad(), at_rest(model):
+        with torch.no_grad(), eval_mode(model):
             classes = model(x).reshape(len(x), -1).argmax(dim=1)
     total = torch.zeros_like(x)
     for _ in range(num_samples):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.draw import Drawing, curves
 from quoin.errors import Mistake
 from quoin.inspect.intermediates import Intermediate, intermediates
+from quoin.plot import Drawing, curves
 
 __all__ = ["StabilityReport", "StabilityRow", "gradient_norms", "stability_report"]
 

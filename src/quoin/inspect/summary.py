@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
-from quoin.inspect.at_rest import at_rest
 from quoin.inspect.intermediates import intermediates
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["LayerSummary", "layer_summary"]
 
@@ -33,7 +33,7 @@ def layer_summary(model: nn.Module, x: Tensor) -> list[LayerSummary]:  # (n, ...
     """
     if x.ndim == 0 or len(x) == 0:
         raise Mistake(f"expected a batch of at least one example, came shape {tuple(x.shape)}; give data with rows")
-    with at_rest(model):
+    with eval_mode(model):
         steps = intermediates(model, x)
     return [_row(step.path, step.module, step.output) for step in steps]
 

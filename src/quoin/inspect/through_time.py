@@ -10,10 +10,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.draw import Drawing, curves
 from quoin.errors import Mistake
 from quoin.layers import RecurrentWeights, unroll
 from quoin.layers.recurrent import Cell
+from quoin.plot import Drawing, curves
 
 __all__ = ["GradientThroughTime", "contraction_bound", "draw_gradients_through_time", "gradients_through_time"]
 
@@ -66,4 +66,3 @@ def draw_gradients_through_time(found: Mapping[str, GradientThroughTime], bounds
     lines = {name: (list(range(1, len(each.norms) + 1)), each.norms.tolist()) for name, each in found.items()}
     lines |= {name: (list(range(1, len(each) + 1)), each.tolist()) for name, each in (bounds or {}).items()}
     return curves(lines, x_label="lag t - s", y_label="norm of ∂h_t/∂h_s", log_y=True)
-

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.errors import Mistake
+from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["check_batch_norm", "with_batch_norm"]
 
@@ -60,14 +61,11 @@ def check_batch_norm(model: nn.Module, batch: Tensor) -> None:
 
         return hook
 
-    modes = {module: module.training for module in model.modules()}
     hooks = [module.register_forward_pre_hook(look(name)) for name, module in model.named_modules() if isinstance(module, KINDS)]
     try:
-        model.eval()
         if hooks:
-            model(batch)
+            with eval_mode(model):
+                model(batch)
     finally:
         for hook in hooks:
             hook.remove()
-        for module, training in modes.items():
-            module.training = training

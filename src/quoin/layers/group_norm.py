@@ -1,6 +1,6 @@
 """Group normalisation: channels are parted into groups, and every image normalises each group by its own mean and spread.
 
-    b images, c channels, g groups
+b images, c channels, g groups
 """
 
 from torch import Tensor

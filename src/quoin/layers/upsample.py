@@ -1,6 +1,6 @@
 """An image made twice as large and convolved, as decoders do it: from its definition, and with four ninths of the products.
 
-    b images, c input channels, o output channels, h height, w width
+b images, c input channels, o output channels, h height, w width
 """
 
 import torch

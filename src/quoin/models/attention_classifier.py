@@ -1,6 +1,6 @@
 """A classifier that reads an image row by row: every row looks at all rows, and their mean decides.
 
-    n images, c channels, h rows, w pixels a row, q classes
+n images, c channels, h rows, w pixels a row, q classes
 """
 
 import torch

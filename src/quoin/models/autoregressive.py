@@ -1,6 +1,6 @@
 """What every language model offers: the law of the next token at every position, all at once or token by token.
 
-    P(x_1 .. x_T) = P(x_1) Π P(x_t | x_1 .. x_{t-1})
+P(x_1 .. x_T) = P(x_1) Π P(x_t | x_1 .. x_{t-1})
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable

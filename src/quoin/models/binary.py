@@ -13,7 +13,7 @@ class LinearScore(nn.Module):
     """s(x) = w^T x + b as the two logits (-s, s), from w = 0 and b = 0: their softmax is P(y | x) = 1 / (1 + e^{-2 y s}).
 
     So cross-entropy of the logits is the log loss of the margin 2 y s, and the logit of the right class less the other's is the
-    margin itself, which `quoin.objectives.hinge_loss` takes.
+    margin itself, which `quoin.losses.hinge_loss` takes.
 
     >>> model = LinearScore(2)
     >>> model(torch.ones(3, 2)).shape

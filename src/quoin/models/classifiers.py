@@ -26,7 +26,7 @@ class SoftmaxRegression(nn.Module):
     """`softmax_regression_definition` on whole batches, starting from W = 0 and b = 0, where all classes are equally likely.
 
     Each example is flattened first: 2 x 2 pictures of a cat, a chicken or a dog go into `SoftmaxRegression(4, 3)` as they are.
-    The outputs are logits, which `quoin.objectives.cross_entropy` takes; `quoin.prob.MulticlassModel` makes a law of them.
+    The outputs are logits, which `quoin.losses.cross_entropy` takes; `quoin.prob.MulticlassModel` makes a law of them.
 
     Notes: Z4.1.
     """

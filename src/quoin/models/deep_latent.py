@@ -6,7 +6,6 @@ is computed, its diagonal by softplus and above a floor.   k latent coordinates,
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,25 +13,12 @@ from torch.nn.functional import softplus
 
 from quoin.errors import Mistake
 from quoin.models.mlp import MLP
-from quoin.prob import DiagonalNormal, LatentModel, TriangularNormal
+from quoin.prob import DiagonalNormal, LatentModel, NormalDistribution, TriangularNormal
 from quoin.tensor import as_floating
 
 __all__ = ["DeepLatentGaussian", "DiagonalNormalNet", "TriangularNormalNet", "covariance_definition", "triangular_factor"]
 
 FLOOR = 1e-3  # the least standard deviation a network may claim: a density that grows without bound would be the best fit
-
-
-class ConditionalNormal(Protocol):
-    """A normal law of x, as both nets below give it out."""
-
-    mean: Tensor
-
-    @property
-    def covariance(self) -> Tensor: ...
-
-    def log_prob(self, z: Tensor) -> Tensor: ...
-
-    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor: ...
 
 
 def triangular_factor(entries: Tensor, dim: int, *, floor: float = FLOOR) -> Tensor:  # (..., d (d + 1) / 2) -> (..., d, d)
@@ -118,7 +104,7 @@ class DeepLatentGaussian(nn.Module, LatentModel):
             raise Mistake(f"expected as many latent coordinates, at least one, as the decoder has inputs, came {came}; make them equal")
         self.latent_dim, self.decoder = latent_dim, decoder
 
-    def forward(self, z: Tensor) -> ConditionalNormal:  # (..., k) -> law on (..., d)
+    def forward(self, z: Tensor) -> NormalDistribution:  # (..., k) -> law on (..., d)
         """The law of x given z."""
         return self.decoder(z)
 

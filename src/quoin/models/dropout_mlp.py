@@ -20,7 +20,7 @@ class DropoutMLP(nn.Module):
     >>> sum(parameter.numel() for parameter in model.parameters())
     101770
 
-    The losses of quoin.objectives take the bare output: leave the softmax out to fit the model.
+    The losses of quoin.losses take the bare output: leave the softmax out to fit the model.
 
     Notes: D1.6-3.
     """

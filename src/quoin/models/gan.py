@@ -1,6 +1,6 @@
 """Generative adversarial networks: one network turns noise into examples, another tells them from real ones, each learning from the other.
 
-What they play for is in quoin.objectives.adversarial. The generator alone is the model of the data: it can be drawn from, and its
+What they play for is in quoin.losses.adversarial. The generator alone is the model of the data: it can be drawn from, and its
 density is not known. `generator` is the network G in a GAN, and the source of chance in the arguments of its functions.
 
     k latent coordinates, n examples

@@ -58,9 +58,7 @@ class NodeClassifier(nn.Module):
     take part in every answer, labelled or not. The graph is no parameter; it moves along to a device but is not saved.
     """
 
-    def __init__(
-        self, links: Links, hidden: Sequence[int], num_classes: int, *, generator: torch.Generator | None = None
-    ):
+    def __init__(self, links: Links, hidden: Sequence[int], num_classes: int, *, generator: torch.Generator | None = None):
         super().__init__()
         self.gcn = GCN([links.num_nodes, *hidden, num_classes], generator=generator)
         self.num_nodes = links.num_nodes

@@ -14,7 +14,7 @@ from quoin.prob import check_law, check_regular
 from quoin.tensor import check_labels, check_shapes
 from quoin.tensor.labels import as_indices
 
-__all__ = ["Drawn", "GenerativeClassifier", "bayes_rule_definition", "gaussian_log_density_definition"]
+__all__ = ["GenerativeClassifier", "LabeledSample", "bayes_rule_definition", "gaussian_log_density_definition"]
 
 
 def bayes_rule_definition(priors: Tensor, likelihoods: Tensor) -> Tensor:  # (q,), (..., q) -> (..., q)
@@ -45,7 +45,7 @@ def gaussian_log_density_definition(x: Tensor, mean: Tensor, covariance: Tensor)
     return -squares / 2 - (2 * math.pi * covariance).logdet() / 2
 
 
-class Drawn(NamedTuple):
+class LabeledSample(NamedTuple):
     """Examples with their classes."""
 
     x: Tensor  # (n, *shape)
@@ -176,7 +176,7 @@ class GenerativeClassifier(nn.Module):
             raise Mistake("expected examples to decide by, came NaN; drop or fill those rows")
         return scores.argmax(dim=-1)
 
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Drawn:
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> LabeledSample:
         """Pairs from the joint law: the class first, then x given the class."""
         y = torch.multinomial(self.log_priors.exp(), num_samples, replacement=True, generator=generator)
         noise = torch.randn(num_samples, self.means.shape[1], generator=generator, dtype=self.means.dtype, device=self.means.device)
@@ -184,4 +184,4 @@ class GenerativeClassifier(nn.Module):
         for c in range(len(self.means)):  # a class at a time: a factor for each example would not fit in memory
             mine = y == c
             x[mine] = self.means[c] + noise[mine] @ self.factors[c if len(self.factors) > 1 else 0].mT
-        return Drawn(x.reshape(num_samples, *self.shape), y)
+        return LabeledSample(x.reshape(num_samples, *self.shape), y)

@@ -1,7 +1,7 @@
 """What every generative model offers: from samples of an unknown law Q it holds a law Q̂ ≈ Q, and draws new examples from it.
 
 Where Q̂ has a density that can be computed, the model is a `DensityModel` too. Nothing is said here of how Q̂ is learnt: a likelihood,
-a bound on one, a game or a score; how close Q̂ came to Q is measured in quoin.objectives.   n examples of any shape
+a bound on one, a game or a score; how close Q̂ came to Q is measured in quoin.metrics.   n examples of any shape
 """
 
 from collections.abc import Callable
@@ -14,9 +14,10 @@ from quoin.errors import Mistake
 from quoin.prob import KernelDensity
 from quoin.tensor import GaussianWindow, check_finite, check_floating
 
-__all__ = ["DecoderModel", "DensityModel", "GenerativeModel", "SmoothedSamples", "check_sample_count", "draw_in_pieces"]
+__all__ = ["DecoderModel", "DensityModel", "GenerativeModel", "SmoothedSamples", "check_sample_count", "draw_in_pieces", "latent_traversal"]
 
-AT_ONCE = 1000  # examples that are drawn together
+SAMPLE_BATCH = 1000  # examples that are drawn together
+TRAVERSAL_RADIUS = 2.5  # standard deviations of the prior that a traversal goes to either side
 
 
 @runtime_checkable
@@ -70,8 +71,22 @@ def check_sample_count(count: int) -> None:
 def draw_in_pieces(draw: Callable[[int], Tensor], count: int) -> Tensor:  # -> (count, *shape)
     """`count` examples by calls of `draw`, a thousand at a time: many more at once would not fit into memory."""
     check_sample_count(count)
-    sizes = [AT_ONCE] * (count // AT_ONCE) + [count % AT_ONCE] * (count % AT_ONCE > 0)
-    return torch.cat([draw(size) for size in sizes])
+    return torch.cat([draw(min(SAMPLE_BATCH, count - start)) for start in range(0, count, SAMPLE_BATCH)])
+
+
+def latent_traversal(latent: Tensor, coordinates: Tensor, num_values: int) -> tuple[Tensor, Tensor]:  # (k,), (r,) -> (c,), (r, c, k)
+    """The values that coordinates of a latent take in turn, from one end of the prior to the other, and the latents that have them.
+
+    >>> values, latents = latent_traversal(torch.tensor([1.0, 7.0]), torch.tensor([1]), 3)
+    >>> latents
+    tensor([[[ 1.0000, -2.5000],
+             [ 1.0000,  0.0000],
+             [ 1.0000,  2.5000]]])
+    """
+    values = torch.linspace(-TRAVERSAL_RADIUS, TRAVERSAL_RADIUS, num_values, device=latent.device)
+    latents = latent.repeat(len(coordinates), num_values, 1)
+    latents[torch.arange(len(coordinates)), :, coordinates] = values
+    return values, latents
 
 
 class SmoothedSamples(nn.Module):

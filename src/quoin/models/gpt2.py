@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from quoin.layers import ExactAttention, FeedForward, LearnedPositions, MultiHeadAttention, TransformerBlock
 from quoin.models.foreign import Origin, Weights, transposed
-from quoin.models.huggingface import Settings, load_language_weights, read_folder
+from quoin.models.huggingface import ConfigReader, load_language_weights, read_folder
 from quoin.models.language_transformer import LanguageTransformer, tanh_gelu
 
 __all__ = ["gpt2_from_config", "load_gpt2", "open_gpt2"]
@@ -56,7 +56,7 @@ def gpt2_from_config(config: Mapping[str, Any]) -> LanguageTransformer:
     >>> model.vocabulary_size, model.context, len(model.stack.blocks)
     (65, 32, 2)
     """
-    said = Settings(config, "gpt2")
+    said = ConfigReader(config, "gpt2")
     if said.flag("add_cross_attention", False):
         raise said.refused("add_cross_attention", "false", True)
     width, heads, context = said.count("n_embd", 768), said.count("n_head", 12), said.count("n_positions", 1024)

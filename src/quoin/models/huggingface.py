@@ -13,7 +13,7 @@ from quoin.errors import Mistake, nearest, shown
 from quoin.models.foreign import Origin, Weights, load_converted, read_json, read_safetensors
 from quoin.models.language_transformer import LanguageTransformer
 
-__all__ = ["Settings", "load_language_weights", "own_parts", "read_folder"]
+__all__ = ["ConfigReader", "load_language_weights", "own_parts", "read_folder"]
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 HEAD = "lm_head.weight"
@@ -21,7 +21,7 @@ HEAD = "lm_head.weight"
 Choice = TypeVar("Choice")
 
 
-class Settings:
+class ConfigReader:
     """The values of a `config.json`, each asked for by name, kind and what it is where the file is silent."""
 
     def __init__(self, values: Mapping[str, Any], family: str) -> None:

@@ -11,7 +11,7 @@ __all__ = ["ImageClassifier"]
 class ImageClassifier(nn.Module):
     """`head(features(images))` for images of one shape, a perceptron on learned features; functions such as `vgg16` build the parts.
 
-    The outputs are logits: `quoin.objectives.cross_entropy` takes them, and a softmax over the last axis makes them probabilities.
+    The outputs are logits: `quoin.losses.cross_entropy` takes them, and a softmax over the last axis makes them probabilities.
     """
 
     def __init__(self, features: nn.Module, head: nn.Module, image_shape: ImageShape):

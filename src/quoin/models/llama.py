@@ -16,7 +16,7 @@ from quoin.errors import Mistake, shown
 from quoin.layers import GatedFeedForward, HalfSplitRotary, MultiHeadAttention, TransformerBlock
 from quoin.models.foreign import Origin, Weights, stacked
 from quoin.models.gpt2 import ACTIVATIONS
-from quoin.models.huggingface import Settings, load_language_weights, read_folder
+from quoin.models.huggingface import ConfigReader, load_language_weights, read_folder
 from quoin.models.language_transformer import LanguageTransformer
 
 __all__ = ["llama_block", "llama_from_config", "load_llama", "open_llama"]
@@ -63,7 +63,7 @@ def llama_from_config(config: Mapping[str, Any]) -> LanguageTransformer:
     >>> model.vocabulary_size, len(model.stack.blocks)
     (65, 2)
     """
-    said = Settings(config, "llama")
+    said = ConfigReader(config, "llama")
     for name in ("attention_bias", "mlp_bias"):
         if said.flag(name, False):
             raise Mistake(f"expected a llama model without biases, came {name} true; such models cannot be opened here")
@@ -90,7 +90,7 @@ def llama_from_config(config: Mapping[str, Any]) -> LanguageTransformer:
     )
 
 
-def _base(said: Settings) -> float:
+def _base(said: ConfigReader) -> float:
     """The base of the turns: newer files keep it among `rope_parameters`, older ones as `rope_theta` beside `rope_scaling`."""
     for name in ("rope_parameters", "rope_scaling"):
         found = said.values.get(name) or {}
@@ -98,7 +98,7 @@ def _base(said: Settings) -> float:
         if kind != "default":
             raise Mistake(f"expected turns at the plain speeds, came {name} of kind {shown(kind)}; such models cannot be opened here")
         if "rope_theta" in found:
-            return Settings(found, said.family).positive("rope_theta", 10000.0)
+            return ConfigReader(found, said.family).positive("rope_theta", 10000.0)
     return said.positive("rope_theta", 10000.0)
 
 

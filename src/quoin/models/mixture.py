@@ -14,10 +14,11 @@ from quoin.errors import Mistake
 from quoin.models.generative_model import check_sample_count
 from quoin.models.mixture_em import em_from_starts
 from quoin.prob import ComponentNormals, FullNormals, NormalMixture
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["GaussianMixture", "MixtureCandidates"]
 
-_PIECE = 2**20  # numbers of points times components that are held at once
+_NUMBERS_PER_BLOCK = 2**20  # numbers of points times components that are held at once
 
 
 class GaussianMixture(nn.Module):
@@ -118,7 +119,7 @@ class GaussianMixture(nn.Module):
             raise Mistake(f"expected points (n, {self.means.shape[1]}), came shape {tuple(x.shape)}; give a row for each point")
         if x.dtype != self.means.dtype:
             raise Mistake(f"expected points of dtype {self.means.dtype}, came {x.dtype}; convert one of them")
-        return x.split(max(1, _PIECE // self.means.numel()))
+        return x.split(rows_per_block(self.means.numel(), _NUMBERS_PER_BLOCK))
 
 
 class MixtureCandidates(nn.Module):

@@ -1,7 +1,7 @@
 """Expectation maximisation for mixtures of normal laws: responsibilities, then weighted moments, and again.
 
 First one step by its equations; then the step for many points and every family of covariances, and steps until nothing is gained.
-How the points are read is in mixture_passes.py, where EM begins in mixture_start.py.   n points, k components, d coordinates
+A step is `e_step` (mixture_e_step.py), then `m_step`; where EM begins is in mixture_start.py.   n points, k components, d coordinates
 """
 
 import math
@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.models.mixture_passes import Pass, Points, centred_pass, packed_pass
+from quoin.models.mixture_e_step import Points, e_step
 from quoin.models.mixture_start import begun
-from quoin.prob import ComponentNormals, FullNormals, NormalMixture, responsibilities_definition
+from quoin.prob import ComponentNormals, FullNormals, NormalMixture, WeightedMoments, responsibilities_definition
 from quoin.tensor import check_shapes
 
-__all__ = ["EM", "EMStep", "em", "em_from_starts", "em_step", "em_step_definition"]
+__all__ = ["EM", "EMStep", "em", "em_from_starts", "em_step", "em_step_definition", "m_step"]
 
 
 class EMStep(NamedTuple):
@@ -58,7 +58,7 @@ def em_step(law: NormalMixture, x: Tensor, *, min_variance: float = 1e-6) -> EMS
 
     Notes: D6-10.
     """
-    _check_bound(min_variance)
+    _check(min_variance)
     points = Points(x, type(law.components), law.components.num_components)
     found = _step(points, points.inner(law), min_variance)
     return EMStep(points.outer(found.output), points.outer_likelihood(found.log_likelihood))
@@ -69,8 +69,7 @@ def em(law: NormalMixture, x: Tensor, *, num_steps: int = 500, tolerance: float 
 
     Notes: D6-10.
     """
-    _check_steps(num_steps, tolerance)
-    _check_bound(min_variance)
+    _check(min_variance, num_steps, tolerance)
     points = Points(x, type(law.components), law.components.num_components)
     return _iterate(points, points.inner(law), num_steps=num_steps, tolerance=tolerance, min_variance=min_variance)
 
@@ -90,8 +89,7 @@ def em_from_starts(
 
     Notes: D6-10.
     """
-    _check_steps(num_steps, tolerance)
-    _check_bound(min_variance)
+    _check(min_variance, num_steps, tolerance)
     if starts < 1:
         raise Mistake(f"expected at least one start, came {starts}; give 1 or more")
     points = Points(x, family, num_components)
@@ -121,23 +119,25 @@ def _iterate(points: Points, law: NormalMixture, *, num_steps: int, tolerance: f
 @torch.no_grad()
 def _step(points: Points, law: NormalMixture, min_variance: float) -> EMStep:
     """In inner coordinates, packed where that loses no digits that count: neither of the old law's distances nor of the new moments."""
-    if points.packs(law):
-        found = _updated(law, packed_pass(points, law), min_variance)
-        if points.packs(found.output):
-            return found
-    return _updated(law, centred_pass(points, law), min_variance)
+    packed = points.packs(law)
+    found = e_step(points, law, packed=packed)
+    better = m_step(law, found.moments, min_variance)
+    if packed and not points.packs(better):
+        found = e_step(points, law, packed=False)
+        better = m_step(law, found.moments, min_variance)
+    return EMStep(better, found.log_likelihood)
 
 
-def _updated(law: NormalMixture, found: Pass, min_variance: float) -> EMStep:
-    totals = found.moments.totals
-    return EMStep(NormalMixture(totals / totals.sum(), law.components.maximised(found.moments, min_variance)), found.log_likelihood)
+def m_step(law: NormalMixture, moments: WeightedMoments, min_variance: float) -> NormalMixture:
+    """The likeliest law of the family for the moments of the E-step: φ_i = N_i/n, and means and covariances as the family has them.
+
+    Notes: D6-10.
+    """
+    return NormalMixture(moments.totals / moments.totals.sum(), law.components.maximised(moments, min_variance))
 
 
-def _check_steps(num_steps: int, tolerance: float) -> None:
+def _check(min_variance: float, num_steps: int = 0, tolerance: float = 0.0) -> None:
     if num_steps < 0 or not tolerance >= 0:
         raise Mistake(f"expected steps and a tolerance from 0 up, came {num_steps} and {tolerance}; the likelihood never falls")
-
-
-def _check_bound(min_variance: float) -> None:
     if not (math.isfinite(min_variance) and min_variance >= 0):
         raise Mistake(f"expected a least variance of 0 or more, came {min_variance}; 1e-6 of that of the points keeps them off 0")

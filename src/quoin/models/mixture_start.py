@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.models.mixture_passes import Points, weighted_moments
+from quoin.models.mixture_e_step import Points, weighted_moments
 from quoin.prob import ComponentNormals, FullNormals, NormalMixture
 from quoin.tensor import squared_distances
 

@@ -64,7 +64,7 @@ class MLP(nn.Module):
 
     The model flattens each example, so images go in as they are; `features` takes them flat. Weights start as N(0, 2 / inputs)
     (He, made for ReLU), biases as zero; `generator` draws them (torch's default generator if none is given). The losses of
-    quoin.objectives take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
+    quoin.losses take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
@@ -84,9 +84,7 @@ class MLP(nn.Module):
         super().__init__()
         self.sizes = tuple(sizes)
         if len(self.sizes) < 2 or not all(isinstance(size, int) and size > 0 for size in self.sizes):
-            raise Mistake(
-                f"expected at least two positive widths, input to output, came {shown(self.sizes)}; give e.g. [64, 128, 10]"
-            )
+            raise Mistake(f"expected at least two positive widths, input to output, came {shown(self.sizes)}; give e.g. [64, 128, 10]")
         layers: list[nn.Module] = []
         for inputs, outputs in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
             layers += [_he_linear(inputs, outputs, generator), activation()]

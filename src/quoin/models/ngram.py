@@ -18,7 +18,7 @@ from quoin.models.ngram_counts import NgramCounts, check_tokens, find_children
 
 __all__ = ["NgramModel", "NgramState"]
 
-NUMBERS_AT_ONCE = 2**22  # successors that are laid out at once, some 100 MB
+SUCCESSORS_PER_BLOCK = 2**22  # that are laid out at once, some 100 MB
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class NgramModel(nn.Module):
             sizes = torch.where(context >= 0, sizes, 0)
             begin = 0
             while begin < len(contexts):  # rows whose successors fit into memory; one row has m of them at most
-                end = begin + max(1, int((sizes[begin:].cumsum(0) <= NUMBERS_AT_ONCE).sum()))
+                end = begin + max(1, int((sizes[begin:].cumsum(0) <= SUCCESSORS_PER_BLOCK).sum()))
                 self._add_children(laws[begin:end], begins[begin:end], sizes[begin:end])
                 begin = end
         return laws

@@ -1,6 +1,6 @@
 """Recurrent language models: what was read so far is a state of fixed size, and the next token's law is read off it.
 
-    b sequences, T tokens, w width of a token's code, h units, m tokens in the vocabulary
+b sequences, T tokens, w width of a token's code, h units, m tokens in the vocabulary
 """
 
 import torch

@@ -1,6 +1,6 @@
 """What the recurrent models share: their cells with first weights, codes of tokens, scores, and torch's states.
 
-    h units, v tokens of the vocabulary
+h units, v tokens of the vocabulary
 """
 
 from typing import NamedTuple

@@ -31,7 +31,7 @@ class SlidingContext(nn.Module):
     """The next token's law from at most the last T tokens, and from T - `fresh` of them or more wherever there are so many.
 
     A Transformer knows no more positions than it was trained with. It reads `window` tokens, then starts again from the last
-    window - fresh of them: what `objectives.sliding_token_nll` judges a text by, token by token. `fresh` is half the window
+    window - fresh of them: what `metrics.sliding_token_nll` judges a text by, token by token. `fresh` is half the window
     unless told otherwise.
 
     >>> from quoin.models import GPT

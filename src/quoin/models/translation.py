@@ -1,6 +1,6 @@
 """The law of a translation, for every model that scores targets given sources, be it recurrent or a Transformer.
 
-    b pairs, n source tokens, t target tokens, v target tokens in all
+b pairs, n source tokens, t target tokens, v target tokens in all
 """
 
 from typing import Protocol

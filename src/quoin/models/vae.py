@@ -1,6 +1,6 @@
 """The variational autoencoder: an encoder x -> q(z | x), a standard normal prior, a decoder z -> p(x | z); dense, or convolutional.
 
-Its loss is in quoin.objectives, its decoders are in vae_decoders.py.   n images of (c, h, w), k latent coordinates
+Its loss is in quoin.losses, its decoders are in vae_decoders.py.   n images of (c, h, w), k latent coordinates
 """
 
 import itertools
@@ -44,8 +44,8 @@ class Encoder(nn.Module):
 class VAE(nn.Module, LatentModel):
     """Z ~ N(0, I_k), X | Z from `decoder`, and `encoder` for the posterior that has no closed form.
 
-    A `LatentModel`: quoin.prob estimates its evidence, quoin.objectives its bound. Training maximises the sum of the bounds of all
-    examples over both networks: see `quoin.objectives.vae_losses` and `quoin train vae`.
+    A `LatentModel`: quoin.prob estimates its evidence, quoin.losses its bound. Training maximises the sum of the bounds of all
+    examples over both networks: see `quoin.losses.vae_losses` and `quoin train vae`.
 
     >>> from quoin.models import BernoulliDecoder
     >>> model = mlp_vae((1, 4, 4), 2, lambda net: BernoulliDecoder(net, (1, 4, 4)), generator=torch.Generator().manual_seed(0))

@@ -1,6 +1,6 @@
 """A Transformer that reads images: cut into square patches, each a token; the mean of what the encoder makes of them decides.
 
-    n images, c channels, h x w pixels, p side of a patch, t = (h / p)(w / p) patches, d width, q classes
+n images, c channels, h x w pixels, p side of a patch, t = (h / p)(w / p) patches, d width, q classes
 """
 
 import torch
@@ -23,9 +23,7 @@ def patch_embedding_definition(images: Tensor, weight: Tensor, bias: Tensor) -> 
     """
     side = weight.shape[-1]
     rows, columns = (size // side for size in images.shape[-2:])
-    patches = [
-        images[:, :, side * i : side * (i + 1), side * j : side * (j + 1)].flatten(1) for i in range(rows) for j in range(columns)
-    ]
+    patches = [images[:, :, side * i : side * (i + 1), side * j : side * (j + 1)].flatten(1) for i in range(rows) for j in range(columns)]
     return affine_definition(torch.stack(patches, dim=1), weight.flatten(1), bias)
 
 

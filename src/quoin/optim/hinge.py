@@ -10,8 +10,9 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.products import gram, one_pool, times, transposed_times
+from quoin.optim.products import gram, times, transposed_times
 from quoin.tensor import check_shapes
+from quoin.tensor.single_thread import single_thread
 
 __all__ = ["HingeFit", "fit_hinge"]
 
@@ -30,7 +31,7 @@ class HingeFit(NamedTuple):
     converged: bool  # whether the gap is at most the tolerance times the loss
 
 
-@one_pool()
+@single_thread()  # numpy has the others: products.py
 def fit_hinge(
     X: Tensor, y: Tensor, *, weights: Tensor, l2: float, bias: bool = True, tolerance: float = 1e-4, max_steps: int = 500
 ) -> HingeFit:  # (n, d), (n,) of -1 and 1, (n,)

@@ -7,15 +7,16 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
-from quoin.optim.products import gram, one_pool, times, transposed_times
+from quoin.optim.products import gram, times, transposed_times
 from quoin.tensor import check_shapes
+from quoin.tensor.single_thread import single_thread
 
 __all__ = ["solve_normal"]
 
 ROUNDINGS = 64  # of the data's type, for each column: what is left of a column that the others explain
 
 
-@one_pool()
+@single_thread()  # numpy has the others: products.py
 def solve_normal(X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d,)
     """argmin_w sum_i s_i (x_i w - y_i)^2 + l2 |w|^2, from (X^T S X + l2 I) w = X^T S y in float64; s_i = 1/n if none are given.
 

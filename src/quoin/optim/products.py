@@ -1,32 +1,17 @@
 """Products of tall matrices for the solvers: on the CPU by numpy's BLAS, elsewhere by torch. They carry no gradients.
 
 Measured on an AMD processor in float32, 20,000 × 784: numpy's OpenBLAS takes 85 ms for X^T X, of which it computes one half, and 16 ms
-for X W with ten columns; torch's MKL takes 200 ms and 32 ms. Products with one vector take either about the same time.
+for X W with ten columns; torch's MKL takes 200 ms and 32 ms. Products with one vector take either about the same time. Solvers keep
+torch to a `single_thread` meanwhile, for its threads wait busily in the way of numpy's: of two cores, both pools together made a solver
+take twice to five times as long.
 """
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from quoin.tensor import as_floating
 
-__all__ = ["gram", "one_pool", "times", "transposed_times"]
-
-
-@contextmanager
-def one_pool() -> Iterator[None]:
-    """Keep torch to one thread: numpy's threads do the large products, and torch's, which wait busily, would be in their way.
-
-    Of two cores, both pools together made a solver take twice to five times as long.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+__all__ = ["gram", "times", "transposed_times"]
 
 
 def times(X: Tensor, W: Tensor) -> Tensor:  # (n, d), (d,) or (d, k) -> (n,) or (n, k)

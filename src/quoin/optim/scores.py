@@ -12,8 +12,9 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.optim.line import lowest_along
-from quoin.optim.products import gram, one_pool, times, transposed_times
+from quoin.optim.products import gram, times, transposed_times
 from quoin.tensor import check_shapes
+from quoin.tensor.single_thread import single_thread
 
 __all__ = ["ScoreLoss", "ScoresFit", "fit_scores"]
 
@@ -37,7 +38,7 @@ class ScoresFit(NamedTuple):
     converged: bool  # whether the slope came below the tolerance
 
 
-@one_pool()
+@single_thread()  # numpy has the others: products.py
 def fit_scores(
     X: Tensor,
     loss: ScoreLoss,

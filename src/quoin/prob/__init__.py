@@ -1,139 +1,131 @@
 """Chance: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models, divergences between laws."""
 
-from quoin.prob.adaptive import integrate
-from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
-from quoin.prob.component_normals import (
-    ComponentNormals,
-    DiagonalNormals,
-    FullNormals,
-    SphericalNormals,
-    TiedNormals,
-    WeightedMoments,
-)
-from quoin.prob.conditional import (
-    BinaryModel,
-    CategoricalModel,
-    ConditionalModel,
-    DensityModel,
-    MulticlassModel,
-    SequenceModel,
-)
-from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
-from quoin.prob.covariance import check_regular
-from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
-from quoin.prob.diffusion import (
-    BackStep,
-    Denoised,
-    Denoiser,
-    GaussianDenoiser,
-    Parametrisation,
-    PredictClean,
-    PredictNoise,
-    PredictVelocity,
-    denoiser_of,
-    diffuse,
-    diffuse_definition,
-    diffusion_score,
-    posterior_step,
-    posterior_step_definition,
-)
-from quoin.prob.diffusion_schedule import Level, NoiseSchedule, cosine_schedule, linear_schedule, sigmoid_schedule
-from quoin.prob.discrepancy import gaussian_mixture_kernel, median_distance, squared_mmd, squared_mmd_definition
-from quoin.prob.divergence import (
-    TotalVariation,
-    cross_entropy_of,
-    jensen_shannon,
-    kl,
-    kl_definition,
-    lp_distance,
-    lp_distance_definition,
-    total_variation,
-    total_variation_definition,
-)
-from quoin.prob.edges import support_edges
-from quoin.prob.evidence import (
-    EvidenceEstimate,
-    effective_sample_size,
-    effective_sample_size_definition,
-    importance_log_evidence,
-    importance_log_evidence_definition,
-    iwae_bound,
-    mc_log_evidence,
-    mc_log_evidence_definition,
-)
-from quoin.prob.exponential import (
-    ExponentialLatent,
-    ExponentialLaw,
-    ExponentialOptimum,
-    exponential_elbo,
-    exponential_elbo_optimum,
-)
-from quoin.prob.finite import ProbabilitySpace, RandomVariable, are_independent, joint_table, law, paired
-from quoin.prob.flow_matching import GaussianFlow, straight_path, straight_velocity
-from quoin.prob.frechet import squared_frechet_definition, squared_frechet_of_samples
-from quoin.prob.hmm import (
-    HiddenPath,
-    HiddenPosterior,
-    hmm_backward_definition,
-    hmm_forward_definition,
-    hmm_posterior_definition,
-    viterbi,
-)
-from quoin.prob.hmm_emission import CategoricalEmission, Emission, GaussianEmission
-from quoin.prob.hmm_fast import hmm_log_prob, hmm_posterior
-from quoin.prob.hmm_fit import BaumWelch, BaumWelchStep, baum_welch, baum_welch_step
-from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
-from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
-from quoin.prob.kernel_density import KernelDensity, kernel_density_definition
-from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
-from quoin.prob.kl_normal import kl_normal, kl_normal_definition, kl_standard_normal, kl_standard_normal_definition
-from quoin.prob.latent import Components, FiniteLatentModel, LatentModel, TractableLatentModel
-from quoin.prob.law import check_joint, check_law, check_laws
-from quoin.prob.likelihood import log_likelihood, mle
-from quoin.prob.limits import (
-    TypewriterInterval,
-    exceedance,
-    kolmogorov_distance,
-    lp_error,
-    set_probability_gap,
-    tail_exceedance,
-    typewriter,
-    typewriter_interval,
-    weak_gap,
-)
-from quoin.prob.long_run import (
-    Absorption,
-    absorption,
-    closed_classes,
-    hitting_probability,
-    hitting_time,
-    reachable,
-    stationary_law,
-    stationary_laws,
-)
-from quoin.prob.lumping import (
-    HistoryChain,
-    MarkovTest,
-    augment_history,
-    function_law,
-    history_chain,
-    lumping_test,
-    markov_gaps,
-    markov_test,
-    next_law,
-)
-from quoin.prob.markov import FiniteChain, InhomogeneousChain, MarkovChain, chain_law, chain_law_definition, check_stochastic
-from quoin.prob.mixture import NormalMixture, mixture_density_definition, peaks_on_line, responsibilities_definition
-from quoin.prob.moments import covariance, expectation, variance
-from quoin.prob.normal import MultivariateNormal, normal_density_definition
-from quoin.prob.normal_laws import DiagonalNormal, Proposal, ReparametrisedLaw, TriangularNormal, reparametrise_definition
-from quoin.prob.prokhorov import Prokhorov, prokhorov, prokhorov_definition
-from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
-from quoin.prob.stein import ByParts, Decorrelation, decorrelation, integration_by_parts, normal_expectation
-from quoin.prob.tables import bayes, bayes_from_log, condition_discrete, conditional, independence_gap, joint_of
-from quoin.prob.two_sample import SameLawTest, energy_distance, same_law_test
-from quoin.prob.walks import BrownianMotion, ContinuousProcess, GaussianRandomWalk, Process, RandomWalk, WalkLaw
-from quoin.prob.wick import normal_moment, pairings, polynomial_moment, wick, wick_definition
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.prob.adaptive import integrate
+    from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
+    from quoin.prob.component_normals import ComponentNormals, DiagonalNormals, FullNormals, SphericalNormals, TiedNormals, WeightedMoments
+    from quoin.prob.conditional import BinaryModel, CategoricalModel, ConditionalModel, MulticlassModel, SequenceModel, UnconditionalModel
+    from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
+    from quoin.prob.covariance import check_regular
+    from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
+    from quoin.prob.diffusion import (
+        BackStep,
+        Denoised,
+        Denoiser,
+        GaussianDenoiser,
+        Parametrisation,
+        PredictClean,
+        PredictNoise,
+        PredictVelocity,
+        denoiser_of,
+        diffuse,
+        diffuse_definition,
+        diffusion_score,
+        posterior_step,
+        posterior_step_definition,
+    )
+    from quoin.prob.diffusion_schedule import Level, NoiseSchedule, cosine_schedule, linear_schedule, sigmoid_schedule
+    from quoin.prob.discrepancy import gaussian_mixture_kernel, median_distance, squared_mmd, squared_mmd_definition
+    from quoin.prob.divergence import (
+        TotalVariation,
+        cross_entropy_of,
+        jensen_shannon,
+        kl,
+        kl_definition,
+        lp_distance,
+        lp_distance_definition,
+        total_variation,
+        total_variation_definition,
+    )
+    from quoin.prob.edges import support_edges
+    from quoin.prob.evidence import (
+        EvidenceEstimate,
+        effective_sample_size,
+        effective_sample_size_definition,
+        importance_log_evidence,
+        importance_log_evidence_definition,
+        iwae_bound,
+        mc_log_evidence,
+        mc_log_evidence_definition,
+    )
+    from quoin.prob.exponential import ExponentialLatent, ExponentialLaw, ExponentialOptimum, exponential_elbo, exponential_elbo_optimum
+    from quoin.prob.finite import ProbabilitySpace, RandomVariable, are_independent, joint_table, law, paired
+    from quoin.prob.flow_matching import GaussianFlow, straight_path, straight_velocity
+    from quoin.prob.frechet import squared_frechet_definition, squared_frechet_of_samples
+    from quoin.prob.hmm import (
+        HiddenPath,
+        HiddenPosterior,
+        hmm_backward_definition,
+        hmm_forward_definition,
+        hmm_posterior_definition,
+        viterbi,
+    )
+    from quoin.prob.hmm_emission import CategoricalEmission, Emission, GaussianEmission
+    from quoin.prob.hmm_fast import hmm_log_prob, hmm_posterior
+    from quoin.prob.hmm_fit import BaumWelch, BaumWelchStep, baum_welch, baum_welch_step
+    from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
+    from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
+    from quoin.prob.kernel_density import KernelDensity, kernel_density_definition
+    from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
+    from quoin.prob.kl_normal import kl_normal, kl_normal_definition, kl_standard_normal, kl_standard_normal_definition
+    from quoin.prob.latent import Components, FiniteLatentModel, LatentModel, TractableLatentModel
+    from quoin.prob.law import check_joint, check_law, check_laws
+    from quoin.prob.likelihood import log_likelihood, mle
+    from quoin.prob.limits import (
+        TypewriterInterval,
+        exceedance,
+        kolmogorov_distance,
+        lp_error,
+        set_probability_gap,
+        tail_exceedance,
+        typewriter,
+        typewriter_interval,
+        weak_gap,
+    )
+    from quoin.prob.long_run import (
+        Absorption,
+        absorption,
+        closed_classes,
+        hitting_probability,
+        hitting_time,
+        reachable,
+        stationary_law,
+        stationary_laws,
+    )
+    from quoin.prob.lumping import (
+        HistoryChain,
+        MarkovTest,
+        augment_history,
+        function_law,
+        history_chain,
+        lumping_test,
+        markov_gaps,
+        markov_test,
+        next_law,
+    )
+    from quoin.prob.markov import FiniteChain, InhomogeneousChain, MarkovChain, chain_law, chain_law_definition, check_stochastic
+    from quoin.prob.mixture import NormalMixture, mixture_density_definition, peaks_on_line, responsibilities_definition
+    from quoin.prob.moments import covariance, expectation, variance
+    from quoin.prob.normal import MultivariateNormal, normal_density_definition
+    from quoin.prob.normal_laws import (
+        DiagonalNormal,
+        NormalDistribution,
+        Proposal,
+        ReparametrisedLaw,
+        TriangularNormal,
+        reparametrise_definition,
+    )
+    from quoin.prob.prokhorov import Prokhorov, prokhorov, prokhorov_definition
+    from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
+    from quoin.prob.stein import ByParts, Decorrelation, decorrelation, integration_by_parts, normal_expectation
+    from quoin.prob.tables import bayes, bayes_from_log, condition_discrete, conditional, independence_gap, joint_of
+    from quoin.prob.two_sample import SameLawTest, energy_distance, same_law_test
+    from quoin.prob.walks import BrownianMotion, ContinuousProcess, GaussianRandomWalk, Process, RandomWalk, WalkLaw
+    from quoin.prob.wick import normal_moment, pairings, polynomial_moment, wick, wick_definition
 
 __all__ = [
     "Absorption",
@@ -154,7 +146,6 @@ __all__ = [
     "Denoised",
     "Denoiser",
     "Density",
-    "DensityModel",
     "DiagonalNormal",
     "DiagonalNormals",
     "Emission",
@@ -186,6 +177,7 @@ __all__ = [
     "MulticlassModel",
     "MultivariateNormal",
     "NoiseSchedule",
+    "NormalDistribution",
     "NormalMixture",
     "Parametrisation",
     "PredictClean",
@@ -208,6 +200,7 @@ __all__ = [
     "TractableLatentModel",
     "TriangularNormal",
     "TypewriterInterval",
+    "UnconditionalModel",
     "WalkLaw",
     "WeightedMoments",
     "absorption",
@@ -340,3 +333,5 @@ __all__ = [
     "wick",
     "wick_definition",
 ]
+
+export_lazily(__name__)

@@ -14,7 +14,7 @@ from quoin.errors import Mistake
 from quoin.prob.binary import binary_decision, binary_log_prob
 from quoin.tensor import check_labels, check_shapes
 
-__all__ = ["BinaryModel", "CategoricalModel", "ConditionalModel", "DensityModel", "MulticlassModel", "SequenceModel"]
+__all__ = ["BinaryModel", "CategoricalModel", "ConditionalModel", "MulticlassModel", "SequenceModel", "UnconditionalModel"]
 
 
 class ConditionalModel(Protocol):
@@ -29,7 +29,7 @@ class ConditionalModel(Protocol):
         ...
 
 
-class DensityModel(Protocol):
+class UnconditionalModel(Protocol):
     """A law of y alone; where y is continuous, `log_prob` is the log of its density."""
 
     def log_prob(self, y: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Data drowned in noise, a little at each step, and what is known of the way back: the process behind diffusion models.
 
 The chain forwards and its jump to any time; one step backwards when the data are known; the three things a network may be asked for,
-each of which gives the others; the score. Times are diffusion_schedule.py's, losses are in quoin.objectives and samplers in
+each of which gives the others; the score. Times are diffusion_schedule.py's, losses are in quoin.losses and samplers in
 quoin.generate.   b examples (b, ...) of any shape, t a time or one for each example (b,)
 """
 

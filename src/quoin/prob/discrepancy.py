@@ -13,10 +13,9 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.tensor import PairKernel, check_finite, check_floating, check_same_dtype, check_shapes, gram, squared_exponential
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["gaussian_mixture_kernel", "median_distance", "squared_mmd", "squared_mmd_definition"]
-
-AT_ONCE = 2**21  # pairs whose distance is held at a time
 
 
 def squared_mmd_definition(first: Tensor, second: Tensor, kernel: PairKernel) -> Tensor:  # (n, d), (m, d) -> ()
@@ -86,7 +85,7 @@ def _total(x: Tensor, y: Tensor, widths: Sequence[float]) -> Tensor:
     """The sum of the kernel over all pairs."""
     lengths = y.square().sum(dim=-1)
     total = x.new_zeros(())
-    for rows in x.split(max(1, AT_ONCE // len(y))):
+    for rows in x.split(rows_per_block(len(y))):
         squares = (rows.square().sum(dim=-1, keepdim=True) - 2 * rows @ y.mT + lengths).clamp(min=0)
         for width in widths:
             total = total + torch.exp(squares / (-2 * width**2)).sum()

@@ -14,6 +14,7 @@ from torch.autograd import forward_ad
 from quoin.errors import Mistake
 from quoin.prob.law import check_laws
 from quoin.tensor import check_shapes
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
     "TotalVariation",
@@ -141,7 +142,7 @@ def _kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
 
 def _kl_in_blocks(p: Tensor, q: Tensor) -> Tensor:  # (k, n), (k, n) -> (k,)
     """The formula with one logarithm, and without a table-sized intermediate: fresh memory costs more than logarithms do."""
-    rows = max(1, _BLOCK // p.shape[-1])
+    rows = rows_per_block(p.shape[-1], _BLOCK)
     divergences = p.new_empty(len(p))
     terms, nothings = p.new_empty(rows, p.shape[-1]), p.new_empty(rows, p.shape[-1], dtype=torch.bool)
     for p_i, q_i, sums in zip(p.split(rows), q.split(rows), divergences.split(rows)):

@@ -21,10 +21,9 @@ from quoin.tensor import (
     scaled_offsets,
     squared_distances,
 )
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["KernelDensity", "kernel_density_definition"]
-
-AT_ONCE = 2**21  # pairs of a place and a point held at a time
 
 
 def kernel_density_definition(x: Tensor, points: Tensor, kernel: SmoothingKernel, width: Width) -> Tensor:  # (k, d), (n, d) -> (k,)
@@ -69,8 +68,7 @@ class KernelDensity:
         check_shapes("... d, n d", x=x, points=self.points)
         check_same_dtype(x, self.points)
         check_finite(x)
-        rows = max(1, AT_ONCE // len(self.points))
-        sums = [self._log_sum(places) for places in x.reshape(-1, self.dim).split(rows)]
+        sums = [self._log_sum(places) for places in x.reshape(-1, self.dim).split(rows_per_block(len(self.points)))]
         volume = self.width.expand(self.dim).log().sum() + self.kernel.log_mass(self.dim) + math.log(len(self.points))
         return (torch.cat(sums) - volume).reshape(x.shape[:-1])
 

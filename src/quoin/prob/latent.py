@@ -2,7 +2,7 @@
 
 Where they are, a model has `log_evidence` and is an oracle for everything that only approximates it: a hidden variable with finitely
 many values here, exponential.py for one on the half line, quoin.models.PPCA for a linear Gaussian one. Estimates of the
-evidence are in evidence.py, its lower bounds in quoin.objectives.   d numbers an example, n values of a finite z
+evidence are in evidence.py, its lower bounds in quoin.losses.   d numbers an example, n values of a finite z
 """
 
 from abc import ABC, abstractmethod

@@ -16,7 +16,7 @@ from quoin.prob.covariance import check_covariance, check_semi_definite
 from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_floating
 
-__all__ = ["DiagonalNormal", "Proposal", "ReparametrisedLaw", "TriangularNormal", "reparametrise_definition"]
+__all__ = ["DiagonalNormal", "NormalDistribution", "Proposal", "ReparametrisedLaw", "TriangularNormal", "reparametrise_definition"]
 
 
 class Proposal(Protocol):
@@ -40,6 +40,19 @@ class ReparametrisedLaw(Proposal, Protocol):
 
     def place(self, noise: Tensor) -> Tensor:
         """z = g(ε), differentiable in the parameters."""
+        ...
+
+
+class NormalDistribution(ReparametrisedLaw, Protocol):
+    """A normal law that knows its moments: `DiagonalNormal`, `TriangularNormal`."""
+
+    mean: Tensor  # (..., d)
+
+    @property
+    def covariance(self) -> Tensor:  # (..., d, d)
+        ...
+
+    def entropy(self) -> Tensor:  # (...)
         ...
 
 

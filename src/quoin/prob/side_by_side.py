@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import torch
 
+from quoin.tensor.single_thread import single_thread
+
 __all__ = ["side_by_side"]
 
 Piece = TypeVar("Piece")
@@ -24,12 +26,9 @@ def side_by_side(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> li
             return work(piece)
 
     num_threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # also what threads begin with that are started now
-    try:
+    with single_thread():  # also what threads begin with that are started now
         todo = list(pieces)
         if num_threads == 1 or len(todo) < 2:
             return [quietly(piece) for piece in todo]
         with ThreadPoolExecutor(min(num_threads, len(todo))) as pool:
             return list(pool.map(quietly, todo))
-    finally:
-        torch.set_num_threads(num_threads)

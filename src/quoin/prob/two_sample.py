@@ -10,11 +10,12 @@ from torch import Tensor
 
 from quoin.errors import Mistake
 from quoin.tensor import check_finite, check_floating, check_shapes
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["SameLawTest", "energy_distance", "same_law_test"]
 
 MOST_ROWS = 20_000  # of both samples together: all pairs of them are compared
-_BLOCK = 1_000_000  # entries of permutations held at once
+_ENTRIES_PER_BLOCK = 1_000_000  # entries of permutations held at once
 
 
 class SameLawTest(NamedTuple):
@@ -62,7 +63,7 @@ def same_law_test(first: Tensor, second: Tensor, *, num_permutations: int = 999,
     signs = torch.cat([rows.new_full((n,), 1 / n), rows.new_full((m,), -1 / m)])
     at_hand = -(signs @ distances @ signs)
     as_far, slack = 0, 1e-9 * float(distances.mean())  # equal up to rounding counts as equal
-    for block in torch.arange(num_permutations).split(max(1, _BLOCK // (n + m))):
+    for block in torch.arange(num_permutations).split(rows_per_block(n + m, _ENTRIES_PER_BLOCK)):
         orders = torch.rand(len(block), n + m, generator=generator, dtype=torch.float64).argsort(dim=1)
         a = signs[orders.to(rows.device)]
         as_far += int((-((a @ distances) * a).sum(dim=1) >= at_hand - slack).sum())

@@ -3,24 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from quoin.errors import Mistake
-from quoin.options import option
-from quoin.recipes.running.options import GenerativeOptions
-from quoin.recipes.running.target import Target
+from quoin import data, generate, models, tasks, train
+from quoin.options import default, option
+from quoin.tasks.options import GenerativeOptions
+from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)
 TARGET = Target("test_classified_as_asked", at_least=0.97)
-GOAL = None  # the rate falls to nothing, so the last average is the best
+MONITOR = None  # the rate falls to nothing, so the last average is the best
 
 
 @dataclass(frozen=True)
 class Options(GenerativeOptions):
-    """Options of the recipe `diffusion-digits`."""
-
-    epochs: int = option(80, "passes over the training images", at_least=1, at_most=10**9)
-    lr: float = option(0.004, "the largest learning rate of Adam", above=0.0, at_most=1e38)
-    warm_up: float = option(0.05, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
-    clip: float = option(1.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)
+    epochs: int = default(80)
+    lr: float = default(0.004)
+    warm_up: float = default(0.05)
+    clip: float = default(1.0)
     widths: tuple[int, ...] = option((16, 32), "channels of the U-Net at each size of image, each half of the one before", at_least=1)
     blocks: int = option(1, "blocks at each size on the way down", at_least=1, at_most=1000)
     groups: int = option(8, "groups of channels that are normalised together", at_least=1, at_most=10**6)
@@ -35,26 +33,23 @@ class Options(GenerativeOptions):
     steps: int = option(10, "steps of the sampler, DPM-Solver-2, at most --times", at_least=1, at_most=10**5)
 
 
-def model(options, facts):
+def model(options: Options, facts):
     """An untrained U-Net with its schedule; images in [0, 1] are 2x - 1 to it."""
     import torch
 
-    from quoin.data import keyed_generator
-    from quoin.generate import GuidedDiffusionSampler, dpm_solver_2
-    from quoin.models import UNet
-    from quoin.recipes.running.noising import chosen_process
+    from quoin.tasks.diffusion_process import chosen_process
 
     schedule, asked = chosen_process(options)
-    network = UNet(
+    network = models.UNet(
         facts.image_shape,
         widths=options.widths,
         blocks=options.blocks,
         groups=options.groups,
         num_classes=facts.num_classes,
-        generator=keyed_generator("weights", options.seed),
+        generator=data.keyed_generator("weights", options.seed),
     )
     half = torch.tensor(0.5)
-    return GuidedDiffusionSampler(
+    return generate.GuidedDiffusionSampler(
         network,
         schedule,
         asked,
@@ -64,21 +59,14 @@ def model(options, facts):
         unit=half.clone(),
         bounds=(-1.0, 1.0),
         steps=options.steps,
-        sampler=dpm_solver_2,
+        sampler=generate.dpm_solver_2,
         guidance=options.guidance,
     )
 
 
-def build(options, place):
-    import torch
+def build(options: Options, place: "train.Place"):
+    from quoin.runs.open_classifier import open_classifier
+    from quoin.tasks.diffusion import DiffusionTask
 
-    from quoin.recipes.running.diffusing import DiffusionTask
-    from quoin.recipes.running.parts import raw_images
-
-    if options.drop_class == 0 and options.guidance != 1:
-        told = "what the model says without a class, which --drop-class 0 never lets it learn: give --drop-class 0.1, or --guidance 1"
-        raise Mistake(f"--guidance {options.guidance:g} needs {told}")
-    data = raw_images(options, place)
-    net = model(options, data.facts).to(place.device)
-    adam = torch.optim.AdamW(net.parameters(), options.lr, betas=(0.9, 0.99), weight_decay=options.weight_decay, fused=True)
-    return DiffusionTask(net, adam, data, options, place, average=options.average)
+    data = tasks.raw_images(options, place)
+    return DiffusionTask(model(options, data.facts), data, options, place, open_classifier=open_classifier)

@@ -2,32 +2,28 @@
 
 from dataclasses import dataclass
 
-from quoin.options import option
-from quoin.recipes.running.options import RecurrentOptions
-from quoin.recipes.running.target import Goal, Target
+from quoin import tasks, train
+from quoin.options import default
+from quoin.tasks.options import RecurrentOptions
+from quoin.tasks.target import Target
+from quoin.train.monitor import Monitor
 
 NOTES = ("Z9.0", "Z10")
 TARGET = Target("test_bits_per_character", at_most=1.85)
-GOAL = Goal("validation_bits_per_character")
+MONITOR = Monitor("validation_bits_per_character")
 
 
 @dataclass(frozen=True)
 class Options(RecurrentOptions):
-    """Options of the recipe `gru-lm`."""
-
-    lr: float = option(0.006, "the largest learning rate of Adam", above=0.0, at_most=1e38)
-    epochs: int = option(16, "passes over the training text", at_least=1, at_most=10**9)
+    lr: float = default(0.006)
+    epochs: int = default(16)
 
 
-def model(options, facts):
+def model(options: Options, facts):
     from torch import nn
 
-    from quoin.recipes.running.language import recurrent_model
-
-    return recurrent_model(nn.GRU, options, facts)
+    return tasks.recurrent_model(nn.GRU, options, facts)
 
 
-def build(options, place):
-    from quoin.recipes.running.language import carried_language_task
-
-    return carried_language_task(model, options, place)
+def build(options: Options, place: "train.Place"):
+    return tasks.carried_language_task(model, options, place)

@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from quoin import data, models, train
 from quoin.options import option
-from quoin.recipes.running.options import RunOptions
-from quoin.recipes.running.target import Goal, Target
+from quoin.tasks.options import RunOptions
+from quoin.tasks.target import Target
+from quoin.train.monitor import Monitor
 
 NOTES = ("Z9.3", "Z9.4", "Z9.5", "Z9.6", "Z9.7", "Z9.8")
 # Nothing is drawn, so every seed gives the same. The order is where validation gains little more: 1.74, 1.73, 1.72, 1.72 bits at 7 to 10.
 TARGET = Target("test_bits_per_character", at_most=1.9)
-GOAL = Goal("validation_bits_per_character")
+MONITOR = Monitor("validation_bits_per_character")
 
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of the recipe `ngram`."""
-
     data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
     vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token is; tokens:PATH brings its own")
     vocabulary_size: int = option(2000, "the most tokens of a vocabulary of words or byte pairs", at_least=1, at_most=10**7)
@@ -26,14 +26,11 @@ class Options(RunOptions):
     epochs: int = option(7, "counts of ever more of the text, each of twice as much; the last of all", at_least=1, at_most=60)
 
 
-def model(options, facts):
-    from quoin.models import NgramModel
-
-    return NgramModel(facts.vocabulary_size, options.order)
+def model(options: Options, facts):
+    return models.NgramModel(facts.vocabulary_size, options.order)
 
 
-def build(options, place):
-    from quoin.data import load_corpus
-    from quoin.recipes.running.ngrams import CountingTask
+def build(options: Options, place: "train.Place"):
+    from quoin.tasks.ngram import CountingTask
 
-    return CountingTask(load_corpus(options.data, options.vocabulary, options.vocabulary_size), model, options)
+    return CountingTask(data.load_corpus(options.data, options.vocabulary, options.vocabulary_size), model, options)

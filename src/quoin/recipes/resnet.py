@@ -2,32 +2,26 @@
 
 from dataclasses import dataclass
 
-from quoin.options import option
-from quoin.recipes.running.options import ImageOptions
-from quoin.recipes.running.target import Target
+from quoin import data, models, tasks, train
+from quoin.options import default
+from quoin.tasks.options import ImageOptions
+from quoin.tasks.target import Target
 
 NOTES = ("Z8.9", "Z8.0", "D1.6-5", "Z8.7", "D1.6-12")
 TARGET = Target("test_accuracy", at_least=0.985)
-GOAL = None  # the rate falls to zero and no image is seen twice alike: the last weights are the best
+MONITOR = None  # the rate falls to zero and no image is seen twice alike: the last weights are the best
 
 
 @dataclass(frozen=True)
 class Options(ImageOptions):
-    """Options of the recipe `resnet`."""
-
-    lr: float = option(0.1, "the learning rate of the first step", above=0.0, at_most=1e38)
-    warm_up: float = option(0.1, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
-    weight_decay: float = option(2e-3, "pull of the weights towards zero", at_least=0.0, at_most=1e38)
+    lr: float = default(0.1)
+    warm_up: float = default(0.1)
+    weight_decay: float = default(2e-3)
 
 
-def model(options, facts):
-    from quoin.data import keyed_generator
-    from quoin.models import small_resnet
-
-    return small_resnet(facts.feature_shape, facts.num_classes, generator=keyed_generator("weights", options.seed))
+def model(options: Options, facts):
+    return models.small_resnet(facts.feature_shape, facts.num_classes, generator=data.keyed_generator("weights", options.seed))
 
 
-def build(options, place):
-    from quoin.recipes.running.images import image_classifier
-
-    return image_classifier(model, options, place)
+def build(options: Options, place: "train.Place"):
+    return tasks.image_classifier(model, options, place)

@@ -1,6 +1,6 @@
 """Matrices of a kernel's values at all pairs of points. A kernel takes two batches of points, broadcast, to (...).
 
-    n and m points, d width
+n and m points, d width
 """
 
 import math
@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from quoin.errors import Mistake
+from quoin.tensor.blocks import rows_per_block
 from quoin.tensor.entries import as_floating, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["PairKernel", "check_gamma", "gram", "squared_exponential"]
 
 PairKernel = Callable[[Tensor, Tensor], Tensor]  # (..., d), (..., d) -> (...)
-
-AT_ONCE = 2**22  # entries of differences x_i - y_j held at a time
 
 
 def gram(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (n, d), (m, d) -> (n, m)
@@ -36,8 +35,7 @@ def gram(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (
     check_shapes("n d, m d", X=X, Y=Y)
     check_floating(X)
     check_same_dtype(X, Y)
-    rows = max(1, AT_ONCE // max(1, Y.numel()))
-    return torch.cat([kernel(block.unsqueeze(1), Y) for block in X.split(rows)])
+    return torch.cat([kernel(block.unsqueeze(1), Y) for block in X.split(rows_per_block(Y.numel()))])
 
 
 def squared_exponential(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., d), (..., d), broadcast -> (...)

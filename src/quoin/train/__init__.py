@@ -1,40 +1,43 @@
-"""Drive a task: step, loop, checkpoint, run folder, devices, report."""
+"""Drive a task: one gradient step, the loop, checkpoints, run folder, devices, report."""
 
-from quoin.train.checkpoint import read_checkpoint, write_checkpoint
-from quoin.train.descent import Descent
-from quoin.train.folder import RunFolder
-from quoin.train.layout import settle_layout
-from quoin.train.loop import Ending, Goal, Loop
-from quoin.train.place import Place, choose_place, describe_environment, torch_as_it_was
-from quoin.train.progress import Progress
-from quoin.train.supervised import Classification, Regression, SupervisedTask, in_squared_unit, rows_at_once
-from quoin.train.task import Diverged, Metrics, Task, Totals
-from quoin.train.weights import load_strictly, load_weights, save_weights
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.train.checkpoint import read_checkpoint, write_checkpoint
+    from quoin.train.folder import RunFolder
+    from quoin.train.gradient_task import GradientTask
+    from quoin.train.gradient_updater import GradientUpdater, first_bad_tensor
+    from quoin.train.loop import Ending, Loop
+    from quoin.train.monitor import Monitor
+    from quoin.train.place import Place, choose_place, describe_environment, torch_as_it_was
+    from quoin.train.progress import Progress
+    from quoin.train.task import Diverged, Metrics, Task, Totals
+    from quoin.train.weights import load_strictly, load_weights, save_weights
 
 __all__ = [
-    "Classification",
-    "Descent",
     "Diverged",
     "Ending",
-    "Goal",
+    "GradientTask",
+    "GradientUpdater",
     "Loop",
     "Metrics",
+    "Monitor",
     "Place",
     "Progress",
-    "Regression",
     "RunFolder",
-    "SupervisedTask",
     "Task",
     "Totals",
     "choose_place",
     "describe_environment",
-    "in_squared_unit",
+    "first_bad_tensor",
     "load_strictly",
     "load_weights",
     "read_checkpoint",
-    "rows_at_once",
     "save_weights",
-    "settle_layout",
     "torch_as_it_was",
     "write_checkpoint",
 ]
+
+export_lazily(__name__)

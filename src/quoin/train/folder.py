@@ -1,6 +1,6 @@
 """The run folder: all that a run leaves behind, and all that the command line, the report and the lab read.
 
-    config.json        recipe, options, settings, what the data is
+    config.json        format, recipe, kind of learning, options, settings, what the data is
     environment.json   versions, device, threads, seed
     metrics.jsonl      one line an epoch, written as training goes
     checkpoints/       see checkpoint.py
@@ -16,6 +16,7 @@ What each JSON file must hold is said, and checked when it is read, in run_files
 """
 
 import fcntl
+import functools
 import json
 import os
 import re
@@ -29,11 +30,11 @@ from quoin.errors import Mistake, nearest
 from quoin.train import durable, run_files
 from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
 from quoin.train.durable import Directory
-from quoin.train.run_files import Environment, RunConfig, RunResult, StudyConfig, StudyResult
+from quoin.train.run_files import ConfigFile, Environment, RunResult, StudyConfig, StudyResult
 
 __all__ = ["RunFolder"]
 
-FORMAT = 1
+FORMAT = 2
 FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
 MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a study is called
 Facts = TypeVar("Facts", bound=RememberedData)
@@ -90,7 +91,9 @@ class RunFolder:
     def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
         self._write_json("environment.json", environment)
         # Written last: a folder with a config is a run, one without is debris of a kill.
-        self._write_json("config.json", {"format": FORMAT, "recipe": recipe, **config})
+        whole: Any = {"format": FORMAT, "recipe": recipe, **config}
+        self._write_json("config.json", whole)
+        self.config = whole  # as it would be read
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -141,9 +144,9 @@ class RunFolder:
             if self.directory.same_as(beside.about(self.path.name)):
                 beside.clear(self.path.name)
 
-    @property
-    def config(self) -> RunConfig:
-        return run_files.read_config(*self._content("config.json"), newest=FORMAT)
+    @functools.cached_property
+    def config(self) -> ConfigFile:
+        return run_files.read_config(*self._content("config.json"), format=FORMAT)
 
     @property
     def recipe(self) -> str:
@@ -154,11 +157,11 @@ class RunFolder:
         """Over what the runs inside go, or None for a run."""
         return self.config.get("study")
 
-    @property
+    @functools.cached_property
     def environment(self) -> Environment:
         return run_files.read_environment(*self._content("environment.json"))
 
-    @property
+    @functools.cached_property
     def result(self) -> RunResult | StudyResult | None:
         """The final metrics, or None while the run is not finished."""
         if not self.has("result.json"):
@@ -172,11 +175,13 @@ class RunFolder:
     def save_result(self, result: RunResult | StudyResult) -> None:
         with self._told("result.json"):
             self._write_json("result.json", result)
+        self.result = result
 
     def forget_result(self) -> None:
         """Drop the result of a run that goes on from an older step: until it ends again it has none."""
         with self._told("result.json"):
             self.directory.remove("result.json")
+        self.result = None
 
     def save_report(self, page: str) -> Path:
         with self._told("report.html"):

@@ -8,30 +8,22 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
 from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
+from quoin.train.monitor import Monitor
 from quoin.train.progress import Progress
 from quoin.train.run_files import fitting, read_state
 from quoin.train.state import generator_states, load_generator_states, snapshot
 from quoin.train.task import LOOK_EVERY, Diverged, Task, Totals
 
-__all__ = ["Ending", "Goal", "Loop"]
+__all__ = ["Ending", "Loop"]
 
 SAVING_SHARE = 0.03  # of the time, at most, for saving when the user gave no interval
 LEAST_SECONDS = 1.0  # between two such saves
-
-
-class Goal(Protocol):
-    """Which metric tells the better of two models, and how."""
-
-    @property
-    def metric(self) -> str: ...
-
-    def better(self, new: float, old: float) -> bool: ...
 
 
 @dataclass
@@ -62,8 +54,8 @@ class Loop:
     """Drive `task` for `epochs`, leaving everything in `folder`.
 
     Checkpoints come every `checkpoint_every` steps; 0 lets the loop choose, spending about 3% of its time on them. With `patience`
-    the run stops after that many epochs without a better `goal`. A run that finishes leaves in the task the best model that an
-    evaluation saw, where there is a goal to judge by.
+    the run stops after that many epochs without a better value of `monitor`. A run that finishes leaves in the task the best model that an
+    evaluation saw, where there is one to judge by.
     """
 
     def __init__(
@@ -72,13 +64,13 @@ class Loop:
         folder: RunFolder,
         *,
         epochs: int,
-        goal: Goal | None = None,
+        monitor: Monitor | None = None,
         patience: int = 0,
         checkpoint_every: int = 0,
         max_steps: int = 0,
         progress: Progress | None = None,
     ) -> None:
-        self.task, self.folder, self.epochs, self.goal, self.patience = task, folder, epochs, goal, patience
+        self.task, self.folder, self.epochs, self.monitor, self.patience = task, folder, epochs, monitor, patience
         self.checkpoint_every, self.max_steps = checkpoint_every, max_steps
         self.progress = progress or Progress(visible=False)
         self.at = LoopState()
@@ -162,10 +154,10 @@ class Loop:
         self.folder.append_metrics({"step": self.at.step, "epoch": epoch, "seconds": round(self.at.seconds, 3), **found})
         self.at.num_lines += 1
         self.progress.show(found)
-        if self.goal is None or self.goal.metric not in found:
+        if self.monitor is None or self.monitor.metric not in found:
             return
-        value = found[self.goal.metric]
-        if self.at.best_value is None or self.goal.better(value, self.at.best_value):
+        value = found[self.monitor.metric]
+        if self.at.best_value is None or self.monitor.better(value, self.at.best_value):
             self.at.best_value, self.at.best_step, self.at.stale_epochs = value, self.at.step, 0
             self.best = snapshot(self.task.state()["model"])
         else:

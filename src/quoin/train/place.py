@@ -23,7 +23,7 @@ _AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float
 
 @dataclass(frozen=True)
 class Place:
-    """A device and this process's share of the work. One process is rank 0 of a world of 1; only rank 0 writes files."""
+    """A device and this process's share of the work. One process is rank 0 of a world of 1."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     autocast_dtype: torch.dtype | None = None
@@ -31,10 +31,6 @@ class Place:
     rank: int = 0
     world: int = 1
     _compiled: list[Callable] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    @property
-    def writes(self) -> bool:
-        return self.rank == 0
 
     def autocast(self) -> contextlib.AbstractContextManager:
         """Mixed precision for the forward pass where it was asked for."""

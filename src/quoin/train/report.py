@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from quoin import draw
-from quoin.draw import Panel
+from quoin import plot
+from quoin.plot import Panel
 
 __all__ = ["curve_panels", "figures", "folded", "links", "metrics_table", "not_drawn", "page", "spelt", "table"]
 
@@ -104,10 +104,10 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
                     series[f"{run} {part}".strip()] = tuple(map(list, zip(*points)))
         values = [value for _, ys in series.values() for value in ys]
         wide = min(values) > 0 and max(values) > 100 * min(values)
-        drawing = functools.partial(draw.curves, series, x_label="epoch", y_label=_words(metric), log_y=wide)
+        drawing = functools.partial(plot.curves, series, x_label="epoch", y_label=_words(metric), log_y=wide)
         only = next(iter(series)).strip() if len(series) == 1 else ""
-        beyond = sum(abs(value) > draw.LARGEST for value in values)
-        told = f"{beyond} of {len(values)} values are beyond {draw.LARGEST:g} and are not drawn." if beyond else ""
+        beyond = sum(abs(value) > plot.LARGEST for value in values)
+        told = f"{beyond} of {len(values)} values are beyond {plot.LARGEST:g} and are not drawn." if beyond else ""
         panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), drawing, told))
     return panels
 

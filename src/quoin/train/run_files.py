@@ -17,8 +17,8 @@ from quoin.documents import Count, Must, Name, checked, parse_json
 from quoin.errors import Mistake, shown
 
 __all__ = [
+    "ConfigFile",
     "Environment",
-    "RunConfig",
     "RunResult",
     "RunState",
     "StudyConfig",
@@ -41,11 +41,12 @@ class StudyConfig(TypedDict):
     count: Annotated[int, Must("a whole number from 2 to 10000", lambda number: 2 <= number <= 10_000)]
 
 
-class RunConfig(TypedDict):
+class ConfigFile(TypedDict):
     """config.json"""
 
     format: Count
     recipe: Name
+    kind: Name  # of learning: what the run can do follows from it
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]
     data: dict[str, Any] | None  # what is remembered of them; None where there are none
@@ -120,13 +121,12 @@ class RunState(TypedDict):
     generators: dict[str, Tensor]
 
 
-def read_config(content: bytes, path: Path, *, newest: int) -> RunConfig:
-    """config.json, whose `content` lay at `path`, of a format up to `newest`."""
+def read_config(content: bytes, path: Path, *, format: int) -> ConfigFile:
+    """config.json, whose `content` lay at `path`, of this format."""
     value = _object(content, path)
-    came = value.get("format")
-    if isinstance(came, int) and came > newest:  # said first: a newer one may hold other things
-        raise Mistake(f"{path.parent} was written by a newer Quoin (format {came}): install that one to open it")
-    return checked(RunConfig, value, str(path))
+    if (came := value.get("format")) != format and isinstance(came, int):  # said first: another may hold other things
+        raise Mistake(f"expected format {format}, {path} has format {shown(came)}: install the Quoin that wrote it, or train again")
+    return checked(ConfigFile, value, str(path))
 
 
 def read_environment(content: bytes, path: Path) -> Environment:

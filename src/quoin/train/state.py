@@ -65,7 +65,7 @@ def unpack(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
     if not isinstance(skeleton, dict):
         return skeleton
     if len(skeleton) == 1:
-        (mark, content), = skeleton.items()
+        ((mark, content),) = skeleton.items()
         if mark == "$tensor":
             return tensors[content]
         if mark == "$float":

@@ -1,18 +1,17 @@
 """The task: the small protocol that the loop drives, whatever is being trained.
 
 A supervised model, two optimisers playing against each other, EM that takes no gradient, a hidden state that is carried from batch
-to batch: all are tasks. What drives them knows nothing but these seven names.
+to batch: all are tasks. What drives them knows nothing but these eight names.
 """
 
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from quoin.data import Batches
-from quoin.draw import Panel
 from quoin.errors import Mistake
+from quoin.plot import Panel
 
 __all__ = ["LOOK_EVERY", "DataFacts", "Diverged", "Metrics", "Task", "Totals"]
 
@@ -34,6 +33,7 @@ class Task(Protocol):
     """What the loop needs of a thing that learns."""
 
     batches: Batches
+    kind: str  # of learning: what a trained run can do follows from it (`quoin.runs.kinds`)
 
     @property
     def facts(self) -> DataFacts | None:
@@ -49,7 +49,7 @@ class Task(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything that must survive a kill. Under "model" stands what prediction needs (`open_run` looks there for the `weights`
+        """Everything that must survive a kill. Under "model" stands what prediction needs (`Run.model` looks there for the `weights`
         of the recipe's model and the `scales` of its data), the rest is what training needs."""
         ...
 
@@ -100,29 +100,3 @@ class Totals:
 
     def load(self, state: dict[str, Any]) -> None:
         self.count, self.sums = state["count"], dict(state["sums"])
-
-
-def first_bad_tensor(model: nn.Module, features: Tensor) -> str:
-    """The first tensor that is not finite on the way from the input to the loss: where to start looking."""
-    if not features.isfinite().all():
-        return "the batch's features"
-    for name, parameter in model.named_parameters():
-        if not parameter.isfinite().all():
-            return f"parameter {name}"
-    found: list[str] = []
-
-    def look(name: str):
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
-            if isinstance(output, Tensor) and not found and not output.isfinite().all():
-                found.append(f"the output of {name or 'the model'} ({type(module).__name__})")
-
-        return hook
-
-    handles = [module.register_forward_hook(look(name)) for name, module in model.named_modules()]
-    try:
-        with torch.no_grad():
-            model(features)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found[0] if found else "the loss itself"

@@ -1,92 +1,97 @@
 """Attention: pooling by weights, scores, exact and multi-head attention, additive attention, and forms of linear cost."""
 
-from quoin.layers.attention.additive import AdditiveAttention, AdditiveMemory, additive_attention_definition
-from quoin.layers.attention.cache import KeyValueCache
-from quoin.layers.attention.directions import DirectionLaw, DrawnDirections, gaussian_directions, opposite_directions, orthogonal_directions
-from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
-from quoin.layers.attention.feature_error import (
-    cosh_variance,
-    fourier_variance,
-    orthogonal_saving,
-    performer_attention_variance,
-    performer_variance,
-)
-from quoin.layers.attention.feature_map import (
-    FeatureMapAttention,
-    LinearAttention,
-    LinearState,
-)
-from quoin.layers.attention.features import (
-    EluPlusOne,
-    FeatureMap,
-    Features,
-    Redrawn,
-    elu_plus_one,
-    elu_plus_one_definition,
-)
-from quoin.layers.attention.heads import (
-    HeadMaps,
-    MultiHeadAttended,
-    MultiHeadAttention,
-    Remembered,
-    from_torch_multihead,
-    multi_head_attention_definition,
-)
-from quoin.layers.attention.interface import AttentionCore, AttentionState, Room, Stepped
-from quoin.layers.attention.kernel_features import (
-    PositiveRandomFeatures,
-    RandomFourierFeatures,
-    fourier_features_definition,
-    positive_features_definition,
-)
-from quoin.layers.attention.linear_forms import (
-    KeySums,
-    add_keys,
-    causal_feature_attention,
-    causal_feature_step,
-    feature_attention,
-    feature_attention_definition,
-    no_keys,
-    read_sums,
-)
-from quoin.layers.attention.lookup import linear_lookup, linear_lookup_definition, soft_lookup, soft_lookup_definition
-from quoin.layers.attention.nadaraya_watson import (
-    EmptyRule,
-    NadarayaWatson,
-    every_key,
-    nadaraya_watson,
-    nadaraya_watson_definition,
-    nadaraya_watson_weights,
-    nearest_key,
-    no_key,
-    undefined,
-)
-from quoin.layers.attention.performer import PerformerAttention
-from quoin.layers.attention.pooling import (
-    Pooled,
-    attention_pooling,
-    attention_pooling_definition,
-    attention_weights,
-    average_weights,
-    hard_weights,
-    pool_values,
-    pool_values_definition,
-)
-from quoin.layers.attention.projections import JointProjections, SeparateProjections
-from quoin.layers.attention.random_features import CoshFeatures, PerformerFeatures, cosh_features_definition, performer_features_definition
-from quoin.layers.attention.scores import (
-    AdditiveScore,
-    BilinearScore,
-    additive_score_definition,
-    bilinear_score_definition,
-    dot_score,
-    dot_score_definition,
-    gaussian_score,
-    gaussian_score_definition,
-    scaled_dot_score,
-    scaled_dot_score_definition,
-)
-from quoin.layers.attention.single import Attention, SelfAttention, attention_layer_definition
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.layers.attention.additive import AdditiveAttention, AdditiveMemory, additive_attention_definition
+    from quoin.layers.attention.cache import KeyValueCache
+    from quoin.layers.attention.directions import (
+        DirectionLaw,
+        DrawnDirections,
+        gaussian_directions,
+        opposite_directions,
+        orthogonal_directions,
+    )
+    from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
+    from quoin.layers.attention.feature_error import (
+        cosh_variance,
+        fourier_variance,
+        orthogonal_saving,
+        performer_attention_variance,
+        performer_variance,
+    )
+    from quoin.layers.attention.feature_map import FeatureMapAttention, LinearAttention, LinearState
+    from quoin.layers.attention.features import EluPlusOne, FeatureMap, Features, Redrawn, elu_plus_one, elu_plus_one_definition
+    from quoin.layers.attention.heads import (
+        HeadMaps,
+        MultiHeadAttended,
+        MultiHeadAttention,
+        Remembered,
+        from_torch_multihead,
+        multi_head_attention_definition,
+    )
+    from quoin.layers.attention.interface import AttentionCore, AttentionState, Room, Stepped
+    from quoin.layers.attention.kernel_features import (
+        PositiveRandomFeatures,
+        RandomFourierFeatures,
+        fourier_features_definition,
+        positive_features_definition,
+    )
+    from quoin.layers.attention.linear_forms import (
+        KeySums,
+        add_keys,
+        causal_feature_attention,
+        causal_feature_step,
+        feature_attention,
+        feature_attention_definition,
+        no_keys,
+        read_sums,
+    )
+    from quoin.layers.attention.lookup import linear_lookup, linear_lookup_definition, soft_lookup, soft_lookup_definition
+    from quoin.layers.attention.nadaraya_watson import (
+        EmptyRule,
+        NadarayaWatson,
+        every_key,
+        nadaraya_watson,
+        nadaraya_watson_definition,
+        nadaraya_watson_weights,
+        nearest_key,
+        no_key,
+        undefined,
+    )
+    from quoin.layers.attention.performer import PerformerAttention
+    from quoin.layers.attention.pooling import (
+        Pooled,
+        attention_pooling,
+        attention_pooling_definition,
+        attention_weights,
+        average_weights,
+        hard_weights,
+        pool_values,
+        pool_values_definition,
+    )
+    from quoin.layers.attention.projections import JointProjections, SeparateProjections
+    from quoin.layers.attention.random_features import (
+        CoshFeatures,
+        PerformerFeatures,
+        cosh_features_definition,
+        performer_features_definition,
+    )
+    from quoin.layers.attention.scores import (
+        AdditiveScore,
+        BilinearScore,
+        additive_score_definition,
+        bilinear_score_definition,
+        dot_score,
+        dot_score_definition,
+        gaussian_score,
+        gaussian_score_definition,
+        scaled_dot_score,
+        scaled_dot_score_definition,
+    )
+    from quoin.layers.attention.single import Attention, SelfAttention, attention_layer_definition
 
 __all__ = [
     "AdditiveAttention",
@@ -179,3 +184,5 @@ __all__ = [
     "soft_lookup_definition",
     "undefined",
 ]
+
+export_lazily(__name__)

@@ -1,6 +1,6 @@
 """What every attention asks of its arguments, said in the caller's words before a kernel says it in its own.
 
-    b sequences, h query heads, g key and value heads, n queries, m keys, d width, v value width
+b sequences, h query heads, g key and value heads, n queries, m keys, d width, v value width
 """
 
 import torch

@@ -186,9 +186,7 @@ class MultiHeadAttention(nn.Module):
     def start(self, batch: int, capacity: int) -> AttentionState:
         """The state before the first position of `batch` sequences of at most `capacity` positions."""
         weight = self.f_o.weight
-        return self.core.start(
-            Room(batch, self.key_value_heads, self.head_width, self.head_width, capacity, weight.dtype, weight.device)
-        )
+        return self.core.start(Room(batch, self.key_value_heads, self.head_width, self.head_width, capacity, weight.dtype, weight.device))
 
     def step(self, state: AttentionState, x: Tensor) -> Stepped:  # (b, new, w) -> (b, new, w)
         """Causal self-attention from the new positions to themselves and all that the state has seen."""
@@ -225,9 +223,7 @@ class MultiHeadAttention(nn.Module):
         maps = self.project.f_q, self.project.f_k, self.project.f_v
         return [HeadMaps(*(columns(f, h if i == 0 else h // shared) for i, f in enumerate(maps))) for h in range(self.heads)]
 
-    def _shown(
-        self, query: Tensor, key: Tensor | None, value: Tensor | None, lengths: Tensor | None, mask: Tensor | None
-    ) -> Shown:
+    def _shown(self, query: Tensor, key: Tensor | None, value: Tensor | None, lengths: Tensor | None, mask: Tensor | None) -> Shown:
         """What queries may see of the inputs, and the whole mask beside the heads."""
         key = query if key is None else key
         value = key if value is None else value

@@ -55,9 +55,7 @@ class RandomFourierFeatures(nn.Module):
 
     phases: Tensor
 
-    def __init__(
-        self, width: int, num_features: int, *, gamma: float, generator: torch.Generator, law: DirectionLaw = gaussian_directions
-    ):
+    def __init__(self, width: int, num_features: int, *, gamma: float, generator: torch.Generator, law: DirectionLaw = gaussian_directions):
         super().__init__()
         check_gamma(gamma)
         self.directions = DrawnDirections(num_features, width, generator=generator, law=law)
@@ -76,9 +74,7 @@ class PositiveRandomFeatures(nn.Module):
     Notes: D4.1-13.
     """
 
-    def __init__(
-        self, width: int, num_features: int, *, gamma: float, generator: torch.Generator, law: DirectionLaw = gaussian_directions
-    ):
+    def __init__(self, width: int, num_features: int, *, gamma: float, generator: torch.Generator, law: DirectionLaw = gaussian_directions):
         super().__init__()
         check_gamma(gamma)
         self.directions = DrawnDirections(num_features, width, generator=generator, law=law)

@@ -38,6 +38,7 @@ from quoin.tensor import (
     squared_distances,
     zero_unseen,
 )
+from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
     "EmptyRule",
@@ -54,8 +55,7 @@ __all__ = [
 # Squared distances (..., m) of a query from its keys, infinite where it may not look -> weights (..., m), up to a factor.
 EmptyRule = Callable[[Tensor], Tensor]
 
-AT_ONCE = 2**21  # pairs of a query and a key held at a time
-AT_ONCE_FUSED = 2**26  # the same for torch's fused attention, which holds none of them on most devices
+FUSED_PAIRS_PER_BLOCK = 2**26  # of a query and a key in torch's fused attention, which holds none of them on most devices
 CLOSE = 128  # roundings by which a score may be off
 
 
@@ -154,7 +154,8 @@ def nadaraya_watson(
         similarity, total = _similarities(query, key, kernel, width, empty, mask)
         return (similarity @ value.to(similarity.dtype) / total).to(value.dtype)
 
-    rows = max(1, (AT_ONCE if fused is None else AT_ONCE_FUSED) * query.shape[-2] * query.shape[-1] // (query.numel() * key.shape[-2]))
+    pairs = query.shape[:-2].numel() * key.shape[-2]  # of one query in each sequence
+    rows = rows_per_block(pairs) if fused is None else rows_per_block(pairs, FUSED_PAIRS_PER_BLOCK)
     pieces = query.split(rows, dim=-2)
     masks = [mask] * len(pieces) if mask is None or mask.ndim < 2 or mask.shape[-2] == 1 else mask.split(rows, dim=-2)
     learns = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value, width))

@@ -1,0 +1,99 @@
+"""The loss of a variational autoencoder: minus the evidence lower bound, and its Gaussian case written out.
+
+An encoder says q(z | x) = N(μ(x), diag σ(x)²), the prior is N(0, I), a decoder says p(x | z); both learn from one number. What encoders
+and decoders are made of is in quoin.models.   n examples, m draws of z for each, k latent coordinates
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from quoin.errors import Mistake
+from quoin.losses.elbo_gradients import elbo_by_analytic_kl
+from quoin.prob import DiagonalNormal, LatentModel, kl_standard_normal, kl_standard_normal_definition
+
+__all__ = ["GaussianVAELoss", "gaussian_vae_loss", "gaussian_vae_loss_definition", "kl_warm_up", "vae_losses"]
+
+
+class GaussianVAELoss(NamedTuple):
+    """The loss, and the two terms that it weighs against each other."""
+
+    output: Tensor  # ()
+    divergence: Tensor  # (n,), how far q(z | x_n) is from the prior
+    reconstruction: Tensor  # (n,), squared errors over 2 s²
+
+
+def gaussian_vae_loss_definition(
+    x: Tensor,  # (n, ...)
+    mean: Tensor,  # μ_φ(x), (n, k)
+    std: Tensor,  # σ_φ(x), (n, k)
+    noise: Tensor,  # ε ~ N(0, I), (m, n, k)
+    decode: Callable[[Tensor], Tensor],  # μ_θ: (n, k) -> (n, ...)
+    decoder_std: float,  # s
+) -> GaussianVAELoss:
+    """(1/N) Σ_n [D(q(z | x_n)‖N(0, I)) + (1/M) Σ_m ‖x_n - μ_θ(μ_φ(x_n) + σ_φ(x_n) ε_nm)‖² / (2s²)], draw by draw.
+
+    It is minus the bound of a decoder N(μ_θ(z), s² I) without the constant (d/2) ln 2πs² of an example of d numbers.
+
+    Notes: D6-28, DE59, DE60.
+    """
+    _check_decoder_std(decoder_std)
+    divergence = kl_standard_normal_definition(mean, std)
+    errors = [(x - decode(mean + std * each)).flatten(1).square().sum(dim=1) for each in noise]
+    reconstruction = torch.stack(errors).mean(dim=0) / (2 * decoder_std**2)
+    return GaussianVAELoss((divergence + reconstruction).mean(), divergence, reconstruction)
+
+
+def gaussian_vae_loss(
+    x: Tensor, mean: Tensor, log_std: Tensor, noise: Tensor, decode: Callable[[Tensor], Tensor], decoder_std: float
+) -> Tensor:  # ()
+    """`gaussian_vae_loss_definition(...).output` from ln σ_φ, all draws decoded at once.
+
+    >>> x, noise = torch.ones(4, 3), torch.zeros(1, 4, 2)
+    >>> gaussian_vae_loss(x, torch.zeros(4, 2), torch.zeros(4, 2), noise, lambda z: torch.zeros(len(z), 3), 1.0)  # 3 / 2
+    tensor(1.5000)
+
+    Notes: D6-28, DE59, DE60.
+    """
+    _check_decoder_std(decoder_std)
+    if noise.ndim != 3 or noise.shape[1:] != mean.shape or len(noise) == 0:
+        came = f"{tuple(noise.shape)} for means {tuple(mean.shape)}"
+        raise Mistake(f"expected noise (m, n, k) with a row for each draw and example, came {came}; give q.noise((m,), generator=...)")
+    z = DiagonalNormal(mean, log_std).place(noise)
+    decoded = decode(z.flatten(0, 1)).reshape(len(noise), *x.shape)
+    error = functional.mse_loss(decoded, x.expand_as(decoded), reduction="sum") / (len(noise) * len(x))
+    return kl_standard_normal(mean, log_std).mean() + error / (2 * decoder_std**2)
+
+
+def vae_losses(
+    model: LatentModel, q: DiagonalNormal, x: Tensor, noise: Tensor, *, kl_weight: float = 1.0
+) -> Tensor:  # q of (n, k), (n, ...), (m, n, k) -> (n,)
+    """β D(q(z | x)‖N(0, I)) - (1/M) Σ_m ln p(x | z_m), for each x: minus the bound if β = 1, for any decoder.
+
+    To minimise its sum over the examples in the parameters of encoder and decoder alike is the algorithm.
+
+    Notes: D6-23, DE59.
+    """
+    divergence = kl_standard_normal(q.mean, q.log_std)
+    return -elbo_by_analytic_kl(model, q, x, noise, kl=divergence if kl_weight == 1 else kl_weight * divergence)
+
+
+def kl_warm_up(progress: float, share: float) -> float:
+    """β = min(1, progress / share): the divergence counts for nothing at first and in full after `share` of the run.
+
+    Under its full weight from the start an encoder may learn to say nothing before the decoder has learnt to listen.
+
+    >>> [kl_warm_up(progress, 0.2) for progress in (0.0, 0.1, 0.5)]
+    [0.0, 0.5, 1.0]
+    """
+    if not 0 <= share <= 1:
+        raise Mistake(f"expected a warm-up of a share of the run, from 0 to 1, came {share}; give e.g. 0.2, or 0 for none")
+    return 1.0 if progress >= share else progress / share
+
+
+def _check_decoder_std(std: float) -> None:
+    if not 0 < std < float("inf"):
+        raise Mistake(f"expected a standard deviation above 0 for the decoder, came {std}; give e.g. 0.1")

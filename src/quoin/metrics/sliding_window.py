@@ -1,0 +1,48 @@
+"""What a text costs under a model that sees so far and no farther: each token once, in windows that overlap.
+
+n tokens to predict, T tokens in a window
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from quoin.errors import Mistake
+from quoin.tensor.blocks import rows_per_block
+
+__all__ = ["sliding_token_nll"]
+
+LOGITS_PER_BLOCK = 2**24  # of one forward pass: 64 MB
+
+
+@torch.no_grad()
+def sliding_token_nll(model: Callable[[Tensor], Tensor], tokens: Tensor, *, window: int, fresh: int) -> Tensor:  # (n + 1,) -> (n,)
+    """-ln P(x_t | what its window shows of x_{<t}) for t = 1 .. n; `tokens[0]` is only read, and `model` gives (b, T, vocabulary) logits.
+
+    Every window of `window` tokens predicts the last `fresh` of its positions, so each token is predicted once, from at least
+    window - fresh tokens before it wherever there are so many.
+    """
+    if not 1 <= fresh <= window:
+        raise Mistake(f"expected windows that predict from 1 to all {window} of their tokens anew, got {fresh}: change fresh")
+    if tokens.ndim != 1 or len(tokens) < 2:
+        raise Mistake(f"expected one sequence of two or more tokens to predict from, got shape {tuple(tokens.shape)}: give a longer text")
+    count = len(tokens) - 1
+    window = min(window, count)
+    fresh = min(fresh, window)
+    ends = torch.arange(fresh, count + fresh, fresh).clamp(max=count)  # one past the last prediction of each window
+    starts = (ends - window).clamp(min=0)
+    span = torch.arange(window + 1)
+    found, done, rows = [], 0, None
+    while done < len(starts):
+        some = starts[done : done + (rows or 1)]
+        seen = tokens[(some[:, None] + span).to(tokens.device)].long()
+        logits = model(seen[:, :-1])
+        found.append(functional.cross_entropy(logits.flatten(0, 1).float(), seen[:, 1:].flatten(), reduction="none").reshape(len(some), -1))
+        done += len(some)
+        rows = rows or rows_per_block(logits[0].numel(), LOGITS_PER_BLOCK)
+    costs = torch.cat(found)
+    places = torch.arange(count)
+    number = places // fresh
+    return costs[number.to(costs.device), (places - starts[number]).to(costs.device)]

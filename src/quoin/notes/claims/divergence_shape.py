@@ -1,0 +1,144 @@
+"""The shape of relative entropy and cross-entropy: no metric, jointly convex, locally a square; and what its least values are."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.distributions import Normal
+
+from quoin.info import cross_entropy, entropy, fisher_information, fisher_information_definition, relative_entropy
+from quoin.notes.claims.claim import Evidence, claim
+from quoin.notes.claims.distances import random_laws
+from quoin.notes.claims.information import BATCH, CASES, FEW, ONE_BY_ONE, ROUNDS, pinsker
+from quoin.notes.claims.relative_entropy import law
+from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.tensor import one_hot
+
+
+@claim("D1.4-7", "KL breaks the triangle inequality: for Bernoulli laws .5, .25, .1 the way round is .236, the straight one .511")
+def no_triangle_inequality(generator: torch.Generator) -> Evidence:
+    p, q, r = law(0.5, 0.5), law(0.25, 0.75), law(0.1, 0.9)
+    straight, round_about = relative_entropy(p, r), relative_entropy(p, q) + relative_entropy(q, r)
+    by_hand = 0.5 * math.log(4 / 3) + 0.25 * math.log(2.5) + 0.75 * math.log(5 / 6)
+    off = max(abs(float(straight) - 0.5 * math.log(25 / 9)), abs(float(round_about) - by_hand))
+    off = off if float(straight) > 2 * float(round_about) else math.inf
+    return Evidence("largest distance from the values by hand", off, roundings(8), "8 float64 roundings", 2)
+
+
+@claim("D1.4-12", "CE(p, q) ≥ H(p) ≥ 0, equal iff p = q; not a metric, for CE(p, p) = H(p) is 0 for one-hot p only")
+def cross_entropy_is_no_metric(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(ROUNDS):
+        p, q = random_laws(2 * BATCH, generator).chunk(2)
+        worst = max(worst, excess(pinsker(p, q) + entropy(p), cross_entropy(p, q)), gap(cross_entropy(p, p), entropy(p)))
+        # H(p) >= 1 - max p: positive unless p is one-hot, where it is nothing.
+        worst = max(worst, excess(1 - p.amax(dim=-1), cross_entropy(p, p)))
+        certain = torch.eye(p.shape[-1], dtype=torch.float64)
+        worst = max(worst, gap(cross_entropy(certain, certain), torch.zeros(())))
+    return Evidence("largest breach of an inequality", worst, roundings(64), FEW, CASES)
+
+
+def both_pairs(d: Tensor, d_other: Tensor, share: Tensor) -> Tensor:
+    return share * d + (1 - share) * d_other
+
+
+def first_pair_twice(d: Tensor, d_other: Tensor, share: Tensor) -> Tensor:
+    return share * d + (1 - share) * d
+
+
+@claim(
+    ("D1.4-17", "DE15"),
+    "KL is jointly convex: D(λP + (1-λ)P′ ‖ λQ + (1-λ)Q′) ≤ λD(P‖Q) + (1-λ)D(P′‖Q′), the second pair being the primed one",
+    right=both_pairs,
+    printed=first_pair_twice,
+)
+def jointly_convex(form, generator: torch.Generator) -> Evidence:
+    even, half = law(0.5, 0.5), torch.tensor(0.5, dtype=torch.float64)
+    mixes = [(even, even, law(0.9, 0.1), law(0.1, 0.9), half)]
+    for _ in range(ROUNDS):
+        p, q, p_other, q_other = random_laws(4 * BATCH, generator, positive=True).chunk(4)
+        mixes.append((p, q, p_other, q_other, torch.rand(BATCH, generator=generator, dtype=torch.float64)))
+    worst = -math.inf
+    for p, q, p_other, q_other, share in mixes:
+        t = share.unsqueeze(-1)
+        mixed = relative_entropy(t * p + (1 - t) * p_other, t * q + (1 - t) * q_other)
+        bound = form(relative_entropy(p, q), relative_entropy(p_other, q_other), share)
+        worst = max(worst, excess(mixed, bound))
+    return Evidence("largest divergence of the mix less its bound", worst, roundings(64), FEW, CASES + 1)
+
+
+# ---- least cross-entropy -------------------------------------------------------------------------------------------------
+
+
+@claim("M23", "over all laws Q, H(P, Q) is least at Q = P and finite only where Q covers P; H(Q, P) is least on P's likeliest point")
+def cross_entropy_two_ways(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(ROUNDS):
+        laws = random_laws(1 + BATCH, generator)
+        p, others = laws[0].expand(BATCH, -1), laws[1:]
+        forth, back = cross_entropy(p, others), cross_entropy(others, p)
+        worst = max(worst, excess(cross_entropy(p, p) + pinsker(p, others), forth))
+        covers = ((others > 0) | (p == 0)).all(dim=-1)
+        worst = max(worst, 0.0 if torch.equal(forth.isfinite(), covers) else math.inf)
+        # Backwards it is linear in Q, the mean of -log p_i: mass beyond the peak costs its share of what it is below the peak.
+        peak = one_hot(p[0].argmax(), p.shape[-1], dtype=torch.float64)
+        least = cross_entropy(peak, p[0])
+        second = p[0].sort().values[-2:][0]
+        costs = (1 - others @ peak) * (p[0].amax() / second).log() if second > 0 else torch.zeros(BATCH, dtype=torch.float64)
+        worst = max(worst, excess(least + costs, back), gap(least, -p[0].amax().log()))
+    return Evidence("largest breach of a bound", worst, roundings(64), FEW, CASES)
+
+
+def mass_on_the_likeliest(p: Tensor, q: Tensor) -> bool:
+    return not bool(q[p < p.amax()].any())
+
+
+def one_point(p: Tensor, q: Tensor) -> bool:
+    return mass_on_the_likeliest(p, q) and float(q.amax()) == 1
+
+
+@claim(
+    "ME7",
+    "over Q, H(Q, P) is least for every law on the likeliest points of P; a single point only if there is one such",
+    right=mass_on_the_likeliest,
+    printed=one_point,
+)
+def ties_stay_free(form, generator: torch.Generator) -> Evidence:
+    wrong, tie = 0, law(0.4, 0.4, 0.2)
+    pairs = [(tie, q) for q in (law(1, 0, 0), law(0.5, 0.5, 0), law(0.3, 0.7, 0), law(0.9, 0, 0.1), law(0, 0, 1))]
+    for _ in range(ONE_BY_ONE):
+        p, q = random_laws(2, generator, positive=True)
+        n, likeliest = len(p), randint(1, len(p), generator)
+        p = torch.cat([p.amax().expand(likeliest), p[likeliest:]])
+        on_top = torch.where(torch.arange(n) < likeliest, q, 0)
+        pairs += [(p / p.sum(), q), (p / p.sum(), on_top / on_top.sum())]
+    for p, q in pairs:
+        least = float(cross_entropy(q, p)) <= -math.log(float(p.amax())) + roundings(64)
+        wrong += least != form(p, q)
+    source = f"exact: a count, of values to {FEW}"
+    return Evidence("laws that are a minimiser and should not be, or the reverse", wrong, 0, source, len(pairs), "==")
+
+
+# ---- near the diagonal ---------------------------------------------------------------------------------------------------
+
+
+@claim("D1.4-18", "D(p_θ ‖ p_{θ+δ}) = ½ δᵀF(θ)δ + O(|δ|³): its ratio to the square tends to 1, F being the Fisher information")
+def locally_a_square(generator: torch.Generator) -> Evidence:
+    """For tables softmax(θ) the ratio is between e^-r and e^r, r = max δ - min δ.
+
+    D is half the variance of δ under p_{θ+sδ} for some s in [0, 1], and moving s changes the variance, by its third moment, at
+    most at the rate r. For N(μ, σ²) with δ in μ alone the divergence is the square itself.
+    """
+    worst, cases = 0.0, 100
+    for _ in range(cases):
+        theta, direction = torch.randn(2, randint(2, 6, generator), generator=generator, dtype=torch.float64)
+        fisher = fisher_information_definition(lambda scores: scores.softmax(-1), theta)
+        for size in (1.0, 0.1, 0.01, 0.001):
+            delta = size * direction
+            ratio = relative_entropy(theta.softmax(-1), (theta + delta).softmax(-1)) / (delta @ fisher @ delta / 2)
+            worst = max(worst, excess(ratio.log().abs() / (delta.max() - delta.min()), torch.zeros(())))
+        mean, spread = theta[:2].exp()
+        normal = fisher_information(lambda given: Normal(given[0], given[1]), torch.stack([mean, spread]))
+        square = relative_entropy(Normal(mean, spread), Normal(mean + direction[0], spread))
+        worst = max(worst, 0.0 if gap(square, normal[0, 0] * direction[0] ** 2 / 2) <= roundings(64) else math.inf)
+    return Evidence("largest |log ratio| over the range of δ", worst, 1.0, "the third moment of a bounded variable", 5 * cases)

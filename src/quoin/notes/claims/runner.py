@@ -1,0 +1,48 @@
+"""Running claims: find them, choose some, and check them side by side in processes of their own."""
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from quoin import notes
+from quoin.notes.claims.claim import Claim, Outcome, raised
+
+__all__ = ["check", "collect", "select"]
+
+
+def collect() -> list[Claim]:
+    """Every claim of this package, in the order of the notes."""
+    return notes.declared("quoin.notes.claims", Claim)
+
+
+def select(claims: Sequence[Claim], words: Sequence[str]) -> list[Claim]:
+    """The claims that `words` name: ids, area numbers or area names; all of them when no word is given."""
+    return notes.choose(claims, words, "claim")
+
+
+def check(claims: Sequence[Claim], *, seed: int = 0, workers: int | None = None) -> Iterator[Outcome]:
+    """Run the claims and yield their outcomes in order, each as soon as it and those before it are done.
+
+    By default one worker for each core, and none where there is one claim or one core: a worker costs an import of torch.
+    """
+    workers = min(workers or _cores(), len(claims))
+    if workers <= 1:
+        yield from (claim.run(seed) for claim in claims)
+        return
+    # spawn: a forked child of a process in which torch has started threads may hang.
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        futures = [pool.submit(Claim.run, claim, seed) for claim in claims]
+        for claim, future in zip(claims, futures):
+            try:
+                yield future.result()
+            except BrokenProcessPool as error:  # a worker was killed; which claim it ran cannot be known
+                yield Outcome(claim.ids, claim.statement, "fails", raised(error), 0.0)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

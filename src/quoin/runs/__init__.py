@@ -1,0 +1,15 @@
+"""A run, started and opened: fit, resume, predict, evaluate, generate, inspect, compare; recipes are found by name."""
+
+from typing import TYPE_CHECKING
+
+from quoin.lazy import export_lazily
+
+if TYPE_CHECKING:
+    from quoin.runs.catalog import Recipe, find_recipe, recipe_names
+    from quoin.runs.fit import fit, resume
+    from quoin.runs.run import Run
+    from quoin.runs.run_config import RunConfig
+
+__all__ = ["Recipe", "Run", "RunConfig", "find_recipe", "fit", "recipe_names", "resume"]
+
+export_lazily(__name__)

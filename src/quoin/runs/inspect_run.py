@@ -1,0 +1,202 @@
+"""What is inside a trained run: its layers as a table, and pictures of what they make of the run's own test images."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from quoin import inspect, plot
+from quoin.data import Prepared
+from quoin.errors import Mistake
+from quoin.inspect import LayerSummary
+from quoin.inspect.layer_outputs import find_layer
+from quoin.inspect.receptive_field import fields_of_layers
+from quoin.models import num_parameters
+from quoin.plot import Panel
+from quoin.tasks.attention_panels import attention_panels
+from quoin.tasks.supervised import SupervisedTask
+from quoin.tensor.eval_mode import eval_mode
+from quoin.train import Task, report
+
+__all__ = ["Inspection", "inspect_task", "report_panels"]
+
+EXAMPLES = 6  # images whose saliency is shown, and channels whose patches are
+EXAMINED = 500  # test images, at most, that are searched for patches or asked which units are at work
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found, and in a sentence each, what could not be looked for."""
+
+    layers: list[LayerSummary]
+    num_parameters: int
+    panels: list[Panel]
+    remarks: list[str]
+
+
+def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows: Sequence[int] = ()) -> Inspection:
+    """Look into the model of a task: all of it, or one layer more closely; at these test rows, counted from 1, if any are given."""
+    if not isinstance(task, SupervisedTask):
+        raise Mistake(f"expected a run of one network that learns from examples, came {name}, which is none; choose another recipe's")
+    model, data = task.model, task.data
+    if layer is not None:
+        find_layer(model, layer)
+    if strange := [row for row in rows if not 1 <= row <= data.test.num_rows]:
+        raise Mistake(f"expected test rows from 1 to {data.test.num_rows}, came {strange[0]}; choose others with --row")
+    examined = data.test.features[:EXAMINED]
+    layers = inspect.layer_summary(model, examined)
+    panels, remarks = _panels_of_any(task, layers), []
+    try:
+        attention = attention_panels(model, data, [row - 1 for row in rows] or [0], layer=layer)
+    except Mistake as mistake:  # a text too long for a map: the rest can still be seen
+        attention, remarks = [], [f"no attention to show: {mistake}"]
+    if data.test_images is not None:
+        try:
+            panels = [*image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]), *attention, *panels]
+        except Mistake:  # a layer that attends need not put out maps
+            if layer is None or not attention:
+                raise
+            panels = attention + panels
+        if not _has_convolutions(model):
+            remarks.append("the model has no convolutions: no kernels or patches to show")
+    elif attention:
+        panels = attention + panels
+    elif layer is not None or rows:
+        given = f"{name} on {data.facts.source}"
+        raise Mistake(f"expected a run on images or with attention for --layer and --row, came {given}; leave them out")
+    else:
+        remarks.append(f"the rows of {data.facts.source} are not images: no kernels, feature maps, saliency or patches to show")
+    return Inspection(layers, num_parameters(model), [panel for panel in panels if _is_drawn(panel, remarks)], remarks)
+
+
+def _is_drawn(panel: Panel, remarks: list[str]) -> bool:
+    try:
+        return isinstance(panel.drawing, plot.Drawing)
+    except Exception as error:  # the rest can still be seen
+        remarks.append(report.not_drawn(f"panel {panel.title!r}", error))
+        return False
+
+
+def report_panels(task: Task) -> Iterator[Panel]:
+    """For the report of a run on images with a convolutional model, and of one whose model attends; nothing for others."""
+    if not isinstance(task, SupervisedTask) or task.data.test.num_rows == 0:
+        return
+    if task.data.test_images is not None and _has_convolutions(task.model):
+        yield from image_panels(task.model, task.data)
+    yield from attention_panels(task.model, task.data, [0])
+
+
+def image_panels(model: nn.Module, data: Prepared, *, layer: str | None = None, rows: Sequence[int] = ()) -> Iterator[Panel]:
+    """Kernels, feature maps, saliency and patches, as far as the model has them."""
+    assert data.test_images is not None
+    chosen = list(rows) or _one_of_each_class(data)
+    of_maps = chosen if rows else chosen[:1]
+    yield from _kernels(model, data, layer)
+    for row in of_maps:
+        yield _feature_maps(model, data, row, layer)
+    yield _saliency(model, data, chosen)
+    yield from _patches(model, data, layer)
+
+
+def _has_convolutions(model: nn.Module) -> bool:
+    return any(isinstance(module, nn.Conv2d) for module in model.modules())
+
+
+def _one_of_each_class(data: Prepared) -> list[int]:
+    """The first test row of each of the first classes; of numbers, the first rows."""
+    targets = data.test.targets.tolist()
+    if data.facts.class_names is None:
+        return list(range(min(EXAMPLES, len(targets))))
+    firsts = {target: row for row, target in reversed(list(enumerate(targets)))}
+    return [firsts[target] for target in sorted(firsts)][:EXAMPLES]
+
+
+def _kernels(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]:
+    if layer is not None and not isinstance(find_layer(model, layer), nn.Conv2d):
+        return []
+    if _has_convolutions(model):
+        found = inspect.kernels(model, layer)
+        caption = "What each unit multiplies its window with: blue weights are positive, red ones negative."
+        if found.weight.shape[1] > 1:
+            caption += " A row for each of the first units, a column for each of the first channels that it reads."
+        return [Panel(f"Kernels of {found.path}", lambda: inspect.draw_kernels(found), caption)]
+    try:
+        channels, height, width = data.facts.feature_shape
+        found = inspect.pixel_weights(model, (channels, height, width))
+    except Mistake:  # the first dense layer does not read the pixels
+        return []
+    caption = "What each unit multiplies the image with, pixel by pixel: blue weights are positive, red ones negative."
+    return [Panel(f"Weights of {found.path}, as images", lambda: inspect.draw_kernels(found), caption)]
+
+
+def _feature_maps(model: nn.Module, data: Prepared, row: int, layer: str | None) -> Panel:
+    image = data.test.features[row]
+    found = inspect.feature_maps(model, image, None if layer is None else [layer])
+    if layer is None:
+        assert data.test_images is not None
+        found.insert(0, inspect.FeatureMaps("image", "", data.test_images[row]))
+    caption = "Each row shows a layer, or its first maps, on a scale of its own; a dense layer's units are single squares."
+    what = f"test row {row + 1}" if layer is None else f"{layer}, test row {row + 1}"
+    return Panel(f"Feature maps of {what}", lambda: inspect.draw_feature_maps(found), caption)
+
+
+def _saliency(model: nn.Module, data: Prepared, rows: list[int]) -> Panel:
+    assert data.test_images is not None
+    features = data.test.features[rows]
+    with torch.no_grad(), eval_mode(model):
+        outputs = model(features).cpu()
+    seen = inspect.saliency(inspect.input_gradient(model, features)).cpu()[:, None]
+    images, told = plot.viewable(data.test_images[rows])
+    grid = torch.cat([images, seen.expand(-1, images.shape[1], -1, -1)])
+    captions = [_told(output, data, row) for output, row in zip(outputs, rows)] + [f"row {row + 1}" for row in rows]
+    caption = "Under each image, how much its score changes with each pixel: white pixels matter most (the size of the input gradient)."
+    caption = f"{caption} {told}".rstrip()
+    return Panel("What the decisions hang on", lambda: plot.image_grid(grid, captions, columns=len(rows)), caption)
+
+
+def _told(output: Tensor, data: Prepared, row: int) -> str:
+    names = data.facts.class_names
+    if names is None:
+        return f"row {row + 1}"
+    read, true = names[int(output.argmax())][:12], names[int(data.test.targets[row])][:12]
+    return f"read as {read}" if read == true else f"{read}, is {true}"
+
+
+def _patches(model: nn.Module, data: Prepared, layer: str | None) -> list[Panel]:
+    assert data.test_images is not None
+    channels, height, width = data.facts.feature_shape
+    paths = [layer] if layer is not None else [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
+    if not paths:
+        return []
+    fields = fields_of_layers(model, paths, (channels, height, width))
+    # The last convolution whose units do not see the whole image yet: deep enough to be telling, and still about a part. A 1 x 1 one
+    # may be a mere shortcut, and is taken only where there is no other.
+    partial = [path for path in paths if fields[path].largest != (height, width)] or paths[:1]
+    wide = [path for path in partial if getattr(model.get_submodule(path), "kernel_size", None) != (1, 1)]
+    path = (wide or partial)[-1]
+    features, (images, told) = data.test.features[:EXAMINED], plot.viewable(data.test_images[:EXAMINED])
+    found = inspect.strongest_patches(model, features, path, fields=fields[path])
+    found = ([patches for patches in found if patches[0].activation > 0] or found)[:EXAMPLES]
+    caption = (
+        f"A row for each of the first channels that answer at all: of {len(features)} test images, the patches to which it answers "
+        "most strongly, each over the channel's number and its answer. Grey lies beyond the image."
+    )
+    caption = f"{caption} {told}".rstrip()
+    return [Panel(f"Patches that excite {path} most", lambda: inspect.draw_patches(images, found), caption)]
+
+
+def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Panel]:
+    """What can be shown whatever the data are."""
+    features, targets = task.data.test.features[:EXAMINED], task.data.test.targets[:EXAMINED]
+    panels = []
+    if zeros := {row.path: row.zeros for row in layers if row.zeros is not None}:
+        caption = f"Of each ReLU's outputs on {len(features)} test rows, the share that is exactly zero."
+        panels.append(Panel("Silent units", lambda: plot.bars(zeros, x_label="share of zeros"), caption))
+    if any(parameter.requires_grad for parameter in task.model.parameters()):
+        with eval_mode(task.model):
+            found = inspect.stability_report(task.model, features, lambda outputs: task.objective(outputs, targets).mean())
+        caption = "The size of every module's output, and of the loss's gradient there: a straight slope would vanish or explode."
+        panels.append(Panel("Signals and gradients by layer", found.drawing, caption))
+    return panels

@@ -1,0 +1,31 @@
+"""What a trained run can do, by its kind of learning: `KINDS` has a class for each kind that can do more than measure itself.
+
+A class's methods are what runs of that kind can do; what a class lacks, its runs cannot. `Run` asks here, and nowhere is a kind guessed.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quoin.runs.kinds.trained import Trained
+
+__all__ = ["KINDS", "MULTIRUN", "trained_class"]
+
+MULTIRUN = "multirun"  # the folder of several runs
+KINDS = {
+    "classification": "tabular.TrainedTabular",
+    "regression": "tabular.TrainedTabular",
+    "sequence-classification": "sequence_classification.TrainedTextClassifier",
+    "translation": "translation.TrainedTranslator",
+    "language-modeling": "language_modeling.TrainedLanguageModel",
+    "image-generation": "generation.TrainedImageModel",
+    "point-generation": "generation.TrainedGenerator",
+    "density-estimation": "generation.TrainedGenerator",
+    "study": "trained.Trained",
+}
+
+
+def trained_class(kind: str) -> "type[Trained]":
+    """The class of a kind that `KINDS` has."""
+    module, name = KINDS[kind].split(".")
+    return getattr(importlib.import_module(f"quoin.runs.kinds.{module}"), name)

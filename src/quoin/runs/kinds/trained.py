@@ -1,0 +1,25 @@
+"""A trained model with what it must know of its data: the base of what each kind of run can do."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from quoin.data.remembered import RememberedData
+
+if TYPE_CHECKING:
+    from quoin.runs.run import Run
+
+__all__ = ["Trained"]
+
+
+class Trained:
+    """The best model of a run by validation, or the last where nothing is chosen, on the CPU and ready to be used.
+
+    Subclasses add what their kind can do: `predict`, `evaluate` on other data, `generate`, `inspect`, `codec`.
+    """
+
+    data_info: ClassVar[type[RememberedData] | None] = None  # what config.json remembers of the data; None where there are none
+    is_a: ClassVar[str] = "is a study, whose results are in its report"  # the end of a sentence about its run
+
+    def __init__(self, run: "Run") -> None:
+        self.run, self.recipe, self.options, self.facts = run, run.recipe, run.options, run.facts
+        self.model: Any
+        self.model, self.saved, self.step = run.load_model()

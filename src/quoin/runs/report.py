@@ -1,0 +1,45 @@
+"""The report of a run: its target, metrics, curves and pictures on one page, and how it was run."""
+
+from pathlib import Path
+from typing import Any
+
+from quoin.runs.generative_table import beside_others
+from quoin.runs.inspect_run import report_panels
+from quoin.runs.run import Run
+from quoin.train import Task, report
+from quoin.train.run_files import RunResult
+
+__all__ = ["write_report"]
+
+
+def write_report(run: Run, task: Task, result: RunResult | None) -> Path:
+    """The run's page, from what the folder holds and the pictures that the task can draw of itself."""
+    folder = run.folder
+    config, lines = folder.config, folder.metrics()
+    sections = []
+    lead = f"Recipe {config['recipe']}, seed {config['options']['seed']}; "
+    if result is None:
+        lead += "interrupted: these are the curves so far."
+    else:
+        lead += f"{result['steps']:,} steps in {result['seconds']:.1f} s."
+        best = next((line for line in lines if line["step"] == result["best_step"]), None)
+        if best is not None and result["best_step"] < result["steps"]:
+            lead += f" The result is that of the best model by validation, of epoch {best['epoch']:g}."
+        sections.append(report.metrics_table(result["metrics"]))
+        sections += beside_others(run)
+        if target := result["target"]:
+            row = (target["metric"], target["bound"], target["value"], target["met"])
+            sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))
+    if lines:
+        sections += report.figures(lambda: report.curve_panels({"": lines}))
+    sections += report.figures(task.panels, lambda: report_panels(task))
+    sections.append("<h2>How it was run</h2>")
+    sections.append(report.folded("Options", config["options"] | config["settings"]))
+    if config["data"]:
+        sections.append(report.folded("Data", {name: _short(value) for name, value in config["data"].items()}))
+    sections.append(report.folded("Environment", folder.environment))
+    return folder.save_report(report.page(folder.path.name, lead, sections))
+
+
+def _short(value: Any) -> Any:
+    return [*value[:12], f"... {len(value)} in all"] if isinstance(value, list) and len(value) > 12 else value

@@ -1,0 +1,172 @@
+"""A run, opened: each file of its folder is read once, and what it can do follows from its kind.
+
+    run = Run.open("runs/mlp-1")
+    run.options, run.metrics, run.model
+    run.predict(features); run.evaluate(); run.inspect(); run.report()
+
+The kind of learning stands in config.json; kinds/ says what each can do. Starting and resuming are in fit.py.
+"""
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from quoin.errors import Mistake, shown
+from quoin.options import options_from_json
+from quoin.runs.catalog import Recipe, find_recipe, recipe_names
+from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
+from quoin.runs.out_of_memory import memory_told
+from quoin.runs.run_config import RunConfig
+from quoin.train import Metrics, RunFolder, load_strictly, torch_as_it_was
+from quoin.train.run_files import fitting, model_weights, read_state
+
+if TYPE_CHECKING:
+    from quoin.runs.inspect_run import Inspection
+    from quoin.runs.kinds.trained import Trained
+    from quoin.train import Task
+
+__all__ = ["Run"]
+
+ABILITIES = {  # what a kind of run may be able to do: by its name, how it is said, and the command
+    "predict": ("predict", "quoin predict"),
+    "evaluate": ("be evaluated on other data", "quoin eval --data"),
+    "generate": ("generate", "quoin generate"),
+    "inspect": ("be looked into", "quoin inspect"),
+    "codec": ("compress files", "quoin compress --model"),
+}
+
+
+class Run:
+    """One run folder. `step` chooses a checkpoint other than the newest."""
+
+    def __init__(self, folder: RunFolder, *, step: int | None = None) -> None:
+        self.folder, self.step = folder, step
+        config, where = folder.config, str(folder.path / "config.json")
+        if config["recipe"] not in recipe_names():
+            raise Mistake(f"{where}: expected a recipe of this Quoin, came {shown(config['recipe'])}; restore the file or train again")
+        self.kind = config["kind"]
+        if self.kind not in KINDS and self.kind != MULTIRUN:
+            known = ", ".join([*KINDS, MULTIRUN])
+            raise Mistake(f"{where}: expected a kind of run ({known}), came {shown(self.kind)}; restore the file or train again")
+        self.recipe: Recipe = find_recipe(config["recipe"])
+        self.options: Any = options_from_json(self.recipe.options, config["options"], where)
+        self.run_config = options_from_json(RunConfig, config["settings"], where)
+
+    @classmethod
+    def open(cls, path: Path | str, *, step: int | None = None) -> "Run":
+        """The run at `path`."""
+        return cls(RunFolder.open(Path(path)), step=step)
+
+    def check_single(self) -> None:
+        if study := self.folder.study:
+            inside = f"{self.path}/{study['over']}-0"
+            raise Mistake(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """The final metrics, those of several runs by their mean; None while the run is not finished."""
+        if (result := self.folder.result) is None:
+            return None
+        return {name: value["mean"] if isinstance(value, dict) else value for name, value in result["metrics"].items()}
+
+    @functools.cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """The metrics of every epoch so far, each line with its step, epoch and seconds."""
+        return self.folder.metrics()
+
+    @functools.cached_property
+    def facts(self) -> Any:
+        """What the run remembers of its data; None where there are none."""
+        self.check_single()
+        data_info = trained_class(self.kind).data_info
+        return self.folder.facts(data_info) if data_info else None
+
+    @functools.cached_property
+    def trained(self) -> "Trained":
+        """The trained model and what can be done with it."""
+        self.check_single()
+        return trained_class(self.kind)(self)
+
+    @property
+    def model(self) -> nn.Module:
+        """The best model by validation, or the last where nothing is chosen."""
+        return self.trained.model
+
+    def can(self, ability: str) -> bool:
+        """Whether runs of this kind can do this: "predict", "evaluate", "generate", "inspect" or "codec"."""
+        return self.kind in KINDS and hasattr(trained_class(self.kind), ability)
+
+    def expect(self, ability: str) -> "Trained":
+        """The trained model, if runs of this kind can do this; a Mistake that says what they can, if not."""
+        self.check_single()
+        if not self.can(ability):
+            able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
+            instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
+            what = trained_class(self.kind).is_a
+            raise Mistake(f"{shown(str(self.path))}, a run of {self.recipe.name}, {what} and cannot {ABILITIES[ability][0]}: {instead}")
+        return self.trained
+
+    def predict(self, inputs: Any) -> Any:
+        """Predictions for new examples: rows of numbers, texts to classify or sentences to translate."""
+        return self.expect("predict").predict(inputs)  # type: ignore[attr-defined]
+
+    def generate(self, what: str | int, *, seed: int = 0) -> Any:
+        """New data from the model: a text that goes on from a prompt, or so many examples. `run.trained.generate` has all choices."""
+        return self.expect("generate").generate(what, seed=seed)  # type: ignore[attr-defined]
+
+    def evaluate(self, data: Any = None, *, target: str | None = None) -> Metrics:
+        """The metrics of the best model on the parts of its own data, or on other `data`, named as for `quoin train --data`
+        or already loaded."""
+        if data is not None:
+            return self.expect("evaluate").evaluate(data, target=target)  # type: ignore[attr-defined]
+        from quoin.runs.fit import final_metrics
+
+        with torch_as_it_was():
+            return final_metrics(self.load_task())
+
+    def inspect(self, *, layer: str | None = None, rows: tuple[int, ...] = ()) -> "Inspection":
+        """What is inside the model, at its own test data: layers, and pictures of what they do."""
+        self.expect("inspect")
+        from quoin.runs.inspect_run import inspect_task
+
+        return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
+
+    def report(self) -> Path:
+        """Write the run's page anew."""
+        from quoin.runs.report import write_report
+
+        self.check_single()
+        with torch_as_it_was():
+            return write_report(self, self.load_task(), self.folder.result)  # type: ignore[arg-type]
+
+    def load_model(self) -> tuple[nn.Module, dict[str, Any], int]:
+        """The best model that the checkpoint knows, all that was saved with it, and the step of the checkpoint."""
+        state, step = self.load_state()
+        where = f"the checkpoint of {self.path}"
+        told = read_state(state, where)
+        saved: Any = told["best"] or told["task"].get("model")
+        weights = model_weights(saved, f"{where}, model")
+        with fitting(str(self.path / "config.json")), memory_told():
+            model = self.recipe.model(self.options, self.facts)
+        with fitting(where):
+            load_strictly(model, weights)
+        return model.eval(), saved, step
+
+    def load_state(self) -> tuple[Any, int]:
+        """The state of the newest checkpoint, or of `step`, and its step; there must be one."""
+        found = self.folder.load_checkpoint(self.step)
+        if found is None:
+            raise Mistake(f"{self.path} has no checkpoint yet: let it train for a while, or `quoin resume {self.path}`")
+        return found
+
+    def load_task(self) -> "Task":
+        """The task, its own data loaded again and the best model so far in it."""
+        from quoin.runs.fit import load_task
+
+        return load_task(self)

@@ -1,0 +1,87 @@
+"""Fit one Gaussian to two modes by KL(P, Q) and another by KL(Q, P): the first covers both modes, the second seeks one."""
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Categorical, MixtureSameFamily, Normal
+
+from quoin import plot
+from quoin.data import Batches, keyed_generator
+from quoin.info import kl_of_densities
+from quoin.optim import cosine, fit
+from quoin.plot import Panel
+from quoin.train import GradientTask, Metrics, Place
+
+__all__ = ["ForwardReverseKL", "reverse_kl_minimum"]
+
+
+def reverse_kl_minimum(P: MixtureSameFamily, mean: float) -> Tensor:  # -> (2,)
+    """Mean and deviation of the Gaussian Q for which KL(Q, P), taken by quadrature, is least near this mean."""
+    at = torch.tensor([mean, 0.0], dtype=torch.float64, requires_grad=True)
+    fit([at], lambda: kl_of_densities(Normal(at[0], at[1].exp()), P), tolerance=1e-7)
+    return torch.stack([at.detach()[0], at.detach()[1].exp()])
+
+
+class ForwardReverseKL(GradientTask):
+    """Each update draws from P for the one fit and from the fit itself for the other.
+
+    The model has a `mean` and a `log_std` of each fit.
+    """
+
+    kind = "study"
+
+    def __init__(self, model: nn.Module, options) -> None:
+        adam = torch.optim.Adam(model.parameters(), options.lr)
+        batches = Batches(options.steps * options.batch_size, options.batch_size, seed=options.seed, shuffle=False)
+        # Two pairs of numbers: a GPU would only be slower.
+        super().__init__(model, adam, batches, Place(), epochs=options.epochs, schedule=cosine)
+        self.options, a = options, options.distance
+        modes = torch.tensor([-a, a], dtype=torch.float64)
+        shares = torch.tensor([options.share, 1 - options.share], dtype=torch.float64)
+        self.P = MixtureSameFamily(Categorical(shares), Normal(modes, torch.ones_like(modes)))
+        # Modes that are near each other have one minimum, between them.
+        self.minima = torch.stack([reverse_kl_minimum(self.P, mean) for mean in (-a, 0.0, a)])
+
+    def fits(self) -> list[Normal]:
+        """The Gaussian that follows KL(P, Q), and the one that follows KL(Q, P)."""
+        return [Normal(self.model["mean"][which], self.model["log_std"][which].exp()) for which in range(2)]
+
+    def pieces(self, rows: Tensor) -> list[tuple]:
+        generator = keyed_generator("draws", self.options.seed, self.batches.epoch, self.batches.position)
+        return [tuple(draw(len(rows), generator=generator, dtype=torch.float64) for draw in (torch.randn, torch.rand))]
+
+    def losses_of(self, noise: Tensor, coin: Tensor) -> Tensor:
+        """Their sum over the draws."""
+        covering, seeking = self.fits()
+        from_p = torch.where(coin < self.options.share, -self.options.distance, self.options.distance) + noise
+        forward = -covering.log_prob(from_p).sum()  # KL(P, Q) but for the entropy of P: maximum likelihood
+        from_q = seeking.mean + seeking.stddev * noise  # a function of the fit, so that the gradient sees the draws move
+        return forward + (seeking.log_prob(from_q) - self.P.log_prob(from_q)).sum()
+
+    @torch.no_grad()
+    def evaluate(self, part: str) -> Metrics:
+        if part != "validation":
+            return {}  # there are no data, and so no parts of them
+        P, (covering, seeking) = self.P, self.fits()
+        covered = (covering.mean - P.mean).abs().maximum((covering.stddev - P.stddev).abs()) / P.stddev
+        settled = ((torch.stack([seeking.mean, seeking.stddev]) - self.minima).abs().amax(dim=1) / self.minima[:, 1]).min()
+        return {
+            "kl_p_q": float(kl_of_densities(P, covering)),
+            "kl_q_p": float(kl_of_densities(seeking, P)),
+            "off": float(covered.maximum(settled)),
+        }
+
+    @torch.no_grad()
+    def panels(self) -> list[Panel]:
+        P, (covering, seeking), a = self.P, self.fits(), self.options.distance
+        x = torch.linspace(-a - 4, a + 4, 400, dtype=torch.float64)
+        laws = {"P": P, "Q of least KL(P, Q)": covering, "Q of least KL(Q, P)": seeking}
+        lines = {name: (x, law.log_prob(x).exp()) for name, law in laws.items()}
+        told = "KL(P, Q) pays where P is and Q is not, and covers both modes; KL(Q, P) pays where Q is and P is not, and keeps to "
+        told += "one if they are far apart."
+        both = {}
+        for name, law in (("wide fit", covering), ("narrow fit", seeking)):
+            both |= {f"KL(P, Q), {name}": float(kl_of_densities(P, law)), f"KL(Q, P), {name}": float(kl_of_densities(law, P))}
+        return [
+            Panel("The two fits", lambda: plot.curves(lines, x_label="x", y_label="density"), told),
+            Panel("Each fit by both measures", lambda: plot.bars(both, x_label="nats"), "Either fit is the better one by its own measure."),
+        ]

@@ -1,0 +1,87 @@
+"""Learn one function by least squares, beside a ReLU network that is constructed for it with a certified error."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from quoin import plot
+from quoin.data import Batches, keyed_generator
+from quoin.expressivity import Approximation, approximate, from_relu_network
+from quoin.optim import cosine
+from quoin.plot import Panel
+from quoin.train import GradientTask, Metrics, Place
+
+__all__ = ["FUNCTIONS", "FunctionApproximation", "construct"]
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "bell": lambda x: 1 / (1 + 25 * x.square()),
+    "wave": lambda x: torch.sin(2 * math.pi * x),
+    "root": lambda x: torch.sqrt(x.abs()),
+}
+
+
+def construct(function: str, eps: float) -> Approximation:
+    """The network by construction. The bell is steepest at 1/√75, the wave at 0; the root has no slope bound but a modulus."""
+    slopes = {"bell": 15 * math.sqrt(3) / 8, "wave": 2 * math.pi}
+    modulus = math.sqrt if function == "root" else None
+    return approximate(FUNCTIONS[function], eps, (-1.0, 1.0), lipschitz=slopes.get(function), modulus=modulus)
+
+
+class FunctionApproximation(GradientTask):
+    """Least squares on points drawn anew for every update; what is judged is the largest error on a fine grid."""
+
+    kind = "study"
+
+    def __init__(self, model: nn.Module, options) -> None:
+        batches = Batches(options.steps * options.batch_size, options.batch_size, seed=options.seed, shuffle=False)
+        adam = torch.optim.Adam(model.parameters(), options.lr)
+        # A few dozen units: a GPU would only be slower.
+        super().__init__(model, adam, batches, Place(), epochs=options.epochs, schedule=cosine)
+        self.seed, self.function = options.seed, FUNCTIONS[options.function]
+        self.construction = construct(options.function, options.eps)
+        self.grid = torch.linspace(-1, 1, 4001, dtype=torch.float64)
+
+    def pieces(self, rows: Tensor) -> list[tuple]:
+        generator = keyed_generator("points", self.seed, self.batches.epoch, self.batches.position)
+        return [(2 * torch.rand(len(rows), generator=generator) - 1,)]
+
+    def losses_of(self, x: Tensor) -> Tensor:
+        return (self.model(x[:, None])[:, 0] - self.function(x)).square()
+
+    def predict(self, x: Tensor) -> Tensor:
+        return self.model(x.float()[:, None])[:, 0].double()
+
+    @torch.no_grad()
+    def evaluate(self, part: str) -> Metrics:
+        if part != "validation":
+            return {}  # there are no data, and so no parts of them
+        largest, built = float((self.predict(self.grid) - self.function(self.grid)).abs().max()), self.construction
+        return {"sup_error": largest, "share_of_certificate": largest / built.error, "sup_error_of_built": built.measured}
+
+    @torch.no_grad()
+    def panels(self) -> list[Panel]:
+        built, pieces, x = self.construction, from_relu_network(self.model), self.grid
+        inside = int(((pieces.breakpoints > -1) & (pieces.breakpoints < 1)).sum())
+        values = {"g": self.function(x), "built": built.function(x), "trained": self.predict(x)}
+        graphs = {name: (x[::10], y[::10]) for name, y in values.items()}
+        misses = {name: (x, values[name] - values["g"]) for name in ("built", "trained")}
+        errors = {
+            "certified for the built one": built.error,
+            "the built one, measured": built.measured,
+            "the trained one, measured": self.evaluate("validation")["sup_error"],
+        }
+        return [
+            Panel(
+                "The function and its two networks",
+                lambda: plot.curves(graphs, x_label="x", y_label="y"),
+                f"Built: {built}. Trained, with as many units: {inside} kinks.",
+            ),
+            Panel(
+                "Largest errors",
+                lambda: plot.bars(errors, x_label="error"),
+                "A promise about g is worth most where nothing was looked at.",
+            ),
+            Panel("Errors", lambda: plot.curves(misses, x_label="x", y_label="network − g"), "The built network is exact at its points."),
+        ]
