@@ -19,9 +19,7 @@ from quoin.tasks.batchnorm_study import checked_sizes
 from quoin.tasks.options import SupervisedOptions
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import classes, learner
-from quoin.train import (
-    choose_place,
-)
+from quoin.train import choose_place
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ from quoin.data import load, split
 from quoin.options import flag_name
 from quoin.runs import Run, find_recipe
 from quoin.tasks.supervised import rows_at_once
-from quoin.train import (
-    Place,
-)
+from quoin.train import Place
 from test_data_files import cifar, idx
 
 RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")

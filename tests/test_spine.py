@@ -168,6 +168,19 @@ def test_a_kind_that_nobody_knows_is_one_line(folders):
         Run.open(run)
 
 
+@pytest.mark.parametrize("told", [*KINDS, "multirun"])
+def test_a_run_that_tells_another_kind_is_answered_in_one_line(told, folders):
+    """Every kind of run says in turn that it is of every kind; some of it fits, nothing of it is a traceback."""
+    for kind, run in folders.items():
+        config = json.loads((copy_run(run) / "config.json").read_text())
+        Path("run/config.json").write_text(json.dumps(config | {"kind": told}))
+        for command in ("generate", "predict", "compress", "inspect"):
+            code, _, err = tried(*command_words(command, kind, "run", folders["regression"]))
+            assert code in (0, 2), (kind, command)
+            assert len(err.strip().splitlines()) <= 1, err
+            assert len(err) <= 300
+
+
 def test_a_finished_run_is_told_without_its_data(folders, monkeypatch):
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the data were loaded")

@@ -49,6 +49,7 @@ NO_NUMBERS |= {
     "Loop": "runs a task",
     "Place": "a device and a dtype",
     "Progress": "shows metrics in Python floats",
+    "check_finite": "takes metrics, Python floats or sums of losses",
     "choose_place": "takes the names of a device and a dtype",
     "describe_environment": "takes a place and a seed",
     "torch_as_it_was": "takes nothing",

@@ -10,9 +10,7 @@ from quoin.losses import cross_entropy
 from quoin.models import cifar_resnet18, lenet
 from quoin.tasks.memory_format import settle_layout
 from quoin.tasks.supervised import Classification
-from quoin.train import (
-    choose_place,
-)
+from quoin.train import choose_place
 
 __all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
 

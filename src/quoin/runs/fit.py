@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
 from quoin.tasks.memory_format import settle_layout
 from quoin.train import (
-    Diverged,
     Ending,
     Loop,
     Metrics,
@@ -27,6 +25,7 @@ from quoin.train import (
     Progress,
     RunFolder,
     Task,
+    check_finite,
     choose_place,
     describe_environment,
     torch_as_it_was,
@@ -204,8 +203,7 @@ def final_metrics(task: Task) -> Metrics:
 
 def _result(run: Run, task: Task, loop: Loop, ending: Ending) -> RunResult:
     metrics = final_metrics(task)
-    if bad := [name for name, value in metrics.items() if not math.isfinite(value)]:
-        raise Diverged(f"{bad[0]} is not finite after step {ending.step}; try a smaller --lr, or --clip 1")
+    check_finite(metrics, f"after step {ending.step}")
     target = run.recipe.target_for(run.options)
     judged: Any = target and target.judged(metrics[target.metric])
     return {

@@ -47,9 +47,9 @@ class Run:
         if config["recipe"] not in recipe_names():
             raise Mistake(f"{where}: expected a recipe of this Quoin, came {shown(config['recipe'])}; restore the file or train again")
         self.kind = config["kind"]
-        if self.kind not in KINDS and self.kind != MULTIRUN:
-            known = ", ".join([*KINDS, MULTIRUN])
-            raise Mistake(f"{where}: expected a kind of run ({known}), came {shown(self.kind)}; restore the file or train again")
+        known = (MULTIRUN,) if folder.study else KINDS
+        if self.kind not in known:
+            raise Mistake(f"{where}: expected a kind of run ({', '.join(known)}), came {shown(self.kind)}; restore the file or train again")
         self.recipe: Recipe = find_recipe(config["recipe"])
         self.options: Any = options_from_json(self.recipe.options, config["options"], where)
         self.run_config = options_from_json(RunConfig, config["settings"], where)
@@ -104,13 +104,17 @@ class Run:
 
     def expect(self, ability: str) -> "Trained":
         """The trained model, if runs of this kind can do this; a Mistake that says what they can, if not."""
+        self.check_can(ability)
+        return self.trained
+
+    def check_can(self, ability: str) -> None:
+        """Refuse what runs of this kind cannot do, before anything is loaded."""
         self.check_single()
         if not self.can(ability):
             able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
             instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
             what = trained_class(self.kind).is_a
             raise Mistake(f"{shown(str(self.path))}, a run of {self.recipe.name}, {what} and cannot {ABILITIES[ability][0]}: {instead}")
-        return self.trained
 
     def predict(self, inputs: Any) -> Any:
         """Predictions for new examples: rows of numbers, texts to classify or sentences to translate."""
@@ -132,10 +136,11 @@ class Run:
 
     def inspect(self, *, layer: str | None = None, rows: tuple[int, ...] = ()) -> "Inspection":
         """What is inside the model, at its own test data: layers, and pictures of what they do."""
-        self.expect("inspect")
+        self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
-        return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
+        with torch_as_it_was():
+            return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
 
     def report(self) -> Path:
         """Write the run's page anew."""

@@ -10,9 +10,7 @@ from quoin.data import Facts, Prepared, background, crop, cutout, flip, keyed_ge
 from quoin.losses import cross_entropy
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import images, learner
-from quoin.train import (
-    Place,
-)
+from quoin.train import Place
 
 __all__ = ["attending_classifier", "augmentation", "image_classifier"]
 

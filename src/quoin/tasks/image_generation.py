@@ -6,7 +6,6 @@ of samples. Its model offers `sample(count, *, generator)` (`quoin.models.Genera
     b images of a batch, n of a part; c channels, h height, w width
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,7 +21,7 @@ from quoin.tasks.evaluation_classifier import OpenClassifier, RunJudge
 from quoin.tasks.lr_schedule import schedule
 from quoin.tasks.options import GenerativeOptions
 from quoin.tasks.supervised import rows_at_once
-from quoin.train import Diverged, GradientTask, Metrics, Place, Totals
+from quoin.train import GradientTask, Metrics, Place, Totals, check_finite
 
 __all__ = ["GenerativeTask", "on_device"]
 
@@ -109,8 +108,7 @@ class GenerativeTask(GradientTask):
         if data.num_rows == 0:
             return {}
         means = self._means(part, data)
-        if not all(map(math.isfinite, means.values())):  # no samples are worth judging then
-            raise Diverged(f"the {part} loss is not finite after step {self.step_count}; try a smaller --lr, or --clip 1")
+        check_finite({f"{part}_{name}": value for name, value in means.items()}, f"after step {self.step_count}")
         return means | (self.quality() if part == "test" else {})
 
     @torch.no_grad()

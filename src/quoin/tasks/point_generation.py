@@ -22,7 +22,7 @@ from quoin.plot import Panel
 from quoin.prob import median_distance, squared_mmd
 from quoin.tasks.lr_schedule import schedule
 from quoin.tasks.options import PointsOptions
-from quoin.train import GradientTask, Metrics, Place
+from quoin.train import GradientTask, Metrics, Place, check_finite
 
 __all__ = ["DiffusionPointsTask", "FlowMatchingPointsTask", "PointsTask", "draw_points"]
 
@@ -109,6 +109,7 @@ class PointsTask(GradientTask):
         # The same noise every time, and several draws a point: epochs compare.
         losses = [self.losses(self.eval_model, points, generator=self.generator("measure", part, draw)) for draw in range(8)]
         found = {"loss": float(torch.stack(losses).mean())}
+        check_finite({f"{part}_loss": found["loss"]}, f"after step {self.step_count}")
         return found | (self.quality() | self.measure_finally() if part == "test" else {})
 
     def sample(self, count: int, key: str) -> Tensor:  # (count, 2)

@@ -27,7 +27,7 @@ from quoin.losses import cross_entropy
 from quoin.models import BagReader, RecurrentReader, SequenceClassifier, TransformerReader
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import schedule
-from quoin.train import GradientUpdater, Metrics, Place, load_strictly
+from quoin.train import GradientUpdater, Metrics, Place, check_finite, load_strictly
 
 __all__ = ["READERS", "LabellingTask", "Posterior", "labelled_corpus", "sequence_classifier"]
 
@@ -126,6 +126,7 @@ class LabellingTask:
         labels = texts.labels.cpu()
         right = {name: float((found.argmax(-1) == labels).double().mean()) for name, found in logits.items()}
         loss = float(cross_entropy(logits[self.kept], labels).double().mean())
+        check_finite({f"{part}_loss": loss}, f"after step {self.updaters[self.kept].step_count}")
         metrics = {"loss": loss, "accuracy": right[self.kept]}
         metrics |= {f"accuracy_{name}": value for name, value in right.items() if name != self.kept}
         if self.posterior is not None:

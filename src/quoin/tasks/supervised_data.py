@@ -13,9 +13,7 @@ from quoin.layers import check_batch_norm
 from quoin.tasks.lr_schedule import schedule
 from quoin.tasks.options import OptimizerOptions
 from quoin.tasks.supervised import SupervisedTask
-from quoin.train import (
-    Place,
-)
+from quoin.train import Place
 
 __all__ = ["classes", "images", "learner", "numbers", "raw_images"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from quoin.train.monitor import Monitor
     from quoin.train.place import Place, choose_place, describe_environment, torch_as_it_was
     from quoin.train.progress import Progress
-    from quoin.train.task import Diverged, Metrics, Task, Totals
+    from quoin.train.task import Diverged, Metrics, Task, Totals, check_finite
     from quoin.train.weights import load_strictly, load_weights, save_weights
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "RunFolder",
     "Task",
     "Totals",
+    "check_finite",
     "choose_place",
     "describe_environment",
     "first_bad_tensor",

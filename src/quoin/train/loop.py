@@ -4,9 +4,8 @@ All that the loop itself must remember is in `LoopState`; with the task's state 
 """
 
 import dataclasses
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from quoin.train.monitor import Monitor
 from quoin.train.progress import Progress
 from quoin.train.run_files import fitting, read_state
 from quoin.train.state import generator_states, load_generator_states, snapshot
-from quoin.train.task import LOOK_EVERY, Diverged, Task, Totals
+from quoin.train.task import LOOK_EVERY, Task, Totals, check_finite
 
 __all__ = ["Ending", "Loop"]
 
@@ -126,13 +125,8 @@ class Loop:
         self.at.step += 1
         self.totals.add(sums, len(rows))
         if self.at.step % LOOK_EVERY == 0 or self.totals.on_host:
-            self._refuse_non_finite(self.totals.sums)
+            check_finite(self.totals.sums, f"at step {self.at.step}")
         self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.totals)
-
-    def _refuse_non_finite(self, values: Mapping[str, Tensor | float]) -> None:
-        for name, value in values.items():
-            if not math.isfinite(value):
-                raise Diverged(f"{name} is not finite at step {self.at.step}; try a smaller --lr")
 
     def _end_epoch(self) -> None:
         self._look_at_model()
@@ -147,7 +141,7 @@ class Loop:
         """Evaluate, write the line, remember the best."""
         found = {f"train_{name}": value for name, value in self.totals.means().items()}
         found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
-        self._refuse_non_finite(found)
+        check_finite(found, f"at step {self.at.step}")
         self.totals = Totals()
         self.at.seconds = self.clock() - self._began
         epoch = self.task.batches.epoch + self.task.batches.position / self.task.batches.num_batches
@@ -171,7 +165,7 @@ class Loop:
     def save(self) -> None:
         """Write a checkpoint of this moment, unless it is one that nobody should go on from."""
         started = self.clock()
-        self._refuse_non_finite(self.totals.sums)
+        check_finite(self.totals.sums, f"at step {self.at.step}")
         self.at.seconds = started - self._began
         self.folder.save_checkpoint(self.state(), self.at.step)
         self._saved = self.clock()

@@ -4,7 +4,8 @@ A supervised model, two optimisers playing against each other, EM that takes no 
 to batch: all are tasks. What drives them knows nothing but these eight names.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -13,7 +14,7 @@ from quoin.data import Batches
 from quoin.errors import Mistake
 from quoin.plot import Panel
 
-__all__ = ["LOOK_EVERY", "DataFacts", "Diverged", "Metrics", "Task", "Totals"]
+__all__ = ["LOOK_EVERY", "DataFacts", "Diverged", "Metrics", "Task", "Totals", "check_finite"]
 
 LOOK_EVERY = 50  # steps between looks at a loss that lies on a GPU, where each look stalls the queue
 
@@ -66,6 +67,13 @@ class Diverged(Mistake):
     """The loss is not a finite number any more. The input was well-formed, so this is a failed run, not a misuse."""
 
     exit_code = 1
+
+
+def check_finite(values: Mapping[str, Tensor | float], when: str) -> None:
+    """Refuse metrics that are not finite."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise Diverged(f"{name} is not finite {when}; try a smaller --lr, or --clip 1")
 
 
 class Totals:

@@ -11,12 +11,13 @@ from torch import Tensor
 from quoin.data import ImageFacts, keyed_generator
 from quoin.errors import Mistake, nearest, shown
 from quoin.generate import PathModel, PixelSampler, SamplePath
-from quoin.models import DecoderModel, check_sample_count, draw_in_pieces
+from quoin.models import DecoderModel, GenerativeModel, check_sample_count, draw_in_pieces
 from quoin.models.generative_model import latent_traversal
 from quoin.runs.kinds.trained import Trained
 
 if TYPE_CHECKING:
     from quoin.runs.pixel_codec import PixelCodec
+    from quoin.runs.run import Run
 
 __all__ = ["FREE", "Choices", "TrainedGenerator", "TrainedImageModel", "Traversal"]
 
@@ -47,6 +48,12 @@ class TrainedGenerator(Trained):
 
     is_a = "draws examples"
     facts: ImageFacts | None
+
+    def __init__(self, run: "Run") -> None:
+        super().__init__(run)
+        if not isinstance(self.model, GenerativeModel):
+            where = run.path / "config.json"
+            raise Mistake(f"{where}: expected the kind of {run.recipe.name}, came {run.kind}, which draws; restore the file or train again")
 
     @property
     def takes(self) -> set[str]:
