@@ -74,6 +74,7 @@ def training_words(draw) -> list[str]:
     return words
 
 
+@pytest.mark.deep
 @EXAMPLES
 @given(training_words())
 def test_no_options_end_in_a_traceback(words):
@@ -86,6 +87,7 @@ def test_no_options_end_in_a_traceback(words):
 QUICK_COMMANDS = [name for name in [*COMMANDS, "", "--version"] if name not in ("train", "bench")]
 
 
+@pytest.mark.deep
 @EXAMPLES
 @given(st.sampled_from(QUICK_COMMANDS), st.lists(st.one_of(TEXT, NUMBERS), min_size=1, max_size=3))
 def test_no_words_end_in_a_traceback(command, words):
@@ -129,6 +131,7 @@ def tables(draw) -> bytes:
     return written[: draw(st.integers(0, len(written)))] if draw(st.integers(0, 9)) == 9 else written
 
 
+@pytest.mark.deep
 @settings(EXAMPLES, max_examples=40)  # each may be a run, a study, and three commands on it
 @given(
     content=tables(),

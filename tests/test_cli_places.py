@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from commands import tried
 from quoin.cli.commands import COMMANDS
@@ -62,11 +64,26 @@ def made(tmp_path_factory):
 
 def test_every_command_is_tried():
     assert PATHS.keys() == COMMANDS.keys()
+    assert {name for name, _, _ in QUICK} == {name for name, each in PATHS.items() if each}
+    assert {kind for _, _, kind in QUICK} == {*KINDS}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[:20])
-@pytest.mark.parametrize(("command", "words"), [(name, words) for name, each in PATHS.items() for words in each], ids=str)
+EVERY = [(name, words, kind) for name, each in PATHS.items() for words in each for kind in KINDS]
+QUICK = EVERY[::7]  # every command, and as 7 and the number of kinds have no common factor, every kind
+
+
+@pytest.mark.parametrize(("command", "words", "kind"), QUICK, ids=lambda each: str(each)[:40])
 def test_a_path_that_leads_elsewhere_is_one_line(command, words, kind, made, monkeypatch):
+    answered_in_a_line(command, words, kind, made, monkeypatch)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("command", "words", "kind"), [each for each in EVERY if each not in QUICK], ids=lambda each: str(each)[:40])
+def test_each_path_that_leads_elsewhere_is_one_line(command, words, kind, made, monkeypatch):
+    answered_in_a_line(command, words, kind, made, monkeypatch)
+
+
+def answered_in_a_line(command, words, kind, made, monkeypatch):
     monkeypatch.chdir(made)
     code, out, err = tried(command, *(word.format(kind) for word in words))
     for written in ("new", "..tokens", "words.txt.tokens"):
@@ -175,11 +192,15 @@ def test_a_class_among_many_is_refused_shortly():
     class Facts:
         class_names = tuple(f"class number {i}" for i in range(1000))
 
+    class Model(torch.nn.Module):
+        def sample(self, count, *, generator):
+            return torch.zeros(count)
+
     class Run:
-        path, facts, recipe, options = "runs/x-1", Facts(), None, None
+        path, facts, recipe, options = Path("runs/x-1"), Facts(), None, None
 
         def load_model(self):
-            return None, {}, 0
+            return Model(), {}, 0
 
     run = TrainedGenerator(Run())  # type: ignore[arg-type]
     with pytest.raises(Mistake) as caught:

@@ -203,6 +203,7 @@ def test_a_code_too_short_for_its_length_is_refused_before_the_work():
 # ---- archives -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_thousands_of_files_come_back(monkeypatch):
     chance = random.Random(5)
     for _ in range(1000):

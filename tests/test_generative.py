@@ -48,6 +48,7 @@ def test_the_block_is_its_definition(dtype, shared):
     assert (law.predict(x) == slow.argmax(dim=-1)).all()
 
 
+@pytest.mark.deep
 def test_digits_with_a_known_joint():
     """Ten prototypes in R^{28 × 28}: the posterior of the true law is calibrated, and beats the law fitted to few examples."""
     generator = torch.Generator().manual_seed(0)

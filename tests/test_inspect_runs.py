@@ -7,6 +7,7 @@ import pytest
 
 from commands import contents, refused, tried
 from quoin.runs import inspect_run as inspecting
+from quoin.runs.kinds import MULTIRUN
 from quoin.runs.run import Run
 from quoin.train import report
 
@@ -21,7 +22,7 @@ def runs(tmp_path_factory):
     for name in ("lenet", "mlp", "regression-mlp"):
         code, _, err = tried("train", name, *QUICK, "--runs", folder)
         assert code == 0, err
-    study = json.loads((folder / "mlp-1" / "config.json").read_text()) | {"study": {"over": "seed", "count": 2}}
+    study = json.loads((folder / "mlp-1" / "config.json").read_text()) | {"kind": MULTIRUN, "study": {"over": "seed", "count": 2}}
     (folder / "study-1").mkdir()
     (folder / "study-1" / "config.json").write_text(json.dumps(study))
     return folder

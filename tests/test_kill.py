@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from commands import stopping, without_progress
 from quoin.cli import main
 from quoin.train import RunFolder
@@ -16,6 +18,7 @@ from tasks import difference, left_behind
 QUOIN = [sys.executable, "-m", "quoin.cli"]
 
 
+@pytest.mark.deep
 def test_runs_killed_at_random_moments_end_in_the_same_bits():
     script = Path(__file__).with_name("torture.py")
     ended = subprocess.run([sys.executable, str(script), "10", "--seed", "0"], capture_output=True, text=True)
