@@ -1,6 +1,8 @@
 """What linear classifiers share: scores X coef_^T + intercept_ in the terms of scikit-learn, and words of warning."""
 
 import warnings
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -8,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from quoin.estimators.given import Examples, given_rows
+from quoin.estimators.given import Examples, given_rows, hold
+from quoin.optim import ScoreLoss, fit_scores
 
-__all__ = ["LinearClasses", "warn_of_no_minimiser", "warn_of_too_few_steps"]
+__all__ = ["LinearClasses", "warn_of_too_few_steps"]
 
 
 class LinearClasses(ClassifierMixin, BaseEstimator):
@@ -19,6 +22,38 @@ class LinearClasses(ClassifierMixin, BaseEstimator):
     coef_: np.ndarray  # (k, d)
     intercept_: np.ndarray  # (k,)
     classes_: np.ndarray
+
+    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-10, max_iter=1000):
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _minimise(
+        self, examples: Examples, loss: ScoreLoss, num_scores: int, *, curvature: float, separate: Callable[[Tensor], bool]
+    ) -> Self:
+        """Fit by a smooth loss of the scores; `separate` says of scores (n, k) whether they are right everywhere."""
+        hold("l2", self.l2, at_least=0.0)
+        hold("tol", self.tol, above=0.0)
+        hold("max_iter", self.max_iter, at_least=1)
+        found = fit_scores(
+            examples.X,
+            loss,
+            num_scores,
+            curvature=curvature,
+            weights=examples.weights,
+            l2=self.l2,
+            bias=self.fit_intercept,
+            tolerance=self.tol,
+            max_steps=self.max_iter,
+        )
+        self._keep(examples, found.weight, found.bias, found.steps)
+        if self.l2 == 0 and separate(examples.X.double() @ found.weight + found.bias):
+            _warn_of_no_minimiser()
+        elif not found.converged:
+            warn_of_too_few_steps(found.steps, f"the largest slope is {found.slope:.1e}, above tol = {self.tol:g}")
+        return self
 
     def _scores(self, X) -> np.ndarray:  # (n, d) -> (n, k)
         check_is_fitted(self)
@@ -31,13 +66,13 @@ class LinearClasses(ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(1, steps)
 
 
-def warn_of_no_minimiser() -> None:
+def _warn_of_no_minimiser() -> None:
     """Said where the loss falls for ever."""
     warnings.warn(
         "a hyperplane separates the classes, so without l2 there is no minimiser: the loss falls to 0 as the weights grow "
         "without bound, and where they stopped means nothing; give l2 > 0",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from quoin.estimators.given import given_classes, hold
-from quoin.estimators.linear_classes import LinearClasses, warn_of_no_minimiser, warn_of_too_few_steps
+from quoin.estimators.linear_classes import LinearClasses, warn_of_too_few_steps
 from quoin.losses import log_loss
-from quoin.optim import ScoreLoss, fit_hinge, fit_scores
+from quoin.optim import ScoreLoss, fit_hinge
 
 __all__ = ["LinearSVM", "LogisticClassifier"]
 
@@ -45,37 +45,14 @@ class LogisticClassifier(BinaryFace):
     Notes: M7, M9.
     """
 
-    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-10, max_iter=1000):
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-
     def fit(self, X, y, sample_weight=None):
-        hold("l2", self.l2, at_least=0.0)
-        hold("tol", self.tol, above=0.0)
-        hold("max_iter", self.max_iter, at_least=1)
         examples, labels = given_classes(self, X, y, sample_weight, self.class_weight, binary=True)
         signs = (2 * labels - 1).to(examples.X.dtype)
-        found = fit_scores(
-            examples.X,
-            _log_loss_of(signs),
-            1,
-            curvature=0.25,
-            weights=examples.weights,
-            l2=self.l2,
-            bias=self.fit_intercept,
-            tolerance=self.tol,
-            max_steps=self.max_iter,
-        )
-        margins = signs * (examples.X.double() @ found.weight + found.bias)[:, 0]
-        self._keep(examples, found.weight, found.bias, found.steps)
-        if self.l2 == 0 and bool((margins[examples.weights > 0] > 0).all()):
-            warn_of_no_minimiser()
-        elif not found.converged:
-            warn_of_too_few_steps(found.steps, f"the largest slope is {found.slope:.1e}, above tol = {self.tol:g}")
-        return self
+
+        def separate(scores: Tensor) -> bool:
+            return bool(((signs * scores[:, 0])[examples.weights > 0] > 0).all())
+
+        return self._minimise(examples, _log_loss_of(signs), 1, curvature=0.25, separate=separate)
 
     def predict_proba(self, X) -> np.ndarray:
         """P(y | x) = 1 / (1 + e^{-m}) of the first and of the second class."""
@@ -97,11 +74,7 @@ class LinearSVM(BinaryFace):
     """
 
     def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-5, max_iter=1000):
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
+        super().__init__(l2, fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter)
 
     def fit(self, X, y, sample_weight=None):
         hold("l2", self.l2, above=0.0)

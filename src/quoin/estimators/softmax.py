@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.estimators.given import given_classes, hold
-from quoin.estimators.linear_classes import LinearClasses, warn_of_no_minimiser, warn_of_too_few_steps
-from quoin.optim import ScoreLoss, fit_scores
+from quoin.estimators.given import given_classes
+from quoin.estimators.linear_classes import LinearClasses
+from quoin.optim import ScoreLoss
 
 __all__ = ["SoftmaxClassifier"]
 
@@ -24,35 +24,13 @@ class SoftmaxClassifier(LinearClasses):
     Notes: Z4.1, M12.
     """
 
-    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-10, max_iter=1000):
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-
     def fit(self, X, y, sample_weight=None):
-        hold("l2", self.l2, at_least=0.0)
-        hold("tol", self.tol, above=0.0)
-        hold("max_iter", self.max_iter, at_least=1)
         examples, labels = given_classes(self, X, y, sample_weight, self.class_weight)
-        found = fit_scores(
-            examples.X,
-            cross_entropy_of(labels),
-            len(self.classes_),
-            curvature=0.5,
-            weights=examples.weights,
-            l2=self.l2,
-            bias=self.fit_intercept,
-            tolerance=self.tol,
-            max_steps=self.max_iter,
-        )
-        self._keep(examples, found.weight, found.bias, found.steps)
-        if self.l2 == 0 and _separated(examples.X.double() @ found.weight + found.bias, labels, examples.weights > 0):
-            warn_of_no_minimiser()
-        elif not found.converged:
-            warn_of_too_few_steps(found.steps, f"the largest slope is {found.slope:.1e}, above tol = {self.tol:g}")
-        return self
+
+        def separate(scores: Tensor) -> bool:
+            return _separated(scores, labels, examples.weights > 0)
+
+        return self._minimise(examples, cross_entropy_of(labels), len(self.classes_), curvature=0.5, separate=separate)
 
     def decision_function(self, X) -> np.ndarray:
         """The scores, one a class; for two classes the second less the first, as scikit-learn has it."""
