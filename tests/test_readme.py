@@ -37,6 +37,7 @@ def run_python(block: str, folder: Path, names: dict) -> None:
     assert not failed, "".join(printed)
 
 
+@pytest.mark.deep
 def test_examples_run_as_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert len(BLOCKS) >= 4
