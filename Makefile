@@ -6,7 +6,7 @@ SEEDS ?= 1
 KILLS ?= 1000
 PARENT ?= HEAD
 
-.PHONY: help demo test deep lint recipes torture fingerprints bench clean
+.PHONY: help demo test deep lint recipes torture fingerprints index bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -26,13 +26,16 @@ lint: .venv/.test
 	$(BIN)/pyright
 
 recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread)
-	$(BIN)/python -m quoin.cli.every --seeds $(SEEDS)
+	$(BIN)/python -m quoin.cli.train_all --seeds $(SEEDS)
 
 torture: .venv/.test  ## kill a training run a thousand times and compare every bit (KILLS=100 for fewer)
 	$(BIN)/python tests/torture.py $(KILLS)
 
 fingerprints: .venv/.test  ## every recipe's short run in this tree and in PARENT: the same to the bit?
 	$(BIN)/python tests/fingerprints.py compare $(PARENT)
+
+index: .venv/.core  ## write anew what `quoin map WORD` looks through
+	$(BIN)/python -m quoin.notes.source_index
 
 bench: .venv/.bench  ## Quoin beside its peers
 	$(BIN)/quoin bench

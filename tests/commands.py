@@ -10,7 +10,14 @@ from pathlib import Path
 from quoin.cli import main
 
 # What stands in a folder outside a run: names that a careless hand would take for its own.
-KEPT = [".ssh/id", ".git/HEAD", ".00000001.0123456789abcdef.doomed/kept", ".00000009.draft/kept", "00000001/kept", "kept.txt"]
+KEPT = [
+    ".ssh/id",
+    ".git/HEAD",
+    ".00000001.0123456789abcdef.doomed/kept",
+    ".00000009.draft/kept",
+    "00000001/kept",
+    "kept.txt",
+]
 
 
 def tried(*words: object) -> tuple[int, str, str]:
@@ -24,19 +31,20 @@ def tried(*words: object) -> tuple[int, str, str]:
 STOPPING = """
 import os, signal, sys
 from quoin.cli import main
-from quoin.train import Loop
-step = Loop._step
-def stopped(loop, rows):
-    if len(list(loop.folder.path.glob("checkpoints/0*"))) >= 2:
+from quoin.train import Trainer
+step = Trainer._step
+def stopped(trainer, rows):
+    if len(list(trainer.folder.path.glob("checkpoints/0*"))) >= 2:
         os.kill(os.getpid(), int(sys.argv[1]))
-    return step(loop, rows)
-Loop._step = stopped
+    return step(trainer, rows)
+Trainer._step = stopped
 sys.exit(main(sys.argv[2:]))
 """
 
 
 def stopping(number: int, *words: object) -> list[str]:
-    """`quoin` with these words as a process of its own that sends itself this signal at the step after its second checkpoint.
+    """`quoin` with these words as a process of its own that sends itself this signal at the step after its second
+    checkpoint.
 
     A test that sent it from outside would have to be quick enough.
     """
@@ -44,7 +52,8 @@ def stopping(number: int, *words: object) -> list[str]:
 
 
 def without_progress(told: str) -> str:
-    """What a process printed, less the lines that a long run logs now and then: how long it took is the machine's matter."""
+    """What a process printed, less the lines that a long run logs now and then: how long it took is the machine's
+    matter."""
     return re.sub(r"^\S+  epoch \d+/\d+  batch \d+/\d+ .*\n", "", told, flags=re.MULTILINE)
 
 
@@ -70,5 +79,9 @@ def seen(folder: Path) -> dict[str, tuple[int, int, str]]:
     found = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         about = path.lstat()
-        found[str(path)] = about.st_mode, about.st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = (
+            about.st_mode,
+            about.st_mtime_ns,
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+        )
     return found

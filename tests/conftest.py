@@ -1,4 +1,5 @@
-"""Tests are imported by path, so the folder of the helpers they share (tasks.py, commands.py) is put where `import` looks."""
+"""Tests are imported by path, so the folder of the helpers they share (tasks.py, commands.py) is put where `import`
+looks."""
 
 import contextlib
 import os
@@ -18,7 +19,8 @@ with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(number, usual)
 
 
-# A deadline would fail whoever shares the machine. The profile that hypothesis takes by itself where CI is set has none either.
+# A deadline would fail whoever shares the machine. The profile that hypothesis takes by itself where CI is set has none
+# either.
 if "CI" not in os.environ:
     settings.register_profile("no deadline", deadline=None)
     settings.load_profile("no deadline")
@@ -26,7 +28,8 @@ if "CI" not in os.environ:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_lines_of_progress():
-    """A run on a busy machine takes long enough to log how far it is; in a process of its own, `commands.without_progress` does this."""
+    """A run on a busy machine takes long enough to log how far it is; in a process of its own,
+    `commands.without_progress` does this."""
     from quoin.train import progress
 
     seconds, progress.LOG_SECONDS = progress.LOG_SECONDS, float("inf")
@@ -43,21 +46,22 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def every_panel_is_drawn():
-    """A picture that cannot be drawn costs a user one line and no report; here it is a fault that must be seen, whoever draws it."""
+    """A picture that cannot be drawn costs a user one line and no report; here it is a fault that must be seen, whoever
+    draws it."""
     from quoin.train import report
 
     def fail(what, error):
         raise AssertionError(f"{what} could not be drawn") from error
 
-    tell, report.not_drawn = report.not_drawn, fail
+    tell, report.describe_plot_error = report.describe_plot_error, fail
     yield tell
-    report.not_drawn = tell
+    report.describe_plot_error = tell
 
 
 @pytest.fixture
 def panels_may_fail(every_panel_is_drawn, monkeypatch):
     """As a user has it."""
-    monkeypatch.setattr("quoin.train.report.not_drawn", every_panel_is_drawn)
+    monkeypatch.setattr("quoin.train.report.describe_plot_error", every_panel_is_drawn)
 
 
 @pytest.fixture(scope="module")

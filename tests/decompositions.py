@@ -1,7 +1,7 @@
 """Which public functions and classes decompose, root, invert or solve with a matrix, read off the source.
 
-Followed are calls through what is not public, in whatever file it stands: a public function that calls another public one is that
-one's business.
+Followed are calls through what is not public, in whatever file it stands: a public function that calls another public
+one is that one's business.
 """
 
 import ast
@@ -11,7 +11,19 @@ import quoin
 
 PACKAGES = ("tensor", "prob", "info", "layers", "models", "losses", "metrics")
 CALLS = {
-    *("eigh", "eig", "eigvalsh", "eigvals", "svd", "svdvals", "qr", "cholesky", "cholesky_ex", "cholesky_solve", "cholesky_inverse"),
+    *(
+        "eigh",
+        "eig",
+        "eigvalsh",
+        "eigvals",
+        "svd",
+        "svdvals",
+        "qr",
+        "cholesky",
+        "cholesky_ex",
+        "cholesky_solve",
+        "cholesky_inverse",
+    ),
     *("inv", "inv_ex", "inverse", "pinv", "det", "logdet", "slogdet", "cond", "matrix_exp"),
     *("solve", "solve_ex", "solve_triangular", "lstsq"),
 }
@@ -41,7 +53,12 @@ def public_decompositions() -> set[str]:
             return False
         seen.add(place)
         for node in ast.walk(defined[module][name]):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS and not of_ours(node.func):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in CALLS
+                and not of_ours(node.func)
+            ):
                 return True
             if isinstance(node, ast.Name):
                 other = resolve(module, node.id, defined, imported)
@@ -54,7 +71,14 @@ def public_decompositions() -> set[str]:
 
 def of_ours(function: ast.Attribute) -> bool:
     """Whether it is a method of an object of ours by the name of a decomposition, such as `self.solve`."""
-    return isinstance(function.value, ast.Name) and function.value.id in {"self", "cls", "space", "law", "math"}
+    return isinstance(function.value, ast.Name) and function.value.id in {
+        "self",
+        "cls",
+        "space",
+        "law",
+        "distribution",
+        "math",
+    }
 
 
 def resolve(module, name, defined, imported):

@@ -4,9 +4,9 @@ A case is a function of `x`, which turns plain numbers into a tensor of the dtyp
 
     CASES = {"softmax": lambda x: softmax(x([[0, 255, 250], [3, 1, 2]]))}
 
-The numbers are rounded (or wrapped) to the dtype first and the float64 answer is asked for exactly those, so that nothing but the
-computation itself is compared. Take numbers whose sums, differences and products leave uint8 and int8 (200, 255), and whole ones where
-the function allows them.
+The numbers are rounded (or wrapped) to the dtype first and the float64 answer is asked for exactly those, so that
+nothing but the computation itself is compared. Take numbers whose sums, differences and products leave uint8 and int8
+(200, 255), and whole ones where the function allows them.
 """
 
 import dataclasses
@@ -17,14 +17,22 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["DTYPES", "Numbers", "answer_or_refusal", "in_dtype", "numbers_in", "whole"]
 
 DTYPES = (torch.uint8, torch.int8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64)
 ROUNDINGS = 64  # how many roundings of the result's dtype, relative to its largest entry, a computation may lose
 # torch's own refusals name the dtype that a kernel lacks; they are no silent wrong answer.
-TORCH_REFUSES = ("not implemented for", "dtype", "scalar type", "floating point", "bool tensor", "bool input", "only integer tensors")
+TORCH_REFUSES = (
+    "not implemented for",
+    "dtype",
+    "scalar type",
+    "floating point",
+    "bool tensor",
+    "bool input",
+    "only integer tensors",
+)
 TORCH_REFUSES += ("Half", "BFloat16", "Long", "Byte", "Char", "Bool")
 TORCH_REFUSES += ("should be the same", "handle types other than float", "tensors used as indices", "__index__")
 
@@ -33,24 +41,30 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def answer_or_refusal(
-    call: Callable[[Numbers], Any], dtype: torch.dtype, *, roundings: float = ROUNDINGS, reference: torch.dtype = torch.float64
+    call: Callable[[Numbers], Any],
+    dtype: torch.dtype,
+    *,
+    roundings: float = ROUNDINGS,
+    reference: torch.dtype = torch.float64,
 ) -> str:
     """'answered' or 'refused'; a wrong answer, or an error that says nothing of the dtype, fails.
 
     `reference` is int64 for labels, lengths and places, which are whole numbers and no measurements."""
     try:
-        expected: Any = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype).to(reference))))
-    except Mistake as mistake:
+        expected: Any = list(
+            numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype).to(reference)))
+        )
+    except UserError as mistake:
         expected = mistake
     try:
         found = list(numbers_in(call(lambda values: torch.tensor(values, dtype=torch.float64).to(dtype))))
-    except Mistake:
+    except UserError:
         return "refused"
     except (RuntimeError, NotImplementedError, TypeError, IndexError) as error:
         if any(word in str(error) for word in TORCH_REFUSES):
             return "refused"
         raise
-    assert not isinstance(expected, Mistake), f"{dtype}: answered {found} where {reference} refuses: {expected}"
+    assert not isinstance(expected, UserError), f"{dtype}: answered {found} where {reference} refuses: {expected}"
     assert len(found) == len(expected), f"{dtype}: {len(found)} results, float64 has {len(expected)}"
     for ours, right in zip(found, expected):
         _compare(ours, right, dtype, roundings)
@@ -73,7 +87,9 @@ def numbers_in(result: Any) -> Iterator[Tensor]:
         for field in dataclasses.fields(result):
             yield from numbers_in(getattr(result, field.name))
     else:
-        assert result is None or isinstance(result, str), f"the case gives a {type(result).__name__}: let it give tensors or numbers"
+        assert result is None or isinstance(result, str), (
+            f"the case gives a {type(result).__name__}: let it give tensors or numbers"
+        )
 
 
 def whole(*shape: int, most: int = 150) -> Any:
@@ -83,8 +99,8 @@ def whole(*shape: int, most: int = 150) -> Any:
 
 
 def in_dtype(make: Callable[[], Module], x: Numbers) -> Module:
-    """The module that `make` builds from one seed, in the dtype of `x`'s numbers where that is a float; its weights have few digits,
-    so that they are the same numbers in each of them."""
+    """The module that `make` builds from one seed, in the dtype of `x`'s numbers where that is a float; its weights
+    have few digits, so that they are the same numbers in each of them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = make().requires_grad_(False)
@@ -92,7 +108,9 @@ def in_dtype(make: Callable[[], Module], x: Numbers) -> Module:
         for each in (*module.parameters(), *module.buffers()):
             if each.is_floating_point():
                 # Nothing hides behind a zero, nor behind rows that are alike.
-                each.copy_((each if each.any() else torch.linspace(0.25, 1, each.numel()).reshape(each.shape)).bfloat16())
+                each.copy_(
+                    (each if each.any() else torch.linspace(0.25, 1, each.numel()).reshape(each.shape)).bfloat16()
+                )
     dtype = x(0.0).dtype
     return module.to(dtype) if dtype.is_floating_point else module
 

@@ -4,9 +4,10 @@
     python tests/fingerprints.py make out.json --src src    the fingerprints of one tree
     python tests/fingerprints.py differ old.json new.json
 
-A fingerprint is the metrics of a run of forty steps at seed 0 on one thread and a hash of every tensor of its last checkpoint, in the
-order of registration and without names. It is read from the files of the run folder, so that it works for a tree with another inside;
-renames.toml says what is called otherwise. Bits hold for one machine and one build: this is a tool and no test.
+A fingerprint is the metrics of a run of forty steps at seed 0 on one thread and a hash of every tensor of its last
+checkpoint, in the order of registration and without names. It is read from the files of the run folder, so that it
+works for a tree with another inside; renames.toml says what is called otherwise. Bits hold for one machine and one
+build: this is a tool and no test.
 """
 
 import argparse
@@ -48,7 +49,11 @@ def fingerprints(src: Path, renames: Renames, words: list[str]) -> dict[str, Fin
 def differences(before: Fingerprint, after: Fingerprint, renamed: dict[str, str]) -> list[str]:
     """What of a recipe's run is no longer the same to the bit."""
     if "failed" in before or "failed" in after:
-        return [f"{when} failed: {each['failed']}" for when, each in (("before", before), ("after", after)) if "failed" in each]
+        return [
+            f"{when} failed: {each['failed']}"
+            for when, each in (("before", before), ("after", after))
+            if "failed" in each
+        ]
     told = []
     for part in ("lines", "result"):
         one, other = _renamed(before[part], renamed), after[part]
@@ -57,7 +62,11 @@ def differences(before: Fingerprint, after: Fingerprint, renamed: dict[str, str]
     if before["tensors"] != after["tensors"]:
         gone, come = Counter(before["tensors"]), Counter(after["tensors"])
         lost, new = (gone - come).total(), (come - gone).total()
-        told.append(f"tensors: {lost} of {gone.total()} gone, {new} new" if lost or new else "tensors: the same in another order")
+        told.append(
+            f"tensors: {lost} of {gone.total()} gone, {new} new"
+            if lost or new
+            else "tensors: the same in another order"
+        )
     return told
 
 
@@ -80,7 +89,7 @@ def report(before: dict[str, Fingerprint], after: dict[str, Fingerprint], rename
 
 def _fingerprint(name: str, src: Path, runs: Path, renames: Renames) -> Fingerprint:
     old_flags = {new: old for old, new in renames.get("flags", {}).items()}
-    flags = {"threads": 1, "max-steps": STEPS, "seed": 0, "runs": runs}
+    flags = {"num-threads": 1, "max-steps": STEPS, "seed": 0, "runs": runs}
     words = [word for flag, value in flags.items() for word in (f"--{old_flags.get(flag, flag)}", str(value))]
     done = _quoin(src, "train", name, *words, "--json")
     if done.returncode != 0:
@@ -88,7 +97,11 @@ def _fingerprint(name: str, src: Path, runs: Path, renames: Renames) -> Fingerpr
     run = next(runs.iterdir())
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     result = json.loads((run / "result.json").read_text())
-    return {"lines": [_timeless(line) for line in lines], "result": _timeless(result["metrics"]), "tensors": list(_tensors(run))}
+    return {
+        "lines": [_timeless(line) for line in lines],
+        "result": _timeless(result["metrics"]),
+        "tensors": list(_tensors(run)),
+    }
 
 
 def _tensors(run: Path) -> Iterator[str]:
@@ -150,7 +163,9 @@ def _first_difference(one: Any, other: Any) -> str:
     if isinstance(one, list):
         if len(one) != len(other):
             return f"{len(one)} became {len(other)}"
-        return next(f"line {index}: {_first_difference(a, b)}" for index, (a, b) in enumerate(zip(one, other)) if a != b)
+        return next(
+            f"line {index}: {_first_difference(a, b)}" for index, (a, b) in enumerate(zip(one, other)) if a != b
+        )
     if one.keys() != other.keys():
         return f"{sorted(one.keys() - other.keys())} became {sorted(other.keys() - one.keys())}"
     name = next(name for name in one if one[name] != other[name])

@@ -11,7 +11,8 @@ Tolerance = float | Mapping[torch.dtype, float]
 
 
 def assert_near(ours: Tensor, theirs: Tensor, tolerance: Tolerance, *, times: float = 1.0) -> None:
-    """No entry is off by more than `times` the tolerance, as counted from the largest entry, or from 1 if that is smaller."""
+    """No entry is off by more than `times` the tolerance, as counted from the largest entry, or from 1 if that is
+    smaller."""
     assert bool(theirs.isfinite().all()), theirs
     scale = max(1.0, float(theirs.detach().abs().max())) if theirs.numel() else 1.0
     torch.testing.assert_close(ours, theirs, rtol=0, atol=times * _of(tolerance, ours) * scale)

@@ -1,8 +1,8 @@
 """What a recipe does under given options, seen from outside and to the bit: to tell whether an option does anything.
 
-A `Seen` is looked at stage by stage, the cheapest first, and only as far as it takes to tell it from another one. Nothing that merely
-stores an option counts: compared are tensors, the rows that were drawn, the rates that optimisers really stepped with, the shapes that
-modules were given, sums, metrics and pictures.
+A `Seen` is looked at stage by stage, the cheapest first, and only as far as it takes to tell it from another one.
+Nothing that merely stores an option counts: compared are tensors, the rows that were drawn, the rates that optimizers
+really stepped with, the shapes that modules were given, sums, metrics and pictures.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from quoin.runs import Recipe
-from quoin.train import Diverged, Place
+from quoin.train import DeviceContext, NonFiniteLossError
 
 __all__ = ["Seen", "difference", "other_values", "rates_of_all_differ", "stepped_rates"]
 
@@ -30,14 +30,15 @@ Entries = dict[str, Any]
 
 
 class Seen:
-    """A task built from `options`, and what was seen of it so far; building raises the `Mistake` of options that do not go together."""
+    """A task built from `options`, and what was seen of it so far; building raises the `UserError` of options that do
+    not go together."""
 
-    def __init__(self, recipe: Recipe, options: Any, place: Place | None = None) -> None:
+    def __init__(self, recipe: Recipe, options: Any, place: DeviceContext | None = None) -> None:
         self.entries: list[Entries] = []
-        self.rates: dict[int, list[list[float]]] = {}  # of each optimiser in the order of their first steps
+        self.rates: dict[int, list[list[float]]] = {}  # of each optimizer in the order of their first steps
         self._chance = torch.Generator().manual_seed(options.seed).get_state()
         with self._own_chance():
-            self.task = recipe.build(options, place or Place())
+            self.task = recipe.build(options, place or DeviceContext())
         self._stages = self._looks()
 
     def stage(self, index: int) -> Entries | None:
@@ -52,18 +53,21 @@ class Seen:
 
     def _looks(self) -> Iterator[Entries]:
         task = self.task
-        yield {"number of batches": task.batches.num_batches, "tensors": digest(_tensors(task.state()))}
+        yield {"number of batches": task.batches.num_batches, "tensors": digest(_tensors(task.state_dict()))}
         rows = iter(task.batches)
         try:
             yield self._steps(itertools.islice(rows, FIRST_STEPS))
             yield {"validation": digest(task.evaluate("validation"))}
             yield self._steps(rows)
-            yield {"validation at the end": digest(task.evaluate("validation")), "train": digest(task.evaluate("train"))}
+            yield {
+                "validation at the end": digest(task.evaluate("validation")),
+                "train": digest(task.evaluate("train")),
+            }
             yield {"test": digest(task.evaluate("test"))}
-        except Diverged as error:
+        except NonFiniteLossError as error:
             yield {"diverged": str(error)}
             return
-        yield {f"panel {index}": digest(each.drawing.svg()) for index, each in enumerate(task.panels())}
+        yield {f"panel {index}": digest(each.plot.svg()) for index, each in enumerate(task.panels())}
 
     def _steps(self, batches: Iterator[Any]) -> Entries:
         rows, sums = [], []
@@ -72,7 +76,7 @@ class Seen:
                 rows.append(digest(each))
                 sums.append(digest(self.task.step(each)))
         told = {"rates": [list(each) for each in self.rates.values()], "shapes": digest(shapes)}
-        return told | {"rows": rows, "sums": sums, "tensors": digest(_tensors(self.task.state()))}
+        return told | {"rows": rows, "sums": sums, "tensors": digest(_tensors(self.task.state_dict()))}
 
     @contextlib.contextmanager
     def _own_chance(self) -> Iterator[None]:
@@ -84,7 +88,8 @@ class Seen:
 
 
 def difference(one: Seen, other: Seen, *, noise: Seen | None = None, only: str = "") -> str:
-    """The first kind of thing in which two differ, or "": `noise`, built like `one`, shows what differs by itself, such as seconds.
+    """The first kind of thing in which two differ, or "": `noise`, built like `one`, shows what differs by itself, such
+    as seconds.
 
     With `only` no other kind counts.
     """
@@ -102,23 +107,27 @@ def difference(one: Seen, other: Seen, *, noise: Seen | None = None, only: str =
 
 
 def rates_of_all_differ(one: Seen, other: Seen) -> bool:
-    """Whether every optimiser stepped with other rates, over as many stages as that takes; also where there is none."""
+    """Whether every optimizer stepped with other rates, over as many stages as that takes; also where there is none."""
     for index in itertools.count():
         here, there = one.stage(index), other.stage(index)
         if here is None or there is None:
             return False
         mine, yours = here.get("rates"), there.get("rates")
-        if mine is not None and yours is not None and (len(mine) != len(yours) or all(a != b for a, b in zip(mine, yours))):
+        if (
+            mine is not None
+            and yours is not None
+            and (len(mine) != len(yours) or all(a != b for a, b in zip(mine, yours)))
+        ):
             return True
     raise AssertionError
 
 
 @contextlib.contextmanager
 def stepped_rates(rates: dict[int, list[list[float]]]) -> Iterator[None]:
-    """Meanwhile, `rates` gathers the rates of the groups at every step of every optimiser."""
+    """Meanwhile, `rates` gathers the rates of the groups at every step of every optimizer."""
 
-    def note(optimiser: torch.optim.Optimizer, *_: Any) -> None:
-        rates.setdefault(id(optimiser), []).append([float(group["lr"]) for group in optimiser.param_groups])
+    def note(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        rates.setdefault(id(optimizer), []).append([float(group["lr"]) for group in optimizer.param_groups])
 
     handle = register_optimizer_step_pre_hook(note)
     try:
@@ -185,7 +194,11 @@ def other_values(kind: Any, value: Any) -> list[Any]:
         return [not value]
     if typing.get_origin(kind) is tuple:
         shorter = [value[:-1], value[1:]] if len(value) > 1 else []
-        scaled = [tuple(_scaled(inner[0], each)[index] for each in value) for index in range(4)] if value and inner[0] is not str else []
+        scaled = (
+            [tuple(_scaled(inner[0], each)[index] for each in value) for index in range(4)]
+            if value and inner[0] is not str
+            else []
+        )
         return [*shorter, *scaled]
     if type(None) in inner:  # left to the recipe until it is given
         kind = next(each for each in inner if each is not type(None))

@@ -1,7 +1,9 @@
-"""Everything that takes a mask or lengths over keys, as a case of test_padding.py: `SEEN` real positions, and padding up to `ALL`.
+"""Everything that takes a mask or lengths over keys, as a case of test_padding.py: `SEEN` real positions, and padding
+up to `ALL`.
 
-A case is made with a generator: `make(generator)` gives what is learned or asked (leaves), the shapes of what is padded, and a call.
-The call gets the padded tensors and `seen`, a mask (ALL,) that is True at the first SEEN positions, or the same cut off and None.
+A case is made with a generator: `make(generator)` gives what is learned or asked (leaves), the shapes of what is
+padded, and a call. The call gets the padded tensors and `seen`, a mask (ALL,) that is True at the first SEEN positions,
+or the same cut off and None.
 """
 
 from collections.abc import Callable
@@ -21,15 +23,13 @@ from quoin.layers import (
     PerformerAttention,
     SelfAttention,
     additive_attention_definition,
+    argmax_weights,
     attention_layer_definition,
     attention_pooling,
     attention_pooling_definition,
-    attention_weights,
-    average_weights,
     decoder_block,
     feature_attention_definition,
     gru_cell_definition,
-    hard_weights,
     multi_head_attention_definition,
     nadaraya_watson,
     nadaraya_watson_definition,
@@ -39,25 +39,37 @@ from quoin.layers import (
     recurrent_weights,
     scaled_dot_product_attention_definition,
     scaled_dot_score,
+    softmax_weights,
     transformer_block,
+    uniform_weights,
 )
 from quoin.layers.attention import FeatureMapAttention
 from quoin.losses import sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.metrics import perplexity
 from quoin.models import TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
 from quoin.prob import hmm_log_prob, hmm_posterior
-from quoin.tensor import EpanechnikovWindow, GaussianWindow, masked_mean, masked_softmax, masked_softmax_definition, zero_unseen
+from quoin.tensor import (
+    EpanechnikovKernel,
+    GaussianKernel,
+    masked_mean,
+    masked_softmax,
+    masked_softmax_definition,
+    zero_masked,
+)
 
 SEEN, ALL, BATCH, HEADS, QUERIES, WIDTH = 3, 5, 2, 2, 4, 4
 
 
 class Case(NamedTuple):
-    """`call(*padded, seen)` gives what hangs on the seen positions alone; padded tensors have their positions on the last axis but one."""
+    """`call(*padded, seen)` gives what hangs on the seen positions alone; padded tensors have their positions on the
+    last axis but one."""
 
     call: Callable[..., Tensor]
     padded: list[tuple[int, ...]]
     leaves: list[Tensor]
-    gradients: bool = True  # in self-attention under a mask alone, a hidden position is a query still, and passes its NaN back
+    gradients: bool = (
+        True  # in self-attention under a mask alone, a hidden position is a query still, and passes its NaN back
+    )
 
 
 Make = Callable[[torch.Generator], Case]
@@ -131,7 +143,7 @@ heads = MultiHeadAttention(WIDTH, HEADS, generator=g0())
 single, alone = Attention(WIDTH, WIDTH, WIDTH, 3, WIDTH, generator=g0()), SelfAttention(WIDTH, 3, WIDTH, generator=g0())
 additive = AdditiveAttention(WIDTH, WIDTH, 5, generator=g0())
 performer = PerformerAttention(WIDTH, 8, generator=g0())
-windows = [NadarayaWatson(GaussianWindow(), nn.Parameter(torch.tensor(0.7))), NadarayaWatson(EpanechnikovWindow(), 2.0)]
+windows = [NadarayaWatson(GaussianKernel(), nn.Parameter(torch.tensor(0.7))), NadarayaWatson(EpanechnikovKernel(), 2.0)]
 block, second = transformer_block(WIDTH, HEADS, generator=g0()), decoder_block(WIDTH, HEADS, generator=g0())
 encoder = TransformerEncoder([transformer_block(WIDTH, HEADS, generator=g0()) for _ in range(2)])
 decoder = TransformerDecoder([decoder_block(WIDTH, HEADS, generator=g0()) for _ in range(2)])
@@ -146,7 +158,9 @@ def of_scores(weigh: Callable[..., Tensor]) -> Make:
 def pooling(pool: Callable[..., Tensor]) -> Make:
     def make(g: torch.Generator) -> Case:
         w = torch.rand(BATCH, QUERIES, SEEN, generator=g).requires_grad_()
-        return Case(lambda v, seen: pool(w if seen is None else nn.functional.pad(w, (0, ALL - SEEN)), v, seen), [ONE], [w])
+        return Case(
+            lambda v, seen: pool(w if seen is None else nn.functional.pad(w, (0, ALL - SEEN)), v, seen), [ONE], [w]
+        )
 
     return make
 
@@ -175,7 +189,11 @@ def bahdanau(g: torch.Generator) -> Case:
 def hidden_chain(of: Callable[..., Tensor]) -> Make:
     def make(g: torch.Generator) -> Case:
         start, move = leaf(WIDTH, g=g), leaf(WIDTH, WIDTH, g=g)
-        return Case(lambda said, seen: of(start.log_softmax(dim=-1), move.log_softmax(dim=-1), said, lengths(seen)), [ONE], [start, move])
+        return Case(
+            lambda said, seen: of(start.log_softmax(dim=-1), move.log_softmax(dim=-1), said, lengths(seen)),
+            [ONE],
+            [start, move],
+        )
 
     return make
 
@@ -198,10 +216,19 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         core(ExactAttention(), lambda seen: each(seen, BATCH, 4), query_heads=4),
         core(ExactAttention(bias=lambda n, m, offset: torch.zeros(1, n, m)), lambda seen: seen),
     ],
-    "LinearAttention.forward": [core(LinearAttention(), lambda seen: seen), core(LinearAttention(), lambda seen: each(seen, BATCH, HEADS))],
-    "PerformerAttention.forward": [core(performer, lambda seen: seen), core(performer, lambda seen: each(seen, BATCH, HEADS))],
+    "LinearAttention.forward": [
+        core(LinearAttention(), lambda seen: seen),
+        core(LinearAttention(), lambda seen: each(seen, BATCH, HEADS)),
+    ],
+    "PerformerAttention.forward": [
+        core(performer, lambda seen: seen),
+        core(performer, lambda seen: each(seen, BATCH, HEADS)),
+    ],
     "FeatureMapAttention.forward": [core(FeatureMapAttention(performer.feature_map), lambda seen: seen)],
-    "AdditiveAttention.forward": [core(additive, lambda seen: seen), core(additive, lambda seen: each(seen, BATCH, HEADS))],
+    "AdditiveAttention.forward": [
+        core(additive, lambda seen: seen),
+        core(additive, lambda seen: each(seen, BATCH, HEADS)),
+    ],
     "NadarayaWatson.forward": [core(layer, form) for layer in windows for form in (lambda seen: seen, each)],
     "ExactAttention.weights": [weights_of(ExactAttention())],
     "LinearAttention.weights": [weights_of(LinearAttention())],
@@ -213,45 +240,62 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
     "attention_layer_definition": [defined(attention_layer_definition, (WIDTH, 3), (WIDTH, 3), (WIDTH, WIDTH))],
     "additive_attention_definition": [defined(additive_attention_definition, (5, WIDTH), (5, WIDTH), (5,))],
     "nadaraya_watson_definition": [
-        defined(lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, GaussianWindow(), 0.7, mask=mask)),
-        defined(lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, EpanechnikovWindow(), 2.0, mask=mask)),
+        defined(lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, GaussianKernel(), 0.7, mask=mask)),
+        defined(lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, EpanechnikovKernel(), 2.0, mask=mask)),
     ],
-    "nadaraya_watson": [defined(lambda q, k, v, mask: (nadaraya_watson(q, k, v, GaussianWindow(), 0.7, mask=mask),))],
+    "nadaraya_watson": [defined(lambda q, k, v, mask: (nadaraya_watson(q, k, v, GaussianKernel(), 0.7, mask=mask),))],
     "nadaraya_watson_weights": [
-        defined(lambda q, k, v, mask: (nadaraya_watson_weights(q, k, GaussianWindow(), 0.7, mask=mask)[..., :SEEN] @ v[:, :SEEN],))
+        defined(
+            lambda q, k, v, mask: (
+                nadaraya_watson_weights(q, k, GaussianKernel(), 0.7, mask=mask)[..., :SEEN] @ v[:, :SEEN],
+            )
+        )
     ],
     "attention_pooling": [
         defined(lambda q, k, v, mask, w=w: attention_pooling(q, k, v, scaled_dot_score, w, mask=mask))
-        for w in (attention_weights, hard_weights, average_weights)
+        for w in (softmax_weights, argmax_weights, uniform_weights)
     ],
     "attention_pooling_definition": [
         defined(lambda q, k, v, mask, w=w: attention_pooling_definition(q, k, v, scaled_dot_score, w, mask=mask))
-        for w in (attention_weights, hard_weights, average_weights)
+        for w in (softmax_weights, argmax_weights, uniform_weights)
     ],
     "feature_attention_definition": [features],
     "multi_head_attention_definition": [
-        cross(heads, lambda q, x, seen: multi_head_attention_definition(q, x, x, heads.head_maps(), heads.f_o.weight.mT, mask=seen).output)
+        cross(
+            heads,
+            lambda q, x, seen: (
+                multi_head_attention_definition(
+                    q, x, x, heads.head_projections(), heads.out_proj.weight.mT, mask=seen
+                ).output
+            ),
+        )
     ],
-    "attention_weights": [of_scores(attention_weights)],
-    "hard_weights": [of_scores(hard_weights)],
-    "average_weights": [of_scores(average_weights)],
+    "softmax_weights": [of_scores(softmax_weights)],
+    "argmax_weights": [of_scores(argmax_weights)],
+    "uniform_weights": [of_scores(uniform_weights)],
     "masked_softmax": [
         of_scores(masked_softmax),
-        of_scores(lambda s, seen: masked_softmax(s, valid_lengths=lengths(seen))),
+        of_scores(lambda s, seen: masked_softmax(s, lengths=lengths(seen))),
     ],
     "masked_softmax_definition": [
         of_scores(lambda s, seen: s.softmax(dim=-1) if seen is None else masked_softmax_definition(s, seen)),
     ],
     "masked_mean": [
-        lambda g: Case(lambda x, seen: x.mean(dim=1) if seen is None else masked_mean(x, seen[:, None], axis=1), [ONE], []),
+        lambda g: Case(
+            lambda x, seen: x.mean(dim=1) if seen is None else masked_mean(x, seen[:, None], dim=1), [ONE], []
+        ),
     ],
-    "zero_unseen": [lambda g: Case(lambda x, seen: (x if seen is None else zero_unseen(x, seen))[:, :SEEN], [ONE], [])],
+    "zero_masked": [lambda g: Case(lambda x, seen: (x if seen is None else zero_masked(x, seen))[:, :SEEN], [ONE], [])],
     "pool_values": [pooling(pool_values)],
     "pool_values_definition": [pooling(pool_values_definition)],
     "MultiHeadAttention.forward": [
         own(heads, lambda x, seen: heads(x, lengths=lengths(seen))),
         own(heads, lambda x, seen: heads(x, lengths=lengths(seen), causal=True)),
-        own(heads, lambda x, seen: heads(x, mask=None if seen is None else seen.expand(BATCH, ALL, ALL)), gradients=False),
+        own(
+            heads,
+            lambda x, seen: heads(x, mask=None if seen is None else seen.expand(BATCH, ALL, ALL)),
+            gradients=False,
+        ),
         cross(heads, lambda q, x, seen: heads(q, x, lengths=lengths(seen))),
         cross(heads, lambda q, x, seen: heads(q, x, x.clone(), mask=each(seen, BATCH, HEADS))),
     ],
@@ -259,9 +303,14 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         own(heads, lambda x, seen: heads.attend_with_weights(x, lengths=lengths(seen)).output),
         cross(heads, lambda q, x, seen: heads.attend_with_weights(q, x, lengths=lengths(seen)).weights[..., :SEEN]),
     ],
-    "MultiHeadAttention.remember": [cross(heads, lambda q, x, seen: heads.recall(heads.remember(x, lengths=lengths(seen)), q))],
-    "AdditiveAttention.remember": [
-        cross(additive, lambda q, x, seen: additive.recall(additive.remember(x, x, valid_lengths=lengths(seen)), q).output)
+    "MultiHeadAttention.project_memory": [
+        cross(heads, lambda q, x, seen: heads.attend_memory(heads.project_memory(x, lengths=lengths(seen)), q))
+    ],
+    "AdditiveAttention.project_memory": [
+        cross(
+            additive,
+            lambda q, x, seen: additive.attend_memory(additive.project_memory(x, x, lengths=lengths(seen)), q).output,
+        )
     ],
     "Attention.forward": [
         cross(single, lambda q, x, seen: single(q, x, x, lengths=lengths(seen))),
@@ -283,13 +332,23 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         cross(second, lambda q, x, seen: second(q, x, memory_lengths=lengths(seen))),
         own(second, lambda x, seen: second(x, torch.ones(BATCH, 2, WIDTH), lengths=lengths(seen))),
     ],
-    "DecoderBlock.start": [cross(second, decoded(lambda q, x, seen: second.step(second.start(x, 9, memory_lengths=lengths(seen)), q)[0]))],
+    "DecoderBlock.init_cache": [
+        cross(
+            second,
+            decoded(lambda q, x, seen: second.decode_step(second.init_cache(x, 9, memory_lengths=lengths(seen)), q)[0]),
+        )
+    ],
     "TransformerDecoder.forward": [
         cross(decoder, lambda q, x, seen: decoder(q, x, memory_lengths=lengths(seen))),
         own(decoder, lambda x, seen: decoder(x, torch.ones(BATCH, 2, WIDTH), lengths=lengths(seen))),
     ],
-    "TransformerDecoder.start": [
-        cross(decoder, decoded(lambda q, x, seen: decoder.step(decoder.start(x, 9, memory_lengths=lengths(seen)), q)[0]))
+    "TransformerDecoder.init_cache": [
+        cross(
+            decoder,
+            decoded(
+                lambda q, x, seen: decoder.decode_step(decoder.init_cache(x, 9, memory_lengths=lengths(seen)), q)[0]
+            ),
+        )
     ],
     "bahdanau_decoder_definition": [bahdanau],
     "hmm_log_prob": [hidden_chain(hmm_log_prob)],

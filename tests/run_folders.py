@@ -13,26 +13,28 @@ from quoin.cli.flags import Parser
 TABLE = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'xy'[i % 2]}\n" for i in range(24))
 NUMBERS = "a,b,target\n" + "".join(f"{i},{i * i % 7},{i / 3 + 0.5}\n" for i in range(24))
 TEXT = "the cat sat on the mat.\nthe dog ran to the cat.\n" * 12
-PAIRS = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'de'[i % 2]}{'fgh'[i % 3]}\n" for i in range(18))
-LABELLED = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'lr'[i % 2]}\n" for i in range(18))
+PAIRS = "".join(
+    f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'de'[i % 2]}{'fgh'[i % 3]}\n" for i in range(18)
+)
+LABELED = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'lr'[i % 2]}\n" for i in range(18))
 
-QUICK = "--max-steps 2 --checkpoint-every 1 --threads 1 --json"
-VAE = "vae --data npz:images.npz --hidden 4 --latent 2 --samples 16 --evidence-draws 1 --epochs 1"
-PIXELCNN = "pixelcnn --data npz:images.npz --channels 2 --layers 1 --samples 16 --epochs 1"
+QUICK = "--max-steps 2 --checkpoint-every 1 --num-threads 1 --json"
+VAE = "vae --data npz:images.npz --hidden-dims 4 --latent-dim 2 --num-samples 16 --num-importance-samples 1 --epochs 1"
+PIXELCNN = "pixelcnn --data npz:images.npz --channels 2 --num-layers 1 --num-samples 16 --epochs 1"
 KINDS = {  # name: how it is trained
-    "classifier": "mlp --data csv:table.csv --hidden 3 --epochs 1",
+    "classifier": "mlp --data csv:table.csv --hidden-dims 3 --epochs 1",
     "regression": "linear-regression --data csv:numbers.csv --epochs 1",
     "images": "lenet --data npz:images.npz --epochs 1",
-    "language": "gru-lm --data text:text.txt --width 3 --hidden 4 --context 8 --batch-size 2 --epochs 1",
-    "counts": "ngram --data text:text.txt --vocabulary words --vocabulary-size 60 --order 2 --epochs 1",
-    "byte-pairs": "ngram --data text:text.txt --vocabulary bpe --vocabulary-size 260 --order 2 --epochs 1",
-    "translation": "translate-dates --data tsv:pairs.tsv --width 3 --hidden 3 --epochs 1 --beam 1",
-    "labels": "sequence-classification --data tsv:labelled.tsv --width 4 --hidden 3 --epochs 1 --no-rivals",
+    "language": "gru-lm --data text:text.txt --embed-dim 3 --hidden-dim 4 --context-length 8 --batch-size 2 --epochs 1",
+    "counts": "ngram --data text:text.txt --tokenizer word --vocab-size 60 --order 2 --epochs 1",
+    "byte-pairs": "ngram --data text:text.txt --tokenizer bpe --vocab-size 260 --order 2 --epochs 1",
+    "translation": "translate-dates --data tsv:pairs.tsv --embed-dim 3 --hidden-dim 3 --epochs 1 --num-beams 1",
+    "labels": "sequence-classification --data tsv:labelled.tsv --embed-dim 4 --hidden-dim 3 --epochs 1 --no-baselines",
     "drawn-images": f"{VAE} --classifier images/lenet-1",
     "pixels": f"{PIXELCNN} --classifier images/lenet-1",
-    "points": "diffusion-2d --examples 32 --hidden 4 --depth 1 --times 5 --steps 2 --epochs 1",
-    "mixture": "gmm --points 40 --components 2 --starts 1 --epochs 2",
-    "seeds": "mlp --data csv:table.csv --hidden 3 --epochs 1 --seeds 2",
+    "points": "diffusion-2d --num-examples 32 --hidden-dim 4 --num-layers 1 --num-timesteps 5 --num-steps 2 --epochs 1",
+    "mixture": "gmm --num-points 40 --num-components 2 --num-init 1 --max-iter 2",
+    "seeds": "mlp --data csv:table.csv --hidden-dims 3 --epochs 1 --seeds 2",
     "folds": "linear-regression --data csv:numbers.csv --epochs 1 --folds 2",
 }
 
@@ -50,7 +52,7 @@ USED = {  # the commands that have something to do for each kind; the others say
 
 def write_data(folder: Path) -> None:
     """What the runs learn from, and what the commands on them read."""
-    texts = {"table.csv": TABLE, "numbers.csv": NUMBERS, "text.txt": TEXT, "pairs.tsv": PAIRS, "labelled.tsv": LABELLED}
+    texts = {"table.csv": TABLE, "numbers.csv": NUMBERS, "text.txt": TEXT, "pairs.tsv": PAIRS, "labelled.tsv": LABELED}
     for name, text in (texts | {"lines.txt": "axp\nbyq\n"}).items():
         (folder / name).write_text(text)
     levels = np.random.default_rng(0).integers(0, 17, (60, 8, 8))
@@ -78,14 +80,18 @@ def opening_commands() -> set[str]:
     for name, (what, add_words) in COMMANDS.items():
         parser = Parser(name, what)
         add_words(parser, [])
-        if any(action.metavar == "RUN" for action in parser._actions if not isinstance(action, argparse._SubParsersAction)):
+        if any(
+            action.metavar == "RUN" for action in parser._actions if not isinstance(action, argparse._SubParsersAction)
+        ):
             found.add(name)
     return found
 
 
 def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
     """What to say for `command` on the folder `run`, of a kind; `whole` is a run that nobody touched."""
-    rows = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}.get(kind, "table.csv")
+    rows = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}.get(
+        kind, "table.csv"
+    )
     coded = "levels.npy" if kind == "pixels" else "lines.txt"
     archive = f"{kind}.quoin" if "compress" in USED[kind] else "language.quoin"
     writes = kind in ("language", "counts", "byte-pairs")
@@ -93,7 +99,11 @@ def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
         "resume": ["resume", run, "--json"],
         "eval": ["eval", run],
         "predict": ["predict", run, rows],
-        "generate": ["generate", run, *(["--max-tokens", "4", "--json"] if writes else ["-n", "2", "--out", "drawn.png"])],
+        "generate": [
+            "generate",
+            run,
+            *(["--max-tokens", "4", "--json"] if writes else ["-n", "2", "--out", "drawn.png"]),
+        ],
         "compare": ["compare", run, whole, "--out", "compared.html"],
         "inspect": ["inspect", run, "--out", "inspected.html"],
         "compress": ["compress", coded, "--model", run, "-o", "small.quoin", "--force"],

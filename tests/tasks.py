@@ -1,7 +1,8 @@
 """Small tasks for the loop, and what it takes to run, crash and compare them.
 
-Three unlike learners prove the protocol: two weights under one optimiser (drawing from torch's own generator), two players under two
-optimisers (drawing from a generator of their own), and a mixture fitted by EM, which takes no gradient and carries sums over an epoch.
+Three unlike learners prove the protocol: two weights under one optimizer (drawing from torch's own generator), two
+players under two optimizers (drawing from a generator of their own), and a mixture fitted by EM, which takes no
+gradient and carries sums over an epoch.
 """
 
 import math
@@ -14,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from quoin.data import Batches, Dataset, Facts, Prepared, Split, prepare
+from quoin.data import BatchSampler, Dataset, PreparedData, Split, TabularInfo, prepare
 from quoin.tasks.supervised import Classification, Regression
-from quoin.train import Loop, Place, RunFolder, durable
+from quoin.train import DeviceContext, RunFolder, Trainer, durable
 
 ROWS, BATCH = 13, 4  # four batches an epoch, the last of one row
 
@@ -29,7 +30,7 @@ class TwoWeights:
     """y = w x + b by SGD with momentum, its inputs shaken by torch's own generator."""
 
     kind = "study"
-    facts: Facts | None = None
+    data_info: TabularInfo | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)  # as a run does before it builds its task
@@ -38,39 +39,44 @@ class TwoWeights:
         self.line = nn.Linear(1, 1)
         nn.init.zeros_(self.line.weight)
         nn.init.zeros_(self.line.bias)
-        self.optimiser = torch.optim.SGD(self.line.parameters(), 0.1, momentum=0.9)
-        self.batches = Batches(ROWS, BATCH, seed=1)
+        self.optimizer = torch.optim.SGD(self.line.parameters(), 0.1, momentum=0.9)
+        self.batches = BatchSampler(ROWS, BATCH, seed=1)
 
     def losses(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.line(x[:, None])[:, 0] - y).square()
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         losses = self.losses(self.x[rows] + 0.1 * torch.randn(len(rows)), self.y[rows])
         losses.mean().backward()
-        self.optimiser.step()
+        self.optimizer.step()
         return {"loss": losses.sum().detach()}
 
-    def evaluate(self, part: str) -> dict[str, float]:
-        return {"loss": self.losses(self.x, self.y).mean().item()} if part == "validation" else {}
+    def evaluate(self, split: str) -> dict[str, float]:
+        return {"loss": self.losses(self.x, self.y).mean().item()} if split == "validation" else {}
 
-    def state(self) -> dict[str, Any]:
-        return {"model": self.line.state_dict(), "optimiser": self.optimiser.state_dict(), "batches": self.batches.state()}
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.line.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "batches": self.batches.state_dict(),
+        }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.line.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.batches.load(state["batches"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.batches.load_state_dict(state["batches"])
 
     def panels(self) -> list:
         return []
 
 
 class TwoPlayers:
-    """A forger z -> a z + c against a critic of its numbers, each with its own Adam; the z come from a named generator."""
+    """A forger z -> a z + c against a critic of its numbers, each with its own Adam; the z come from a named
+    generator."""
 
     kind = "study"
-    facts: Facts | None = None
+    data_info: TabularInfo | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)
@@ -81,7 +87,7 @@ class TwoPlayers:
         self.forging = torch.optim.Adam(self.forger.parameters(), 0.05)
         self.judging = torch.optim.Adam(self.critic.parameters(), 0.05)
         self.noise = torch.Generator().manual_seed(3)
-        self.batches = Batches(ROWS, BATCH, seed=2)
+        self.batches = BatchSampler(ROWS, BATCH, seed=2)
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         forged = self.forger(torch.randn(len(rows), 1, generator=self.noise))
@@ -93,36 +99,40 @@ class TwoPlayers:
         self.forging.zero_grad()
         fooled.mean().backward()
         self.forging.step()
-        return {"judging": judged.sum().detach(), "forging": fooled.sum().detach()}  # not in alphabetical order, on purpose
+        return {
+            "judging": judged.sum().detach(),
+            "forging": fooled.sum().detach(),
+        }  # not in alphabetical order, on purpose
 
-    def evaluate(self, part: str) -> dict[str, float]:
-        return {"centre": abs(self.forger.bias.item() - 2)} if part == "validation" else {}
+    def evaluate(self, split: str) -> dict[str, float]:
+        return {"centre": abs(self.forger.bias.item() - 2)} if split == "validation" else {}
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {
             "model": {"forger": self.forger.state_dict(), "critic": self.critic.state_dict()},
-            "optimisers": [self.forging.state_dict(), self.judging.state_dict()],
+            "optimizers": [self.forging.state_dict(), self.judging.state_dict()],
             "noise": self.noise.get_state(),
-            "batches": self.batches.state(),
+            "batches": self.batches.state_dict(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.forger.load_state_dict(state["model"]["forger"])
         self.critic.load_state_dict(state["model"]["critic"])
-        self.forging.load_state_dict(state["optimisers"][0])
-        self.judging.load_state_dict(state["optimisers"][1])
+        self.forging.load_state_dict(state["optimizers"][0])
+        self.judging.load_state_dict(state["optimizers"][1])
         self.noise.set_state(state["noise"])
-        self.batches.load(state["batches"])
+        self.batches.load_state_dict(state["batches"])
 
     def panels(self) -> list:
         return []
 
 
 class TwoBumps:
-    """EM for two unit Gaussians: responsibilities are summed batch by batch, the parameters move at the end of an epoch."""
+    """EM for two unit Gaussians: responsibilities are summed batch by batch, the parameters move at the end of an
+    epoch."""
 
     kind = "study"
-    facts: Facts | None = None
+    data_info: TabularInfo | None = None
 
     def __init__(self) -> None:
         torch.manual_seed(5)
@@ -131,7 +141,7 @@ class TwoBumps:
         self.shares = {"left": 0.5, "right": 0.5}
         self.means = torch.tensor([-0.1, 0.2], dtype=torch.float64)
         self.sums = torch.zeros(2, 2, dtype=torch.float64)  # of responsibility, of responsibility times x
-        self.batches = Batches(ROWS, BATCH, seed=3)
+        self.batches = BatchSampler(ROWS, BATCH, seed=3)
 
     def joint(self, x: Tensor) -> Tensor:
         shares = torch.tensor(list(self.shares.values()), dtype=torch.float64)
@@ -147,15 +157,19 @@ class TwoBumps:
             self.sums = torch.zeros_like(self.sums)
         return {"loss": -joint.sum(1).log().sum()}
 
-    def evaluate(self, part: str) -> dict[str, float]:
-        return {"loss": -self.joint(self.x).sum(1).log().mean().item()} if part == "validation" else {}
+    def evaluate(self, split: str) -> dict[str, float]:
+        return {"loss": -self.joint(self.x).sum(1).log().mean().item()} if split == "validation" else {}
 
-    def state(self) -> dict[str, Any]:
-        return {"model": {"means": self.means, "shares": self.shares}, "sums": self.sums, "batches": self.batches.state()}
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "model": {"means": self.means, "shares": self.shares},
+            "sums": self.sums,
+            "batches": self.batches.state_dict(),
+        }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         self.means, self.shares, self.sums = state["model"]["means"], state["model"]["shares"], state["sums"]
-        self.batches.load(state["batches"])
+        self.batches.load_state_dict(state["batches"])
 
     def panels(self) -> list:
         return []
@@ -165,7 +179,9 @@ KINDS = (TwoWeights, TwoPlayers, TwoBumps)
 
 
 def new_folder(root: Path, recipe: str = "small") -> RunFolder:
-    return RunFolder.create(root, recipe, {"kind": "study", "options": {"seed": 0}, "settings": {}, "data": None}, {"threads": 1})
+    return RunFolder.create(
+        root, recipe, {"kind": "study", "options": {"seed": 0}, "settings": {}, "data": None}, {"threads": 1}
+    )
 
 
 def timeless(tree: Any) -> Any:
@@ -188,7 +204,10 @@ def difference(one: Any, other: Any, path: str = "") -> str | None:
     if isinstance(one, (list, tuple)) and type(one) is type(other):
         if len(one) != len(other):
             return f"{path}: {len(one)} and {len(other)} items"
-        return next((found for index in range(len(one)) if (found := difference(one[index], other[index], f"{path}.{index}"))), None)
+        return next(
+            (found for index in range(len(one)) if (found := difference(one[index], other[index], f"{path}.{index}"))),
+            None,
+        )
     return None if type(one) is type(other) and repr(one) == repr(other) else f"{path}: {one!r} and {other!r}"
 
 
@@ -199,13 +218,16 @@ def left_behind(run: RunFolder) -> dict[str, Any]:
 
 
 class Disk:
-    """Stands between the run folder and the disk; the operation number `fatal` crashes the process or, with `error`, is refused.
+    """Stands between the run folder and the disk; the operation number `fatal` crashes the process or, with `error`, is
+    refused.
 
-    A write that crashes or is refused has brought half of its bytes. With `power_cut` a crash also takes half of what no
-    sync has brought to the disk from every file, as the loss of a machine's memory may.
+    A write that crashes or is refused has brought half of its bytes. With `power_cut` a crash also takes half of what
+    no sync has brought to the disk from every file, as the loss of a machine's memory may.
     """
 
-    def __init__(self, monkeypatch, root: Path, *, fatal: int = -1, error: OSError | None = None, power_cut: bool = False) -> None:
+    def __init__(
+        self, monkeypatch, root: Path, *, fatal: int = -1, error: OSError | None = None, power_cut: bool = False
+    ) -> None:
         self.root, self.fatal, self.error, self.power_cut = root, fatal, error, power_cut
         self.done: list[str] = []
         self.on_disk: dict[int, int] = {}  # inode to bytes, for files opened since
@@ -299,14 +321,16 @@ class _Written:
         return self._file.fileno()
 
 
-def run_loop(task, run: RunFolder, *, resume: bool = False, epochs: int = 3, checkpoint_every: int = 1, **how: Any) -> Loop:
+def run_loop(
+    task, run: RunFolder, *, resume: bool = False, epochs: int = 3, checkpoint_every: int = 1, **how: Any
+) -> Trainer:
     """Train `task` in `run` under its lock, as the recipes do."""
     with run.locked():
-        loop = Loop(task, run, epochs=epochs, checkpoint_every=checkpoint_every, **how)
+        trainer = Trainer(task, run, epochs=epochs, checkpoint_every=checkpoint_every, **how)
         if resume:
-            loop.resume()
-        loop.run()
-    return loop
+            trainer.resume()
+        trainer.run()
+    return trainer
 
 
 def numbers_dataset(num_rows: int = 30, *, classes: int = 0) -> Dataset:
@@ -319,28 +343,28 @@ def numbers_dataset(num_rows: int = 30, *, classes: int = 0) -> Dataset:
     return Dataset("made", features, targets, ("a", "b", "c"), names)
 
 
-def parted(dataset: Dataset, train: int, validation: int) -> Prepared:
+def parted(dataset: Dataset, train: int, validation: int) -> PreparedData:
     """The first rows train, the next choose, the rest judge."""
     rows = torch.arange(dataset.num_rows)
     return prepare(dataset, Split(rows[:train], rows[train : train + validation], rows[train + validation :]))
 
 
-def regression(data: Prepared, *, lr: float = 0.05, momentum: float = 0.0, **how: Any) -> Regression:
+def regression(data: PreparedData, *, lr: float = 0.05, momentum: float = 0.0, **how: Any) -> Regression:
     """Linear regression on `data` from zero weights."""
     from quoin.losses import squared_loss
     from quoin.models import LinearRegression
 
     torch.manual_seed(5)
     model = LinearRegression(3)
-    how = {"batch_size": 8, "epochs": 3, "seed": 0, "place": Place()} | how
+    how = {"batch_size": 8, "epochs": 3, "seed": 0, "device_context": DeviceContext()} | how
     return Regression(model, squared_loss, torch.optim.SGD(model.parameters(), lr, momentum=momentum), data, **how)
 
 
-def classification(data: Prepared, *, lr: float = 0.05, **how: Any) -> Classification:
+def classification(data: PreparedData, *, lr: float = 0.05, **how: Any) -> Classification:
     from quoin.losses import cross_entropy
     from quoin.models import MLP
 
     torch.manual_seed(5)
     model = MLP([3, 5, 3], generator=torch.Generator().manual_seed(7))
-    how = {"batch_size": 8, "epochs": 3, "seed": 0, "place": Place()} | how
+    how = {"batch_size": 8, "epochs": 3, "seed": 0, "device_context": DeviceContext()} | how
     return Classification(model, cross_entropy, torch.optim.Adam(model.parameters(), lr), data, **how)

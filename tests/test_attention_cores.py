@@ -1,6 +1,7 @@
-"""What every attention owes to the layers around it, each core held to the same contract: add a core to CORES and it is tested.
+"""What every attention owes to the layers around it, each core held to the same contract: add a core to CORES and it is
+tested.
 
-A core's own mathematics is tested beside it; here only what `quoin.layers.AttentionCore` promises.
+A core's own mathematics is tested beside it; here only what `quoin.layers.InnerAttention` promises.
 """
 
 from collections.abc import Callable
@@ -12,32 +13,34 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     AdditiveAttention,
     ALiBi,
-    AttentionCore,
-    AttentionState,
-    CoshFeatures,
+    AttentionCache,
+    CacheSpec,
     ExactAttention,
     FeatureMapAttention,
+    HyperbolicFeatures,
+    InnerAttention,
     LinearAttention,
     MultiHeadAttention,
     PerformerAttention,
-    Room,
-    Rotary,
+    RotaryEmbedding,
 )
-from quoin.tensor import causal_mask, valid_mask
+from quoin.tensor import causal_mask, sequence_mask
 
 HEADS, WIDTH = 4, 6
-CORES: dict[str, Callable[[], AttentionCore]] = {
+CORES: dict[str, Callable[[], InnerAttention]] = {
     "exact": ExactAttention,
     "exact, scale 1": lambda: ExactAttention(scale=1.0),
     "exact, ALiBi": lambda: ExactAttention(bias=ALiBi(HEADS)),
     "additive": lambda: AdditiveAttention(WIDTH, WIDTH, 5, generator=torch.Generator().manual_seed(0)),
-    "linear": lambda: LinearAttention(chunk=3),
-    "Performer": lambda: PerformerAttention(WIDTH, 5, generator=torch.Generator().manual_seed(0), chunk=4),
-    "cosh features": lambda: FeatureMapAttention(CoshFeatures(WIDTH, 6, generator=torch.Generator().manual_seed(0)), chunk=2),
+    "linear": lambda: LinearAttention(chunk_size=3),
+    "Performer": lambda: PerformerAttention(WIDTH, 5, generator=torch.Generator().manual_seed(0), chunk_size=4),
+    "cosh features": lambda: FeatureMapAttention(
+        HyperbolicFeatures(WIDTH, 6, generator=torch.Generator().manual_seed(0)), chunk_size=2
+    ),
 }
 ROUNDING = {torch.float32: 2e-5, torch.float64: 1e-12, torch.bfloat16: 0.1}
 
@@ -52,20 +55,24 @@ few = settings(deadline=None, max_examples=12)
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 
-def core_of(name: str, dtype: torch.dtype = torch.float64) -> AttentionCore:
+def core_of(name: str, dtype: torch.dtype = torch.float64) -> InnerAttention:
     core = CORES[name]()
     return core.to(dtype) if isinstance(core, torch.nn.Module) else core
 
 
-def drawn(queries: int, keys: int, groups: int, dtype: torch.dtype, generator: torch.Generator, batch: int = 2) -> list[Tensor]:
+def drawn(
+    queries: int, keys: int, groups: int, dtype: torch.dtype, generator: torch.Generator, batch: int = 2
+) -> list[Tensor]:
     shapes = [(batch, HEADS, queries, WIDTH), (batch, groups, keys, WIDTH), (batch, groups, keys, WIDTH)]
     return [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
 
 
 def slopes(output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).reshape(output.shape).sin()
-    return [torch.zeros_like(leaf) if slope is None else slope
-            for leaf, slope in zip(leaves, torch.autograd.grad(output, leaves, upstream, allow_unused=True))]  # fmt: skip
+    return [
+        torch.zeros_like(leaf) if slope is None else slope
+        for leaf, slope in zip(leaves, torch.autograd.grad(output, leaves, upstream, allow_unused=True))
+    ]
 
 
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
@@ -77,7 +84,7 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
 
 @every_core
 def test_a_core_keeps_the_protocol(name):
-    assert isinstance(core_of(name), AttentionCore)
+    assert isinstance(core_of(name), InnerAttention)
 
 
 @every_core
@@ -99,7 +106,7 @@ def test_padding_changes_nothing(name, n, m, lengths, dtype, seed):
     core, generator = core_of(name, dtype), torch.Generator().manual_seed(seed)
     lengths = [min(length, m) for length in lengths]
     query, key, value = leaves = drawn(n, m, HEADS, dtype, generator)
-    mask = valid_mask(torch.tensor(lengths), m)[:, None, None]
+    mask = sequence_mask(torch.tensor(lengths), m)[:, None, None]
     padded = core(query, key, value, mask=mask)
     alone = [
         core(query[i, None], key[i, None, :, :length], value[i, None, :, :length]) if length else 0 * query[i, None]
@@ -132,19 +139,19 @@ def test_step_by_step_is_all_at_once(name, pieces, groups, dtype, seed):
     query, key, value = drawn(n, n, groups, dtype, torch.Generator().manual_seed(seed))
     whole = core(query, key, value, causal=True)
     with torch.no_grad():
-        state = core.start(Room(2, groups, WIDTH, WIDTH, n, dtype, torch.device("cpu")))
+        state = core.init_cache(CacheSpec(2, groups, WIDTH, WIDTH, n, dtype, torch.device("cpu")))
         found, states = [], [state]
         for q, k, v in zip(*(x.split(pieces, dim=2) for x in (query, key, value)), strict=True):
-            output, state = core.step(state, q, k, v)
+            output, state = core.decode_step(state, q, k, v)
             found.append(output)
             states.append(state)
-        assert isinstance(state, AttentionState)
+        assert isinstance(state, AttentionCache)
         assert_near(torch.cat(found, dim=2), whole, ROUNDING)
-        assert [each.seen for each in states] == [sum(pieces[:i]) for i in range(len(pieces) + 1)]
+        assert [each.seq_len for each in states] == [sum(pieces[:i]) for i in range(len(pieces) + 1)]
         # An earlier state still stands for what it had seen, though others have gone on from it.
         start = sum(pieces[:-1])
-        other = core.step(states[-2], -query[:, :, start:], -key[:, :, start:], -value[:, :, start:]).output
-        again = core.step(states[-2], query[:, :, start:], key[:, :, start:], value[:, :, start:]).output
+        other = core.decode_step(states[-2], -query[:, :, start:], -key[:, :, start:], -value[:, :, start:]).output
+        again = core.decode_step(states[-2], query[:, :, start:], key[:, :, start:], value[:, :, start:]).output
         assert_near(again, whole[:, :, start:], ROUNDING)
         assert not torch.equal(other, again)
 
@@ -154,7 +161,7 @@ def test_step_by_step_is_all_at_once(name, pieces, groups, dtype, seed):
 def test_a_sequence_of_padding_alone_gives_zeros(name, dtype):
     core = core_of(name, dtype)
     query, key, value = leaves = drawn(5, 7, 2, dtype, torch.Generator().manual_seed(0), batch=3)
-    mask = valid_mask(torch.tensor([7, 0, 3]), 7)[:, None, None]
+    mask = sequence_mask(torch.tensor([7, 0, 3]), 7)[:, None, None]
     output = core(query, key, value, mask=mask)
     assert (output[1] == 0).all()
     assert output[0].abs().min() > 0
@@ -167,12 +174,12 @@ def test_a_sequence_of_padding_alone_gives_zeros(name, dtype):
 
 @every_core
 @few
-@given(n=lengths, length=lengths, rotary=st.booleans(), key_value_heads=groups, seed=seeds)
-def test_layers_of_any_core_ignore_padding_and_decode(name, n, length, rotary, key_value_heads, seed):
+@given(n=lengths, length=lengths, rotary=st.booleans(), num_kv_heads=groups, seed=seeds)
+def test_layers_of_any_core_ignore_padding_and_decode(name, n, length, rotary, num_kv_heads, seed):
     generator, dtype, length = torch.Generator().manual_seed(seed), torch.float64, min(n, length)
-    turn = Rotary(WIDTH) if rotary else None
+    turn = RotaryEmbedding(WIDTH) if rotary else None
     layer = MultiHeadAttention(
-        HEADS * WIDTH, HEADS, key_value_heads=key_value_heads, core=CORES[name](), turn=turn, generator=generator
+        HEADS * WIDTH, HEADS, num_kv_heads=num_kv_heads, inner_attention=CORES[name](), rotary=turn, generator=generator
     ).to(dtype)
     x = torch.randn(2, n, HEADS * WIDTH, generator=generator, dtype=dtype)
     lengths = torch.tensor([n, length])
@@ -185,14 +192,16 @@ def test_layers_of_any_core_ignore_padding_and_decode(name, n, length, rotary, k
         assert seen.weights.shape == (2, HEADS, n, n)
     whole = layer(x, causal=True)
     with torch.no_grad():
-        state, found = layer.start(2, n), []
+        state, found = layer.init_cache(2, n), []
         for i in range(n):
-            output, state = layer.step(state, x[:, i : i + 1])
+            output, state = layer.decode_step(state, x[:, i : i + 1])
             found.append(output)
     assert_near(torch.cat(found, dim=1), whole, ROUNDING)
 
 
-@pytest.mark.parametrize("name", [name for name in CORES if name != "additive"])  # it takes more shapes, and tells its own mistakes
+@pytest.mark.parametrize(
+    "name", [name for name in CORES if name != "additive"]
+)  # it takes more shapes, and tells its own mistakes
 def test_mistakes_are_told_in_one_line(name):
     core = core_of(name)
     query, key, value = drawn(5, 7, 2, torch.float64, torch.Generator().manual_seed(0))
@@ -200,14 +209,17 @@ def test_mistakes_are_told_in_one_line(name):
         (lambda: core(query, key, value, causal=True), "as many keys as queries"),
         (lambda: core.weights(query, key, causal=True), "as many keys as queries"),
         (lambda: core(query, key, value[:, :, :6]), "axis m of value to be 7"),
-        (lambda: core(query[:1], key, value), "to be 1 as in query, came 2"),
+        (lambda: core(query[:1], key, value), "to be 1 as in query, got 2"),
         (lambda: core(query[..., :5], key, value), "axis d of key to be 5"),
-        (lambda: core(query[:, :3], key, value), "multiple of the 2 key heads, came 3"),
+        (lambda: core(query[:, :3], key, value), "multiple of num_kv_heads 2, got 3"),
         (lambda: core(query[0], key, value), "query with 4 axes"),
         (lambda: core(query, key, value, mask=torch.ones(5, 7)), "boolean"),
         (lambda: core(query, key, value, mask=torch.ones(5, 6, dtype=torch.bool)), r"broadcasts to \(2, 4, 5, 7\)"),
-        (lambda: core(query, key, value, mask=torch.ones(1, 2, 4, 5, 7, dtype=torch.bool)), r"broadcasts to \(2, 4, 5, 7\)"),
+        (
+            lambda: core(query, key, value, mask=torch.ones(1, 2, 4, 5, 7, dtype=torch.bool)),
+            r"broadcasts to \(2, 4, 5, 7\)",
+        ),
     ):
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             mistaken()
         assert "\n" not in str(caught.value)

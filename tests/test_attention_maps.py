@@ -1,4 +1,5 @@
-"""Seeing inside attention: asking changes nothing, the page holds the weights that were asked for, and mistakes are one line."""
+"""Seeing inside attention: asking changes nothing, the page holds the weights that were asked for, and mistakes are one
+line."""
 
 import base64
 import copy
@@ -21,13 +22,31 @@ from PIL import Image
 from torch import Tensor, nn
 
 from quoin import inspect, plot
-from quoin.errors import Mistake
-from quoin.inspect import AttentionMaps, attention_distance, attention_entropy, attention_maps, draw_attention_maps, watching_attention
+from quoin.errors import UserError
+from quoin.inspect import (
+    AttentionMaps,
+    attention_distance,
+    attention_entropy,
+    attention_maps,
+    capture_attention,
+    plot_attention_maps,
+)
 from quoin.layers import ExactAttention, FeatureMapAttention, MultiHeadAttention, PerformerFeatures, SelfAttention
 from quoin.plot import AttentionLayer
 from seeds import seeded
 
-NASTY = ["<b>", "&amp;", '"quoted"', "it's", "</script><script>alert(1)</script>", "\u2028", "{{layers}}", "$x^{", "🙂", ""]
+NASTY = [
+    "<b>",
+    "&amp;",
+    '"quoted"',
+    "it's",
+    "</script><script>alert(1)</script>",
+    "\u2028",
+    "{{layers}}",
+    "$x^{",
+    "🙂",
+    "",
+]
 
 
 class Block(nn.Module):
@@ -35,7 +54,7 @@ class Block(nn.Module):
 
     def __init__(self, core: nn.Module, *, causal: bool, seed: int = 0):
         super().__init__()
-        self.attention = MultiHeadAttention(8, 2, core=core, generator=seeded(seed))  # type: ignore[arg-type]
+        self.attention = MultiHeadAttention(8, 2, inner_attention=core, generator=seeded(seed))  # type: ignore[arg-type]
         self.perceptron, self.causal = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True), nn.Dropout(0.5)), causal
 
     def forward(self, x: Tensor) -> Tensor:
@@ -43,9 +62,12 @@ class Block(nn.Module):
 
 
 def blocks() -> nn.Sequential:
-    """Exact attention with dropout, and attention of linear cost whose features are drawn anew for each training pass."""
-    features = PerformerFeatures(4, 16, generator=seeded(3), redraw_every=1)
-    return nn.Sequential(Block(ExactAttention(dropout=0.3), causal=True), Block(FeatureMapAttention(features), causal=False, seed=1))
+    """Exact attention with dropout, and attention of linear cost whose features are drawn anew for each training
+    pass."""
+    features = PerformerFeatures(4, 16, generator=seeded(3), redraw_interval=1)
+    return nn.Sequential(
+        Block(ExactAttention(dropout=0.3), causal=True), Block(FeatureMapAttention(features), causal=False, seed=1)
+    )
 
 
 class Twice(nn.Module):
@@ -66,11 +88,11 @@ class Twice(nn.Module):
 def test_the_weights_are_those_that_the_layers_use():
     model, x = blocks().eval(), torch.randn(1, 6, 8, generator=seeded(2))
     first, second = attention_maps(model, x)
-    assert (first.path, second.path) == ("0.attention", "1.attention")
+    assert (first.layer, second.layer) == ("0.attention", "1.attention")
     for found, block, inputs in ((first, model[0], x), (second, model[1], model[0](x))):
         layer: Any = block.attention
         _, _, v = layer._heads(inputs, None, None)
-        rebuilt = layer.f_o((found.weights @ v[0]).transpose(0, 1).flatten(1))
+        rebuilt = layer.out_proj((found.weights @ v[0]).transpose(0, 1).flatten(1))
         assert torch.allclose(rebuilt, layer(inputs, causal=block.causal)[0], atol=1e-5)
     assert first.weights.triu(1).abs().max() == 0  # causal
     assert torch.allclose(first.weights.sum(-1), torch.ones(2, 6))
@@ -87,7 +109,7 @@ def test_asking_changes_no_bit_of_the_outputs_and_leaves_the_model_as_it_was(tra
 
     untouched = blocks().train(training)
     plain, model = two_passes(copy.deepcopy(untouched)), copy.deepcopy(untouched)
-    with watching_attention(model) as found:
+    with capture_attention(model) as found:
         watched = two_passes(model)
     assert len(found) == 4
     assert all(torch.equal(one, other) for one, other in zip(plain, watched, strict=True))
@@ -101,15 +123,19 @@ def test_asking_changes_no_bit_of_the_outputs_and_leaves_the_model_as_it_was(tra
 
 def test_a_watched_pass_that_fails_leaves_no_hooks():
     model = blocks()
-    with pytest.raises(Mistake), watching_attention(model):
+    with pytest.raises(UserError), capture_attention(model):
         model(torch.zeros(1, 6, 9))
     assert not any(module._forward_hooks for module in model.modules())
 
 
 def test_torchs_own_layers_are_asked_too():
-    model, target, source = Twice(), torch.randn(3, 1, 8, generator=seeded(0)), torch.randn(5, 1, 8, generator=seeded(1))
+    model, target, source = (
+        Twice(),
+        torch.randn(3, 1, 8, generator=seeded(0)),
+        torch.randn(5, 1, 8, generator=seeded(1)),
+    )
     found = attention_maps(model, target, source)
-    assert [(each.path, tuple(each.weights.shape)) for each in found] == [("look", (4, 3, 5))] * 2
+    assert [(each.layer, tuple(each.weights.shape)) for each in found] == [("look", (4, 3, 5))] * 2
     _, weights = model.look(target, source, source, average_attn_weights=False)
     assert torch.allclose(found[0].weights, weights[0])
     alone = attention_maps(model, target[:, 0], source[:, 0])  # without a batch
@@ -120,16 +146,16 @@ def test_torchs_encoder_shows_the_weights_that_padding_leaves():
     layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=8, batch_first=True)
     model = nn.TransformerEncoder(layer, num_layers=2)
     padding = torch.tensor([[False, False, False, True]])
-    with torch.no_grad(), watching_attention(model.eval()) as found:
+    with torch.no_grad(), capture_attention(model.eval()) as found:
         model(torch.randn(1, 4, 8, generator=seeded(0)), src_key_padding_mask=padding)
-    assert [each.path for each in found] == ["layers.0.self_attn", "layers.1.self_attn"]
+    assert [each.layer for each in found] == ["layers.0.self_attn", "layers.1.self_attn"]
     assert all(each.weights[:, :, 3].abs().max() == 0 for each in found)
     assert torch.backends.mha.get_fastpath_enabled()  # as it was
 
 
 def test_a_core_alone_is_asked():
-    [found] = attention_maps(SelfAttention(4, k=3, v=2), torch.randn(5, 4, generator=seeded(0)))
-    assert (found.path, tuple(found.weights.shape)) == ("attention.core", (1, 5, 5))
+    [found] = attention_maps(SelfAttention(4, head_dim=3, out_features=2), torch.randn(5, 4, generator=seeded(0)))
+    assert (found.layer, tuple(found.weights.shape)) == ("attention.inner_attention", (1, 5, 5))
 
 
 # ---- numbers about a head
@@ -157,10 +183,12 @@ def test_the_entropy_at_its_ends():
     n = 9
     weights = torch.stack([torch.eye(n), torch.full((n, n), 1 / n)])
     assert attention_entropy(weights).tolist() == pytest.approx([0, math.log(n)], abs=1e-6)
-    back = torch.cat([torch.zeros(2, n), torch.eye(n)[: n - 2]])[None]  # every position two back, the first two see nothing
+    back = torch.cat([torch.zeros(2, n), torch.eye(n)[: n - 2]])[
+        None
+    ]  # every position two back, the first two see nothing
     assert attention_distance(back).tolist() == [2]
     assert attention_entropy(torch.tensor([[[1.5, -0.5]]])).isnan().all()
-    with pytest.raises(Mistake, match="2 queries and 3 keys"):
+    with pytest.raises(UserError, match="2 queries and 3 keys"):
         attention_distance(torch.ones(1, 2, 3))
 
 
@@ -172,7 +200,9 @@ class Page:
 
     def __init__(self, text: str):
         self.text = text
-        self.layers = json.loads(re.findall(r'<script type="application/json" id="layers">(.*?)</script>', text, flags=re.DOTALL)[0])
+        self.layers = json.loads(
+            re.findall(r'<script type="application/json" id="layers">(.*?)</script>', text, flags=re.DOTALL)[0]
+        )
 
     def weights(self, number: int) -> np.ndarray:
         layer = self.layers[number]
@@ -194,7 +224,13 @@ def named(weights: object, queries: int, keys: int, name: str = "layer") -> Atte
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.integers(1, 3), st.integers(1, 8), st.integers(1, 8), st.sampled_from(["float32", "float64", "bfloat16"]), st.integers(0, 2**31))
+@given(
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.integers(1, 8),
+    st.sampled_from(["float32", "float64", "bfloat16"]),
+    st.integers(0, 2**31),
+)
 def test_the_page_holds_the_weights_to_half_precision(heads, queries, keys, dtype, seed):
     weights = (4 * torch.randn(heads, queries, keys, generator=seeded(seed))).softmax(-1).to(getattr(torch, dtype))
     weights[0, 0, 0] *= -1  # features may give negative weights
@@ -205,11 +241,13 @@ def test_the_page_holds_the_weights_to_half_precision(heads, queries, keys, dtyp
 
 def test_labels_are_data_and_never_markup():
     n = len(NASTY)
-    layer = AttentionLayer("</script><img src=x>", torch.full((1, n, n), 1 / n), tuple(NASTY), tuple(NASTY[::-1]), ((("<i>", "&"),),))
+    layer = AttentionLayer(
+        "</script><img src=x>", torch.full((1, n, n), 1 / n), tuple(NASTY), tuple(NASTY[::-1]), ((("<i>", "&"),),)
+    )
     page = Page(plot.attention([layer]).html("A < B & {{weights}}"))
     [found] = page.layers
     assert (found["query_labels"], found["key_labels"]) == (NASTY, NASTY[::-1])
-    assert (found["name"], found["facts"]) == ("</script><img src=x>", [[["<i>", "&"]]])
+    assert (found["name"], found["details"]) == ("</script><img src=x>", [[["<i>", "&"]]])
     assert page.text.count("<h1>A &lt; B &amp; {{weights}}</h1>") == 1
     assert not re.search("<img|<b>|alert", page.text.replace("\\u003cimg", "").replace("\\u003cscript\\u003ealert", ""))
     assert page.text.count("</script>") == 3  # the layers, the weights, the program
@@ -241,31 +279,33 @@ def test_the_grid_keeps_what_is_thin():
     assert shown[-1, 0] == -2
 
 
-def test_the_picture_has_a_map_for_each_head_under_its_facts():
+def test_the_picture_has_a_map_for_each_head_under_its_details():
     model, x = blocks(), torch.randn(1, 6, 8, generator=seeded(2))
     found = attention_maps(model, x, tokens=list("abcdef"))
-    drawing = draw_attention_maps(found, title="Blocks")
+    drawing = plot_attention_maps(found, title="Blocks")
     axes: Any = drawing.figure.axes[0]
     shown = [np.asarray(image.get_array()) for image in axes.images]
     expected = torch.cat([each.weights for each in found]).numpy()
     assert all(np.allclose(image, weights) for image, weights in zip(shown, expected, strict=True))
     told = [text.get_text() for text in axes.texts]
     entropy, distance = attention_entropy(found[0].weights), attention_distance(found[0].weights)
-    assert f"head 1\n{entropy[0]:.3g} nats\n{distance[0]:.3g} places" in told
+    assert f"head 1\n{entropy[0]:.3g} nats\n{distance[0]:.3g} positions" in told
     page = Page(drawing.html())
     assert page.layers[0]["query_labels"] == list("abcdef")
-    assert page.layers[1]["facts"][1][0][0] == "entropy"
+    assert page.layers[1]["details"][1][0][0] == "entropy"
     assert Image.open(io.BytesIO(drawing.png())).width > 900
 
 
 def test_what_has_no_entropy_or_distance_says_nothing_of_them():
     negative = AttentionMaps("a", torch.tensor([[[1.5, -0.5]]]), ("x",), ("y", "z"))
-    assert Page(draw_attention_maps([negative]).html()).layers[0]["facts"] == [[]]
+    assert Page(plot_attention_maps([negative]).html()).layers[0]["details"] == [[]]
 
 
 def test_a_layer_called_twice_is_there_twice():
-    found = attention_maps(Twice(), torch.randn(3, 1, 8, generator=seeded(0)), torch.randn(5, 1, 8, generator=seeded(1)))
-    drawing = draw_attention_maps([each.labelled("abc", "vwxyz") for each in found])
+    found = attention_maps(
+        Twice(), torch.randn(3, 1, 8, generator=seeded(0)), torch.randn(5, 1, 8, generator=seeded(1))
+    )
+    drawing = plot_attention_maps([each.labeled("abc", "vwxyz") for each in found])
     assert [layer["name"] for layer in Page(drawing.html()).layers] == ["look, call 1", "look, call 2"]
     assert len(drawing.figure.axes[0].images) == 8
 
@@ -288,8 +328,20 @@ def test_a_browser_says_the_number_under_the_pointer(tmp_path):
     weights = torch.tensor([[[0.5, 0.5, 0.0], [0.25, 0.125, 0.625], [0.0, 0.0, 1.0]]])
     page = plot.attention([AttentionLayer("only", weights, ("a", "<b>", "c"), ("x", "y", "z & z"))]).html()
     (tmp_path / "page.html").write_text(page.replace("</body>", HOVER), encoding="utf-8")
-    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    words += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom", f"file://{tmp_path / 'page.html'}"]
+    words = [
+        "chromium",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+    ]
+    words += [
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        f"file://{tmp_path / 'page.html'}",
+    ]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
@@ -298,10 +350,10 @@ def test_a_browser_says_the_number_under_the_pointer(tmp_path):
     if found is None and done.returncode:
         pytest.skip("the browser does not run here")
     assert found is not None, done.stdout[-500:]
-    (hovered, moved), colour = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    (hovered, moved), color = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     assert hovered == "query 2 “<b>” looks at key 3 “z & z” with weight 0.625"
     assert moved == "query 3 “c” looks at key 3 “z & z” with weight 1"
-    assert colour[2] > colour[0] + 30  # half of the largest weight is blue on white
+    assert color[2] > color[0] + 30  # half of the largest weight is blue on white
 
 
 # ---- alignments
@@ -344,29 +396,47 @@ def maps(queries: int = 2, keys: int = 3) -> AttentionMaps:
 
 
 MISTAKES = {
-    "none": (lambda: attention_maps(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)), "Sequential with 1 Linear, 1 ReLU"),
+    "none": (
+        lambda: attention_maps(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)),
+        "Sequential with 1 Linear, 1 ReLU",
+    ),
     "a batch": (lambda: attention_maps(blocks(), torch.zeros(3, 6, 8)), "batch of one"),
-    "tokens": (lambda: attention_maps(blocks(), torch.zeros(1, 6, 8), tokens=["a"]), "expected 6 query labels for '0.attention', came 1"),
-    "key labels": (lambda: maps().labelled("ab", "cd"), "expected 3 key labels for 'a.b', came 2"),
-    "too long": (lambda: attention_maps(SelfAttention(1, k=1, v=1), torch.zeros(2049, 1)), "at most 2048 positions to look at, came 2049"),
+    "tokens": (
+        lambda: attention_maps(blocks(), torch.zeros(1, 6, 8), tokens=["a"]),
+        "expected 6 query labels for '0.attention', got 1",
+    ),
+    "key labels": (lambda: maps().labeled("ab", "cd"), "expected 3 key labels for 'a.b', got 2"),
+    "too long": (
+        lambda: attention_maps(SelfAttention(1, head_dim=1, out_features=1), torch.zeros(2049, 1)),
+        "at most 2048 positions to show, got 2049",
+    ),
     "too long to draw": (lambda: plot.attention([named(torch.ones(1, 1, 2049), 1, 2049)]), "at most 2048 positions"),
     "too many": (lambda: plot.attention([named(torch.zeros(5, 2048, 2048), 2048, 2048)]), "fewer layers or positions"),
-    "labels": (lambda: plot.attention([AttentionLayer("x", torch.ones(1, 2, 2), ("a",), ("a", "b"))]), "2 query labels of 'x', got 1"),
-    "facts": (lambda: plot.attention([AttentionLayer("x", torch.ones(2, 1, 1), ("a",), ("a",), ((),))]), "facts of 2 heads"),
+    "labels": (
+        lambda: plot.attention([AttentionLayer("x", torch.ones(1, 2, 2), ("a",), ("a", "b"))]),
+        "2 query labels of 'x', got 1",
+    ),
+    "details": (
+        lambda: plot.attention([AttentionLayer("x", torch.ones(2, 1, 1), ("a",), ("a",), ((),))]),
+        "details of 2 heads",
+    ),
     "not finite": (lambda: plot.attention([named(torch.full((1, 1, 1), math.nan), 1, 1)]), "finite weights"),
     "axes": (lambda: plot.attention([named(torch.ones(2, 2), 2, 2)]), "3 axes"),
     "nothing": (lambda: plot.attention([]), "at least one layer"),
     "source": (lambda: plot.alignment(torch.ones(2, 3), "ab", "abc"), "expected 2 target tokens"),
     "sentence": (lambda: plot.alignment(torch.ones(1, 61), ["a"] * 61, "a"), "at most 60 source tokens"),
     "negative": (lambda: plot.alignment(-torch.ones(1, 1), "a", "a"), "at least 0"),
-    "captions": (lambda: plot.map_rows({"a": torch.ones(2, 1, 1)}, captions={"a": ["one"]}), "a caption for each map of 'a'"),
+    "captions": (
+        lambda: plot.feature_map_rows({"a": torch.ones(2, 1, 1)}, captions={"a": ["one"]}),
+        "a caption for each map of 'a'",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_one_line(name):
     bad, told = MISTAKES[name]
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         bad()
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from quoin.autodiff import RULES, Var, backward, concatenate
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.notes.claims.autodiff import random_program
 
 
@@ -99,7 +99,9 @@ def test_random_programs_agree_with_torch_in_float32(seed):
     program, start = random_program(generator), torch.randn(3, 3, generator=generator)
     variable, tensor = Var(start), start.clone().requires_grad_()
     (expected,) = torch.autograd.grad(program(tensor), tensor)
-    torch.testing.assert_close(backward(program(variable))[variable].value, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
+    torch.testing.assert_close(
+        backward(program(variable))[variable].value, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max())
+    )
 
 
 def test_a_long_chain_does_not_exhaust_the_stack():
@@ -129,7 +131,7 @@ def test_the_derivative_of_relu_and_abs_at_zero_is_zero():
     [
         (lambda: Var(torch.ones(2, dtype=torch.int64)), "expected floats"),
         (lambda: backward(Var([1.0, 2.0])), "one number"),
-        (lambda: backward(Var([1.0, 2.0]), Var([1.0])), r"shape \(2,\), came \(1,\)"),
+        (lambda: backward(Var([1.0, 2.0]), Var([1.0])), r"shape \(2,\), got \(1,\)"),
         (lambda: Var([1.0, 2.0]) + Var([1.0, 2.0, 3.0]), r"\(2,\) and \(3,\)"),
         (lambda: Var([[1.0, 2.0]]) @ Var([[1.0, 2.0]]), r"\(1, 2\) @ \(1, 2\)"),
         (lambda: Var(1.0) ** Var(2.0), "plain number"),  # pyright: ignore[reportOperatorIssue]
@@ -137,6 +139,6 @@ def test_the_derivative_of_relu_and_abs_at_zero_is_zero():
     ],
 )
 def test_a_mistake_is_one_line(bad, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)

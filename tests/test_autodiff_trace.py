@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from quoin.autodiff import Graph, replay, same_bits, trace
 from quoin.autodiff.graph import Call
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from seeds import seeded
 
 
@@ -25,10 +25,14 @@ def _global_seed():
 
 
 def differing(graph: Graph) -> list[str]:
-    return [str(node.index) + node.op for node, value in zip(graph.nodes, replay(graph), strict=True) if not same_bits(node.value, value)]
+    return [
+        str(node.index) + node.op
+        for node, value in zip(graph.nodes, replay(graph), strict=True)
+        if not same_bits(node.value, value)
+    ]
 
 
-# ---- functions with what makes recording hard ---------------------------------------------------------------------------
+# ---- functions with what makes recording hard -------------------------------------------------------------------
 
 
 def writes_in_place(x):
@@ -60,12 +64,21 @@ def gives_several(x):
     values, places = torch.max(x, 1)
     rows = [row * 2 for row in x]
     mean, variance = torch.var_mean(x)
-    return {"a": narrow.sum() + wide[0].sum() + values.sum(), "b": (places, rows[0]), "c": [mean, variance, torch.sort(x, 1).values]}
+    return {
+        "a": narrow.sum() + wide[0].sum() + values.sum(),
+        "b": (places, rows[0]),
+        "c": [mean, variance, torch.sort(x, 1).values],
+    }
 
 
 def draws(x):
     given = seeded(5)
-    noise = torch.rand_like(x) + torch.rand(5, 3, generator=given) + torch.empty(5, 3).uniform_() + torch.bernoulli(x.sigmoid())
+    noise = (
+        torch.rand_like(x)
+        + torch.rand(5, 3, generator=given)
+        + torch.empty(5, 3).uniform_()
+        + torch.bernoulli(x.sigmoid())
+    )
     torch.manual_seed(7)
     return (functional.dropout(x, 0.5) * noise).sum() + torch.randn(1, generator=given).sum()
 
@@ -145,8 +158,14 @@ FUNCTIONS = [
 
 def modules() -> dict[str, tuple[nn.Module, Tensor]]:
     return {
-        "dropout and batch norm": (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(inplace=True), nn.Dropout(0.5)), normal(5, 3)),
-        "convolution": (nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.GroupNorm(1, 2), nn.Flatten()), normal(2, 1, 8, 8)),
+        "dropout and batch norm": (
+            nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(inplace=True), nn.Dropout(0.5)),
+            normal(5, 3),
+        ),
+        "convolution": (
+            nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.GroupNorm(1, 2), nn.Flatten()),
+            normal(2, 1, 8, 8),
+        ),
         "lstm": (nn.LSTM(3, 4, 2, dropout=0.3), normal(5, 2, 3)),
         "transformer": (nn.TransformerEncoderLayer(4, 2, 8), normal(5, 2, 4)),
         "transformer, evaluating": (nn.TransformerEncoderLayer(4, 2, 8).eval(), normal(5, 2, 4)),
@@ -154,7 +173,7 @@ def modules() -> dict[str, tuple[nn.Module, Tensor]]:
     }
 
 
-# ---- values -------------------------------------------------------------------------------------------------------------
+# ---- values -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -190,7 +209,9 @@ def test_a_module_replays_and_computes_what_it_does_untraced(name):
 def test_a_replay_sees_what_it_depends_on():
     """The check can fail: without the generator's state a dropout comes out otherwise, and so do the nodes after it."""
     graph = trace(lambda x: functional.dropout(x, 0.5).sum(), normal(50))
-    forgetful = [dataclasses.replace(step, random_states=()) if isinstance(step, Call) else step for step in graph.steps]
+    forgetful = [
+        dataclasses.replace(step, random_states=()) if isinstance(step, Call) else step for step in graph.steps
+    ]
     torch.manual_seed(1)
     assert differing(graph) == []
     assert differing(dataclasses.replace(graph, steps=tuple(forgetful))) == ["1dropout", "2sum"]
@@ -198,14 +219,14 @@ def test_a_replay_sees_what_it_depends_on():
 
 def test_a_training_step_replays_though_it_writes_to_the_parameters():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    optimiser = torch.optim.Adam(model.parameters(), 0.1)
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
     labels = torch.tensor([0, 1, 1])
 
     def step(x):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = functional.cross_entropy(model(x), labels)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         return loss.detach()
 
     graph = trace(step, normal(3, 3))
@@ -262,7 +283,7 @@ def test_the_hooks_go_even_after_an_error():
     assert not module._global_forward_pre_hooks
 
 
-# ---- adjoints -----------------------------------------------------------------------------------------------------------
+# ---- adjoints ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -289,7 +310,12 @@ def test_adjoints_are_those_that_autograd_retains(dtype):
     for name, tensor in inputs.items():
         torch.testing.assert_close(found[name], tensor.grad)
     first, second = graph.find("matmul")
-    for node, name in ((first, "matmul"), (graph.find("tanh")[0], "tanh"), (second, "matmul 2"), (graph.find("cross_entropy")[0], "loss")):
+    for node, name in (
+        (first, "matmul"),
+        (graph.find("tanh")[0], "tanh"),
+        (second, "matmul 2"),
+        (graph.find("cross_entropy")[0], "loss"),
+    ):
         torch.testing.assert_close(node.value, kept[name].detach())
         torch.testing.assert_close(node.adjoint, kept[name].grad)
 
@@ -353,7 +379,7 @@ def test_an_adjoint_may_be_given_and_is_needed_where_there_is_no_one_number():
         assert trace(lambda x: x.sum(), x).nodes[0].adjoint is None
 
 
-# ---- names and shape of the graph ---------------------------------------------------------------------------------------
+# ---- names and shape of the graph -------------------------------------------------------------------------------
 
 
 class Shared(nn.Module):
@@ -368,18 +394,18 @@ class Shared(nn.Module):
 def test_a_module_used_twice_is_two_nodes_of_one_weight():
     graph = trace(Shared(), normal(5, 3))
     calls = [node for node in graph.nodes if node.op == "linear"]
-    assert [node.place for node in calls] == ["linear", "linear (use 2)"]
+    assert [node.location for node in calls] == ["linear", "linear (use 2)"]
     weight = graph.find("linear.weight")
     assert len(weight) == 1
     assert all(weight[0].index in node.inputs for node in calls)
-    assert [node.place for node in graph.nodes if node.op == "tanh"] == ["act", "act (use 2)"]
+    assert [node.location for node in graph.nodes if node.op == "tanh"] == ["act", "act (use 2)"]
     assert graph.nodes[0].name == "batch"
 
 
 def test_modules_inside_a_function_go_by_their_class():
     one, two = Shared(), Shared()
     graph = trace(lambda x: one(x) + two(x), normal(5, 3))
-    assert [node.place for node in graph.nodes if node.op == "linear"] == [
+    assert [node.location for node in graph.nodes if node.op == "linear"] == [
         "Shared.linear",
         "Shared.linear (use 2)",
         "Shared#2.linear",
@@ -414,7 +440,7 @@ def test_what_if():
     [
         (lambda: trace("f"), "function or a module"),  # pyright: ignore[reportArgumentType]
         (lambda: trace(lambda x: 3, normal(2)), "give back a tensor"),
-        (lambda: trace(torch.sin, normal(2), adjoint=normal(3)), r"shape \(2,\) for output 0, came \(3,\)"),
+        (lambda: trace(torch.sin, normal(2), adjoint=normal(3)), r"shape \(2,\) for output 0, got \(3,\)"),
         (lambda: trace(torch.sin, normal(2), adjoint=[]), "expected 1 adjoints"),
         (lambda: trace(torch.sin, torch.ones(2).int(), adjoint=normal(2)), "depends on a float"),
         (lambda: trace(lambda x: torch.vmap(torch.sin)(x).sum(), normal(2)), "vmap"),
@@ -425,13 +451,13 @@ def test_what_if():
     ],
 )
 def test_a_mistake_is_one_line(bad, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)
 
 
 def test_inference_mode_is_refused():
-    with torch.inference_mode(), pytest.raises(Mistake, match="inference_mode"):
+    with torch.inference_mode(), pytest.raises(UserError, match="inference_mode"):
         trace(torch.sin, normal(2))
 
 

@@ -1,4 +1,5 @@
-"""`quoin bench attention`: what its rows compute, and what is read off them, on numbers whose answers are known beforehand."""
+"""`quoin bench attention`: what its rows compute, and what is read off them, on numbers whose answers are known
+beforehand."""
 
 import io
 import math
@@ -6,10 +7,17 @@ import math
 import pytest
 import torch
 
-from quoin.bench import Measured, Side, attention_findings, attention_tables
-from quoin.bench.attention_rows import ATTENTION_ROWS, FORMS, LENGTHS, WORKS, calls_in_a_lap, row_name
-from quoin.bench.worker import Laps
-from quoin.cli.show import print_table
+from quoin.bench import BenchmarkResult, Measurement, attention_findings, attention_tables
+from quoin.bench.attention_benchmarks import (
+    ATTENTION_BENCHMARKS,
+    FORMS,
+    LENGTHS,
+    WORKS,
+    benchmark_name,
+    calls_per_repeat,
+)
+from quoin.bench.worker import Repeats
+from quoin.cli.output import print_table
 
 # A call's seconds and MiB, as functions of n, chosen so that every finding can be worked out by hand.
 COSTS = {
@@ -24,18 +32,18 @@ COSTS = {
 }
 
 
-def measured(work: str, length: int, *, absent: str = "performer-pytorch, causal") -> Measured:
-    row = next(each for each in ATTENTION_ROWS if each.name == row_name(work, length))
+def measured(work: str, length: int, *, absent: str = "performer-pytorch, causal") -> BenchmarkResult:
+    row = next(each for each in ATTENTION_BENCHMARKS if each.name == benchmark_name(work, length))
     sides = []
-    for each in row.contestants:
+    for each in row.implementations:
         if each.name == absent:
-            sides.append(Side(each.name, absent="not installed: pip install performer_pytorch"))
+            sides.append(Measurement(each.name, absent="not installed: pip install performer_pytorch"))
             continue
         seconds, mebibytes = (cost(length) for cost in COSTS[each.name])
         load = (1.0, 2.0, 1.0)  # which comes and goes, and strikes all sides of a round
-        laps = tuple(calls_in_a_lap(length) * seconds * factor for factor in load)
-        sides.append(Side(each.name, laps, 0, {"MiB": mebibytes, "off exact": 0.1}))
-    return Measured(row.name, row.title, 2, tuple(sides), (None,) * len(sides))
+        repeats = tuple(calls_per_repeat(length) * seconds * factor for factor in load)
+        sides.append(Measurement(each.name, repeats, 0, {"MiB": mebibytes, "relative error": 0.1}))
+    return BenchmarkResult(row.name, row.title, 2, tuple(sides), (None,) * len(sides))
 
 
 def told() -> dict[str, tuple]:
@@ -48,7 +56,10 @@ def test_crossovers_are_the_first_length_from_which_on_a_form_is_quicker():
     assert found["elu + 1 beats exact causal attention from"] == (1024, True)  # 0.9e-6 n < 1e-9 n² from 900 on
     assert found["elu + 1, causal beats exact causal attention from"] == (2048, False)  # from 1.21 · 1024 on
     assert found["Performer beats exact causal attention from"] == (4096, False)  # from 3900 on
-    assert found["Performer, causal beats exact causal attention from"] == (None, False)  # never below 31,623, where exact is not run
+    assert found["Performer, causal beats exact causal attention from"] == (
+        None,
+        False,
+    )  # never below 31,623, where exact is not run
 
 
 def test_powers_and_ratios():
@@ -94,7 +105,8 @@ def test_no_form_runs_where_its_work_has_no_row():
 @pytest.mark.parametrize("work", WORKS)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.function)
 def test_contestants_compute_what_they_say(form, work, monkeypatch):
-    """Three laps at 40 positions, against exact attention at the last queries and, for elu + 1, against its own quadratic form."""
+    """Three repeats at 40 positions, against exact attention at the last queries and, for elu + 1, against its own
+    quadratic form."""
     module = pytest.importorskip(form.module)
     if form.needs:
         pytest.importorskip(form.needs[0])
@@ -107,13 +119,13 @@ def test_contestants_compute_what_they_say(form, work, monkeypatch):
         return 0.0
 
     monkeypatch.setattr(attention_problem, "_off_exact", look)
-    monkeypatch.setattr(attention_problem, "calls_in_a_lap", lambda length: 1)
+    monkeypatch.setattr(attention_problem, "calls_per_repeat", lambda length: 1)
     threads = torch.get_num_threads()
     try:
-        figures = getattr(module, form.function)(Laps(3, 1, io.StringIO("go\n" * 3), io.StringIO()), "40", work)
+        figures = getattr(module, form.function)(Repeats(3, 1, io.StringIO("go\n" * 3), io.StringIO()), "40", work)
     finally:
         torch.set_num_threads(threads)
-    assert set(figures) == {"MiB", "off exact"}
+    assert set(figures) == {"MiB", "relative error"}
     output, query, key, value, causal = (seen[name].detach() if name != "c" else seen[name] for name in "oqkvc")
     assert causal == (form.name.endswith(", causal"))
     kept = torch.ones(40, 40, dtype=torch.bool).tril() if causal else torch.ones(40, 40, dtype=torch.bool)

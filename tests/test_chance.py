@@ -1,7 +1,8 @@
 """Whatever draws: the same seed gives the same draw, another seed another, and nobody's global generator has moved.
 
-What draws is found in the packages' public names: a function or method that takes `generator`, `seed` or `random_state`, or is called
-sample... or draw...; a new one needs a case in chance_cases.py, or a reason there why it is none.
+What draws is found in the packages' public names: a function or method that takes `generator`, `seed` or
+`random_state`, or is called sample... or draw...; a new one needs a case in chance_cases.py, or a reason there why it
+is none.
 """
 
 import importlib
@@ -39,7 +40,8 @@ def _is_interface(kind: type) -> bool:
 
 
 def drawing_names() -> Iterator[str]:
-    """Everything public that draws, as package.name or package.Class.method; interfaces have nothing of their own to draw."""
+    """Everything public that draws, as package.name or package.Class.method; interfaces have nothing of their own to
+    draw."""
     inside = [f"notes.{found.name}" for found in pkgutil.iter_modules(quoin.notes.__path__) if found.ispkg]
     for path in [*(found.name for found in pkgutil.iter_modules(quoin.__path__)), *inside]:
         package = importlib.import_module(f"quoin.{path}")
@@ -67,7 +69,9 @@ def _global_states() -> tuple[Any, ...]:
     return digest(torch.get_rng_state()), digest(list(numpy.random.get_state())), random.getstate()
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.deep] if name in HEAVY else []) for name in sorted(CASES)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.deep] if name in HEAVY else []) for name in sorted(CASES)]
+)
 def test_a_draw_is_a_function_of_its_seed(name):
     before = _global_states()
     one, again, other = (digest(CASES[name](seed)) for seed in (0, 0, 1))

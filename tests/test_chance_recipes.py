@@ -8,11 +8,11 @@ from commands import tried
 @pytest.mark.parametrize(
     "words",
     [
-        ("cross-entropy-descent", "--outcomes", 5),
-        ("kl-two-ways",),
-        ("kl-two-ways", "--distance", 1),  # so near that KL(Q, P) too is least between the modes
+        ("cross-entropy-descent", "--num-outcomes", 5),
+        ("forward-reverse-kl",),
+        ("forward-reverse-kl", "--mode-distance", 1),  # so near that KL(Q, P) too is least between the modes
         ("hmm",),
     ],
 )
 def test_the_target_is_met(words, tmp_path):
-    assert tried("train", *words, "--threads", 1, "--require-target", "--runs", tmp_path)[0] == 0
+    assert tried("train", *words, "--num-threads", 1, "--require-target", "--runs", tmp_path)[0] == 0

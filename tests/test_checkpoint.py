@@ -12,11 +12,23 @@ import safetensors
 import torch
 from torch import nn
 
-from quoin.errors import Mistake
-from quoin.train import RunFolder, load_strictly, read_checkpoint, write_checkpoint
+from quoin.errors import UserError
+from quoin.train import RunFolder, load_state_dict_strict, read_checkpoint, write_checkpoint
 from quoin.train.checkpoint import checkpoint_steps, prune
-from quoin.train.state import snapshot
-from tasks import KINDS, Crash, Disk, TwoWeights, difference, left_behind, new_folder, numbers_dataset, parted, regression, run_loop
+from quoin.train.state import copy_state
+from tasks import (
+    KINDS,
+    Crash,
+    Disk,
+    TwoWeights,
+    difference,
+    left_behind,
+    new_folder,
+    numbers_dataset,
+    parted,
+    regression,
+    run_loop,
+)
 
 FILES = ("tensors.safetensors", "state.json", "manifest.json")
 STATE = {"model": {"w": torch.tensor([1.5, -2.0]), "b": torch.tensor(0.25)}, "rates": (0.1, 0.2), "step": 7}
@@ -33,7 +45,7 @@ def seal(manifest: dict) -> bytes:
 
 def told_off(path: Path, *, recipe: str = "small") -> str:
     """The one line with which the checkpoint at `path` is refused."""
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         read_checkpoint(path, recipe=recipe)
     message = str(caught.value)
     assert len(message.splitlines()) == 1
@@ -88,7 +100,7 @@ def test_bit_flips_in_a_trained_run_are_refused_and_the_older_checkpoint_is_name
         flipped = bytearray(content)
         flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         file.write_bytes(flipped)
-        with pytest.raises(Mistake, match=f"{file.name}.*--step {older}"):
+        with pytest.raises(UserError, match=f"{file.name}.*--step {older}"):
             run.load_checkpoint()
         file.write_bytes(content)
     state, step = run.load_checkpoint(older) or (None, None)
@@ -111,7 +123,9 @@ def test_cut_short_grown_emptied_or_missing_is_refused(checkpoint, name):
 
 def test_files_of_two_checkpoints_do_not_mix(tmp_path):
     first = write_checkpoint(tmp_path, {**STATE, "step": 1}, recipe="small", step=1)
-    second = write_checkpoint(tmp_path, {"model": {"w": torch.tensor([1.5, -2.5]), "b": torch.tensor(0.25)}}, recipe="small", step=2)
+    second = write_checkpoint(
+        tmp_path, {"model": {"w": torch.tensor([1.5, -2.5]), "b": torch.tensor(0.25)}}, recipe="small", step=2
+    )
     kept = {name: (second / name).read_bytes() for name in FILES}
     for name in FILES:
         shutil.copy(first / name, second / name)
@@ -139,7 +153,13 @@ def test_a_newer_format_is_refused_as_such(checkpoint, extra):
     assert "has format 2, this Quoin reads up to 1: install a newer Quoin" in told_off(checkpoint)
 
 
-NOTHING = [{}, {"format": 1}, {"format": "1"}, {"format": None}, {"format": 1, "recipe": "small", "step": 7, "files": {}}]
+NOTHING = [
+    {},
+    {"format": 1},
+    {"format": "1"},
+    {"format": None},
+    {"format": 1, "recipe": "small", "step": 7, "files": {}},
+]
 
 
 @pytest.mark.parametrize("body", NOTHING)
@@ -154,7 +174,9 @@ def test_a_manifest_of_nonsense_is_refused(checkpoint, text):
     assert "manifest.json is not as it was written" in told_off(checkpoint)
 
 
-@pytest.mark.parametrize("state", [b"{", b'{"a":{"$tensor":"none"}}', b'{"a":{"$float":"code()"}}', b'{"a":{"$dict":[[[],1]]}}'])
+@pytest.mark.parametrize(
+    "state", [b"{", b'{"a":{"$tensor":"none"}}', b'{"a":{"$float":"code()"}}', b'{"a":{"$dict":[[[],1]]}}']
+)
 def test_a_well_sealed_state_that_is_none_is_refused(checkpoint, state):
     (checkpoint / "state.json").write_bytes(state)
     manifest = json.loads((checkpoint / "manifest.json").read_bytes())
@@ -180,28 +202,33 @@ class Tied(nn.Module):
 def test_tied_weights_are_stored_once_and_stay_tied(tmp_path):
     saved, loaded = Tied(), Tied()
     path = write_checkpoint(tmp_path, {"weights": saved.state_dict()}, recipe="tied", step=1)
-    assert (path / "tensors.safetensors").stat().st_size < 2 * 4 * 15 + 100  # one 5 x 3 float32 beside the header, not two
+    assert (
+        path / "tensors.safetensors"
+    ).stat().st_size < 2 * 4 * 15 + 100  # one 5 x 3 float32 beside the header, not two
     with safetensors.safe_open(path / "tensors.safetensors", "pt") as tensors:  # pyright: ignore
         assert len(list(tensors.keys())) == 1
     weights = read_checkpoint(path, recipe="tied")["weights"]
     assert weights["embed.weight"] is weights["head.weight"]
-    load_strictly(loaded, weights)
+    load_state_dict_strict(loaded, weights)
     assert loaded.head.weight is loaded.embed.weight
     assert torch.equal(loaded.embed.weight, saved.embed.weight)
 
 
 def test_loading_is_strict_in_names_and_shapes():
     model, weights = nn.Linear(3, 2), nn.Linear(3, 2).state_dict()
-    before = snapshot(model.state_dict())
+    before = copy_state(model.state_dict())
     for given, said in (
         ({"weight": weights["weight"]}, "lacks the model's 'bias'"),
         ({**weights, "scale": torch.ones(1)}, "'scale' that the model lacks"),
-        ({**weights, "weight": torch.ones(2, 4)}, r"'weight' has shape \(2, 4\) in the checkpoint, \(2, 3\) in the model"),
+        (
+            {**weights, "weight": torch.ones(2, 4)},
+            r"'weight' has shape \(2, 4\) in the checkpoint, \(2, 3\) in the model",
+        ),
         ({**weights, "bias": torch.ones(1)}, r"'bias' has shape \(1,\)"),
     ):
-        with pytest.raises(Mistake, match=said):
-            load_strictly(model, given)
-        assert difference(before, snapshot(model.state_dict())) is None  # refused before anything was changed
+        with pytest.raises(UserError, match=said):
+            load_state_dict_strict(model, given)
+        assert difference(before, copy_state(model.state_dict())) is None  # refused before anything was changed
 
 
 # Crashes
@@ -213,7 +240,7 @@ def reference(kind, root: Path, monkeypatch) -> tuple[dict, dict[int, object], l
     save = RunFolder.save_checkpoint
 
     def noted(run: RunFolder, state: object, step: int) -> None:
-        states[step] = snapshot(state)
+        states[step] = copy_state(state)
         save(run, state, step)
 
     with monkeypatch.context() as patch:
@@ -239,7 +266,7 @@ def test_a_crash_at_every_operation_loses_nothing(kind, power_cut, tmp_path, mon
         found = again.load_checkpoint()
         if found is not None:
             state, step = found
-            mixed = difference({**states[step], "loop": None}, {**state, "loop": None})  # pyright: ignore
+            mixed = difference({**states[step], "trainer": None}, {**state, "trainer": None})  # pyright: ignore
             assert mixed is None, f"operation {fatal}: {mixed}"
         with monkeypatch.context() as patch:
             Disk(patch, run.path)  # no true syncs, for speed
@@ -273,7 +300,7 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         run = new_folder(tmp_path / f"at-{fatal}")
         with monkeypatch.context() as patch:
             Disk(patch, run.path, fatal=fatal, error=OSError(code, "refused"))
-            with pytest.raises(Mistake) as caught:
+            with pytest.raises(UserError) as caught:
                 run_loop(TwoWeights(), run, epochs=2)
         message = str(caught.value)
         assert len(message.splitlines()) == 1
@@ -282,7 +309,7 @@ def test_a_disk_that_refuses_is_told_in_one_line_and_the_last_checkpoint_loads(c
         if code == errno.ENOSPC:  # what it says of the last checkpoint is true, at the first one too
             assert ("its last checkpoint is whole" in message) == (found is not None), message
             assert ("no checkpoint yet" in message) == (found is None), message
-        assert found is None or difference({**states[found[1]], "loop": 0}, {**found[0], "loop": 0}) is None  # pyright: ignore
+        assert found is None or difference({**states[found[1]], "trainer": 0}, {**found[0], "trainer": 0}) is None  # pyright: ignore
         with monkeypatch.context() as patch:
             Disk(patch, run.path)
             run_loop(TwoWeights(), run, resume=True, epochs=2)
@@ -298,7 +325,13 @@ def test_pruning_keeps_what_it_was_told_to(tmp_path):
     for step in (1, 2, 3):
         write_checkpoint(tmp_path, STATE, recipe="small", step=step)
     ours = [".00000004.0123456789abcdef.draft", ".00000002.fedcba9876543210.doomed"]
-    theirs = [".git", ".00000004.draft", ".00000004.0123456789abcdef.draft2", ".4.0123456789abcdef.draft", ".a.0123456789abcdef.draft"]
+    theirs = [
+        ".git",
+        ".00000004.draft",
+        ".00000004.0123456789abcdef.draft2",
+        ".4.0123456789abcdef.draft",
+        ".a.0123456789abcdef.draft",
+    ]
     for name in [*ours, *theirs]:
         (tmp_path / name).mkdir()
         (tmp_path / name / "kept").write_text("")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.notes import claims
 from quoin.notes.claims import Evidence, claim
 
@@ -18,13 +18,13 @@ import os
 import torch
 from quoin.notes.claims import Evidence, claim
 
-def seen(value, bound=1.0): return Evidence("value", value, bound, "exact", 1)
+def measured(value, bound=1.0): return Evidence("value", value, bound, "exact", 1)
 
-@claim("Z3.4", "a draw")
-def draw(generator): return seen(torch.rand((), generator=generator, dtype=torch.float64))
+@claim("Z3.4", "a sample")
+def sample(generator): return measured(torch.rand((), generator=generator, dtype=torch.float64))
 
-@claim("Z3.5", "another draw, of the global generator")
-def other(generator): return seen(torch.rand((), dtype=torch.float64))
+@claim("Z3.5", "another sample, of the global generator")
+def other(generator): return measured(torch.rand((), dtype=torch.float64))
 
 @claim("Z3.9", "broken")
 def broken(generator): raise KeyError("no such\\nthing")
@@ -36,7 +36,7 @@ def quits(generator): raise SystemExit(3)
 def nothing(generator): pass
 
 @claim("Z3.15", "false")
-def false(generator): return seen(2.0)
+def false(generator): return measured(2.0)
 
 @claim("Z3.18", "its process dies")
 def dies(generator): os._exit(1)
@@ -59,10 +59,18 @@ def evidence(value: Any, bound: Any = 1.0, cases: int = 1, comparison: Any = "<=
 @pytest.mark.parametrize(
     ("value", "comparison", "holds"),
     [
-        (1.0, "<=", True), (1.1, "<=", False), (1.0, ">=", True), (0.9, ">=", False), (1.0, "==", True), (0.9, "==", False),
-        (math.nan, "<=", False), (math.nan, ">=", False), (math.nan, "==", False), (math.inf, "<=", False),
+        (1.0, "<=", True),
+        (1.1, "<=", False),
+        (1.0, ">=", True),
+        (0.9, ">=", False),
+        (1.0, "==", True),
+        (0.9, "==", False),
+        (math.nan, "<=", False),
+        (math.nan, ">=", False),
+        (math.nan, "==", False),
+        (math.inf, "<=", False),
     ],
-)  # fmt: skip
+)
 def test_evidence_holds_when_its_value_keeps_the_bound(value, comparison, holds):
     assert evidence(value, comparison=comparison).holds is holds
 
@@ -120,21 +128,21 @@ def test_an_erratum_keeps_the_evidence_of_both_forms():
 
 
 def test_both_forms_meet_the_same_cases():
-    drawn = []
+    sampled = []
 
     @claim("ZE7", "s", right=lambda: 0.0, printed=lambda: 2.0)
     def erratum(form, generator):
-        drawn.append(torch.rand(3, generator=generator))
+        sampled.append(torch.rand(3, generator=generator))
         return evidence(form())
 
     erratum.run()
-    assert torch.equal(*drawn)
+    assert torch.equal(*sampled)
 
 
-def test_json_has_the_promised_fields(invented):
-    written = json.loads(json.dumps(invented.draw.run().as_json(), allow_nan=False))
+def test_json_has_the_documented_fields(invented):
+    written = json.loads(json.dumps(invented.sample.run().as_json(), allow_nan=False))
     assert list(written) == ["id", "statement", "verdict", "evidence", "seconds"]
-    assert (written["id"], written["statement"], written["verdict"]) == ("Z3.4", "a draw", "holds")
+    assert (written["id"], written["statement"], written["verdict"]) == ("Z3.4", "a sample", "holds")
     assert {"quantity", "value", "bound", "source", "cases"} <= set(written["evidence"])
 
 
@@ -148,7 +156,9 @@ def invented_holds(generator):
     return evidence(0.0)
 
 
-@pytest.mark.parametrize(("name", "word"), [("broken", "KeyError"), ("quits", "SystemExit"), ("nothing", "NoneType"), ("false", "")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("broken", "KeyError"), ("quits", "SystemExit"), ("nothing", "NoneType"), ("false", "")]
+)
 def test_a_broken_or_false_claim_fails_and_ends_nothing(invented, name, word):
     outcome = getattr(invented, name).run()
     assert outcome.verdict == "fails"
@@ -158,12 +168,12 @@ def test_a_broken_or_false_claim_fails_and_ends_nothing(invented, name, word):
 
 
 def test_numbers_depend_on_the_seed_and_the_claim_alone(invented):
-    for one in (invented.draw, invented.other):
+    for one in (invented.sample, invented.other):
         first = one.run(0).evidence
         torch.rand(7)
         assert one.run(0).evidence == first
         assert one.run(1).evidence != first
-    assert invented.draw.run(0).evidence.value != invented.other.run(0).evidence.value
+    assert invented.sample.run(0).evidence.value != invented.other.run(0).evidence.value
 
 
 def test_a_run_leaves_the_global_generator_and_the_threads_alone(invented):
@@ -174,9 +184,15 @@ def test_a_run_leaves_the_global_generator_and_the_threads_alone(invented):
 
 
 def test_parallel_equals_serial(invented):
-    several = [invented.draw, invented.broken, invented.other, invented.quits, *claims.select(claims.collect(), ["3"])]
-    serial = list(claims.check(several, seed=5, workers=1))
-    parallel = list(claims.check(several, seed=5, workers=2))
+    several = [
+        invented.sample,
+        invented.broken,
+        invented.other,
+        invented.quits,
+        *claims.select(claims.collect(), ["3"]),
+    ]
+    serial = list(claims.check(several, seed=5, num_workers=1))
+    parallel = list(claims.check(several, seed=5, num_workers=2))
     assert [o.ids for o in parallel] == [one.ids for one in several]
 
     def of(outcomes):  # as text, because NaN equals nothing
@@ -186,7 +202,7 @@ def test_parallel_equals_serial(invented):
 
 
 def test_a_worker_that_dies_is_a_failed_claim(invented):
-    outcomes = list(claims.check([invented.dies, invented.dies], workers=2))
+    outcomes = list(claims.check([invented.dies, invented.dies], num_workers=2))
     assert [o.verdict for o in outcomes] == ["fails", "fails"]
     assert "BrokenProcessPool" in outcomes[0].evidence.counterexample
 
@@ -212,7 +228,7 @@ def test_our_claims_are_collected_once_each_and_chosen_by_words():
     ours = claims.collect()
     assert len({one.name for one in ours}) == len(ours) > 20
     assert {id for one in claims.select(ours, ["ze7"]) for id in one.ids} == {"ZE7"}
-    with pytest.raises(Mistake, match="ZE7"):
+    with pytest.raises(UserError, match="ZE7"):
         claims.select(ours, ["ZE77"])
 
 

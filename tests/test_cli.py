@@ -1,6 +1,7 @@
 """The command line as it works: each command for a person and for a machine, exit codes, pipes, signals.
 
-What it says to mistakes is in test_cli_mistakes.py, what it does with random words and tables in test_cli_hypothesis.py.
+What it says to mistakes is in test_cli_mistakes.py, what it does with random words and tables in
+test_cli_hypothesis.py.
 """
 
 import csv
@@ -22,11 +23,11 @@ from sklearn.datasets import load_iris
 
 import quoin
 from commands import stopping, tried, without_progress
-from quoin.cli import every
+from quoin.cli import train_all
 from quoin.cli.commands import COMMANDS
-from quoin.train import Diverged, Loop
+from quoin.train import NonFiniteLossError, Trainer
 
-QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--threads", "1"]
+QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--num-threads", "1"]
 RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds"}
 
 
@@ -59,7 +60,17 @@ def flowers(tmp_path_factory):
         table = csv.writer(file)
         table.writerow(["a", "b", "c", "d", "species"])
         table.writerows([*row, iris.target_names[label]] for row, label in zip(iris.data, iris.target))
-    words = ["train", "mlp", "--data", f"csv:{folder / 'iris.csv'}", "--target", "species", "--runs", folder / "runs", *QUICK]
+    words = [
+        "train",
+        "mlp",
+        "--data",
+        f"csv:{folder / 'iris.csv'}",
+        "--target",
+        "species",
+        "--runs",
+        folder / "runs",
+        *QUICK,
+    ]
     assert tried(*words)[0] == 0
     assert tried(*words, "--lr", "0.2", "--json")[0] == 0
     return folder
@@ -70,7 +81,15 @@ def test_train_for_a_person(here):
     for word in ("test_accuracy", "at least 0.96", "missed", "6 steps", "runs/mlp-1", "runs/mlp-1/report.html"):
         assert word in out
     names = {path.name for path in (here / "runs" / "mlp-1").iterdir()}
-    assert names == {"config.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json", "report.html", "lock"}
+    assert names == {
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "checkpoints",
+        "result.json",
+        "report.html",
+        "lock",
+    }
     assert "</svg>" in (here / "runs" / "mlp-1" / "report.html").read_text()
 
 
@@ -80,7 +99,7 @@ def test_train_for_a_machine(here):
     assert found["finished"] is True
     assert found["steps"] == 6
     assert found["target"].keys() == {"metric", "bound", "value", "met"}
-    assert found["target"]["value"] == found["metrics"]["train_standard_errors_off"]
+    assert found["target"]["value"] == found["metrics"]["train_max_abs_z_score"]
     kept = json.loads((here / found["run"] / "result.json").read_text())
     assert {name: found[name] for name in RESULT} == kept
     assert Path(found["report"]).is_file()
@@ -96,9 +115,11 @@ def test_a_run_is_a_function_of_its_options(here):
 
 
 def test_flags_reach_the_run(here):
-    run = parsed("train", "mlp", *QUICK, "--hidden", "7", "5", "--lr", "0.3", "--no-compile", "--schedule", "step")["run"]
+    run = parsed(
+        "train", "mlp", *QUICK, "--hidden-dims", "7", "5", "--lr", "0.3", "--no-compile", "--schedule", "step"
+    )["run"]
     config = json.loads((here / run / "config.json").read_text())
-    assert config["options"]["hidden"] == [7, 5]
+    assert config["options"]["hidden_dims"] == [7, 5]
     assert config["options"]["lr"] == 0.3
     assert config["options"]["schedule"] == "step"
     assert config["settings"]["max_steps"] == 6
@@ -106,17 +127,19 @@ def test_flags_reach_the_run(here):
 
 
 def test_a_required_target(here):
-    assert tried("train", "mlp", "--require-target", "--epochs", "1", "--lr", "1e-6", "--threads", "1")[0] == 1
-    assert json.loads((here / "runs/mlp-1/result.json").read_text())["target"]["met"] is False  # a miss is a finished run
+    assert tried("train", "mlp", "--require-target", "--epochs", "1", "--lr", "1e-6", "--num-threads", "1")[0] == 1
+    assert (
+        json.loads((here / "runs/mlp-1/result.json").read_text())["target"]["met"] is False
+    )  # a miss is a finished run
     assert tried("resume", "runs/mlp-1", "--require-target")[0] == 1
     assert tried("resume", "runs/mlp-1")[0] == 0
-    assert tried("train", "linear-regression", "--require-target", "--threads", "1")[0] == 0
+    assert tried("train", "linear-regression", "--require-target", "--num-threads", "1")[0] == 0
     assert tried("resume", "runs/linear-regression-1", "--require-target")[0] == 0
 
 
 def test_a_loss_that_is_not_finite_fails_the_run(here):
     for steps in (1, 2):  # seen by the evaluation after the last step, and by the step itself
-        code, out, err = tried("train", "mlp", "--lr", "1e38", "--max-steps", steps, "--threads", "1")
+        code, out, err = tried("train", "mlp", "--lr", "1e38", "--max-steps", steps, "--num-threads", "1")
         assert (code, out, len(err.splitlines())) == (1, "", 1)
         assert "not finite" in err
         assert "--lr" in err
@@ -124,7 +147,9 @@ def test_a_loss_that_is_not_finite_fails_the_run(here):
 
 def test_numbers_that_are_all_one_and_huge(here):
     (here / "flat.csv").write_text("x,y\n" + "".join(f"{i},1.1707457004896256e16\n" for i in range(20)))
-    ran("train", "linear-regression", "--data", "csv:flat.csv", "--target", "y", *QUICK)  # no warning from the drawing either
+    ran(
+        "train", "linear-regression", "--data", "csv:flat.csv", "--target", "y", *QUICK
+    )  # no warning from the drawing either
 
 
 def test_resume_of_a_finished_run_changes_nothing(flowers, here):
@@ -138,7 +163,9 @@ def test_resume_of_a_finished_run_changes_nothing(flowers, here):
 
 def test_a_run_that_goes_on_from_an_older_step_has_no_result_until_it_ends(flowers, here, monkeypatch):
     run = shutil.copytree(flowers / "runs" / "mlp-1", here / "run")
-    monkeypatch.setattr(Loop, "_step", lambda loop, rows: os.kill(os.getpid(), signal.SIGINT))  # Ctrl-C before anything is learnt
+    monkeypatch.setattr(
+        Trainer, "_step", lambda loop, rows: os.kill(os.getpid(), signal.SIGINT)
+    )  # Ctrl-C before anything is learnt
     assert tried("resume", "run", "--step", "3")[0] == 130
     assert not (run / "result.json").exists()
     assert "interrupted" in (run / "report.html").read_text()
@@ -181,7 +208,10 @@ def test_eval_takes_columns_by_name(flowers, here):
         turned = [[*row[2:4], row[4], *row[:2]] for row in csv.reader(file)]
     with open("turned.csv", "w", newline="") as file:
         csv.writer(file).writerows(turned)
-    found = [parsed("eval", run, "--data", f"csv:{path}", "--target", "species") for path in ("turned.csv", flowers / "iris.csv")]
+    found = [
+        parsed("eval", run, "--data", f"csv:{path}", "--target", "species")
+        for path in ("turned.csv", flowers / "iris.csv")
+    ]
     assert found[0] == found[1]
 
 
@@ -206,7 +236,11 @@ def test_predict_says_when_a_file_is_on_another_scale(flowers, here):
 def test_names_too_long_for_a_file_cost_one_line(flowers, here):
     long = "9" * 300
     run = flowers / "runs" / "mlp-1"
-    for words in (("resume", long), ("eval", f"runs/{long}/x"), ("predict", run, flowers / "iris.csv", "--out", f"{long}.csv")):
+    for words in (
+        ("resume", long),
+        ("eval", f"runs/{long}/x"),
+        ("predict", run, flowers / "iris.csv", "--out", f"{long}.csv"),
+    ):
         code, _, said = tried(*words)
         assert code == 2
         assert said.startswith("quoin: ")
@@ -227,22 +261,24 @@ def test_compare(flowers, here):
 
 def test_compare_spells_options_as_they_are_typed(here):
     for hidden in (["8"], ["8", "4"]):
-        ran("train", "mlp", "--data", "iris", *QUICK, "--hidden", *hidden)
-    assert re.search(r"^hidden +8 +8 4$", ran("compare", "runs/mlp-1", "runs/mlp-2"), re.MULTILINE)
+        ran("train", "mlp", "--data", "iris", *QUICK, "--hidden-dims", *hidden)
+    assert re.search(r"^hidden_dims +8 +8 4$", ran("compare", "runs/mlp-1", "runs/mlp-2"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("over", ["seeds", "folds"])
 def test_studies(over, flowers, here):
     words = ["train", "mlp", "--data", f"csv:{flowers / 'iris.csv'}", "--target", "species", f"--{over}", "3", *QUICK]
     found = parsed(*words)
-    assert found["study"] == {"over": over[:-1], "count": 3}
-    members = [json.loads((here / found["run"] / f"{over[:-1]}-{index}" / "result.json").read_text()) for index in range(3)]
+    assert found["multirun"] == {"over": over[:-1], "count": 3}
+    members = [
+        json.loads((here / found["run"] / f"{over[:-1]}-{index}" / "result.json").read_text()) for index in range(3)
+    ]
     for name, told in found["metrics"].items():
         values = [member["metrics"][name] for member in members]
         assert told["mean"] == pytest.approx(np.mean(values))
-        assert told["spread"] == pytest.approx(np.std(values, ddof=1))
-        assert (told["least"], told["largest"]) == (min(values), max(values))
-    assert "spread" in ran("resume", found["run"])
+        assert told["std"] == pytest.approx(np.std(values, ddof=1))
+        assert (told["min"], told["max"]) == (min(values), max(values))
+    assert "std" in ran("resume", found["run"])
     shutil.rmtree(here / found["run"] / f"{over[:-1]}-2")  # as if killed before the last member
     os.remove(here / found["run"] / "result.json")
     assert parsed("resume", found["run"])["metrics"] == found["metrics"]
@@ -255,22 +291,22 @@ def test_list():
     assert [each["name"] for each in found] == sorted(each["name"] for each in found)
     assert {"mlp", "linear-regression"} <= {each["name"] for each in found}
     for each in found:
-        assert set(each) == {"name", "summary", "data", "target", "notes"}
+        assert set(each) == {"name", "summary", "data", "target", "notes", "subject", "keywords"}
         assert each["name"] in ran("list")
     assert "csv:PATH" in ran("list")
 
 
 def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeypatch, capsys, here):
-    trains = every.fit
+    trains = train_all.fit
 
     def fit(recipe, options, config, runs):
         if recipe.name == "mlp":
-            raise Diverged("the loss is not finite at step 7")
+            raise NonFiniteLossError("the loss is not finite at step 7")
         return trains(recipe, dataclasses.replace(options, epochs=2), config, runs, show_progress=False)
 
-    monkeypatch.setattr(every, "recipe_names", lambda: ["mlp", "linear-regression"])
-    monkeypatch.setattr(every, "fit", fit)
-    assert every.main([]) == 1
+    monkeypatch.setattr(train_all, "recipe_names", lambda: ["mlp", "linear-regression"])
+    monkeypatch.setattr(train_all, "fit", fit)
+    assert train_all.main([]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["recipe", "mlp", "linear-regression"]
     assert "not finite at step 7" in lines[1]
@@ -280,7 +316,10 @@ def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeyp
 def test_map():
     found = parsed("map")
     assert len({entry["id"] for entry in found}) == len(found) == 641
-    assert all(list(entry) == ["id", "title", "kind", "area", "homes", "claims", "figures", "recipes"] for entry in found)
+    assert all(
+        list(entry) == ["id", "title", "kind", "area", "implementations", "claims", "figures", "recipes"]
+        for entry in found
+    )
     table = ran("map")
     assert all(f"{entry['id']} " in table for entry in found)
     (one,) = parsed("map", "Z3.9")
@@ -292,7 +331,7 @@ def test_map():
 
 
 def test_check():
-    found = parsed("check", "Z3.9", "ZE7", "--workers", "1")
+    found = parsed("check", "Z3.9", "ZE7", "--num-workers", "1")
     assert [each["id"] for each in found] == ["Z3.9", "ZE7"]
     for each in found:
         assert list(each) == ["id", "statement", "verdict", "evidence", "seconds"]
@@ -312,7 +351,7 @@ def test_a_broken_formula_breaks_its_claim(tmp_path):
     right = ".square() / 2"
     assert file.read_text().count(right) == 1
     file.write_text(file.read_text().replace(right, ".square()"))
-    done = process("check", "Z3.4", "Z3.5", "--json", "--workers", "1", env=environment)
+    done = process("check", "Z3.4", "Z3.5", "--json", "--num-workers", "1", env=environment)
     assert (done.returncode, done.stderr) == (1, "")
     assert {each["id"]: each["verdict"] for each in json.loads(done.stdout)} == {"Z3.4": "fails", "Z3.5": "holds"}
     done = process("check", "Z3.4", env=environment)
@@ -345,7 +384,7 @@ def test_every_command_explains_itself(command):
     assert command in ran("--help")
 
 
-# ---- the process --------------------------------------------------------------------------------------------------------
+# ---- the process ------------------------------------------------------------------------------------------------
 
 
 def test_the_program_and_the_module():
@@ -390,7 +429,7 @@ def test_names_that_are_not_text_and_terminals_without_greek(tmp_path):
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
-    run, words = tmp_path / "mlp-1", ("train", "mlp", "--checkpoint-every", 50, "--threads", 1, "--runs", tmp_path)
+    run, words = tmp_path / "mlp-1", ("train", "mlp", "--checkpoint-every", 50, "--num-threads", 1, "--runs", tmp_path)
     done = subprocess.run(stopping(signal.SIGINT, *words), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (130, "")
     assert without_progress(done.stderr).rstrip().endswith(f"quoin resume {run}")

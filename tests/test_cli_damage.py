@@ -1,4 +1,5 @@
-"""Runs that are damaged, foreign, newer, locked or gone, and disks that are full: exit code 2, one line, nothing lost."""
+"""Runs that are damaged, foreign, newer, locked or gone, and disks that are full: exit code 2, one line, nothing
+lost."""
 
 import errno
 import fcntl
@@ -14,7 +15,7 @@ import quoin.train.checkpoint
 import quoin.train.folder
 from commands import contents, refused, tried
 
-QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
+QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--num-threads", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def runs(trained, here):
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(20))
 
 
-# ---- runs and checkpoints -----------------------------------------------------------------------------------------------
+# ---- runs and checkpoints ---------------------------------------------------------------------------------------
 
 
 def test_predict_names_what_is_wrong_with_its_rows(runs, here):
@@ -119,7 +120,9 @@ def test_runs_that_are_none(runs, here):
     assert "file/x" in refused("eval", "file/x")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 1, "recipe": "mlp"}', '{"format": "x", "recipe": "mlp"}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"format": 1, "recipe": "mlp"}', '{"format": "x", "recipe": "mlp"}', "\udcff"]
+)
 def test_damaged_configs(text, runs):
     (runs / "mlp-1" / "config.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     for words in (["resume"], ["eval"], ["compare", "runs/linear-regression-1"]):
@@ -135,7 +138,7 @@ def test_damaged_configs(text, runs):
         ("options", 3),
         ("data", 3),
         ("data", {}),
-        ("settings", {"threads": []}),
+        ("settings", {"num_threads": []}),
     ],
 )
 def test_configs_that_say_what_cannot_be(part, value, runs, here):
@@ -173,7 +176,7 @@ def test_a_run_that_is_being_trained(runs):
     assert tried("resume", "runs/mlp-1")[0] == 0
 
 
-# ---- disks --------------------------------------------------------------------------------------------------------------
+# ---- disks ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("where", ["file/runs", "file", "/proc/quoin/runs"])
@@ -229,14 +232,22 @@ def test_outputs_onto_a_full_disk(runs, here):
     for name in ("out.csv", "out.html", "figures/D1F1.svg"):
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).symlink_to("/dev/full")
-    for words in ("predict runs/mlp-1 rows.npz --out out.csv", "compare runs/mlp-1 runs/mlp-1 --out out.html", "figure D1F1"):
+    for words in (
+        "predict runs/mlp-1 rows.npz --out out.csv",
+        "compare runs/mlp-1 runs/mlp-1 --out out.html",
+        "figure D1F1",
+    ):
         assert "No space left" in refused(*words.split())
 
 
 def test_outputs_to_where_nothing_can_be(runs, here):
     (here / "file").write_text("x")
     np.savez("rows.npz", features=np.zeros((3, 64)))
-    places = {"predict runs/mlp-1 rows.npz": "file/a.csv", "compare runs/mlp-1 runs/mlp-1": "file/a.html", "figure D1F1": "file/a"}
+    places = {
+        "predict runs/mlp-1 rows.npz": "file/a.csv",
+        "compare runs/mlp-1 runs/mlp-1": "file/a.html",
+        "figure D1F1": "file/a",
+    }
     for words, place in places.items():
         assert place in refused(*words.split(), "--out", place)
 

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from quoin.cli import main
 from quoin.cli.commands import COMMANDS
 from quoin.data import load
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.options import flag_name
 from quoin.runs import RunConfig, find_recipe, recipe_names
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
 # Not drawn: --runs (always a scratch folder), --compile (minutes of a C++ compiler), and the sizes that only cost time.
-LEFT_OUT = {"compile", "hidden", "max_steps", "threads"}
+LEFT_OUT = {"compile", "hidden_dim", "hidden_dims", "max_steps", "num_threads"}
 
 
 def answer(*words: str) -> tuple[int, str]:
@@ -45,7 +45,27 @@ def no_nul(text: str) -> str:
 
 TEXT = st.text(max_size=12).map(no_nul)
 NUMBERS = st.one_of(
-    st.sampled_from(["0", "-0", "1", "-1", "1e400", "1e38", "4e38", "1e-320", "nan", "-inf", "1_0", "٣", "²", "0x10", "1.5", " 1", "1,5"]),
+    st.sampled_from(
+        [
+            "0",
+            "-0",
+            "1",
+            "-1",
+            "1e400",
+            "1e38",
+            "4e38",
+            "1e-320",
+            "nan",
+            "-inf",
+            "1_0",
+            "٣",
+            "²",
+            "0x10",
+            "1.5",
+            " 1",
+            "1,5",
+        ]
+    ),
     st.integers().map(str),
     st.integers(min_value=0, max_value=300).map(str),
     st.floats().map(repr),
@@ -62,13 +82,15 @@ HIDDEN = st.lists(st.sampled_from(["1", "2", "33", "0", "-5", "x", "", "10000000
 def training_words(draw) -> list[str]:
     recipe = draw(st.sampled_from(recipe_names()))
     fields = [*dataclasses.fields(find_recipe(recipe).options), *dataclasses.fields(RunConfig)]
-    chosen = draw(st.lists(st.sampled_from([each.name for each in fields if each.name not in LEFT_OUT]), max_size=4, unique=True))
+    chosen = draw(
+        st.lists(st.sampled_from([each.name for each in fields if each.name not in LEFT_OUT]), max_size=4, unique=True)
+    )
     words = ["train", recipe, "--json"] if draw(st.booleans()) else ["train", recipe]
     for name in chosen:
         value = draw(VALUES)
         words += [f"{flag_name(name)}={value}"] if draw(st.booleans()) else [flag_name(name), value]
     if draw(st.booleans()):
-        words += ["--hidden", *draw(HIDDEN)]
+        words += ["--hidden-dims", *draw(HIDDEN)]
     if draw(st.integers(0, 9)) == 0:
         words.insert(draw(st.integers(0, len(words))), draw(TEXT))
     return words
@@ -79,7 +101,7 @@ def training_words(draw) -> list[str]:
 @given(training_words())
 def test_no_options_end_in_a_traceback(words):
     with tempfile.TemporaryDirectory() as runs:
-        code, said = answer(*words, "--max-steps", "2", "--threads", "1", "--runs", runs)
+        code, said = answer(*words, "--max-steps", "2", "--num-threads", "1", "--runs", runs)
         if code == 2:
             assert not list(Path(runs).iterdir()), (words, said)  # what could not begin leaves nothing
 
@@ -95,7 +117,7 @@ def test_no_words_end_in_a_traceback(command, words):
         answer(command, *words)
 
 
-# ---- tables -------------------------------------------------------------------------------------------------------------
+# ---- tables -----------------------------------------------------------------------------------------------------
 
 CELLS = st.one_of(
     st.integers(-3, 3).map(str),
@@ -112,7 +134,8 @@ HEADERS = st.one_of(st.sampled_from(["a", "b", "x1", "label", "target", "$y$", "
 
 @st.composite
 def tables(draw) -> bytes:
-    """CSV text: mostly even tables of numbers with a class column, sometimes anything at all; the simplest is a good one."""
+    """CSV text: mostly even tables of numbers with a class column, sometimes anything at all; the simplest is a good
+    one."""
     if draw(st.integers(0, 9)) == 9:
         return draw(st.binary(max_size=200))
     width = draw(st.integers(1, 4))
@@ -143,7 +166,19 @@ def test_no_table_ends_in_a_traceback(content, recipe, target, more):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "table.csv").write_bytes(content)
         runs = Path(folder) / "runs"
-        words = ["train", recipe, "--data", f"csv:{folder}/table.csv", "--max-steps", "2", "--threads", "1", "--runs", str(runs), *more]
+        words = [
+            "train",
+            recipe,
+            "--data",
+            f"csv:{folder}/table.csv",
+            "--max-steps",
+            "2",
+            "--num-threads",
+            "1",
+            "--runs",
+            str(runs),
+            *more,
+        ]
         words += [] if target is None else [f"--target={target}"]
         code, said = answer(*words)
         made = list(runs.glob("*"))
@@ -160,14 +195,16 @@ def test_the_tables_are_neither_all_refused_nor_all_taken():
     """The strategy reaches both sides of the door: else the test above would show less than it says."""
     taken = []
 
-    @settings(EXAMPLES, max_examples=300)  # a share of few examples would hang on which constants of our sources hypothesis has met
+    @settings(
+        EXAMPLES, max_examples=300
+    )  # a fraction of few examples would hang on which constants of our sources hypothesis has met
     @given(tables())
     def look(content):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "table.csv").write_bytes(content)
             try:
                 taken.append(load(f"csv:{folder}/table.csv", target="label").num_rows > 10)
-            except Mistake:
+            except UserError:
                 taken.append(False)
 
     look()

@@ -1,4 +1,5 @@
-"""Every mistake of words and data that a user can make: exit code 2, one line that says what came and what to do, nothing made.
+"""Every mistake of words and data that a user can make: exit code 2, one line that says what came and what to do,
+nothing made.
 
 Damaged runs and full disks are in test_cli_damage.py.
 """
@@ -14,10 +15,10 @@ from commands import contents, refused, tried
 from quoin.options import flag_name
 from quoin.runs import find_recipe, recipe_names
 
-QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
+QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--num-threads", "1"]
 
 
-# ---- words --------------------------------------------------------------------------------------------------------------
+# ---- words ------------------------------------------------------------------------------------------------------
 
 WORDS = {
     "trian": ["'trian'", "did you mean 'train'?"],
@@ -38,8 +39,8 @@ WORDS = {
     "train mlp --lr inf": ["--lr", "finite", "inf"],
     "train mlp --lr 1e300": ["--lr", "1e+300"],
     "train mlp --lr 0": ["--lr", "above 0"],
-    "train mlp --hidden 8 0": ["--hidden", "at least 1", "got 0"],
-    "train mlp --hidden": ["--hidden", "at least one argument"],
+    "train mlp --hidden-dims 8 0": ["--hidden-dims", "at least 1", "got 0"],
+    "train mlp --hidden-dims": ["--hidden-dims", "at least one argument"],
     "train mlp --momentum 1": ["--momentum", "below 1", "got 1"],
     "train mlp --schedule cosinus": ["--schedule", "'cosinus'", "did you mean 'cosine'?"],
     "train mlp --precision float33": ["'float33'", "did you mean 'float32'?"],
@@ -57,22 +58,22 @@ WORDS = {
     "train mlp --ignore x": ["--ignore", "csv:PATH"],
     "train mlp --ignore": ["--ignore", "at least one argument"],
     "train mlp --data wine --require-target": ["--require-target", "default data"],
-    "train mlp --hidden 1000000 1000000": ["memory", "fewer units"],
+    "train mlp --hidden-dims 1000000 1000000": ["memory", "fewer units"],
     "train mlp --device cuda:999": ["cuda:999", "say cpu"],
     "train mlp --device gpu": ["'gpu'", "cuda"],
     "train mlp --device cuda:²": ["'cuda:²'"],
     "train mlp --device cpu:1": ["cpu:1", "say cpu"],
-    "train mlp --threads 5000": ["--threads", "1024", "5000"],
+    "train mlp --num-threads 5000": ["--num-threads", "1024", "5000"],
     "eval": ["RUN"],
     "eval runs/nothing": ["runs/nothing", "quoin train"],
     "predict runs/nothing a.csv": ["runs/nothing"],
     "compare runs/nothing runs/nothing": ["runs/nothing"],
     "compare runs/nothing": ["two or more", "1"],
     "check Z9.999": ["'Z9.999'"],
-    "check --workers 0": ["--workers", "at least 1"],
+    "check --num-workers 0": ["--num-workers", "at least 1"],
     "check --seed -1": ["--seed", "-1"],
     "check --seed x": ["--seed", "'x'", "a whole number"],
-    "map nowhere-at-all": ["'nowhere-at-all'", "quoin map"],
+    "map nowhere-at-all": ["'nowhere-at-all'", "the nearest of"],
     "figure Z3.9": ["'Z3.9'", "figure"],
     "figure --format sgv": ["'sgv'", "did you mean 'svg'?"],
     "bench nothing-like-it": ["nothing-like-it"],
@@ -101,7 +102,9 @@ def test_every_bound_of_every_option_is_held(recipe, here):
     for each in dataclasses.fields(find_recipe(recipe).options):
         for words, bound in each.metadata.get("bounds", {}).items():
             towards = -math.inf if words == "at least" else math.inf
-            past = math.nextafter(bound, towards) if isinstance(bound, float) else bound + int(math.copysign(1, towards))
+            past = (
+                math.nextafter(bound, towards) if isinstance(bound, float) else bound + int(math.copysign(1, towards))
+            )
             outside = past if words.startswith("at") else bound
             message = refused("train", recipe, f"{flag_name(each.name)}={outside}")
             assert flag_name(each.name) in message
@@ -111,7 +114,7 @@ def test_every_bound_of_every_option_is_held(recipe, here):
     assert contents(here) == {}
 
 
-# ---- data files ---------------------------------------------------------------------------------------------------------
+# ---- data files -------------------------------------------------------------------------------------------------
 
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(20))
 CSV = {
@@ -130,7 +133,10 @@ CSV = {
     "no-label": (GOOD + "1,2,\n", ["line 22", "'label'", "empty"]),
     "one-class": ("a,b,label\n" + "1,2,x\n" * 20, ["two or more classes", "'x'"]),
     "few-rows": ("a,b,label\n1,2,x\n3,4,y\n", ["at least 6 rows", "has 2"]),
-    "measured": ("a,b,label\n" + "".join(f"1,2,{i * i}\n" for i in range(30)), ["30 different", "quoin train regression-mlp"]),
+    "measured": (
+        "a,b,label\n" + "".join(f"1,2,{i * i}\n" for i in range(30)),
+        ["30 different", "quoin train mlp-regression"],
+    ),
     "text-column": ("town,label\n" + "Rome,x\nOslo,y\n" * 20, ["40 cells in 1 column", "text column", "--ignore town"]),
     "no-target": ("a,b,c\n1,2,x\n", ["--target"]),
     "no-header": ("1,2,3\n4,5,6\n", ["header"]),
@@ -180,14 +186,21 @@ def test_bad_archives(here):
     np.savez("names.npz", a=np.zeros(1))
     flipped = bytearray(whole)
     flipped[len(whole) // 3] ^= 1
-    bad = {"cut.npz": whole[: len(whole) // 2], "flipped.npz": bytes(flipped), "text.npz": b"not an archive", "empty.npz": b""}
+    bad = {
+        "cut.npz": whole[: len(whole) // 2],
+        "flipped.npz": bytes(flipped),
+        "text.npz": b"not an archive",
+        "empty.npz": b"",
+    }
     for name, content in bad.items():
         (here / name).write_bytes(content)
     before = contents(here)
     for name in [*bad, "object.npz", "nan.npz", "short.npz", "names.npz", "none.npz"]:
         assert name in refused("train", "mlp", "--data", f"npz:{name}", *QUICK)
     assert contents(here) == before
-    assert tried("train", "mlp", "--data", "npz:good.npz", *QUICK)[0] == 0  # so each was refused for what is wrong with it
+    assert (
+        tried("train", "mlp", "--data", "npz:good.npz", *QUICK)[0] == 0
+    )  # so each was refused for what is wrong with it
 
 
 def test_bad_image_folders(here):

@@ -15,7 +15,7 @@ import torch
 
 from commands import tried
 from quoin.cli.commands import COMMANDS
-from quoin.errors import Mistake, nearest
+from quoin.errors import UserError, did_you_mean
 
 PATHS = {  # the words of every command that takes a path, for each place of one
     "list": [],
@@ -37,8 +37,20 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "bench": [("{}",)],
     "doctor": [],
 }
-# Where a file is expected: a folder, nothing, an empty file, text that is none of ours; what cannot be read, even by root.
-KINDS = ("folder", ".", "nothing", "empty", "words.txt", "words.txt/inside", "itself", "x" * 300, "/proc/self/mem", "/dev/null")
+# Where a file is expected: a folder, nothing, an empty file, text that is none of ours; what cannot be read, even by
+# root.
+KINDS = (
+    "folder",
+    ".",
+    "nothing",
+    "empty",
+    "words.txt",
+    "words.txt/inside",
+    "itself",
+    "x" * 300,
+    "/proc/self/mem",
+    "/dev/null",
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +65,10 @@ def made(tmp_path_factory):
         header="a,b,label",
         comments="",
     )
-    assert tried("train", "mlp", "--data", f"csv:{root}/rows.csv", "--max-steps", 2, "--threads", 1, "--runs", root)[0] == 0
+    assert (
+        tried("train", "mlp", "--data", f"csv:{root}/rows.csv", "--max-steps", 2, "--num-threads", 1, "--runs", root)[0]
+        == 0
+    )
     (root / "mlp-1").rename(root / "run")
     (root / "folder").mkdir()
     (root / "empty").touch()
@@ -78,7 +93,9 @@ def test_a_path_that_leads_elsewhere_is_one_line(command, words, kind, made, mon
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("command", "words", "kind"), [each for each in EVERY if each not in QUICK], ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(
+    ("command", "words", "kind"), [each for each in EVERY if each not in QUICK], ids=lambda each: str(each)[:40]
+)
 def test_each_path_that_leads_elsewhere_is_one_line(command, words, kind, made, monkeypatch):
     answered_in_a_line(command, words, kind, made, monkeypatch)
 
@@ -89,7 +106,9 @@ def answered_in_a_line(command, words, kind, made, monkeypatch):
     for written in ("new", "..tokens", "words.txt.tokens"):
         (made / written).unlink(missing_ok=True)
     shutil.rmtree(made / "nothing", ignore_errors=True)
-    if code == 0:  # any bytes are what some commands take, and a folder to write into; that of figures is made where it is missing
+    if (
+        code == 0
+    ):  # any bytes are what some commands take, and a folder to write into; that of figures is made where it is missing
         assert kind in ("words.txt", "empty", "folder", ".", *(["nothing"] if command == "figure" else [])), err
         return
     assert (code, out) == (2, ""), (code, out, err)
@@ -111,7 +130,7 @@ STREAMS = {  # and whether the command ends as it would
 SHORT = {
     "list": "",
     "map": "Z3.9 --json",
-    "check": "Z3.4 --workers 1",
+    "check": "Z3.4 --num-workers 1",
     "eval": "run",
     "train": "mlp --data csv:rows.csv --max-steps 2 --runs again",
 }
@@ -119,7 +138,9 @@ SHORT = {
 
 # A process each; `make deep` has those that start slowly.
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("command", [name if name in ("list", "eval") else pytest.param(name, marks=pytest.mark.deep) for name in SHORT])
+@pytest.mark.parametrize(
+    "command", [name if name in ("list", "eval") else pytest.param(name, marks=pytest.mark.deep) for name in SHORT]
+)
 def test_output_that_goes_nowhere(command, stream, made):
     if command not in ("list", "map") and stream not in (">&-", ">/dev/full 2>&1"):
         pytest.skip("the same streams, opened in the same place")
@@ -133,7 +154,9 @@ def test_output_that_goes_nowhere(command, stream, made):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_every_command_into_a_closed_stream(command):
     """In one process for all of a command's imports: where its first words go."""
-    done = subprocess.run(["sh", "-c", f"{sys.executable} -m quoin.cli {command} --help >&-"], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m quoin.cli {command} --help >&-"], stderr=subprocess.PIPE, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -148,12 +171,12 @@ UNKNOWN = {
     "option's value": ("train", "mlp", "--schedule", "QQQQQQQQ"),
     "device": ("train", "mlp", "--device", "QQQQQQQQ"),
     "command": ("QQQQQQQQ",),
-    "bench row": ("bench", "QQQQQQQQ"),
+    "benchmark": ("bench", "QQQQQQQQ"),
     "claim": ("check", "QQQQQQQQ"),
     "figure": ("figure", "QQQQQQQQ"),
     "figure's format": ("figure", "--format", "QQQQQQQQ"),
     "id": ("map", "QQQQQQQQ"),
-    "vocabulary": ("tokenize", "words.txt", "--vocabulary", "QQQQQQQQ"),
+    "vocabulary": ("tokenize", "words.txt", "--tokenizer", "QQQQQQQQ"),
     "sampler": ("generate", "run", "--sampler", "QQQQQQQQ"),
     "layer": ("inspect", "run", "--layer", "QQQQQQQQ"),
     "format": ("inspect", "run", "--format", "QQQQQQQQ"),
@@ -162,7 +185,9 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", ["QQQQQQQQ", "Q" * 5000, "語" * 300, "Q\nQ" * 40], ids=["short", "long", "far", "lines"])
+@pytest.mark.parametrize(
+    "name", ["QQQQQQQQ", "Q" * 5000, "語" * 300, "Q\nQ" * 40], ids=["short", "long", "far", "lines"]
+)
 @pytest.mark.parametrize("what", UNKNOWN)
 def test_a_name_that_is_not_known_costs_one_short_line(what, name, made, monkeypatch):
     monkeypatch.chdir(made)
@@ -180,7 +205,7 @@ def test_a_name_that_is_not_known_costs_one_short_line(what, name, made, monkeyp
 @pytest.mark.parametrize("name", ["", "x", "n7", "y" * 10_000])
 def test_the_hint_is_short_and_names_what_is_known(name, count):
     names = [f"n{i}{'語 ' * (i % 40)}" for i in range(count)]
-    hint = nearest(name, names)
+    hint = did_you_mean(name, names)
     assert len(hint) <= 190
     assert "\n" not in hint
     assert any(each[:20] in hint for each in names)
@@ -197,20 +222,20 @@ def test_a_class_among_many_is_refused_shortly():
             return torch.zeros(count)
 
     class Run:
-        path, facts, recipe, options = Path("runs/x-1"), Facts(), None, None
+        path, data_info, recipe, options = Path("runs/x-1"), Facts(), None, None
 
         def load_model(self):
             return Model(), {}, 0
 
     run = TrainedGenerator(Run())  # type: ignore[arg-type]
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         run.class_number("q" * 1000)
     assert len(str(caught.value)) <= 300
 
 
 MEMORY = {
     "text": ("lstm-lm", "text:words.txt", "quoin.data.text.text_pieces", "quoin tokenize"),
-    "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_vocabulary", "quoin tokenize"),
+    "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_tokenizer", "quoin tokenize"),
     "table": ("mlp", "csv:rows.csv", "quoin.data.files_csv.read_cells", "fewer rows"),
     "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.pairs.text_pieces", "fewer lines"),
     "model": ("mlp", "csv:rows.csv", "quoin.models.MLP", "fewer units"),
@@ -218,7 +243,9 @@ MEMORY = {
 
 
 @pytest.mark.parametrize(
-    "refusal", [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")], ids=["python", "torch"]
+    "refusal",
+    [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")],
+    ids=["python", "torch"],
 )
 @pytest.mark.parametrize("what", MEMORY)
 def test_what_helps_where_memory_does_not_suffice(what, refusal, made, monkeypatch):
@@ -248,5 +275,7 @@ def test_a_background_job_goes_on_ignoring_ctrl_c():
         "    print(interrupt.asked)\n"
     )
     environment = {**os.environ, "CODE": code}
-    done = subprocess.run(["sh", "-c", f'trap "" INT; {sys.executable} -c "$CODE"'], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-c", f'trap "" INT; {sys.executable} -c "$CODE"'], env=environment, capture_output=True, text=True
+    )
     assert (done.stdout, done.stderr) == ("False\nTrue\n", "")

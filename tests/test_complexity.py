@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import (
     LinkedList,
     PowerLaw,
@@ -54,7 +54,8 @@ def test_several_exponents_are_recovered(exponents, constant, seed):
 
 
 def test_noise_opens_the_exponent_as_far_as_theory_says():
-    """Over many draws the error divided by its standard error has Student's t law with r - 2 = 8 degrees: variance 8/6."""
+    """Over many draws the error divided by its standard error has Student's t distribution with r - 2 = 8 degrees:
+    variance 8/6."""
     random = np.random.default_rng(0)
     sizes = [2.0**k for k in range(10)]
     scores = []
@@ -73,26 +74,29 @@ def test_a_constant_is_the_largest_quotient_from_the_start_on():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: fit_complexity([1, 2], [1.0, 2.0]), "expected 3 runs or more to fit 1 exponents, came 2"),
-        (lambda: fit_complexity([1, 2, 3], [1.0, 2.0]), "one cost for each run, came 2 for 3"),
-        (lambda: fit_complexity([1, 2, 3], [1.0, 0.0, 2.0]), "positive costs, came 0"),
+        (lambda: fit_complexity([1, 2], [1.0, 2.0]), "expected 3 runs or more to fit 1 exponents, got 2"),
+        (lambda: fit_complexity([1, 2, 3], [1.0, 2.0]), "one cost for each run, got 2 for 3"),
+        (lambda: fit_complexity([1, 2, 3], [1.0, 0.0, 2.0]), "positive costs, got 0"),
         (lambda: fit_complexity([0, 2, 3], [1.0, 1.0, 2.0]), "finite sizes above zero"),
         (lambda: fit_complexity([1, 2, 3], [1.0, math.nan, 2.0]), "finite costs"),
         (lambda: fit_complexity([4, 4, 4], [1.0, 1.0, 2.0]), "change independently"),
         (lambda: fit_complexity([(1, 2), (2, 4), (3, 6), (5, 10)], [1.0, 2.0, 3.0, 4.0]), "change independently"),
-        (lambda: fit_complexity([(1, 2), (2,), (3, 6), (5, 10)], [1.0, 2.0, 3.0, 4.0]), r"as many sizes in every run, came \[1, 2\]"),
-        (lambda: PowerLaw(1.0, (1.0, 2.0), (0.0, 0.0)).exponent, "one size, came one in 2"),
-        (lambda: PowerLaw(1.0, (1.0,), (0.0,))(1, 2), "expected 1 sizes, came 2"),
-        (lambda: growth_constant([1, 2], [1.0, 2.0], lambda n: n, start=3), "every size at 3 or above, came none"),
-        (lambda: growth_constant([1, 2], [1.0, 2.0], math.log), "positive and finite, came 0"),
-        (lambda: array_access([1], 1), "from 0 to 0, came 1"),
-        (lambda: linked_list_access(LinkedList.of([1]), -1), "came -1"),
-        (lambda: linked_list_access(LinkedList.of([1]), 1), "came 1"),
-        (lambda: LinkedList.of([]), "one value or more"),
+        (
+            lambda: fit_complexity([(1, 2), (2,), (3, 6), (5, 10)], [1.0, 2.0, 3.0, 4.0]),
+            r"as many sizes in every run, got \[1, 2\]",
+        ),
+        (lambda: PowerLaw(1.0, (1.0, 2.0), (0.0, 0.0)).exponent, "one size, got one in 2"),
+        (lambda: PowerLaw(1.0, (1.0,), (0.0,))(1, 2), "expected 1 sizes, got 2"),
+        (lambda: growth_constant([1, 2], [1.0, 2.0], lambda n: n, start=3), "every size at 3 or above, got none"),
+        (lambda: growth_constant([1, 2], [1.0, 2.0], math.log), "positive and finite, got 0"),
+        (lambda: array_access([1], 1), "from 0 to 0, got 1"),
+        (lambda: linked_list_access(LinkedList.from_values([1]), -1), "got -1"),
+        (lambda: linked_list_access(LinkedList.from_values([1]), 1), "got 1"),
+        (lambda: LinkedList.from_values([]), "one value or more"),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, words):
-    with pytest.raises(Mistake, match=words) as told:
+    with pytest.raises(UserError, match=words) as told:
         call()
     assert "\n" not in str(told.value)
 
@@ -128,4 +132,4 @@ def test_search_is_bisect(values, sought):
 def test_both_accesses_read_the_entry(values, data):
     index = data.draw(st.integers(0, len(values) - 1))
     assert array_access(values, index) == (values[index], 1)
-    assert linked_list_access(LinkedList.of(values), index) == (values[index], index + 1)
+    assert linked_list_access(LinkedList.from_values(values), index) == (values[index], index + 1)

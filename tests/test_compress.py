@@ -1,4 +1,5 @@
-"""Compression: the mix against its definition, the coders against the laws they are given, archives against damage, and the commands."""
+"""Compression: the mix against its definition, the coders against the distributions they are given, archives against
+damage, and the commands."""
 
 import bz2
 import errno
@@ -18,35 +19,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import refused, tried
-from quoin.bench import Side, choose_rows
+from quoin.bench import Measurement, select_benchmarks
 from quoin.bench.compress import help_texts
-from quoin.bench.measured import FigureAboveFirst
-from quoin.errors import Mistake
+from quoin.bench.result import FigureAboveFirst
+from quoin.errors import UserError
 from quoin.info import (
-    ContextMix,
+    AdaptiveModel,
+    ContextMixer,
+    ContextMixingCodec,
     ContextModel,
-    LaneDecoder,
-    LaneMix,
-    MixCodec,
     ModelCodec,
-    SteppedLaw,
+    RANSDecoder,
+    VectorizedContextMixer,
     arithmetic_decode,
     arithmetic_encode,
-    lanes_encode,
-    lanes_encode_definition,
-    mix_decode,
-    mix_encode,
+    compress,
+    context_mixing_decode,
+    context_mixing_encode,
+    decompress,
     model_fingerprint,
-    pack,
+    rans_encode,
+    rans_encode_definition,
     read_header,
-    unpack,
-    write_whole,
+    write_atomic,
 )
 from quoin.info import archive as archives
-from quoin.info import context as contexts
-from quoin.info import lanes as laning
+from quoin.info import context_mixing as contexts
+from quoin.info import rans as laning
 
-PROSE = " ".join(str(each.__doc__) for each in (list, dict, str, int, float, bytes, str.format, str.split, math.exp, os.replace)).encode()
+PROSE = " ".join(
+    str(each.__doc__) for each in (list, dict, str, int, float, bytes, str.format, str.split, math.exp, os.replace)
+).encode()
 
 
 def bits_of(content: bytes) -> list[int]:
@@ -74,13 +77,13 @@ def some_file(chance: random.Random, most: int) -> bytes:
 
 
 def decoded(code: bytes, laws: np.ndarray) -> np.ndarray:
-    decoder = LaneDecoder(code, laws.shape[1])
+    decoder = RANSDecoder(code, laws.shape[1])
     bits = np.stack([decoder.pop(law) for law in laws])
     decoder.finish()
     return bits
 
 
-# ---- the mix --------------------------------------------------------------------------------------------------------------
+# ---- the mix ----------------------------------------------------------------------------------------------------
 
 
 def test_the_tables_are_the_functions():
@@ -96,15 +99,15 @@ def test_the_tables_are_the_functions():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 20), st.integers(4, 14), st.integers(0, 2**32))
-def test_lanes_are_the_definition(num_lanes, slot_bits, seed):
+def test_lanes_are_the_definition(num_streams, slot_bits, seed):
     """Few slots, so that lanes and contexts meet in them all the time."""
     chance = random.Random(seed)
-    content = (some_file(chance, 60) + PROSE[:20] * num_lanes)[: num_lanes * chance.randint(1, 6)]
-    rows = np.frombuffer(content[: len(content) // num_lanes * num_lanes], np.uint8).reshape(num_lanes, -1)
-    plain, fast = ContextMix(num_lanes, slot_bits), LaneMix(num_lanes, slot_bits)
+    content = (some_file(chance, 60) + PROSE[:20] * num_streams)[: num_streams * chance.randint(1, 6)]
+    rows = np.frombuffer(content[: len(content) // num_streams * num_streams], np.uint8).reshape(num_streams, -1)
+    plain, fast = ContextMixer(num_streams, slot_bits), VectorizedContextMixer(num_streams, slot_bits)
     for bits in np.unpackbits(rows, axis=1).T.astype(np.int64):
-        law = fast.law()
-        assert plain.law() == law.tolist()
+        law = fast.probs()
+        assert plain.probs() == law.tolist()
         assert law.min() >= 1
         assert law.max() < contexts.WHOLE
         plain.update(bits.tolist())
@@ -113,49 +116,52 @@ def test_lanes_are_the_definition(num_lanes, slot_bits, seed):
 
 def test_the_most_lanes_at_one_place_are_the_definition():
     """All lanes say the same: every slot takes as many increments in a step as there can be, and no count runs over."""
-    plain, fast = ContextMix(contexts.MOST_LANES, 4), LaneMix(contexts.MOST_LANES, 4)
+    plain, fast = ContextMixer(contexts.MOST_STREAMS, 4), VectorizedContextMixer(contexts.MOST_STREAMS, 4)
     for bit in [0, 1, 1, 1, 1, 0, 0, 1] * 3:
-        assert plain.law() == fast.law().tolist()
-        plain.update([bit] * contexts.MOST_LANES)
-        fast.update(np.full(contexts.MOST_LANES, bit))
+        assert plain.probs() == fast.probs().tolist()
+        plain.update([bit] * contexts.MOST_STREAMS)
+        fast.update(np.full(contexts.MOST_STREAMS, bit))
 
 
 def test_no_lane_comes_first():
-    """Lanes that change places change the laws' places and nothing else."""
+    """Lanes that change places change the distributions' places and nothing else."""
     chance = np.random.default_rng(3)
     order = chance.permutation(12)
-    one, other = LaneMix(12, 6), LaneMix(12, 6)
+    one, other = VectorizedContextMixer(12, 6), VectorizedContextMixer(12, 6)
     for bits in chance.integers(0, 2, (64, 12)):
-        assert (one.law()[order] == other.law()).all()
+        assert (one.probs()[order] == other.probs()).all()
         one.update(bits)
         other.update(bits[order])
 
 
 def test_longer_contexts_are_learnt():
-    """A bit that is the exclusive or of those k bytes before costs one bit to short contexts, and almost nothing to one of k bytes."""
+    """A bit that is the exclusive or of those k bytes before costs one bit to short contexts, and almost nothing to one
+    of k bytes."""
     chance = random.Random(1)
     for span in (1, 2, 3, 4):
         content = bytearray(chance.choices(b"01", k=span))
         while len(content) < 800:
             content.append(48 + (content[-1] + content[-span]) % 2 if chance.random() < 0.98 else chance.choice(b"01"))
         floor = 800 * (0.01 * math.log2(100) + 0.99 * math.log2(1 / 0.99)) / 8
-        assert floor < len(mix_encode(bytes(content))) < 0.45 * 800 / 8 + 12  # 100 bytes if nothing is learnt but the two characters
+        assert (
+            floor < len(context_mixing_encode(bytes(content))) < 0.45 * 800 / 8 + 12
+        )  # 100 bytes if nothing is learnt but the two characters
 
 
-# ---- the coders -----------------------------------------------------------------------------------------------------------
+# ---- the coders -------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 2**32))
-def test_lane_coding_is_the_definition_and_comes_back(num_lanes, num_steps, seed):
+def test_lane_coding_is_the_definition_and_comes_back(num_streams, num_steps, seed):
     chance = np.random.default_rng(seed)
-    laws = np.clip((chance.beta(0.3, 0.3, (num_steps, num_lanes)) * 65536).astype(np.int64), 1, 65535)
+    laws = np.clip((chance.beta(0.3, 0.3, (num_steps, num_streams)) * 65536).astype(np.int64), 1, 65535)
     bits = (chance.random(laws.shape) * 65536 < laws).astype(np.int64)
     bits ^= chance.random(laws.shape) < 0.05  # the unlikely too
     certain = chance.random(laws.shape) < 0.1
     laws[certain], bits[certain] = 0, 0
-    code = lanes_encode(bits, laws)
-    assert code == lanes_encode_definition(bits.tolist(), laws.tolist())
+    code = rans_encode(bits, laws)
+    assert code == rans_encode_definition(bits.tolist(), laws.tolist())
     assert (decoded(code, laws) == bits).all()
 
 
@@ -165,17 +171,19 @@ def test_lane_coding_spends_what_the_laws_ask():
     laws = np.clip((chance.beta(0.5, 0.5, (6000, 5)) * 65536).astype(np.int64), 1, 65535)
     bits = (chance.random(laws.shape) * 65536 < laws).astype(np.int64)
     surprise = -np.log2(np.where(bits == 1, laws, 65536 - laws) / 65536).sum()
-    assert surprise / 8 <= len(lanes_encode(bits, laws)) <= 1.001 * surprise / 8 + 5 * laning.STATE_BYTES
+    assert surprise / 8 <= len(rans_encode(bits, laws)) <= 1.001 * surprise / 8 + 5 * laning.STATE_BYTES
 
 
 def test_the_mix_spends_what_it_is_surprised():
-    mix, surprise, content = ContextMix(1, 12), 0.0, PROSE[:400]
+    mix, surprise, content = ContextMixer(1, 12), 0.0, PROSE[:400]
     for bit in bits_of(content):
-        one = mix.law()[0] / contexts.WHOLE
+        one = mix.probs()[0] / contexts.WHOLE
         surprise -= math.log2(one if bit else 1 - one)
         mix.update([bit])
     assert surprise / 8 <= len(arithmetic_encode(bits_of(content), ContextModel(12))) <= 1.001 * surprise / 8 + 1
-    assert surprise / 8 <= len(mix_encode(content)) <= 1.001 * surprise / 8 + laning.STATE_BYTES + 4  # and the block's size
+    assert (
+        surprise / 8 <= len(context_mixing_encode(content)) <= 1.001 * surprise / 8 + laning.STATE_BYTES + 4
+    )  # and the block's size
 
 
 def test_the_mix_drives_the_arithmetic_coder():
@@ -186,21 +194,21 @@ def test_the_mix_drives_the_arithmetic_coder():
 
 def test_a_decoder_refuses_what_is_no_code():
     bits, laws = np.ones((9, 3), np.int64), np.full((9, 3), 9000)
-    code = lanes_encode(bits, laws)
+    code = rans_encode(bits, laws)
     for wrong in (b"", code[:14], code[:-1], b"\0" * len(code)):
-        with pytest.raises(Mistake, match="damaged or cut"):
-            LaneDecoder(wrong, 3)
+        with pytest.raises(UserError, match="damaged or cut"):
+            RANSDecoder(wrong, 3)
     for wrong in (code[:-2], code + b"ab"):
-        with pytest.raises(Mistake, match="damaged or cut"):
+        with pytest.raises(UserError, match="damaged or cut"):
             decoded(wrong, laws)
 
 
 def test_a_code_too_short_for_its_length_is_refused_before_the_work():
-    with pytest.raises(Mistake, match="damaged or cut"):
-        mix_decode(mix_encode(b"\0" * 300), 2**50)  # would take years
+    with pytest.raises(UserError, match="damaged or cut"):
+        context_mixing_decode(context_mixing_encode(b"\0" * 300), 2**50)  # would take years
 
 
-# ---- archives -------------------------------------------------------------------------------------------------------------
+# ---- archives ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.deep
@@ -208,35 +216,39 @@ def test_thousands_of_files_come_back(monkeypatch):
     chance = random.Random(5)
     for _ in range(1000):
         content = some_file(chance, 12)
-        assert unpack(pack(content)) == content
+        assert decompress(compress(content)) == content
     for lane, most, block in ((4, 120, 1 << 22), (2, 40, 64)):  # many short lanes, and several blocks
-        monkeypatch.setattr(laning, "LANE", lane)
+        monkeypatch.setattr(laning, "BYTES_PER_STREAM", lane)
         monkeypatch.setattr(laning, "BLOCK", block)
         for _ in range(600):
             content = some_file(chance, most)
-            assert mix_decode(mix_encode(content), len(content)) == content  # even where storing it is shorter
+            assert (
+                context_mixing_decode(context_mixing_encode(content), len(content)) == content
+            )  # even where storing it is shorter
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 1023, 1024, 3072])
 def test_sizes_about_the_edges_come_back(size):
-    content = (PROSE * (size // len(PROSE) + 1))[:size] if size % 2 else np.random.default_rng(size).bytes(size // 8) * 8
-    archive = pack(content)
-    assert unpack(archive) == content
+    content = (
+        (PROSE * (size // len(PROSE) + 1))[:size] if size % 2 else np.random.default_rng(size).bytes(size // 8) * 8
+    )
+    archive = compress(content)
+    assert decompress(archive) == content
     assert len(archive) <= len(content) + 60  # an archive costs its header at most
 
 
 @pytest.mark.parametrize("size", [127 * 32, 128 * 32 - 1, 128 * 32, 8001])
 def test_the_most_lanes_come_back(size, monkeypatch):
-    monkeypatch.setattr(laning, "LANE", 32)
+    monkeypatch.setattr(laning, "BYTES_PER_STREAM", 32)
     content = (PROSE * (size // len(PROSE) + 1))[:size]
-    archive = pack(content)
+    archive = compress(content)
     assert len(archive) < 0.8 * size
-    assert unpack(archive) == content
+    assert decompress(archive) == content
 
 
 def test_thousands_of_damaged_archives_are_refused():
     chance = random.Random(6)
-    sound = [pack(some_file(chance, 200)) for _ in range(20)]
+    sound = [compress(some_file(chance, 200)) for _ in range(20)]
     for number in range(4000):
         whole = sound[number % len(sound)]
         changed, place = bytearray(whole), chance.randrange(len(whole))
@@ -254,27 +266,28 @@ def test_thousands_of_damaged_archives_are_refused():
         else:
             changed[place : place + 8] = chance.randbytes(8)
         if changed != whole:
-            with pytest.raises(Mistake):
-                unpack(bytes(changed))
+            with pytest.raises(UserError):
+                decompress(bytes(changed))
 
 
 def test_a_lie_with_a_right_checksum_is_refused(monkeypatch):
-    """Whoever computes the last digest anew passes the first gate; what is decoded must still have the content's own."""
+    """Whoever computes the last digest anew passes the first gate; what is decoded must still have the content's
+    own."""
     chance = random.Random(7)
-    monkeypatch.setattr(laning, "LANE", 8)
+    monkeypatch.setattr(laning, "BYTES_PER_STREAM", 8)
     for _ in range(100):
-        whole = bytearray(pack(PROSE[: chance.randint(80, 200)])[:-16])
+        whole = bytearray(compress(PROSE[: chance.randint(80, 200)])[:-16])
         place = chance.randrange(9, len(whole))
         whole[place] ^= 1 << chance.randrange(8)
-        with pytest.raises(Mistake):
-            unpack(bytes(whole) + archives._digest(bytes(whole)))
+        with pytest.raises(UserError):
+            decompress(bytes(whole) + archives._digest(bytes(whole)))
 
 
 def test_archives_of_format_1_stay_readable():
     """Written when the format was made; a change to the mix that forgets to raise FORMAT is seen here."""
     archive = bytes.fromhex(FORMAT_1)
-    assert read_header(archive).method == MixCodec.method
-    assert unpack(archive) == b"the cat sat on the mat; the cat sat on the hat; the hat sat on the cat. " * 3
+    assert read_header(archive).method == ContextMixingCodec.method
+    assert decompress(archive) == b"the cat sat on the mat; the cat sat on the hat; the hat sat on the cat. " * 3
 
 
 FORMAT_1 = (
@@ -285,20 +298,22 @@ FORMAT_1 = (
 
 def test_better_than_the_peers_on_prose():
     content = PROSE[:8000]
-    assert len(pack(content)) < min(len(bz2.compress(content, 9)), len(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)))
+    assert len(compress(content)) < min(
+        len(bz2.compress(content, 9)), len(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
+    )
 
 
-# ---- models with floats -----------------------------------------------------------------------------------------------------
+# ---- models with floats -----------------------------------------------------------------------------------------
 
 
 def tiny(weight: torch.Tensor) -> ModelCodec:
     """The next byte by a softmax of scores that a matrix gives to the last one."""
     with_weight = {"weight": weight}
 
-    def next_law(context):
+    def next_distribution(context):
         return torch.softmax(weight[context[-1] if context else 0].double(), -1)
 
-    return ModelCodec(lambda: SteppedLaw(next_law), model_fingerprint("tiny", with_weight))
+    return ModelCodec(lambda: AdaptiveModel(next_distribution), model_fingerprint("tiny", with_weight))
 
 
 def test_a_float_model_codes_where_its_fingerprint_is_the_same():
@@ -306,26 +321,26 @@ def test_a_float_model_codes_where_its_fingerprint_is_the_same():
     weight[:, PROSE[0] : PROSE[0] + 60] += 6  # else it would be stored
     content = PROSE[:400]
     content = bytes(PROSE[0] + each % 60 for each in content)
-    archive = pack(content, tiny(weight))
+    archive = compress(content, tiny(weight))
     assert read_header(archive).method == ModelCodec.method
-    assert unpack(archive, tiny(weight)) == content
-    with pytest.raises(Mistake, match="coded by 'tiny "):
-        unpack(archive)
-    with pytest.raises(Mistake, match="expected the model that coded the archive"):
-        unpack(archive, tiny(weight + 1e-6))
+    assert decompress(archive, tiny(weight)) == content
+    with pytest.raises(UserError, match="coded by 'tiny "):
+        decompress(archive)
+    with pytest.raises(UserError, match="expected the model that coded the archive"):
+        decompress(archive, tiny(weight + 1e-6))
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(threads + 1)
-        with pytest.raises(Mistake, match=f"{threads} threads.*{threads + 1} threads"):
-            unpack(archive, tiny(weight))
+        with pytest.raises(UserError, match=f"{threads} threads.*{threads + 1} threads"):
+            decompress(archive, tiny(weight))
     finally:
         torch.set_num_threads(threads)
-    assert unpack(pack(b"", tiny(weight))) == b""  # stored: no model is needed
-    with pytest.raises(Mistake, match="fingerprint"):
-        ModelCodec(lambda: SteppedLaw(lambda context: weight[0]), "")
+    assert decompress(compress(b"", tiny(weight))) == b""  # stored: no model is needed
+    with pytest.raises(UserError, match="fingerprint"):
+        ModelCodec(lambda: AdaptiveModel(lambda context: weight[0]), "")
 
 
-# ---- the commands -----------------------------------------------------------------------------------------------------------
+# ---- the commands -----------------------------------------------------------------------------------------------
 
 
 def test_there_and_back(here):
@@ -347,7 +362,11 @@ def test_json_tells_the_sizes(here, content):
     (here / "in").write_bytes(content)
     found = json.loads(tried("compress", "in", "-o", "out", "--json")[1])
     assert found.keys() == {"file", "content_bytes", "archive_bytes", "seconds"}
-    assert (found["file"], found["content_bytes"], found["archive_bytes"]) == ("out", len(content), os.path.getsize("out"))
+    assert (found["file"], found["content_bytes"], found["archive_bytes"]) == (
+        "out",
+        len(content),
+        os.path.getsize("out"),
+    )
     back = json.loads(tried("decompress", "out", "--out", "back", "--json")[1])
     assert back.keys() == found.keys()
     assert (here / "back").read_bytes() == content
@@ -368,7 +387,7 @@ def test_nothing_is_written_over_unasked(here):
 
 def test_a_target_that_cannot_be_is_told_before_the_work(here, monkeypatch):
     (here / "a").write_bytes(b"x")
-    monkeypatch.setattr("quoin.info.pack", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr("quoin.info.compress", lambda *_, **__: pytest.fail("the work was begun"))
     for target in ("nowhere/out", "a/out", "n" * 256):
         assert "cannot be written" in refused("compress", "a", "-o", target)
     os.rename("a", "n" * 252)  # whose archive would have too long a name
@@ -379,7 +398,7 @@ def test_mistakes_are_one_line_and_leave_nothing(here):
     (here / "text.quoin").write_text("not an archive at all")
     (here / "empty.quoin").write_bytes(b"")
     (here / "folder").mkdir()
-    whole = pack(PROSE[:300])
+    whole = compress(PROSE[:300])
     (here / "newer.quoin").write_bytes(whole[:8] + b"\2" + whole[9:])
     (here / "cut.quoin").write_bytes(whole[:-30])
     (here / "damaged.quoin").write_bytes(whole[:90] + bytes([whole[90] ^ 4]) + whole[91:])
@@ -391,12 +410,14 @@ def test_mistakes_are_one_line_and_leave_nothing(here):
     assert "tar" in refused("compress", "folder")
     assert "folder" in refused("compress", "pack", "-o", "folder")
     assert "no plain file" in refused("compress", "pipe")
-    assert "a plain file to write to" in refused("compress", "pack", "-o", "pipe", "--force")  # as /dev/null would be lost
+    assert "a plain file to write to" in refused(
+        "compress", "pack", "-o", "pipe", "--force"
+    )  # as /dev/null would be lost
     for nameless in (".", "/", ""):
         assert "tar" in refused("compress", nameless)
     assert "cannot be read (File name too long)" in refused("compress", "n" * 256)
     assert "cannot be written (File name too long)" in refused("compress", "pack", "-o", "n" * 256)
-    assert "came bytes that begin with b'not an a'" in refused("decompress", "text.quoin")
+    assert "got bytes that begin with b'not an a'" in refused("decompress", "text.quoin")
     assert "an empty file" in refused("decompress", "empty.quoin")
     assert "newer Quoin" in refused("decompress", "newer.quoin")
     assert "cut" in refused("decompress", "cut.quoin")
@@ -432,10 +453,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(here, monkeypatch, 
     with monkeypatch.context() as broken:
         broken.setattr(os, call, fail)
         with pytest.raises(type(fault)):
-            write_whole(Path("kept"), b"new")
+            write_atomic(Path("kept"), b"new")
     assert os.listdir() == ["kept"]
     assert (here / "kept").read_bytes() == b"old"
-    write_whole(Path("kept"), b"new")
+    write_atomic(Path("kept"), b"new")
     assert (here / "kept").read_bytes() == b"new"
 
 
@@ -450,16 +471,20 @@ def test_a_full_disk_is_told(here, monkeypatch):
     assert os.listdir() == ["a"]
 
 
-# ---- the bench --------------------------------------------------------------------------------------------------------------
+# ---- the bench --------------------------------------------------------------------------------------------------
 
 
 def test_the_bench_asks_for_more_bytes_from_the_peers():
-    (row,) = choose_rows(["compress"])
-    assert {each.name for each in row.contestants if each.target} == {"xz -9e", "bzip2 -9"}
-    ours, more, same = Side("ours", (1.0,), figures={"bytes": 5.0}), Side("a", figures={"bytes": 6.0}), Side("b", figures={"bytes": 5.0})
+    (row,) = select_benchmarks(["compress"])
+    assert {each.name for each in row.implementations if each.target} == {"xz -9e", "bzip2 -9"}
+    ours, more, same = (
+        Measurement("ours", (1.0,), figures={"bytes": 5.0}),
+        Measurement("a", figures={"bytes": 6.0}),
+        Measurement("b", figures={"bytes": 5.0}),
+    )
     asked = FigureAboveFirst("bytes")
     assert [asked.met(each, (ours, more, same)) for each in (more, same)] == [True, False]
-    assert asked.met(Side("gone", absent="not installed"), (ours,)) is None
+    assert asked.met(Measurement("gone", absent="not installed"), (ours,)) is None
 
 
 def test_the_help_texts_hold_no_paragraph_twice():

@@ -1,4 +1,5 @@
-"""Conditional laws over two, several and unmanageably many labels: they normalise, sample as they say, fit, and refuse."""
+"""Conditional distributions over two, several and unmanageably many labels: they normalise, sample as they say, fit,
+and refuse."""
 
 import math
 
@@ -6,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from quoin.data import blobs, segment_digits, tiny_pictures
-from quoin.errors import Mistake
-from quoin.losses import cross_entropy, density_nll, expected_nll, log_loss, mse
+from quoin.data import make_blobs, make_segment_digits, make_tiny_images
+from quoin.errors import UserError
+from quoin.losses import cross_entropy, density_nll, expected_nll, logistic_loss, mse
 from quoin.metrics import accuracy, empirical_risk
-from quoin.optim import fit
+from quoin.optim import minimize_lbfgs
 from quoin.prob import (
     BinaryModel,
     CategoricalModel,
@@ -23,7 +24,7 @@ from quoin.prob import (
 )
 
 DRAWS = 20_000
-FIVE_SIGMA = 5.5 * math.sqrt(0.25 / DRAWS)  # twice the tail of a normal law beyond 5.5 is below 1e-7
+FIVE_SIGMA = 5.5 * math.sqrt(0.25 / DRAWS)  # twice the tail of a normal distribution beyond 5.5 is below 1e-7
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -55,7 +56,9 @@ def test_several_labels():
 
 
 def test_sequences_sample_as_they_are_scored():
-    table = torch.randn(2, 3, 3, generator=generator())  # place, token before (2 at the start), marks: two tokens and the end
+    table = torch.randn(
+        2, 3, 3, generator=generator()
+    )  # place, token before (2 at the start), marks: two tokens and the end
 
     def score(x, y):
         before = torch.cat([torch.full((len(y), 1), 2), y[:, :-1]], dim=1)
@@ -76,34 +79,38 @@ def test_sequences_sample_as_they_are_scored():
 def test_fitting_recovers_frequencies_without_inputs():
     y = torch.tensor([0, 0, 0, 1, 1, 3, 3, 3, 3, 2])
     model = CategoricalModel(4).double()
-    done = fit(model.parameters(), lambda: density_nll(model, y), tolerance=1e-7)
+    done = minimize_lbfgs(model.parameters(), lambda: density_nll(model, y), tol=1e-7)
     assert done.converged
     shares = torch.tensor([0.3, 0.2, 0.1, 0.4], dtype=torch.float64)
-    torch.testing.assert_close(model.scores.detach().softmax(-1), shares, rtol=0, atol=2e-7)  # the gradient is the difference itself
+    torch.testing.assert_close(
+        model.scores.detach().softmax(-1), shares, rtol=0, atol=2e-7
+    )  # the gradient is the difference itself
     assert done.loss == pytest.approx(float(-(shares * shares.log()).sum()), abs=1e-12)  # the entropy
     drawn = model.sample(DRAWS, generator=generator())
     assert float((torch.bincount(drawn, minlength=4) / DRAWS - shares).abs().max()) < FIVE_SIGMA
 
 
 def test_fitting_a_classifier_and_a_regression():
-    data = tiny_pictures(300, generator=generator())
+    data = make_tiny_images(300, generator=generator())
     x, y = data.features.flatten(1).double(), data.targets
     model = MulticlassModel(nn.Linear(4, 3)).double()
-    done = fit(model.parameters(), lambda: expected_nll(model, y, x) + 0.001 * model.score.weight.square().sum())
+    done = minimize_lbfgs(
+        model.parameters(), lambda: expected_nll(model, y, x) + 0.001 * model.score.weight.square().sum()
+    )
     assert done.converged
     assert accuracy(model.predict(x), y) > 0.99  # the means lie 0.85 apart, eight times the noise
     # Vectors: least squares has the closed form that torch's own solver gives.
     X, Y = torch.randn(50, 5, generator=generator(), dtype=torch.float64).split([3, 2], dim=1)
     line = nn.Linear(3, 2, bias=False).double()
-    assert fit(line.parameters(), lambda: empirical_risk(mse, line(X), Y), tolerance=1e-7).converged
+    assert minimize_lbfgs(line.parameters(), lambda: empirical_risk(mse, line(X), Y), tol=1e-7).converged
     torch.testing.assert_close(line.weight.detach().mT, torch.linalg.lstsq(X, Y).solution, rtol=0, atol=1e-6)
 
 
 def test_a_fit_cut_short_says_so():
     weight = torch.tensor([3.0, -4.0], dtype=torch.float64, requires_grad=True)
     stretch = torch.tensor([1.0, 100.0], dtype=torch.float64)
-    short = fit([weight], lambda: (stretch * weight).square().sum(), max_steps=1)
-    assert (short.converged, short.steps) == (False, 1)
+    short = minimize_lbfgs([weight], lambda: (stretch * weight).square().sum(), max_iter=1)
+    assert (short.converged, short.num_steps) == (False, 1)
     assert short.gradient > 1e-6
     assert weight.grad is None or not weight.grad.any()  # nothing is left behind for the next step
 
@@ -114,9 +121,9 @@ def test_logistic_regression_has_a_minimiser_only_where_classes_overlap():
         weight, signs = torch.zeros((), dtype=torch.float64, requires_grad=True), torch.tensor(y)
 
         def risk(scale, weight=weight, signs=signs):
-            return log_loss(margin(scale * weight * x, signs)).mean()
+            return logistic_loss(margin(scale * weight * x, signs)).mean()
 
-        fit([weight], lambda risk=risk: risk(1.0), max_steps=50)
+        minimize_lbfgs([weight], lambda risk=risk: risk(1.0), max_iter=50)
         assert (float(risk(2.0).detach()) < float(risk(1.0).detach())) is not attained
 
 
@@ -130,17 +137,22 @@ def test_binary_log_prob_is_stable(form, dtype):
 
 
 def test_pictures():
-    tiny, digits = tiny_pictures(3000, generator=generator()), segment_digits(200, generator=generator())
+    tiny, digits = make_tiny_images(3000, generator=generator()), make_segment_digits(200, generator=generator())
     assert tiny.features.shape == (3000, 1, 2, 2)
     assert tiny.class_names == ("cat", "chicken", "dog")
     assert digits.features.shape == (200, 1, 28, 28)
     assert digits.targets.unique().tolist() == list(range(10))
     for data in (tiny, digits):
         assert 0 <= float(data.features.min()) <= float(data.features.max()) <= 1
-    assert torch.equal(digits.features, segment_digits(200, generator=generator()).features)
+    assert torch.equal(digits.features, make_segment_digits(200, generator=generator()).features)
     assert int(torch.bincount(tiny.targets).min()) > 1000 - 5.5 * math.sqrt(3000 * 2 / 9)
-    clean = segment_digits(2000, noise=0.0, generator=generator())
-    for side in (clean.features[..., 0, :], clean.features[..., -1, :], clean.features[..., 0], clean.features[..., -1]):
+    clean = make_segment_digits(2000, noise=0.0, generator=generator())
+    for side in (
+        clean.features[..., 0, :],
+        clean.features[..., -1, :],
+        clean.features[..., 0],
+        clean.features[..., -1],
+    ):
         assert float(side.max()) == 0  # nothing is pushed over the border
     ink = clean.features.sum(dim=(1, 2, 3))
     for digit in range(10):  # moved about, never cut off: one count of pixels a digit
@@ -155,7 +167,7 @@ THREE_PLACES = SequenceModel(lambda x, y: x, num_tokens=2, length=3)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: margin(torch.zeros(2), torch.tensor([0, 1])), "labels -1 and 1, came 0"),
+        (lambda: margin(torch.zeros(2), torch.tensor([0, 1])), "labels -1 and 1, got 0"),
         (lambda: margin(torch.zeros(2), torch.ones(3)), r"leading axes \(2,\) of y"),
         (lambda: binary_decision(torch.tensor([math.nan])), "NaN"),
         (lambda: MulticlassModel(lambda x: x).log_prob(torch.tensor([3]), torch.zeros(1, 3)), "from 0 to 2"),
@@ -167,23 +179,33 @@ THREE_PLACES = SequenceModel(lambda x, y: x, num_tokens=2, length=3)
         (lambda: THREE_PLACES.log_prob(torch.tensor([[0, 1, 2]]), torch.zeros(1, 3, 2)), "scores to have size 3"),
         (lambda: CategoricalModel(0), "at least one label"),
         (lambda: CategoricalModel(2).log_prob(torch.tensor([2])), "from 0 to 1"),
-        (lambda: fit([], lambda: torch.zeros(())), "at least one parameter"),
-        (lambda: fit([torch.zeros(2)], lambda: torch.zeros(())), "takes a gradient"),
-        (lambda: fit([torch.zeros(2, requires_grad=True)], lambda: torch.tensor(math.nan)), "finite number, came nan"),
-        (lambda: fit([torch.zeros(2, requires_grad=True)], lambda: torch.zeros(3)), r"came shape \(3,\)"),
-        (lambda: fit([torch.zeros(2, requires_grad=True)], lambda: torch.zeros(()), tolerance=0.0), "positive tolerance"),
-        (lambda: tiny_pictures(0, generator=generator()), "at least one picture"),
-        (lambda: segment_digits(5, noise=-1.0, generator=generator()), "at least 0"),
+        (lambda: minimize_lbfgs([], lambda: torch.zeros(())), "at least one parameter"),
+        (lambda: minimize_lbfgs([torch.zeros(2)], lambda: torch.zeros(())), "takes a gradient"),
+        (
+            lambda: minimize_lbfgs([torch.zeros(2, requires_grad=True)], lambda: torch.tensor(math.nan)),
+            "finite number, got nan",
+        ),
+        (lambda: minimize_lbfgs([torch.zeros(2, requires_grad=True)], lambda: torch.zeros(3)), r"got shape \(3,\)"),
+        (
+            lambda: minimize_lbfgs([torch.zeros(2, requires_grad=True)], lambda: torch.zeros(()), tol=0.0),
+            "positive tolerance",
+        ),
+        (lambda: make_tiny_images(0, generator=generator()), "at least one image"),
+        (lambda: make_segment_digits(5, noise=-1.0, generator=generator()), "at least 0"),
     ],
 )
 def test_refusals(call, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
 
 
 def test_a_compiled_step_is_not_broken_by_checks():
-    data = blobs(30, [(0.0, 0.0), (3.0, 0.0)], noise=1.0, generator=generator())
+    data = make_blobs(30, [(0.0, 0.0), (3.0, 0.0)], noise=1.0, generator=generator())
     model = MulticlassModel(nn.Linear(2, 2))
-    traced = torch.compile(lambda x, y: cross_entropy(model(x), y).mean() + expected_nll(model, y, x), backend="eager", fullgraph=True)
-    torch.testing.assert_close(traced(data.features, data.targets), 2 * cross_entropy(model(data.features), data.targets).mean())
+    traced = torch.compile(
+        lambda x, y: cross_entropy(model(x), y).mean() + expected_nll(model, y, x), backend="eager", fullgraph=True
+    )
+    torch.testing.assert_close(
+        traced(data.features, data.targets), 2 * cross_entropy(model(data.features), data.targets).mean()
+    )

@@ -1,4 +1,5 @@
-"""Arithmetic codes: the streaming coder against exact fractions, both coders against the cross-entropy, and the words of each refusal."""
+"""Arithmetic codes: the streaming coder against exact fractions, both coders against the cross-entropy, and the words
+of each refusal."""
 
 import math
 import random
@@ -10,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.info import (
+    AdaptiveModel,
     ArithmeticDecoder,
     ArithmeticEncoder,
-    FixedLaw,
-    SteppedLaw,
+    StaticModel,
     arithmetic_decode,
     arithmetic_encode,
     arithmetic_encode_definition,
@@ -25,7 +26,9 @@ from quoin.info import (
     range_encode,
 )
 
-weights = st.lists(st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1e-9, 1e-25]), st.floats(0.0, 1.0)), min_size=1, max_size=40)
+weights = st.lists(
+    st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1e-9, 1e-25]), st.floats(0.0, 1.0)), min_size=1, max_size=40
+)
 
 
 def law_of(numbers, dtype=torch.float64):
@@ -39,7 +42,8 @@ def drawn(law, count, seed=0):
 
 
 class Counting:
-    """The test's own model: one count for every symbol to begin with, more for those that came; its totals are no powers of two."""
+    """The test's own model: one count for every symbol to begin with, more for those that came; its totals are no
+    powers of two."""
 
     def __init__(self, num_symbols, gain):
         self.counts, self.gain = [1] * num_symbols, gain
@@ -75,7 +79,7 @@ def test_short_messages_of_dyadic_laws_lie_in_the_interval_itself():
     choose = random.Random(0)
     for _ in range(300):
         cuts = sorted(choose.sample(range(1, 256), 4))
-        model = FixedLaw(torch.tensor([1.0]))
+        model = StaticModel(torch.tensor([1.0]))
         model._frequencies = [0, *cuts, 256]
         symbols = [choose.randrange(5) for _ in range(5)]
         low, width = arithmetic_interval(symbols, model)
@@ -115,7 +119,7 @@ def test_numpy_frequencies_do_not_overflow():
 def test_foreign_bytes_give_symbols_or_a_mistake(data, count, num_symbols):
     try:
         symbols = arithmetic_decode(data, Counting(num_symbols, 3), count)
-    except Mistake:
+    except UserError:
         return
     assert all(0 <= symbol < num_symbols for symbol in symbols)
     assert len(symbols) == count
@@ -135,7 +139,7 @@ def test_integer_frequencies_leave_nothing_out(numbers, total):
 
 
 def chain(seed=0, k=8):
-    """A law for each previous symbol, some very uneven."""
+    """A distribution for each previous symbol, some very uneven."""
     scores = 2.5 * torch.randn(k, k, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return scores.softmax(-1)
 
@@ -178,37 +182,43 @@ def test_a_model_of_probabilities_steps_on_both_sides():
     rows = chain(1).float()
     seen = []
 
-    def next_law(context):
+    def next_distribution(context):
         seen.append(list(context))
         return rows[context[-1] if context else 0]
 
     symbols = walk(rows, 200)
-    sent = arithmetic_encode(symbols, SteppedLaw(next_law))
+    sent = arithmetic_encode(symbols, AdaptiveModel(next_distribution))
     assert seen == [symbols[:length] for length in range(200)]
     assert 8 * len(sent) == pytest.approx(surprises(rows.double(), symbols), abs=8.1)
-    assert arithmetic_decode(sent, SteppedLaw(next_law), 200) == symbols
+    assert arithmetic_decode(sent, AdaptiveModel(next_distribution), 200) == symbols
 
 
 REFUSED = {
-    "symbol from 0 to 1, came 2;": lambda: arithmetic_encode([2], FixedLaw(law_of([1.0, 1.0]))),
-    "symbol 1 to have a share of a total of at most 2^32, came 3 to 3 of 4;": lambda: ArithmeticEncoder().push(1, [0, 3, 3, 4]),
-    "came 0 to 1 of 8589934592;": lambda: ArithmeticEncoder().push(0, [0, 1, 1 << 33]),
-    "came 4 bytes, which end before; were they cut?": lambda: arithmetic_decode(b"abcd", FixedLaw(law_of([1.0] * 256)), 20),
-    "expected at most 1 bytes for these symbols, came 2;": lambda: arithmetic_decode(b"01", FixedLaw(law_of([1.0, 1.0])), 8),
-    "a total from 3, one for each symbol, to 2^32, came 2;": lambda: integer_frequencies(torch.ones(3) / 3, total=2),
-    "expected the law to be non-negative and to sum to one": lambda: FixedLaw(torch.tensor([0.5, 0.6])),
+    "symbol from 0 to 1, got 2;": lambda: arithmetic_encode([2], StaticModel(law_of([1.0, 1.0]))),
+    "symbol 1 to have a fraction of a total of at most 2^32, got 3 to 3 of 4;": lambda: ArithmeticEncoder().push(
+        1, [0, 3, 3, 4]
+    ),
+    "got 0 to 1 of 8589934592;": lambda: ArithmeticEncoder().push(0, [0, 1, 1 << 33]),
+    "got 4 bytes, which end before; were they cut?": lambda: arithmetic_decode(
+        b"abcd", StaticModel(law_of([1.0] * 256)), 20
+    ),
+    "expected at most 1 bytes for these symbols, got 2;": lambda: arithmetic_decode(
+        b"01", StaticModel(law_of([1.0, 1.0])), 8
+    ),
+    "a total from 3, one for each symbol, to 2^32, got 2;": lambda: integer_frequencies(torch.ones(3) / 3, total=2),
+    "expected probs to be non-negative and to sum to one": lambda: StaticModel(torch.tensor([0.5, 0.6])),
 }
 
 
 @pytest.mark.parametrize(("words", "act"), REFUSED.items(), ids=REFUSED.keys())
 def test_mistakes_are_told_in_one_line(words, act):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         act()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-# ---- constriction -------------------------------------------------------------------------------------------------------
+# ---- constriction -----------------------------------------------------------------------------------------------
 
 
 def test_constriction_is_within_a_thousandth_of_the_cross_entropy():
@@ -241,20 +251,22 @@ def test_constriction_at_the_edges():
     uneven = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.04, 0.01])
     cut = range_encode(drawn(uneven, 20_000), uneven)[:400]
     for words, act in {
-        "four to a word, came 3": lambda: range_decode(b"abc", two, 1),
-        "no bytes for 5 symbols of these laws, came 4": lambda: range_decode(b"abcd", one, 5),
-        "end with symbol 3, came more": lambda: range_decode(sent, two, 3),
-        "bytes of range_encode under these laws, came others;": lambda: range_decode(cut, uneven, 20_000),
-        "symbols from 0 to 1, came int64 of shape (1,) from 2 to 2": lambda: range_encode(torch.tensor([2]), two),
-        "a law for each of 1 symbols (n, k), came shape (3, 2)": lambda: range_encode(torch.tensor([1]), two.expand(3, 2)),
+        "four to a word, got 3": lambda: range_decode(b"abc", two, 1),
+        "no bytes for 5 symbols of these distributions, got 4": lambda: range_decode(b"abcd", one, 5),
+        "end with symbol 3, got more": lambda: range_decode(sent, two, 3),
+        "bytes of range_encode under these distributions, got others;": lambda: range_decode(cut, uneven, 20_000),
+        "symbols from 0 to 1, got int64 of shape (1,) from 2 to 2": lambda: range_encode(torch.tensor([2]), two),
+        "or one for each of 1 symbols (n, k), got shape (3, 2)": lambda: range_encode(
+            torch.tensor([1]), two.expand(3, 2)
+        ),
         "sum 0.5 away from one": lambda: range_encode(torch.tensor([0]), torch.tensor([0.25, 0.25])),
     }.items():
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(UserError) as caught:
             act()
         assert words in str(caught.value)
 
 
 def test_without_constriction_the_way_out_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "constriction", None)
-    with pytest.raises(Mistake, match=r"pip install 'quoin\[coding\]', or use arithmetic_encode"):
+    with pytest.raises(UserError, match=r"pip install 'quoin\[coding\]', or use arithmetic_encode"):
         range_encode(torch.tensor([0]), torch.tensor([0.5, 0.5]))

@@ -1,4 +1,5 @@
-"""Prefix codes: packed bytes against strings of bits, Huffman against a second implementation, and the words of each refusal."""
+"""Prefix codes: packed bytes against strings of bits, Huffman against a second implementation, and the words of each
+refusal."""
 
 import heapq
 import math
@@ -9,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.info import (
     PrefixCode,
     canonical_code,
@@ -23,7 +24,9 @@ from quoin.info import (
 )
 from quoin.info import prefix_bits as fast
 
-weights = st.lists(st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1e-9, 1e-25]), st.floats(0.0, 1.0)), min_size=1, max_size=40)
+weights = st.lists(
+    st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1e-9, 1e-25]), st.floats(0.0, 1.0)), min_size=1, max_size=40
+)
 
 
 def law_of(numbers, dtype=torch.float64):
@@ -41,7 +44,9 @@ def packed(bits):
 
 
 @settings(max_examples=60, deadline=None)
-@given(weights, st.sampled_from([0, 1, 7, 60, 700]), st.integers(0, 99), st.sampled_from([torch.float32, torch.float64]))
+@given(
+    weights, st.sampled_from([0, 1, 7, 60, 700]), st.integers(0, 99), st.sampled_from([torch.float32, torch.float64])
+)
 def test_packed_bytes_are_the_definition_s_bits(numbers, count, seed, dtype):
     law = law_of(numbers, dtype)
     message = drawn(law, count, seed) if count else torch.zeros(0, dtype=torch.int64)
@@ -104,7 +109,9 @@ def test_huffman_is_as_short_as_a_second_implementation(numbers):
         joined += (both := heapq.heappop(heap) + heapq.heappop(heap))
         heapq.heappush(heap, both)
     lengths = huffman_lengths(law)
-    assert sum(p * length for p, length in zip(exact, lengths) if length is not None) == joined  # the mean length, to the last digit
+    assert (
+        sum(p * length for p, length in zip(exact, lengths) if length is not None) == joined
+    )  # the mean length, to the last digit
     assert kraft_sum(lengths) == 1
 
 
@@ -120,7 +127,7 @@ def test_huffman_ties_are_settled():
 def test_shannon_lengths_are_the_rounded_surprise(numbers, dtype):
     law = law_of(numbers, dtype)
     lengths = shannon_lengths(law)
-    slack = Fraction(len(law) * torch.finfo(dtype).eps)  # what the law's sum may be away from one
+    slack = Fraction(len(law) * torch.finfo(dtype).eps)  # what the distribution's sum may be away from one
     for p, length in zip(map(Fraction, law.tolist()), lengths):
         assert (length is None) if p == 0 else (p * (1 - slack) / 2 < Fraction(1, 2**length) <= p)
     assert kraft_sum(lengths) <= 1
@@ -148,33 +155,37 @@ def test_expected_length_batches_and_differentiates(dtype):
 
 
 REFUSED = {
-    "expected symbols from 0 to 2, came 3;": lambda: huffman_code(law_of([1.0, 1.0, 2.0])).encode(torch.tensor([0, 3])),
-    "expected symbols from 0 to 1, came -1;": lambda: huffman_code(law_of([1.0, 2.0])).encode(torch.tensor([-1])),
-    "came 1, which has none;": lambda: huffman_code(law_of([1.0, 0.0, 2.0])).encode(torch.tensor([0, 1])),
-    "of the code, came 7, which has none;": lambda: prefix_encode_definition(huffman_code(law_of([1.0, 2.0])), [0, 7]),
-    "whole numbers as symbols, came float32 of shape": lambda: canonical_code([1, 1]).encode(torch.zeros(2)),
-    "expected 3 symbols, came bits that end inside codeword 2;": lambda: prefix_decode_definition(canonical_code([2, 2, 2]), "000", 3),
-    "expected 5 symbols, came bits that end inside codeword 3;": lambda: canonical_code([1, 3, 3, 3, 3]).decode(b"\xff", 5),
+    "expected symbols from 0 to 2, got 3;": lambda: huffman_code(law_of([1.0, 1.0, 2.0])).encode(torch.tensor([0, 3])),
+    "expected symbols from 0 to 1, got -1;": lambda: huffman_code(law_of([1.0, 2.0])).encode(torch.tensor([-1])),
+    "got 1, which has none;": lambda: huffman_code(law_of([1.0, 0.0, 2.0])).encode(torch.tensor([0, 1])),
+    "of the code, got 7, which has none;": lambda: prefix_encode_definition(huffman_code(law_of([1.0, 2.0])), [0, 7]),
+    "whole numbers as symbols, got float32 of shape": lambda: canonical_code([1, 1]).encode(torch.zeros(2)),
+    "expected 3 symbols, got bits that end inside codeword 2;": lambda: prefix_decode_definition(
+        canonical_code([2, 2, 2]), "000", 3
+    ),
+    "expected 5 symbols, got bits that end inside codeword 3;": lambda: canonical_code([1, 3, 3, 3, 3]).decode(
+        b"\xff", 5
+    ),
     "bits that begin none of them at symbol 2;": lambda: PrefixCode(("0", "10")).decode(b"\x70", 3),
-    "came 2 more; ask": lambda: prefix_decode_definition(canonical_code([1, 1]), "0110", 2),
-    "expected 1 bytes for 8 symbols, came 2;": lambda: canonical_code([1, 1]).decode(b"ab", 8),
-    "expected 0 bytes for 3 symbols, came 1;": lambda: huffman_code(torch.tensor([1.0])).decode(b"a", 3),
-    "count of at least 0, came -1": lambda: canonical_code([1, 1]).decode(b"", -1),
-    "no codeword to begin another, came '1' and '10'": lambda: PrefixCode(("1", "0", "10")),
-    "a codeword of 0 and 1 for at least one symbol, came ('02',)": lambda: PrefixCode(("02",)),
-    "Kraft sum of at most 1, came 1.25;": lambda: canonical_code([1, 1, 2]),
-    "lengths of at least 0, came -1;": lambda: canonical_code([-1]),
-    "over the code's 2 symbols, came 3": lambda: canonical_code([1, 1]).expected_length(torch.ones(3) / 3),
+    "got 2 more; ask": lambda: prefix_decode_definition(canonical_code([1, 1]), "0110", 2),
+    "expected 1 bytes for 8 symbols, got 2;": lambda: canonical_code([1, 1]).decode(b"ab", 8),
+    "expected 0 bytes for 3 symbols, got 1;": lambda: huffman_code(torch.tensor([1.0])).decode(b"a", 3),
+    "count of at least 0, got -1": lambda: canonical_code([1, 1]).decode(b"", -1),
+    "no codeword to begin another, got '1' and '10'": lambda: PrefixCode(("1", "0", "10")),
+    "a codeword of 0 and 1 for at least one symbol, got ('02',)": lambda: PrefixCode(("02",)),
+    "Kraft sum of at most 1, got 1.25;": lambda: canonical_code([1, 1, 2]),
+    "lengths of at least 0, got -1;": lambda: canonical_code([-1]),
+    "over the code's 2 symbols, got 3": lambda: canonical_code([1, 1]).expected_length(torch.ones(3) / 3),
     "sum 0.1 away from one": lambda: huffman_code(torch.tensor([0.5, 0.4])),
     "least entry of -0.5": lambda: shannon_code(torch.tensor([-0.5, 1.5])),
     "least entry of nan": lambda: huffman_code(torch.tensor([math.nan, 0.5])),
-    "expected law with 1 axis (k), came shape (2, 2)": lambda: shannon_code(torch.full((2, 2), 0.5)),
+    "expected probs with 1 axis (k), got shape (2, 2)": lambda: shannon_code(torch.full((2, 2), 0.5)),
 }
 
 
 @pytest.mark.parametrize(("words", "act"), REFUSED.items(), ids=REFUSED.keys())
 def test_mistakes_are_told_in_one_line(words, act):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         act()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -1,6 +1,8 @@
-"""The contract of convolution and pooling: each definition equals its fast form, and torch's, in value and in every gradient.
+"""The contract of convolution and pooling: each definition equals its fast form, and torch's, in value and in every
+gradient.
 
-Shapes, strides, paddings, dilations and groups are random; sums are checked a second time, against scipy and loops over numbers.
+Shapes, strides, paddings, dilations and groups are random; sums are checked a second time, against scipy and loops over
+numbers.
 """
 
 import itertools
@@ -17,7 +19,8 @@ from torch import Tensor, nn
 
 from quoin import layers
 from quoin.layers import (
-    average_pool2d_definition,
+    avg_pool2d_definition,
+    conv_output_size,
     convolution_as_dense,
     convolution_integral,
     convolution_matrix,
@@ -28,7 +31,6 @@ from quoin.layers import (
     image_dense_definition,
     max_pool2d_definition,
     offset_dense_definition,
-    output_size,
     pool2d_definition,
     receptive_field,
     shared_dense_definition,
@@ -42,7 +44,10 @@ AXES = {
     1: (layers.cross_correlate1d_definition, layers.cross_correlate1d, nn.functional.conv1d),
     2: (layers.cross_correlate2d_definition, layers.cross_correlate2d, nn.functional.conv2d),
 }
-CONVOLUTIONS = {1: (layers.convolve1d_definition, layers.convolve1d), 2: (layers.convolve2d_definition, layers.convolve2d)}
+CONVOLUTIONS = {
+    1: (layers.convolve1d_definition, layers.convolve1d),
+    2: (layers.convolve2d_definition, layers.convolve2d),
+}
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 
 
@@ -109,7 +114,9 @@ def test_cross_correlation_agrees_with_its_fast_form_and_torch(axes):
         theirs = torch_form(nn.functional.pad(x, around), weight, bias, stride, 0, dilation, groups)
         agree(ours, theirs, case.given)
         sizes = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
-        assert list(ours.shape[2:]) == [output_size(n, k, stride=s, total_padding=sum(p), dilation=r) for n, k, s, p, r in sizes]
+        assert list(ours.shape[2:]) == [
+            conv_output_size(n, k, stride=s, total_padding=sum(p), dilation=r) for n, k, s, p, r in sizes
+        ]
 
     holds()
 
@@ -132,11 +139,17 @@ def test_a_number_pads_every_side_as_in_torch(axes):
 
 
 def test_cross_correlation_by_loops_over_numbers():
-    """A third implementation that shares nothing with the other two: indices as in the equation, on Python's numbers."""
+    """A third implementation that shares nothing with the other two: indices as in the equation, on Python's
+    numbers."""
     generator = torch.Generator().manual_seed(0)
-    x, weight = torch.randn(1, 4, 6, 5, generator=generator).double(), torch.randn(6, 2, 3, 2, generator=generator).double()
+    x, weight = (
+        torch.randn(1, 4, 6, 5, generator=generator).double(),
+        torch.randn(6, 2, 3, 2, generator=generator).double(),
+    )
     bias = torch.randn(6, generator=generator).double()
-    ours = cross_correlate2d_definition(x, weight, bias, stride=(2, 1), padding=((1, 2), (0, 3)), dilation=(1, 2), groups=2)
+    ours = cross_correlate2d_definition(
+        x, weight, bias, stride=(2, 1), padding=((1, 2), (0, 3)), dilation=(1, 2), groups=2
+    )
     assert ours.shape == (1, 6, 4, 6)
 
     def entry(c: int, i: int, j: int) -> float:
@@ -155,7 +168,10 @@ def test_cross_correlation_by_loops_over_numbers():
 def test_convolution_proper_agrees_with_scipy(axes, sizes, dtype, seed):
     definition, fast = CONVOLUTIONS[axes]
     generator = torch.Generator().manual_seed(seed)
-    f, g = (torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for shape in (sizes[:axes], sizes[2 : 2 + axes]))
+    f, g = (
+        torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
+        for shape in (sizes[:axes], sizes[2 : 2 + axes])
+    )
     agree(definition(f, g), fast(f, g), [f, g])
     theirs = scipy.signal.convolve(f.detach().numpy(), g.detach().numpy(), method="direct")
     torch.testing.assert_close(definition(f, g).detach(), torch.tensor(theirs.copy()), rtol=1e-4, atol=1e-5)
@@ -168,7 +184,9 @@ def test_a_convolution_of_functions_is_its_closed_form():
         return (z.abs() < 0.5).all(dim=-1).double()
 
     def bell(variance: float):
-        return lambda z: torch.exp(-z.square().sum(dim=-1) / (2 * variance)) / (2 * torch.pi * variance) ** (z.shape[-1] / 2)
+        return lambda z: (
+            torch.exp(-z.square().sum(dim=-1) / (2 * variance)) / (2 * torch.pi * variance) ** (z.shape[-1] / 2)
+        )
 
     tent = (1 - x.squeeze(-1).abs()).clamp(min=0)
     found = convolution_integral(box, box, x, [(-0.5, 0.5)], num_points=1000)
@@ -177,7 +195,10 @@ def test_a_convolution_of_functions_is_its_closed_form():
     torch.testing.assert_close(convolution_integral(bell(1.0), bell(0.5), x, wide), bell(1.5)(x), rtol=0, atol=1e-12)
     plane = torch.randn(7, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     torch.testing.assert_close(
-        convolution_integral(bell(1.0), bell(0.5), plane, wide * 2, num_points=120), bell(1.5)(plane), rtol=0, atol=1e-12
+        convolution_integral(bell(1.0), bell(0.5), plane, wide * 2, num_points=120),
+        bell(1.5)(plane),
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -210,7 +231,9 @@ def test_a_convolutional_layer_is_conv2d_and_relu(dtype):
     block = nn.Conv2d(2, 3, 3, dtype=dtype)
     x = torch.randn(2, 2, 6, 5, generator=torch.Generator().manual_seed(0), dtype=dtype).requires_grad_()
     assert block.bias is not None
-    agree(convolutional_layer_definition(x, block.weight, block.bias), torch.relu(block(x)), [x, block.weight, block.bias])
+    agree(
+        convolutional_layer_definition(x, block.weight, block.bias), torch.relu(block(x)), [x, block.weight, block.bias]
+    )
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -223,12 +246,16 @@ def test_from_dense_to_shared_to_local(height, width, dtype, seed):
 
     x, weight, bias = normal(3, height, width), normal(height, width, height, width), normal(height, width)
     pixels = height * width
-    dense = nn.functional.linear(x.flatten(1), weight.reshape(pixels, pixels), bias.flatten()).unflatten(1, (height, width))
+    dense = nn.functional.linear(x.flatten(1), weight.reshape(pixels, pixels), bias.flatten()).unflatten(
+        1, (height, width)
+    )
     agree(image_dense_definition(x, weight, bias), dense, [x, weight, bias])
     offsets = weights_by_offset(weight)
     agree(offset_dense_definition(x, offsets, bias), dense, [x, weight, bias])
     by_offset, by_place = offsets.tolist(), weight.tolist()
-    for i, j, a, b in itertools.product(range(height), range(width), range(1 - height, height), range(1 - width, width)):
+    for i, j, a, b in itertools.product(
+        range(height), range(width), range(1 - height, height), range(1 - width, width)
+    ):
         inside = 0 <= i + a < height and 0 <= j + b < width
         assert by_offset[i][j][a + height - 1][b + width - 1] == (by_place[i][j][i + a][j + b] if inside else 0.0)
 
@@ -243,12 +270,14 @@ def test_from_dense_to_shared_to_local(height, width, dtype, seed):
     near = torch.ones_like(kernel)
     near[: height - 1 - reach], near[height + reach :] = 0, 0
     near[:, : width - 1 - reach], near[:, width + reach :] = 0, 0
-    agree(shared_dense_definition(x, local, u), shared_dense_definition(x, kernel * near, u), [x, kernel, u])  # far weights set to zero
+    agree(
+        shared_dense_definition(x, local, u), shared_dense_definition(x, kernel * near, u), [x, kernel, u]
+    )  # far weights set to zero
 
 
 POOLS = {
     "max": (max_pool2d_definition, nn.functional.max_pool2d),
-    "average": (average_pool2d_definition, nn.functional.avg_pool2d),
+    "average": (avg_pool2d_definition, nn.functional.avg_pool2d),
 }
 
 
@@ -283,7 +312,7 @@ def test_pooling_with_a_summary_of_ones_own():
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 2)), min_size=1, max_size=4))
 def test_the_receptive_field_is_where_the_gradient_is(stack):
     """Positive kernels cancel nothing, so that the inputs with a gradient are exactly those an output depends on."""
-    windows = [layers.Window(*each) for each in stack]
+    windows = [layers.WindowSpec(*each) for each in stack]
     field = receptive_field(windows)
     x = torch.zeros(1, 1, field + 7, dtype=torch.float64, requires_grad=True)
     h = x

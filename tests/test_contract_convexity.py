@@ -1,4 +1,5 @@
-"""The contract of convexity and its constants: two ways to each number agree, in value and in gradient, in both precisions."""
+"""The contract of convexity and its constants: two ways to each number agree, in value and in gradient, in both
+precisions."""
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from quoin.autodiff import hessian
 from quoin.optim import (
     Constants,
     GradientDescent,
-    between,
     chord_gap,
     convex_bound,
+    convex_combination,
     descend,
     distance_bound,
     hessian_test,
@@ -54,7 +55,9 @@ def test_jensens_gap_is_the_sum_of_its_steps(n, shape, dtype, seed):
     assert bool((steps >= -TOLERANCE[dtype]).all())
     assert_near(steps.sum(), whole, TOLERANCE)
     if n > 1:
-        for mine, its in zip(*(torch.autograd.grad(each, [points, logits], retain_graph=True) for each in (steps.sum(), whole))):
+        for mine, its in zip(
+            *(torch.autograd.grad(each, [points, logits], retain_graph=True) for each in (steps.sum(), whole))
+        ):
             assert_near(mine, its, TOLERANCE, times=10)
 
 
@@ -65,7 +68,9 @@ def test_weights_of_zero_change_nothing(n, seed):
     more = torch.cat([drawn(2, 2, seed=seed + 2), points, drawn(1, 2, seed=seed + 3)])
     padded = torch.cat([torch.zeros(2, dtype=torch.float64), weights, torch.zeros(1, dtype=torch.float64)])
     for gap in (jensen_gap, lambda *given: jensen_steps(*given).sum()):
-        assert_near(gap(lambda x: x.cosh().sum(), more, padded), gap(lambda x: x.cosh().sum(), points, weights), TOLERANCE)
+        assert_near(
+            gap(lambda x: x.cosh().sum(), more, padded), gap(lambda x: x.cosh().sum(), points, weights), TOLERANCE
+        )
 
 
 @few
@@ -75,7 +80,7 @@ def test_a_chord_gap_is_jensens_gap_of_two_points(dtype, seed, share):
     weights = torch.tensor([share, 1 - share], dtype=dtype)
     f = lambda x: x.exp().sum()  # noqa: E731
     assert_near(chord_gap(f, pair[0], pair[1], share), jensen_gap(f, pair, weights), TOLERANCE, times=10)
-    assert_near(between(pair[0], pair[1], share), weights @ pair, TOLERANCE)
+    assert_near(convex_combination(pair[0], pair[1], share), weights @ pair, TOLERANCE)
 
 
 @few
@@ -101,7 +106,9 @@ def test_constants_of_a_quadratic(dim, dtype, seed):
     constants = quadratic_constants(Q)
     values = np.linalg.eigvalsh(Q.double().numpy())
     assert constants.smoothness == pytest.approx(np.abs(values).max(), rel=1e-4 if dtype is torch.float32 else 1e-11)
-    assert constants.strong_convexity == pytest.approx(values[0], abs=(1e-4 if dtype is torch.float32 else 1e-11) * np.abs(values).max())
+    assert constants.strong_convexity == pytest.approx(
+        values[0], abs=(1e-4 if dtype is torch.float32 else 1e-11) * np.abs(values).max()
+    )
     a, b = drawn(2, 8, dim, seed=seed + 1).unbind()
     seen = observed_constants(lambda x: x @ Q.double() @ x / 2, a, b)
     assert seen.smoothness <= constants.smoothness * 1.001
@@ -113,7 +120,9 @@ def test_constants_of_a_quadratic(dim, dtype, seed):
 def test_constants_of_least_squares_are_those_of_its_hessian(n, d, l2, dtype, seed):
     X, y = drawn(n, d, seed=seed, dtype=dtype), drawn(n, seed=seed + 1, dtype=dtype)
     found = least_squares_constants(X, l2=l2)
-    H = hessian(lambda w: (X.double() @ w - y.double()).square().mean() / 2 + l2 / 2 * w.square().sum(), torch.zeros(d).double())
+    H = hessian(
+        lambda w: (X.double() @ w - y.double()).square().mean() / 2 + l2 / 2 * w.square().sum(), torch.zeros(d).double()
+    )
     values = np.linalg.eigvalsh(H.numpy())
     assert found == pytest.approx((values[-1], values[0]), rel=1e-9, abs=1e-9 * values[-1])
     if n < d:
@@ -145,12 +154,12 @@ def test_bounds_of_a_parabola_by_hand(strong, share, seed):
     constants = Constants(1.0, strong)
     rate = share / (1 + strong)
     path = descend(lambda x: strong / 2 * x.square().sum(), start, GradientDescent(rate), 12)
-    within = distance_bound(start, zero, 12, learning_rate=rate, constants=constants)
+    within = distance_bound(start, zero, 12, lr=rate, constants=constants)
     assert_near(path.points.norm(dim=1), within, TOLERANCE)
-    above = strongly_convex_bound(start, zero, 12, learning_rate=rate, constants=constants)
+    above = strongly_convex_bound(start, zero, 12, lr=rate, constants=constants)
     assert_near(path.values, strong * above, TOLERANCE)
     if rate <= 1:
-        promised = convex_bound(start, zero, 12, learning_rate=rate, smoothness=1.0)
+        promised = convex_bound(start, zero, 12, lr=rate, smoothness=1.0)
         assert promised[0] == torch.inf
         assert_near(promised[1:], torch.stack([start.square().sum() / (2 * rate * t) for t in range(1, 13)]), TOLERANCE)
         assert bool((path.values <= promised).all())
@@ -159,12 +168,13 @@ def test_bounds_of_a_parabola_by_hand(strong, share, seed):
 @few
 @given(dtypes, seeds)
 def test_the_proof_adds_up(dtype, seed):
-    """Steps that follow from others by algebra alone: one_step from decrease and tangent, telescoped from one_step, bound from the end."""
+    """Steps that follow from others by algebra alone: one_step from decrease and tangent, telescoped from one_step,
+    bound from the end."""
     A = drawn(5, 3, seed=seed, dtype=dtype)
     f = lambda w: functional.softplus(A @ w).mean() + w.square().sum() / 2  # noqa: E731
     rate, star = 0.1, drawn(3, seed=seed + 2, dtype=dtype)  # any point will do in place of θ*
     path = descend(f, drawn(3, seed=seed + 1, dtype=dtype), GradientDescent(rate), 10)
-    proof = rate_proof(f, path.points, star, learning_rate=rate, smoothness=1 / rate)
+    proof = rate_proof(f, path.points, star, lr=rate, smoothness=1 / rate)
     assert_near(proof.descent_lemma, proof.decrease, TOLERANCE, times=10)  # the same for η = 1/L
     assert_near(proof.one_step, proof.decrease + proof.tangent, TOLERANCE, times=100)
     assert_near(proof.telescoped, proof.one_step.cumsum(0), TOLERANCE, times=100)

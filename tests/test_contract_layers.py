@@ -1,4 +1,5 @@
-"""The contract of the dense family: each definition equals the torch.nn module it explains, in value and in every gradient."""
+"""The contract of the dense family: each definition equals the torch.nn module it explains, in value and in every
+gradient."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin import layers
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     affine_definition,
     collapse,
@@ -76,7 +77,9 @@ ACTIVATIONS = {
 def test_an_activation_and_its_derivative_agree_with_torch(name, dtype):
     definition, derivative, fast = ACTIVATIONS[name]
     special = [-1000.0, -400.0, -90.0, -45.0, -1e-9, -0.0, 0.0, 1e-9, 45.0, 90.0, 400.0, 1000.0]
-    values = torch.cat([torch.tensor(special), 4 * torch.randn(500, generator=torch.Generator().manual_seed(0))]).to(dtype)
+    values = torch.cat([torch.tensor(special), 4 * torch.randn(500, generator=torch.Generator().manual_seed(0))]).to(
+        dtype
+    )
     ours, theirs = values.clone().requires_grad_(), values.clone().requires_grad_()
     for x, form in ((ours, definition), (theirs, fast)):
         form(x).sum().backward()
@@ -128,46 +131,54 @@ def test_structured_matrices_agree_with_their_layers_in_every_gradient(dtype):
         return torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
 
     kernel, x = normal(3), normal(2, 7)
-    ours, theirs = x @ convolution_as_dense(kernel, 7).T, torch.conv1d(x.unsqueeze(1), kernel.reshape(1, 1, -1)).squeeze(1)
+    ours, theirs = (
+        x @ convolution_as_dense(kernel, 7).T,
+        torch.conv1d(x.unsqueeze(1), kernel.reshape(1, 1, -1)).squeeze(1),
+    )
     torch.testing.assert_close(ours, theirs)
     torch.testing.assert_close(gradients(ours, [kernel, x], 1), gradients(theirs, [kernel, x], 1))
 
     cell, sequence = nn.RNN(2, 3, nonlinearity="relu", dtype=dtype), normal(4, 2)
-    input_weight, hidden_weight, first_bias, second_bias = cell.parameters()
+    weight_ih, weight_hh, first_bias, second_bias = cell.parameters()
     h = torch.zeros(3, dtype=dtype)
-    for matrix in recurrence_as_dense(input_weight, hidden_weight, 4):
+    for matrix in recurrence_as_dense(weight_ih, weight_hh, 4):
         assert matrix.shape == (3, 4 * 2 + 3)
         h = dense_definition(torch.cat([sequence.flatten(), h]), matrix, first_bias + second_bias)
-    last, inputs = cell(sequence)[1][0], [input_weight, hidden_weight, sequence]
+    last, inputs = cell(sequence)[1][0], [weight_ih, weight_hh, sequence]
     torch.testing.assert_close(h, last)
     torch.testing.assert_close(gradients(h, inputs, 2), gradients(last, inputs, 2))
 
     adjacency, weight, nodes = normal(5, 5), normal(3, 2), normal(5, 3)
     ours, theirs = graph_as_dense(adjacency, weight) @ nodes.flatten(), (adjacency @ nodes @ weight).flatten()
     torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(gradients(ours, [adjacency, weight, nodes], 3), gradients(theirs, [adjacency, weight, nodes], 3))
+    torch.testing.assert_close(
+        gradients(ours, [adjacency, weight, nodes], 3), gradients(theirs, [adjacency, weight, nodes], 3)
+    )
 
 
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
         (lambda: collapse([], []), "at least one weight"),
-        (lambda: collapse([torch.zeros(2, 3), torch.zeros(1, 4)], [torch.zeros(2), torch.zeros(1)]), "axis m of next_weight to be 2"),
-        (lambda: convolution_as_dense(torch.zeros(4), 3), "a kernel of 1 to 3 entries for inputs of length 3, came 4"),
-        (lambda: convolution_as_dense(torch.zeros(0), 3), "came 0"),
-        (lambda: recurrence_as_dense(torch.zeros(2, 3), torch.zeros(3, 3), 2), "axis m of hidden_weight to be 2"),
+        (
+            lambda: collapse([torch.zeros(2, 3), torch.zeros(1, 4)], [torch.zeros(2), torch.zeros(1)]),
+            "axis m of next_weight to be 2",
+        ),
+        (lambda: convolution_as_dense(torch.zeros(4), 3), "a kernel of 1 to 3 entries for inputs of length 3, got 4"),
+        (lambda: convolution_as_dense(torch.zeros(0), 3), "got 0"),
+        (lambda: recurrence_as_dense(torch.zeros(2, 3), torch.zeros(3, 3), 2), "axis m of weight_hh to be 2"),
         (lambda: recurrence_as_dense(torch.zeros(2, 3), torch.zeros(2, 2), 0), "at least one step"),
         (lambda: graph_as_dense(torch.zeros(2, 3), torch.zeros(2, 2)), "axis v of adjacency to be 2"),
     ],
 )
 def test_what_does_not_fit_is_told(bad, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)
 
 
 def test_dense_names_the_axis_that_does_not_fit():
-    with pytest.raises(Mistake, match="axis n of weight to be 3 as in x, came 4"):
+    with pytest.raises(UserError, match="axis n of weight to be 3 as in x, got 4"):
         dense_definition(torch.zeros(5, 3), torch.zeros(2, 4), torch.zeros(2))
-    with pytest.raises(Mistake, match="axis m of bias to be 2 as in weight, came 1"):
+    with pytest.raises(UserError, match="axis m of bias to be 2 as in weight, got 1"):
         dense_definition(torch.zeros(5, 3), torch.zeros(2, 3), torch.zeros(1))

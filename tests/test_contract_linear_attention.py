@@ -1,4 +1,5 @@
-"""The contract of attention by features: sums, chunks and steps equal the quadratic definition in value and gradient, safely.
+"""The contract of attention by features: sums, chunks and steps equal the quadratic definition in value and gradient,
+safely.
 
 What every attention owes its callers (padding, prefixes, decoding, shared heads) is in test_attention_cores.py.
 """
@@ -10,27 +11,27 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
+    CacheSpec,
     EluPlusOne,
     ExactAttention,
     FeatureMapAttention,
     Features,
-    KeySums,
+    KeyValueSums,
     LinearAttention,
-    LinearState,
+    LinearAttentionCache,
     PerformerAttention,
     PerformerFeatures,
-    Room,
-    add_keys,
     causal_feature_attention,
     causal_feature_step,
     elu_plus_one,
     elu_plus_one_definition,
     feature_attention,
     feature_attention_definition,
-    no_keys,
-    read_sums,
+    init_sums,
+    query_sums,
+    update_sums,
 )
 from quoin.layers.attention.linear_forms import split
 from quoin.tensor import causal_mask
@@ -57,8 +58,11 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
         assert_near(one, other, ROUNDING)
 
 
-def drawn(n: int, m: int, dtype: torch.dtype, spread: float | None, seed: int) -> tuple[Features, Features, Tensor, list[Tensor]]:
-    """Positive features of queries and keys, values, and the leaves: float64 draws, so that both dtypes see the same case."""
+def drawn(
+    n: int, m: int, dtype: torch.dtype, spread: float | None, seed: int
+) -> tuple[Features, Features, Tensor, list[Tensor]]:
+    """Positive features of queries and keys, values, and the leaves: float64 draws, so that both dtypes see the same
+    case."""
     generator = torch.Generator().manual_seed(seed)
 
     def leaf(*shape: int, spread: float = 1.0) -> Tensor:
@@ -95,8 +99,8 @@ def test_chunks_and_steps_are_the_causal_definition(n, chunk, dtype, spread, see
     q, k, v, leaves = drawn(n, n, dtype, spread, seed)
     expected = in_logarithms(q, k, v, causal_mask(n))
     assert_same(feature_attention_definition(q, k, v, causal=True).output, expected, leaves)
-    assert_same(causal_feature_attention(q, k, v, chunk=chunk), expected, leaves)
-    sums, outputs = no_keys(k, v), []
+    assert_same(causal_feature_attention(q, k, v, chunk_size=chunk), expected, leaves)
+    sums, outputs = init_sums(k, v), []
     for position in zip(split(q, 1), split(k, 1), v.split(1, dim=-2), strict=True):
         output, sums = causal_feature_step(sums, *position)
         outputs.append(output)
@@ -107,10 +111,10 @@ def test_chunks_and_steps_are_the_causal_definition(n, chunk, dtype, spread, see
 @given(lengths, chunks, dtypes, spreads, seeds)
 def test_sums_do_not_mind_in_how_many_parts_the_keys_come(m, chunk, dtype, spread, seed):
     q, k, v, leaves = drawn(4, m, dtype, spread, seed)
-    sums = no_keys(k, v)
+    sums = init_sums(k, v)
     for piece in zip(split(k, chunk), v.split(chunk, dim=-2), strict=True):
-        sums = add_keys(sums, *piece)
-    assert_same(read_sums(sums, q), feature_attention(q, k, v), leaves)
+        sums = update_sums(sums, *piece)
+    assert_same(query_sums(sums, q), feature_attention(q, k, v), leaves)
     if spread is None:
         assert_near(sums.key_values, torch.einsum("bhmf,bhmv->bhfv", k.values, v), ROUNDING)
         assert_near(sums.keys, k.values.sum(-2), ROUNDING)
@@ -125,7 +129,7 @@ def test_hidden_keys_take_no_part_even_if_they_are_nan(n, chunk, causal, dtype, 
     hidden = ~mask.mT
     leaves = [query, key.masked_fill(hidden, torch.nan), value.masked_fill(hidden, torch.nan)]
     leaves = [leaf.requires_grad_() for leaf in leaves]
-    for core in (LinearAttention(chunk=chunk), PerformerAttention(6, 5, generator=generator, chunk=chunk)):
+    for core in (LinearAttention(chunk_size=chunk), PerformerAttention(6, 5, generator=generator, chunk_size=chunk)):
         whole = mask & causal_mask(n) if causal else mask.expand(2, 4, n, n)
         weights = core.weights(query, key, mask=whole)  # of keys without NaN, by the definition
         linear = core(*leaves, mask=mask, causal=causal)
@@ -133,7 +137,9 @@ def test_hidden_keys_take_no_part_even_if_they_are_nan(n, chunk, causal, dtype, 
         assert_same(linear, core(*leaves, mask=whole), leaves)  # the quadratic way, NaN and all
         nothing = ~whole.any(dim=-1)
         assert (linear[nothing] == 0).all()
-        for slope, leaf_hidden in zip(torch.autograd.grad(linear.square().sum(), leaves), (nothing.unsqueeze(-1), hidden, hidden)):
+        for slope, leaf_hidden in zip(
+            torch.autograd.grad(linear.square().sum(), leaves), (nothing.unsqueeze(-1), hidden, hidden)
+        ):
             assert slope.isfinite().all()
             assert (slope.masked_select(leaf_hidden) == 0).all()
 
@@ -170,7 +176,7 @@ def test_far_negative_queries_and_keys_attend(low):
 @pytest.mark.parametrize("causal", [False, True])
 def test_performer_is_safe_at_large_norms_in_every_dtype(norm, causal):
     generator = torch.Generator().manual_seed(0)
-    core = PerformerAttention(8, 16, generator=generator, chunk=16)
+    core = PerformerAttention(8, 16, generator=generator, chunk_size=16)
     q, k, v = (torch.randn(1, 2, 70, 8, generator=generator, dtype=torch.float64) for _ in range(3))
     q, k = norm * q, norm * k
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -178,20 +184,26 @@ def test_performer_is_safe_at_large_norms_in_every_dtype(norm, causal):
         output = core(*leaves, causal=causal)
         assert output.dtype == dtype
         assert output.isfinite().all()
-        assert float(output.detach().abs().max()) <= float(leaves[2].detach().abs().max()) * 1.001  # an average of values, or nothing
+        assert (
+            float(output.detach().abs().max()) <= float(leaves[2].detach().abs().max()) * 1.001
+        )  # an average of values, or nothing
         assert all(slope.isfinite().all() for slope in torch.autograd.grad(output.float().sum(), leaves))
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_long_keys_do_not_drown_the_short_ones_before_them(causal):
-    """Keys of growing length have features of e^-0 to e^-40,000: in float32 as in float64, where scores are logarithms."""
+    """Keys of growing length have features of e^-0 to e^-40,000: in float32 as in float64, where scores are
+    logarithms."""
     generator = torch.Generator().manual_seed(0)
-    core = PerformerAttention(8, 64, generator=generator, chunk=16)
+    core = PerformerAttention(8, 64, generator=generator, chunk_size=16)
     q, k, v = (torch.randn(1, 2, 70, 8, generator=generator) for _ in range(3))
-    directions, n = core.feature_map.directions.drawn.double(), 70
+    directions, n = core.feature_map.projection.matrix.double(), 70
     for lengths in (torch.linspace(0, 4, n), torch.linspace(4, 0, n)):
         key = k * lengths.unsqueeze(-1)
-        logs = [x.double() @ directions.mT / 8**0.25 - x.double().square().sum(-1, keepdim=True) / 2 / 8**0.5 for x in (q, key)]
+        logs = [
+            x.double() @ directions.mT / 8**0.25 - x.double().square().sum(-1, keepdim=True) / 2 / 8**0.5
+            for x in (q, key)
+        ]
         scores = (logs[0].unsqueeze(-2) + logs[1].unsqueeze(-3)).logsumexp(dim=-1)
         expected = (scores.masked_fill(~causal_mask(n), -torch.inf) if causal else scores).softmax(dim=-1) @ v.double()
         torch.testing.assert_close(core(q, key, v, causal=causal).double(), expected, rtol=0, atol=1e-4)
@@ -210,7 +222,7 @@ def test_sums_in_bfloat16_do_not_stall(causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_autocast_does_not_reach_the_sums(causal):
-    core = LinearAttention(chunk=4)
+    core = LinearAttention(chunk_size=4)
     inputs = torch.randn(3, 1, 2, 10, 4, generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, weights = core(*inputs, causal=causal), core.weights(*inputs[:2], causal=causal)
@@ -235,7 +247,10 @@ def saved_bytes(core: nn.Module, n: int, *, causal: bool) -> int:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_training_step_keeps_memory_linear_in_the_length(causal):
-    for core in (LinearAttention(chunk=32), PerformerAttention(16, 32, generator=torch.Generator().manual_seed(0), chunk=32)):
+    for core in (
+        LinearAttention(chunk_size=32),
+        PerformerAttention(16, 32, generator=torch.Generator().manual_seed(0), chunk_size=32),
+    ):
         once, twice = (saved_bytes(core, n, causal=causal) for n in (1024, 2048))
         assert twice <= 2 * once + 4096
         assert twice <= 2048 * 4 * 16 * 60  # some tens of inputs; the sums after each position would be hundreds
@@ -256,35 +271,37 @@ class Counting(EluPlusOne):
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_more_than_a_chunk_of_features_is_made_at_a_time(causal):
     counting = Counting()
-    FeatureMapAttention(counting, chunk=4)(*torch.randn(3, 1, 1, 10, 4), causal=causal)
+    FeatureMapAttention(counting, chunk_size=4)(*torch.randn(3, 1, 1, 10, 4), causal=causal)
     assert [n for is_query, n in counting.calls if is_query] == [4, 4, 2]
     assert max(n for _, n in counting.calls) == 4
 
 
 def test_directions_drawn_anew_are_those_of_one_pass_throughout():
-    core = FeatureMapAttention(PerformerFeatures(4, 6, generator=torch.Generator().manual_seed(0), redraw_every=1), chunk=3)
+    core = FeatureMapAttention(
+        PerformerFeatures(4, 6, generator=torch.Generator().manual_seed(0), redraw_interval=1), chunk_size=3
+    )
     q, k, v = torch.randn(3, 1, 1, 10, 4, generator=torch.Generator().manual_seed(1))
     first, second = core(q, k, v, causal=True), core(q, k, v, causal=True)
     assert not torch.allclose(first, second)
     torch.testing.assert_close(second, core.eval().weights(q, k, causal=True) @ v)  # the directions of the last pass
 
 
-def room(key_width: int = 4, value_width: int = 5) -> Room:
-    return Room(2, 3, key_width, value_width, 10**9, torch.bfloat16, torch.device("cpu"))
+def room(key_dim: int = 4, value_dim: int = 5) -> CacheSpec:
+    return CacheSpec(2, 3, key_dim, value_dim, 10**9, torch.bfloat16, torch.device("cpu"))
 
 
 def test_the_state_is_of_constant_size_and_full_precision():
     core = LinearAttention()
-    state = core.start(room())
+    state = core.init_cache(room())
     sizes = set()
     for new in (1, 1, 200, 3):
         q, k, v = (torch.randn(2, 3, new, width, dtype=torch.bfloat16) for width in (4, 4, 5))
-        output, state = core.step(state, q, k, v)
-        assert isinstance(state, LinearState)
+        output, state = core.decode_step(state, q, k, v)
+        assert isinstance(state, LinearAttentionCache)
         assert output.shape == (2, 3, new, 5)
         assert state.sums.moments.dtype == torch.float32
         sizes.add(state.sums.moments.untyped_storage().nbytes())
-    assert state.seen == 205
+    assert state.seq_len == 205
     assert sizes == {2 * 3 * 4 * (5 + 1) * 4}
 
 
@@ -296,11 +313,11 @@ def test_no_positions_give_nothing_and_no_keys_give_zeros():
 
 @pytest.mark.parametrize("chunk", [0, -3, 2.5, True])
 def test_a_chunk_must_hold_a_position(chunk):
-    with pytest.raises(Mistake, match="expected a chunk of at least one position, came"):
-        LinearAttention(chunk=chunk)
+    with pytest.raises(UserError, match="expected a chunk of at least one position, got"):
+        LinearAttention(chunk_size=chunk)
     q, k, v, _ = drawn(3, 3, torch.float64, None, 0)
-    with pytest.raises(Mistake, match="at least one position"):
-        causal_feature_attention(q, k, v, chunk=chunk)
+    with pytest.raises(UserError, match="at least one position"):
+        causal_feature_attention(q, k, v, chunk_size=chunk)
 
 
 def test_mistakes_are_said_in_one_line():
@@ -314,18 +331,21 @@ def test_mistakes_are_said_in_one_line():
         (lambda: core(q, k, v, mask=torch.ones(6, 6)), "bool"),
         (lambda: core(q, k.double(), v), "one dtype"),
         (lambda: core.weights(q, longer, causal=True), "causal"),
-        (lambda: core.step(core.start(room()), q, k, v), "values of width 5"),
-        (lambda: core.step(ExactAttention().start(room()._replace(capacity=8)), q, k, v), "each attention keeps its own kind"),
-        (lambda: core.start(room(key_width=0)), "key_width"),
+        (lambda: core.decode_step(core.init_cache(room()), q, k, v), "values of width 5"),
+        (
+            lambda: core.decode_step(ExactAttention().init_cache(room()._replace(max_seq_len=8)), q, k, v),
+            "each attention keeps its own kind",
+        ),
+        (lambda: core.init_cache(room(key_dim=0)), "key_dim"),
     ]
     for act, words in cases:
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             act()
         assert "\n" not in str(caught.value)
 
 
 def test_sums_without_a_scale_take_none():
-    sums = no_keys(Features(torch.ones(2, 3, 5)), torch.ones(2, 3, 4))
-    assert isinstance(sums, KeySums)
+    sums = init_sums(Features(torch.ones(2, 3, 5)), torch.ones(2, 3, 4))
+    assert isinstance(sums, KeyValueSums)
     assert sums.log_scale is None
     assert sums.moments.shape == (2, 5, 5)

@@ -1,4 +1,5 @@
-"""The contract of the first models: module equals definition in value and gradient; the closed-form fit equals its peers'."""
+"""The contract of the first models: module equals definition in value and gradient; the closed-form fit equals its
+peers'."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import torch
 from sklearn.linear_model import LinearRegression as Peer
 from torch import nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models import MLP, LinearRegression, least_squares, linear_regression_definition, mlp_definition
 from seeds import seeded
 
@@ -31,13 +32,15 @@ def test_linear_regression_agrees_with_its_definition(dtype, seed):
     torch.testing.assert_close(ours, theirs)
     arguments = [x, *model.parameters()]
     upstream = torch.randn(ours.shape, generator=generator, dtype=dtype)
-    torch.testing.assert_close(torch.autograd.grad(ours, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream))
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream)
+    )
 
 
 def test_linear_regression_starts_at_zero_and_names_a_wrong_width():
     model = LinearRegression(3)
     assert torch.equal(model(torch.ones(4, 3)), torch.zeros(4))
-    with pytest.raises(Mistake, match="examples of 3 features"):
+    with pytest.raises(UserError, match="examples of 3 features"):
         model(torch.ones(4, 2))
 
 
@@ -58,7 +61,9 @@ def test_mlp_agrees_with_its_definition(dtype, seed):
     torch.testing.assert_close(model.head(model.features(x)), theirs, rtol=0, atol=0)
     arguments = [x, *model.parameters()]
     upstream = torch.randn(theirs.shape, generator=generator, dtype=dtype)
-    torch.testing.assert_close(torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream))
+    torch.testing.assert_close(
+        torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(theirs, arguments, upstream)
+    )
 
 
 def test_mlp_takes_another_activation():
@@ -91,18 +96,18 @@ def test_mlp_starts_as_he_from_its_generator_alone():
 
 @pytest.mark.parametrize("sizes", [[], [3], [3, 0], [3, -1, 2], [3, 2.5]])
 def test_mlp_refuses_sizes(sizes):
-    with pytest.raises(Mistake, match="at least two positive widths"):
+    with pytest.raises(UserError, match="at least two positive layer sizes"):
         MLP(sizes)
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (8,), (4, 2, 3)])
 def test_mlp_names_a_wrong_input(shape):
-    with pytest.raises(Mistake, match="examples of 8 numbers each"):
+    with pytest.raises(UserError, match="examples of 8 numbers each"):
         MLP([8, 2])(torch.zeros(shape))
 
 
 def test_mlp_definition_refuses_unpaired_layers():
-    with pytest.raises(Mistake, match="one bias for each"):
+    with pytest.raises(UserError, match="one bias for each"):
         mlp_definition(torch.zeros(3), [torch.zeros(2, 3)], [])
 
 
@@ -133,7 +138,10 @@ def test_least_squares_is_the_shortest_when_columns_repeat():
 
 def test_least_squares_is_the_shortest_when_features_outnumber_examples():
     generator = seeded(1)
-    X, y = torch.randn(4, 9, generator=generator, dtype=torch.float64), torch.randn(4, generator=generator, dtype=torch.float64)
+    X, y = (
+        torch.randn(4, 9, generator=generator, dtype=torch.float64),
+        torch.randn(4, generator=generator, dtype=torch.float64),
+    )
     fit = least_squares(X, y)
     expected = np.linalg.pinv(np.hstack([X.numpy(), np.ones((4, 1))])) @ y.numpy()
     np.testing.assert_allclose(torch.cat([fit.weight, fit.bias.unsqueeze(0)]).numpy(), expected, atol=1e-12)
@@ -151,5 +159,5 @@ def test_least_squares_is_the_shortest_when_features_outnumber_examples():
     ],
 )
 def test_least_squares_refuses(X, y, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         least_squares(X, y)

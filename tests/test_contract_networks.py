@@ -1,4 +1,5 @@
-"""The contract of networks built from dense layers: each equals its definition, its peer or its untied, unstructured twin."""
+"""The contract of networks built from dense layers: each equals its definition, its peer or its untied, unstructured
+twin."""
 
 import subprocess
 import sys
@@ -10,19 +11,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import sigmoid, tanh
 from quoin.models import (
     MLP,
     DropoutMLP,
     TiedMLP,
     export_dense,
+    functional_model,
     import_dense,
     mlp_definition,
     num_parameters,
     one_hidden_layer_definition,
     parameter_vector,
-    realisation,
 )
 from quoin.tensor import softmax
 from quoin.train import load_weights, save_weights
@@ -54,12 +55,16 @@ def test_the_batch_form_agrees_with_the_module(dtype, seed):
     torch.testing.assert_close(ours.hidden[0], model.features(X))
     arguments = [X, *model.parameters()]
     upstream = torch.randn(ours.output.shape, generator=generator, dtype=dtype)
-    torch.testing.assert_close(torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(model(X), arguments, upstream))
+    torch.testing.assert_close(
+        torch.autograd.grad(ours.output, arguments, upstream), torch.autograd.grad(model(X), arguments, upstream)
+    )
 
 
 def test_the_batch_form_names_the_axis():
-    with pytest.raises(Mistake, match="axis d of W1 to be 3 as in X, came 4"):
-        one_hidden_layer_definition(torch.zeros(2, 3), torch.zeros(4, 5), torch.zeros(5), torch.zeros(5, 1), torch.zeros(1))
+    with pytest.raises(UserError, match="axis d of W1 to be 3 as in X, got 4"):
+        one_hidden_layer_definition(
+            torch.zeros(2, 3), torch.zeros(4, 5), torch.zeros(5), torch.zeros(5, 1), torch.zeros(1)
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -80,7 +85,7 @@ def test_a_realisation_is_the_model_with_those_parameters(dtype):
     before = parameter_vector(model)
     theta = torch.randn(num_parameters(model), generator=seeded(1), dtype=dtype, requires_grad=True)
     x = torch.randn(5, 3, generator=seeded(2), dtype=dtype)
-    there = realisation(model, theta)(x)
+    there = functional_model(model, theta)(x)
     (gradient,) = torch.autograd.grad(there.square().sum(), theta)
     assert torch.equal(parameter_vector(model), before)
     nn.utils.vector_to_parameters(theta.detach(), model.parameters())
@@ -95,7 +100,7 @@ def test_tied_parameters_count_once_and_move_together():
     model(x)
     assert num_parameters(model) == (3 * 4 + 4) + (4 * 4 + 4) + (4 * 2 + 2)
     theta = torch.randn(num_parameters(model), generator=seeded(1))
-    there = realisation(model, theta)(x)
+    there = functional_model(model, theta)(x)
     nn.utils.vector_to_parameters(theta, model.parameters())
     torch.testing.assert_close(there, model(x))
 
@@ -103,13 +108,13 @@ def test_tied_parameters_count_once_and_move_together():
 def test_realisation_refuses():
     model = MLP([2, 5, 1])
     for theta, words in (
-        (torch.zeros(20), "21 parameters, came 20"),
+        (torch.zeros(20), "21 parameters, got 20"),
         (torch.zeros(21, 1), "theta with 1 axis"),
         (torch.zeros(21, dtype=torch.int64), "float type"),
     ):
-        with pytest.raises(Mistake, match=words):
-            realisation(model, theta)
-    with pytest.raises(Mistake, match="lazy"):
+        with pytest.raises(UserError, match=words):
+            functional_model(model, theta)
+    with pytest.raises(UserError, match="lazy"):
         num_parameters(TiedMLP(3, 2, repeats=1))
     assert num_parameters(nn.ReLU()) == len(parameter_vector(nn.ReLU())) == 0
 
@@ -125,7 +130,7 @@ def test_dropout_mlp_is_its_mlp_in_evaluation_and_drops_in_training():
     torch.manual_seed(0)
     assert not torch.equal(model.train()(x), model(x))
     for dropout in (-0.1, 1.0, float("nan")):
-        with pytest.raises(Mistake, match="dropout probability"):
+        with pytest.raises(UserError, match="dropout probability"):
             DropoutMLP([2, 3, 1], dropout=dropout)
 
 
@@ -138,9 +143,9 @@ def test_a_tied_layer_is_one_layer_applied_repeatedly():
     ).output
     torch.testing.assert_close(model(x), expected)
     for bad in ((0, 2, 1), (2, 0, 1), (2, 2, 0)):
-        with pytest.raises(Mistake, match="positive width"):
+        with pytest.raises(UserError, match="positive hidden_dim"):
             TiedMLP(bad[0], bad[1], repeats=bad[2])
-    with pytest.raises(Mistake, match="batch"):
+    with pytest.raises(UserError, match="batch"):
         model(torch.zeros(6))
 
 
@@ -170,11 +175,11 @@ def test_bad_weights_are_told_in_one_line_and_change_nothing(tmp_path):
         (TiedMLP(3, 2, repeats=2), path, "lazy"),
     ):
         before = parameter_vector(model) if isinstance(model, MLP) else None
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             load_weights(model, file)
         assert "\n" not in str(caught.value)
         assert before is None or torch.equal(parameter_vector(model), before)
-    with pytest.raises(Mistake):
+    with pytest.raises(UserError):
         save_weights(MLP([3, 2]), tmp_path / "no" / "such" / "folder.safetensors")
 
 
@@ -192,15 +197,15 @@ def test_what_does_not_fit_another_framework_is_told_and_changes_nothing():
     model = MLP([3, 4, 2], generator=seeded(0))
     before, layers = parameter_vector(model), export_dense(MLP([3, 4, 2], generator=seeded(1)))
     for bad, words in (
-        (layers[:1], "each of 2 dense layers, came 1"),
-        ([layers[0], (layers[1][0].T, layers[1][1])], r"shapes \(4, 2\) and \(2,\) for dense layer 2, came \(2, 4\)"),
+        (layers[:1], "each of 2 dense layers, got 1"),
+        ([layers[0], (layers[1][0].T, layers[1][1])], r"shapes \(4, 2\) and \(2,\) for dense layer 2, got \(2, 4\)"),
     ):
-        with pytest.raises(Mistake, match=words):
+        with pytest.raises(UserError, match=words):
             import_dense(model, bad)
         assert torch.equal(parameter_vector(model), before)
-    with pytest.raises(Mistake, match="lazy"):
+    with pytest.raises(UserError, match="lazy"):
         export_dense(TiedMLP(3, 2, repeats=1))
-    with pytest.raises(Mistake, match="bias"):
+    with pytest.raises(UserError, match="bias"):
         export_dense(nn.Linear(2, 2, bias=False))
 
 

@@ -1,4 +1,5 @@
-"""n-gram models: the tree of counts equals the table, the fast laws equal the definitions, steps equal the whole; floats of both sizes."""
+"""n-gram models: the tree of counts equals the table, the fast distributions equal the definitions, steps equal the
+whole; floats of both sizes."""
 
 import itertools
 import math
@@ -9,22 +10,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses import cross_entropy, token_nll, token_nll_definition
 from quoin.metrics import perplexity
 from quoin.models import (
-    AutoregressiveModel,
+    CausalLM,
+    DecodingCache,
     MarkovModel,
-    ModelState,
     chain_rule_log_prob,
     chain_rule_log_prob_definition,
     kneser_ney_counts,
     kneser_ney_discounts,
-    kneser_ney_law,
     kneser_ney_ngram,
+    kneser_ney_probs,
     laplace_bigram,
-    laplace_law,
     laplace_ngram,
+    laplace_probs,
     laplace_trigram,
     laplace_unigram,
     markov_log_prob_definition,
@@ -32,7 +33,10 @@ from quoin.models import (
     ngram_counts_definition,
 )
 
-CLOSE: dict[torch.dtype, Any] = {torch.float32: {"rtol": 2e-5, "atol": 1e-6}, torch.float64: {"rtol": 1e-12, "atol": 1e-13}}
+CLOSE: dict[torch.dtype, Any] = {
+    torch.float32: {"rtol": 2e-5, "atol": 1e-6},
+    torch.float64: {"rtol": 1e-12, "atol": 1e-13},
+}
 dtypes = st.sampled_from([torch.float32, torch.float64])
 
 
@@ -45,7 +49,7 @@ def texts(draw):
 
 def tables(counts, values):
     """What the tree holds as dense tables: one of (m,) * length for each length, 0 where an n-gram does not occur."""
-    words, m = [()], counts.vocabulary_size
+    words, m = [()], counts.vocab_size
     dense = [torch.zeros((m,) * length, dtype=values.dtype) for length in range(counts.order + 1)]
     for node in range(1, len(counts.keys)):
         words.append((*words[int(counts.parents[node])], int(counts.tokens[node])))
@@ -56,9 +60,13 @@ def tables(counts, values):
 def laplace_tables(tokens, m, strengths, dtype):
     laws, shorter = [], torch.full((m,), 1 / m, dtype=dtype)
     for length, strength in enumerate(strengths, 1):
-        shorter = laplace_law(ngram_counts_definition(tokens, m, length), torch.tensor(strength, dtype=dtype), shorter)
+        shorter = laplace_probs(
+            ngram_counts_definition(tokens, m, length), torch.tensor(strength, dtype=dtype), shorter
+        )
         laws.append(shorter)
-        shorter = shorter.expand(m, *shorter.shape)  # the law after a longer context begins as that after its last tokens
+        shorter = shorter.expand(
+            m, *shorter.shape
+        )  # the distribution after a longer context begins as that after its last tokens
     return laws
 
 
@@ -69,7 +77,7 @@ def kneser_ney_tables(tokens, m, order, dtype):
             counts = ngram_counts_definition(tokens, m, length)
         else:
             counts = (ngram_counts_definition(tokens, m, length + 1) > 0).sum(dim=0)  # different tokens before it
-        shorter = kneser_ney_law(counts, kneser_ney_discounts(counts), shorter)
+        shorter = kneser_ney_probs(counts, kneser_ney_discounts(counts), shorter)
         laws.append(shorter)
         shorter = shorter.expand(m, *shorter.shape)
     return laws
@@ -104,7 +112,9 @@ def test_fast_laws_equal_the_definitions(case, dtype, data):
     tokens, m, order = case
     strengths = data.draw(st.lists(st.sampled_from([0.0, 0.3, 1.0, 40.0, math.inf]), min_size=order, max_size=order))
     counts = ngram_counts(tokens, m, order)
-    sequences = torch.tensor(data.draw(st.lists(st.lists(st.integers(0, m - 1), min_size=6, max_size=6), min_size=1, max_size=3)))
+    sequences = torch.tensor(
+        data.draw(st.lists(st.lists(st.integers(0, m - 1), min_size=6, max_size=6), min_size=1, max_size=3))
+    )
     for model, laws in (
         (laplace_ngram(counts, strengths, dtype=dtype), laplace_tables(tokens, m, strengths, dtype)),
         (kneser_ney_ngram(counts, dtype=dtype), kneser_ney_tables(tokens, m, order, dtype)),
@@ -121,20 +131,24 @@ def test_fast_laws_equal_the_definitions(case, dtype, data):
 @given(texts(), st.data())
 def test_steps_in_pieces_and_selected_rows_equal_the_whole(case, data):
     tokens, m, order = case
-    sequences = torch.tensor(data.draw(st.lists(st.lists(st.integers(0, m - 1), min_size=7, max_size=7), min_size=2, max_size=3)))
+    sequences = torch.tensor(
+        data.draw(st.lists(st.lists(st.integers(0, m - 1), min_size=7, max_size=7), min_size=2, max_size=3))
+    )
     cut = data.draw(st.integers(0, 7))
     model = kneser_ney_ngram(ngram_counts(tokens, m, order), dtype=torch.float64)
     rows = torch.tensor([1, 0, 1])
     for each in (model, MarkovModel(kneser_ney_tables(tokens, m, order, torch.float64))):
-        assert isinstance(each, AutoregressiveModel)
-        logits, state = each.step(each.start(len(sequences), 7), sequences[:, :cut])
-        assert isinstance(state, ModelState)
+        assert isinstance(each, CausalLM)
+        logits, state = each.decode_step(each.init_cache(len(sequences), 7), sequences[:, :cut])
+        assert isinstance(state, DecodingCache)
         torch.testing.assert_close(logits, each(sequences)[:, :cut])
-        rest, _ = each.step(state.select(rows), sequences[rows, cut:])
+        rest, _ = each.decode_step(state.select(rows), sequences[rows, cut:])
         torch.testing.assert_close(rest, each(sequences)[rows, cut:])
         first = each.first_logits()
         torch.testing.assert_close(
-            chain_rule_log_prob(each, sequences, first), chain_rule_log_prob_definition(each, sequences, first), **CLOSE[torch.float64]
+            chain_rule_log_prob(each, sequences, first),
+            chain_rule_log_prob_definition(each, sequences, first),
+            **CLOSE[torch.float64],
         )
 
 
@@ -159,18 +173,25 @@ def test_unigram_bigram_and_trigram_are_orders_of_the_recursion(case, dtype):
 @given(st.integers(2, 4), st.integers(1, 3), dtypes, st.integers(0, 2**31))
 def test_gradients_of_a_chain_flow_as_by_its_definition(m, num_laws, dtype, seed):
     generator = torch.Generator().manual_seed(seed)
-    raw = [torch.randn((m,) * read, generator=generator, dtype=torch.float64).to(dtype).softmax(-1) for read in range(1, num_laws + 1)]
+    raw = [
+        torch.randn((m,) * read, generator=generator, dtype=torch.float64).to(dtype).softmax(-1)
+        for read in range(1, num_laws + 1)
+    ]
     tokens = torch.randint(m, (1, 6), generator=generator)
     model = MarkovModel(raw)
     laws = [law.clone().requires_grad_() for law in raw]
-    fast = torch.cat([model.first_logits()[tokens[:, :1]], model(tokens)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]], dim=1).sum()
+    fast = torch.cat(
+        [model.first_logits()[tokens[:, :1]], model(tokens)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]], dim=1
+    ).sum()
     slow = markov_log_prob_definition(laws, tokens[0])
     torch.testing.assert_close(fast, slow, **CLOSE[dtype])
     fast.backward()
     slow.backward()
-    for mine, theirs in zip(model.laws, laws):
+    for mine, theirs in zip(model.transition, laws):
         zero = torch.zeros_like(theirs)
-        torch.testing.assert_close(zero if mine.grad is None else mine.grad, zero if theirs.grad is None else theirs.grad, **CLOSE[dtype])
+        torch.testing.assert_close(
+            zero if mine.grad is None else mine.grad, zero if theirs.grad is None else theirs.grad, **CLOSE[dtype]
+        )
 
 
 @settings(max_examples=30)
@@ -190,13 +211,18 @@ def test_the_cost_of_a_token_equals_its_definition(n, m, dtype, seed):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_smoothing_has_a_gradient_in_its_strength(dtype):
     """d/dε (n + ε P) / (N + ε) = (P N - n) / (N + ε)², by hand."""
-    counts, shorter, strength = torch.tensor([3, 1, 0]), torch.tensor([0.2, 0.3, 0.5], dtype=dtype), torch.tensor(2.0, dtype=dtype)
-    found = torch.autograd.functional.jacobian(lambda value: laplace_law(counts, value, shorter), strength)
+    counts, shorter, strength = (
+        torch.tensor([3, 1, 0]),
+        torch.tensor([0.2, 0.3, 0.5], dtype=dtype),
+        torch.tensor(2.0, dtype=dtype),
+    )
+    found = torch.autograd.functional.jacobian(lambda value: laplace_probs(counts, value, shorter), strength)
     torch.testing.assert_close(found, (shorter * 4 - counts) / 36)
 
 
 def test_perplexity_is_the_geometric_mean_of_one_over_the_chances_of_every_text():
-    """Enumerated: all 3⁴ texts by a chain, whose chances sum to one; and their beginnings, by lengths and by a mask."""
+    """Enumerated: all 3⁴ texts by a chain, whose probabilities sum to one; and their beginnings, by lengths and by a
+    mask."""
     generator = torch.Generator().manual_seed(0)
     start, move = (torch.rand(shape, generator=generator, dtype=torch.float64) + 0.1 for shape in ((3,), (3, 3)))
     start, move = start / start.sum(), move / move.sum(dim=-1, keepdim=True)
@@ -221,11 +247,11 @@ def test_perplexity_is_the_geometric_mean_of_one_over_the_chances_of_every_text(
         (lambda: perplexity(torch.zeros(2, 0)), "one token or more"),
         (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3])), r"lengths of shape \(2,\)"),
         (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3, 0])), "a text with none"),
-        (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3, 4])), "from 0 to 3, came 4"),
+        (lambda: perplexity(torch.zeros(2, 3), lengths=torch.tensor([3, 4])), "from 0 to 3, got 4"),
         (lambda: perplexity(torch.zeros(2, 3), mask=torch.ones(2, 3)), "boolean mask"),
         (lambda: perplexity(torch.zeros(2, 3).long()), "float dtype"),
     ],
 )
 def test_perplexity_says_what_it_needs(mistaken, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         mistaken()

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     Moments,
-    batch_norm_at_test_definition,
+    add_batch_norm,
     batch_norm_definition,
+    batch_norm_eval_definition,
     check_batch_norm,
     dense_batch_norm_definition,
     layer_norm_definition,
     moments,
     position_batch_norm_definition,
-    running_moments,
-    with_batch_norm,
+    update_running_stats,
 )
 
 # A variance near eps makes slopes of up to 1/sqrt(eps) = 316, and rounding as much larger.
@@ -43,7 +43,9 @@ few = settings(deadline=None, max_examples=20)
 def assert_same_slopes(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: torch.Generator) -> None:
     assert_near(ours, theirs, TOLERANCE)
     upstream = torch.randn(ours.shape, generator=generator, dtype=ours.dtype)
-    for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
+    for mine, its in zip(
+        torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True
+    ):
         assert_near(mine, its, TOLERANCE)
 
 
@@ -66,12 +68,18 @@ def test_batch_norm_is_torchs_in_training(shape, dtype, eps, seed):
     fast = filled(MODULES[len(shape)](shape[1], eps=eps, dtype=dtype), generator)
     found = batch_norm_definition(x, fast.weight, fast.bias, eps=eps)
     assert_same_slopes(found.output, fast(x), [x, fast.weight, fast.bias], generator)
-    last = batch_norm_definition(x.movedim(1, -1), fast.weight, fast.bias, channel_axis=-1, eps=eps)
+    last = batch_norm_definition(x.movedim(1, -1), fast.weight, fast.bias, channel_dim=-1, eps=eps)
     torch.testing.assert_close(last.output.movedim(-1, 1), found.output)
     columns = x.detach().movedim(1, 0).flatten(1)  # (c, all else): the statistics, by hand
-    assert_near(found.mean.detach(), torch.tensor([statistics.fmean(column.tolist()) for column in columns], dtype=dtype), TOLERANCE)
     assert_near(
-        found.variance.detach(), torch.tensor([statistics.pvariance(column.tolist()) for column in columns], dtype=dtype), TOLERANCE
+        found.mean.detach(),
+        torch.tensor([statistics.fmean(column.tolist()) for column in columns], dtype=dtype),
+        TOLERANCE,
+    )
+    assert_near(
+        found.variance.detach(),
+        torch.tensor([statistics.pvariance(column.tolist()) for column in columns], dtype=dtype),
+        TOLERANCE,
     )
 
 
@@ -85,14 +93,16 @@ def test_running_averages_are_torchs_after_several_steps(shape, dtype, eps, seed
         x = drawn(shape, dtype, generator)
         fast(x)
         found = batch_norm_definition(x.detach(), fast.weight.detach(), fast.bias.detach(), eps=eps)
-        running = running_moments(running, Moments(found.mean, found.variance), x.numel() // shape[1], momentum=momentum)
+        running = update_running_stats(
+            running, Moments(found.mean, found.variance), x.numel() // shape[1], momentum=momentum
+        )
     assert_near(running.mean, fast.running_mean, TOLERANCE)
     assert_near(running.variance, fast.running_var, TOLERANCE)
     fast.eval()
     x = drawn((1, *shape[1:]), dtype, generator)  # at test one example is enough
-    ours = batch_norm_at_test_definition(x, running, fast.weight, fast.bias, eps=eps)
+    ours = batch_norm_eval_definition(x, running, fast.weight, fast.bias, eps=eps)
     assert_same_slopes(ours, fast(x), [x, fast.weight, fast.bias], generator)
-    last = batch_norm_at_test_definition(x.movedim(1, -1), running, fast.weight, fast.bias, channel_axis=-1, eps=eps)
+    last = batch_norm_eval_definition(x.movedim(1, -1), running, fast.weight, fast.bias, channel_dim=-1, eps=eps)
     torch.testing.assert_close(last.movedim(-1, 1), ours)
 
 
@@ -141,14 +151,22 @@ def test_a_dense_layer_with_batch_norm_needs_no_bias(sizes, dtype, seed):
     linear = filled(nn.Linear(d, c, bias=False, dtype=dtype), generator)
     norm = filled(nn.BatchNorm1d(c, eps=0.1, dtype=dtype), generator)
     ours = dense_batch_norm_definition(x, linear.weight, bias, norm.weight, norm.bias, torch.tanh, eps=0.1)
-    assert_same_slopes(ours, nn.Sequential(linear, norm, nn.Tanh())(x), [x, linear.weight, norm.weight, norm.bias], generator)
+    assert_same_slopes(
+        ours, nn.Sequential(linear, norm, nn.Tanh())(x), [x, linear.weight, norm.weight, norm.bias], generator
+    )
 
 
 def small_network() -> nn.Sequential:
     """Convolutions on two levels; behind the second pooling an 8 x 8 image is one pixel."""
     inner = nn.Sequential(nn.Conv2d(4, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(4))
     return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), inner, nn.Conv2d(6, 5, 1), nn.Flatten(), nn.Linear(5, 3)
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        inner,
+        nn.Conv2d(6, 5, 1),
+        nn.Flatten(),
+        nn.Linear(5, 3),
     )
 
 
@@ -156,7 +174,7 @@ def test_batch_norm_is_put_behind_every_convolution_and_the_model_left_alone():
     generator = torch.Generator().manual_seed(0)
     plain: Any = filled(small_network(), generator).double()
     before = copy.deepcopy(plain.state_dict())
-    normed = with_batch_norm(plain)
+    normed = add_batch_norm(plain)
     assert all(torch.equal(value, before[name]) for name, value in plain.state_dict().items())
     assert [type(each).__name__ for each in normed.modules()].count("BatchNorm2d") == 3
     x = torch.randn(7, 1, 8, 8, generator=generator, dtype=torch.float64)
@@ -173,7 +191,7 @@ def test_batch_norm_is_put_behind_every_convolution_and_the_model_left_alone():
 @pytest.mark.parametrize(("rows", "side"), [(1, 8), (2, 8), (1, 16), (1, 11)])
 def test_a_batch_too_small_is_refused_where_torch_would_stop_and_nothing_is_changed(rows, side):
     """The oracle is torch's own refusal, on a copy."""
-    model: Any = with_batch_norm(small_network()[:5]).train()
+    model: Any = add_batch_norm(small_network()[:5]).train()
     model[4].eval()  # a part that someone froze
     before = copy.deepcopy(model.state_dict())
     images = torch.randn(rows, 1, side, side, generator=torch.Generator().manual_seed(0))
@@ -181,7 +199,7 @@ def test_a_batch_too_small_is_refused_where_torch_would_stop_and_nothing_is_chan
     try:
         twin(images)
     except ValueError:
-        with pytest.raises(Mistake, match=rf"layer 4\.1 \(BatchNorm2d\) while training, came one: a batch of {rows}"):
+        with pytest.raises(UserError, match=rf"layer 4\.1 \(BatchNorm2d\) while training, got one: a batch of {rows}"):
             check_batch_norm(model, images)
         refused = True
     else:
@@ -200,27 +218,39 @@ table = torch.arange(6.0).reshape(2, 3)
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (lambda: batch_norm_definition(table, two, three), r"weight of shape \(3,\) for x of shape \(2, 3\), came \(2,\)"),
+        (
+            lambda: batch_norm_definition(table, two, three),
+            r"weight of shape \(3,\) for x of shape \(2, 3\), got \(2,\)",
+        ),
         (lambda: batch_norm_definition(table, three, two), r"bias of shape \(3,\)"),
-        (lambda: batch_norm_definition(three, three, three), r"examples on axis 0 .* came shape \(3,\)"),
-        (lambda: batch_norm_definition(table, two, two, channel_axis=0), "channels on axis 0"),
-        (lambda: batch_norm_definition(table, two, two, channel_axis=-2), "channels on axis -2"),
-        (lambda: batch_norm_definition(table.long(), three, three), "float dtype, came torch.int64"),
-        (lambda: batch_norm_definition(table, three, three, eps=-1.0), "eps of at least 0, came -1.0"),
-        (lambda: batch_norm_definition(table[:0], three, three), r"at least one entry to take a mean of, came shape \(0, 3\)"),
-        (lambda: batch_norm_at_test_definition(table, Moments(two, three), three, three), r"running mean of shape \(3,\), came \(2,\)"),
-        (lambda: batch_norm_at_test_definition(table, Moments(three, three), three, three, eps=float("nan")), "came nan"),
+        (lambda: batch_norm_definition(three, three, three), r"examples on axis 0 .* got shape \(3,\)"),
+        (lambda: batch_norm_definition(table, two, two, channel_dim=0), "channels on axis 0"),
+        (lambda: batch_norm_definition(table, two, two, channel_dim=-2), "channels on axis -2"),
+        (lambda: batch_norm_definition(table.long(), three, three), "float dtype, got torch.int64"),
+        (lambda: batch_norm_definition(table, three, three, eps=-1.0), "eps of at least 0, got -1.0"),
+        (
+            lambda: batch_norm_definition(table[:0], three, three),
+            r"at least one entry to take a mean of, got shape \(0, 3\)",
+        ),
+        (
+            lambda: batch_norm_eval_definition(table, Moments(two, three), three, three),
+            r"running mean of shape \(3,\), got \(2,\)",
+        ),
+        (lambda: batch_norm_eval_definition(table, Moments(three, three), three, three, eps=float("nan")), "got nan"),
         (lambda: position_batch_norm_definition(three, three, three), "at least two axes"),
         (lambda: position_batch_norm_definition(table, table, table), r"weight of shape \(3,\)"),
         (lambda: layer_norm_definition(table, two, two), r"weight of shape \(3,\)"),
         (lambda: layer_norm_definition(three, table, table), "weight of one to 1 axes"),
-        (lambda: running_moments(Moments(two, two), Moments(two, two), 1), "at least 2 values a channel"),
-        (lambda: running_moments(Moments(two, two), Moments(two, two), 5, momentum=1.5), "momentum from 0 to 1, came 1.5"),
-        (lambda: with_batch_norm(nn.Linear(2, 3)), "Conv2d inside, came Linear with none"),
-        (lambda: with_batch_norm(with_batch_norm(small_network())), "without batch normalisation, came Sequential"),
+        (lambda: update_running_stats(Moments(two, two), Moments(two, two), 1), "at least 2 values a channel"),
+        (
+            lambda: update_running_stats(Moments(two, two), Moments(two, two), 5, momentum=1.5),
+            "momentum from 0 to 1, got 1.5",
+        ),
+        (lambda: add_batch_norm(nn.Linear(2, 3)), "Conv2d inside, got Linear with none"),
+        (lambda: add_batch_norm(add_batch_norm(small_network())), "without batch normalisation, got Sequential"),
     ],
 )
 def test_what_does_not_fit_is_told(bad, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)

@@ -1,4 +1,5 @@
-"""The contract of normal laws: formula, Cholesky form, torch, scipy and finite differences agree, also where a covariance is singular."""
+"""The contract of normal distributions: formula, Cholesky form, torch, scipy and finite differences agree, also where a
+covariance is singular."""
 
 import math
 from typing import Any
@@ -12,15 +13,15 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob import (
     MultivariateNormal,
     condition_normal,
     condition_normal_definition,
     decorrelation,
     integration_by_parts,
-    normal_density_definition,
     normal_expectation,
+    normal_log_prob_definition,
     normal_moment,
     pairings,
     polynomial_moment,
@@ -48,7 +49,8 @@ def drawn(*shape: int, dtype: torch.dtype, generator: torch.Generator) -> Tensor
 
 
 def covariance_of(root: Tensor) -> Tensor:
-    """Regular, and differentiated through a root: slopes in Σ itself may differ between triangles that must be equal."""
+    """Regular, and differentiated through a root: slopes in Σ itself may differ between triangles that must be
+    equal."""
     return root @ root.mT / root.shape[-1] + 0.3 * torch.eye(root.shape[-1], dtype=root.dtype)
 
 
@@ -56,12 +58,17 @@ def covariance_of(root: Tensor) -> Tensor:
 @given(st.integers(1, 6), batches, st.sampled_from([(), (4,)]), dtypes, seeds)
 def test_density_is_the_formula_and_torchs(d, batch, points, dtype, seed):
     generator = torch.Generator().manual_seed(seed)
-    mean, root = drawn(*batch, d, dtype=dtype, generator=generator), drawn(*batch, d, d, dtype=dtype, generator=generator)
+    mean, root = (
+        drawn(*batch, d, dtype=dtype, generator=generator),
+        drawn(*batch, d, d, dtype=dtype, generator=generator),
+    )
     x = drawn(*points, *batch, d, dtype=dtype, generator=generator)
     covariance = covariance_of(root)
     ours = MultivariateNormal(mean, covariance).log_prob(x)
-    assert_same_slopes(ours, normal_density_definition(x, mean, covariance).log(), [x, mean, root], generator)
-    assert_same_slopes(ours, torch.distributions.MultivariateNormal(mean, covariance).log_prob(x), [x, mean, root], generator)
+    assert_same_slopes(ours, normal_log_prob_definition(x, mean, covariance), [x, mean, root], generator)
+    assert_same_slopes(
+        ours, torch.distributions.MultivariateNormal(mean, covariance).log_prob(x), [x, mean, root], generator
+    )
 
 
 @few
@@ -109,7 +116,10 @@ def test_ranks_may_differ_in_a_batch_and_company_changes_nothing():
 def test_conditioning_is_the_formula(d, data, batch, dtype, seed):
     places = data.draw(st.lists(st.integers(0, d - 1), unique=True, max_size=d - 1))
     generator = torch.Generator().manual_seed(seed)
-    mean, root = drawn(*batch, d, dtype=dtype, generator=generator), drawn(*batch, d, d, dtype=dtype, generator=generator)
+    mean, root = (
+        drawn(*batch, d, dtype=dtype, generator=generator),
+        drawn(*batch, d, d, dtype=dtype, generator=generator),
+    )
     y = drawn(*batch, len(places), dtype=dtype, generator=generator)
     covariance = covariance_of(root)
     ours, theirs = (form(mean, covariance, places, y) for form in (condition_normal, condition_normal_definition))
@@ -117,12 +127,14 @@ def test_conditioning_is_the_formula(d, data, batch, dtype, seed):
     assert_same_slopes(ours.covariance, theirs.covariance, [root], generator)
     law = MultivariateNormal(mean, covariance).condition(places, y)
     torch.testing.assert_close((law.mean, law.covariance), tuple(ours), rtol=0, atol=0)
-    # The law of all is the law of the given ones times the law of the others given them.
+    # The distribution of all is the distribution of the given ones times the distribution of the others given them.
     x = torch.randn(*batch, d, generator=generator, dtype=dtype)
     rest = [place for place in range(d) if place not in places]
     if places:
         whole = MultivariateNormal(mean, covariance)
-        chain = whole.marginal(places).log_prob(x[..., places]) + whole.condition(places, x[..., places]).log_prob(x[..., rest])
+        chain = whole.marginal(places).log_prob(x[..., places]) + whole.condition(places, x[..., places]).log_prob(
+            x[..., rest]
+        )
         assert_near(whole.log_prob(x), chain, TOLERANCE)
 
 
@@ -151,9 +163,11 @@ def test_conditioning_on_given_ones_that_are_bound_to_each_other():
     found = law.condition([1, 2], torch.tensor([2.7, 4.4], dtype=torch.float64))
     assert found.mean.item() == pytest.approx(1.35, abs=1e-12)
     assert found.covariance.item() == pytest.approx(1.0, abs=1e-12)
-    definition = condition_normal_definition(law.mean, law.covariance, [1, 2], torch.tensor([2.7, 4.4], dtype=torch.float64))
+    definition = condition_normal_definition(
+        law.mean, law.covariance, [1, 2], torch.tensor([2.7, 4.4], dtype=torch.float64)
+    )
     torch.testing.assert_close((found.mean, found.covariance), tuple(definition))
-    with pytest.raises(Mistake, match=r"on the support of the given coordinates.*it does not"):
+    with pytest.raises(UserError, match=r"on the support of the given coordinates.*it does not"):
         law.condition([1, 2], torch.tensor([2.7, 4.5], dtype=torch.float64))
     bound = law.condition([1], torch.tensor([2.7], dtype=torch.float64))  # the third is now known as well
     assert bound.marginal([1]).sample((), generator=torch.Generator()).item() == pytest.approx(4.4, abs=1e-12)
@@ -176,7 +190,10 @@ def test_what_is_determined_has_no_variance_left(seed):
 
 def test_slopes_against_finite_differences():
     generator = torch.Generator().manual_seed(1)
-    mean, root = drawn(3, dtype=torch.float64, generator=generator), drawn(3, 3, dtype=torch.float64, generator=generator)
+    mean, root = (
+        drawn(3, dtype=torch.float64, generator=generator),
+        drawn(3, 3, dtype=torch.float64, generator=generator),
+    )
     x, y = drawn(3, dtype=torch.float64, generator=generator), drawn(1, dtype=torch.float64, generator=generator)
 
     def law(mean: Tensor, root: Tensor) -> MultivariateNormal:
@@ -184,7 +201,9 @@ def test_slopes_against_finite_differences():
 
     assert torch.autograd.gradcheck(lambda m, r, x: law(m, r).log_prob(x), (mean, root, x))
     assert torch.autograd.gradcheck(lambda m, r, a: law(m, r).mgf(a), (mean, root, x))
-    assert torch.autograd.gradcheck(lambda m, r: law(m, r).sample((2,), generator=torch.Generator().manual_seed(0)), (mean, root))
+    assert torch.autograd.gradcheck(
+        lambda m, r: law(m, r).sample((2,), generator=torch.Generator().manual_seed(0)), (mean, root)
+    )
     assert torch.autograd.gradcheck(lambda m, r, y: condition_normal(m, r @ r.mT, [1], y), (mean, root, y))
     assert torch.autograd.gradcheck(lambda r: wick(r @ r.mT, [0, 0, 1, 2, 1, 2]), root)
     assert torch.autograd.gradcheck(lambda m, r: normal_moment(m, r @ r.mT, [0, 0, 1, 2, 2]), (mean, root))
@@ -193,7 +212,10 @@ def test_slopes_against_finite_differences():
 def test_slopes_where_the_support_moves():
     """Of rank 2 in R^3: the points move with the support, and so do samples; y moves with the line it must lie on."""
     generator = torch.Generator().manual_seed(2)
-    mean, root = drawn(3, dtype=torch.float64, generator=generator), drawn(3, 2, dtype=torch.float64, generator=generator)
+    mean, root = (
+        drawn(3, dtype=torch.float64, generator=generator),
+        drawn(3, 2, dtype=torch.float64, generator=generator),
+    )
     z = torch.randn(2, generator=generator, dtype=torch.float64)
 
     def on_the_support(mean: Tensor, root: Tensor) -> Tensor:
@@ -216,16 +238,22 @@ def test_slopes_where_the_support_moves():
 
 def test_affine_images_sums_and_neighbours():
     generator = torch.Generator().manual_seed(3)
-    A, b = torch.randn(5, 3, generator=generator, dtype=torch.float64), torch.randn(5, generator=generator, dtype=torch.float64)
-    mean, root = torch.randn(3, generator=generator, dtype=torch.float64), torch.randn(3, 3, generator=generator, dtype=torch.float64)
+    A, b = (
+        torch.randn(5, 3, generator=generator, dtype=torch.float64),
+        torch.randn(5, generator=generator, dtype=torch.float64),
+    )
+    mean, root = (
+        torch.randn(3, generator=generator, dtype=torch.float64),
+        torch.randn(3, 3, generator=generator, dtype=torch.float64),
+    )
     law = MultivariateNormal(mean, root @ root.T)
     x = law.sample((6,), generator=generator)
     image = law.affine(A, b)  # on a space of 3 dimensions in R^5: areas grow by sqrt(det A^T A)
     torch.testing.assert_close(image.log_prob(x @ A.T + b), law.log_prob(x) - torch.logdet(A.T @ A) / 2)
-    twice = law.plus(law).affine(torch.eye(3, dtype=torch.float64) / math.sqrt(2))
+    twice = law.add_independent(law).affine(torch.eye(3, dtype=torch.float64) / math.sqrt(2))
     torch.testing.assert_close(twice.covariance, law.covariance)
     torch.testing.assert_close(twice.mean, math.sqrt(2) * mean)
-    both = law.beside(image.marginal([4]))
+    both = law.join_independent(image.marginal([4]))
     torch.testing.assert_close(both.covariance, torch.block_diag(law.covariance, image.covariance[4:, 4:]))
     torch.testing.assert_close(
         both.log_prob(torch.cat([x, b.expand(6, 5)[:, 4:]], -1)), law.log_prob(x) + image.marginal([4]).log_prob(b[4:])
@@ -237,8 +265,12 @@ def test_samples_have_the_mean_and_the_covariance():
     root = torch.randn(3, 2, generator=generator, dtype=torch.float64)
     law = MultivariateNormal(torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64), root @ root.T)
     x = law.sample((100_000,), generator=generator)
-    torch.testing.assert_close(x.mean(dim=0), law.mean, rtol=0, atol=6 * float(root.square().sum(1).max().sqrt()) / math.sqrt(1e5))
-    torch.testing.assert_close(x.T.cov(), law.covariance, rtol=0, atol=9 * float(root.square().sum(1).max()) / math.sqrt(1e5))
+    torch.testing.assert_close(
+        x.mean(dim=0), law.mean, rtol=0, atol=6 * float(root.square().sum(1).max().sqrt()) / math.sqrt(1e5)
+    )
+    torch.testing.assert_close(
+        x.T.cov(), law.covariance, rtol=0, atol=9 * float(root.square().sum(1).max()) / math.sqrt(1e5)
+    )
     assert bool(law.log_prob(x).isfinite().all())
     assert torch.equal(*(law.sample((3,), generator=torch.Generator().manual_seed(1)) for _ in range(2)))
 
@@ -290,7 +322,9 @@ def test_moments_of_high_order():
     law = MultivariateNormal(torch.randn(3, generator=generator, dtype=torch.float64), root @ root.T)
     powers = torch.tensor([4, 7, 2])
     peer = normal_expectation(lambda x: (x**powers).prod(dim=-1), law)
-    torch.testing.assert_close(normal_moment(law.mean, law.covariance, [0] * 4 + [1] * 7 + [2] * 2), peer, rtol=1e-9, atol=0)
+    torch.testing.assert_close(
+        normal_moment(law.mean, law.covariance, [0] * 4 + [1] * 7 + [2] * 2), peer, rtol=1e-9, atol=0
+    )
     found = polynomial_moment({(): 2.0, (1,): -1.0, (0, 2): 3.0}, law.mean, law.covariance)
     torch.testing.assert_close(found, 2 - law.mean[1] + 3 * (law.covariance[0, 2] + law.mean[0] * law.mean[2]))
 
@@ -301,10 +335,12 @@ def test_integration_by_parts(rank):
     root = torch.randn(3, rank, generator=generator, dtype=torch.float64)
     law = MultivariateNormal(torch.randn(3, generator=generator, dtype=torch.float64), root @ root.T)
     for coordinate in range(3):
-        found = integration_by_parts(lambda x: x[..., 0] ** 2 * x[..., 1] + torch.sin(x[..., 2] / 2), law, coordinate=coordinate)
-        torch.testing.assert_close(found.product, found.slopes, rtol=1e-8, atol=1e-8)
+        found = integration_by_parts(
+            lambda x: x[..., 0] ** 2 * x[..., 1] + torch.sin(x[..., 2] / 2), law, coordinate=coordinate
+        )
+        torch.testing.assert_close(found.product, found.derivatives, rtol=1e-8, atol=1e-8)
     constant = integration_by_parts(lambda x: torch.full(x.shape[:-1], 7.0, dtype=x.dtype), law)
-    assert constant.slopes.item() == 0
+    assert constant.derivatives.item() == 0
     assert constant.product.item() == pytest.approx(0, abs=1e-12)
 
 
@@ -316,7 +352,7 @@ def test_decorrelation_frees_the_others():
     after = matrix @ covariance
     torch.testing.assert_close(after[..., 2], torch.zeros_like(after[..., 2]), rtol=0, atol=1e-12)  # Cov(X̂, X_2)
     torch.testing.assert_close(loadings, covariance[..., 2] / covariance[..., 2, 2, None])
-    with pytest.raises(Mistake, match="coordinate 1 to have a variance above 0"):
+    with pytest.raises(UserError, match="coordinate 1 to have a variance above 0"):
         decorrelation(torch.diag(torch.tensor([1.0, 0.0])), coordinate=1)
 
 
@@ -326,37 +362,58 @@ EYE, ZERO = torch.eye(2), torch.zeros(2)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: MultivariateNormal(ZERO, torch.tensor([[1.0, 0.5], [0.4, 1.0]])), r"symmetric covariance, came one with .* up to 0\.1;"),
-        (lambda: MultivariateNormal(ZERO, torch.tensor([[1.0, 2.0], [2.0, 1.0]])), r"semi-definite covariance, came .* eigenvalue of -1;"),
+        (
+            lambda: MultivariateNormal(ZERO, torch.tensor([[1.0, 0.5], [0.4, 1.0]])),
+            r"symmetric covariance, got one with .* up to 0\.1;",
+        ),
+        (
+            lambda: MultivariateNormal(ZERO, torch.tensor([[1.0, 2.0], [2.0, 1.0]])),
+            r"semi-definite covariance, got .* eigenvalue of -1;",
+        ),
         (lambda: MultivariateNormal(ZERO, torch.stack([EYE, -EYE])), r"eigenvalue of -1 at \(1,\);"),
-        (lambda: MultivariateNormal(ZERO, EYE * math.nan), r"finite entries of covariance, came nan"),
-        (lambda: MultivariateNormal(ZERO * math.inf, EYE), r"finite entries of mean, came nan"),
+        (lambda: MultivariateNormal(ZERO, EYE * math.nan), r"finite entries of covariance, got nan"),
+        (lambda: MultivariateNormal(ZERO * math.inf, EYE), r"finite entries of mean, got nan"),
         (lambda: MultivariateNormal(ZERO, torch.ones(2, 3)), r"axis d of covariance to be 2"),
-        (lambda: MultivariateNormal(torch.zeros(3), EYE), r"mean with 2 coordinates on the last axis, came shape \(3,\)"),
-        (lambda: MultivariateNormal(ZERO.double(), EYE), r"mean of dtype torch.float32, came torch.float64"),
+        (
+            lambda: MultivariateNormal(torch.zeros(3), EYE),
+            r"mean with 2 coordinates on the last axis, got shape \(3,\)",
+        ),
+        (lambda: MultivariateNormal(ZERO.double(), EYE), r"mean of dtype torch.float32, got torch.float64"),
         (lambda: MultivariateNormal(ZERO, EYE.long()), r"covariance of a float dtype"),
-        (lambda: MultivariateNormal(torch.zeros(3, 2), torch.stack([EYE, EYE])), r"that broadcast with those of the law"),
+        (
+            lambda: MultivariateNormal(torch.zeros(3, 2), torch.stack([EYE, EYE])),
+            r"that broadcast with those of the distribution",
+        ),
         (lambda: MultivariateNormal(torch.zeros(0), torch.zeros(0, 0)), r"at least one coordinate"),
         (lambda: MultivariateNormal(ZERO, EYE).log_prob(torch.zeros(3)), r"x with 2 coordinates"),
         (
-            lambda: MultivariateNormal(ZERO, EYE).plus(MultivariateNormal(torch.zeros(3), torch.eye(3))),
-            r"on 2 coordinates to add, came one on 3",
+            lambda: MultivariateNormal(ZERO, EYE).add_independent(MultivariateNormal(torch.zeros(3), torch.eye(3))),
+            r"on 2 coordinates to add, got one on 3",
         ),
-        (lambda: MultivariateNormal(ZERO, EYE).marginal([0, 0]), r"distinct coordinates from 0 to 1, came \[0, 0\]"),
+        (lambda: MultivariateNormal(ZERO, EYE).marginal([0, 0]), r"distinct coordinates from 0 to 1, got \[0, 0\]"),
         (lambda: MultivariateNormal(ZERO, EYE).affine(torch.eye(3)), r"size 2 where it has 3"),
         (lambda: condition_normal(ZERO, EYE, [2], torch.zeros(1)), r"given as distinct coordinates"),
         (lambda: condition_normal(ZERO, EYE, [0, 1], ZERO), r"at least one coordinate that is not given"),
         (lambda: condition_normal(ZERO, EYE, [1], torch.zeros(2)), r"y with 1 coordinates"),
-        (lambda: condition_normal(ZERO, torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [1], torch.zeros(1)), r"leaves a variance of -3"),
-        (lambda: wick(torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [0, 0, 1, 1]), r"semi-definite covariance, came .* eigenvalue of -1;"),
-        (lambda: normal_moment(ZERO, -EYE, [0, 0]), r"semi-definite covariance, came .* eigenvalue of -1;"),
-        (lambda: wick(EYE, [0, 2]), r"indices from 0 to 1, came 2"),
+        (
+            lambda: condition_normal(ZERO, torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [1], torch.zeros(1)),
+            r"leaves a variance of -3",
+        ),
+        (
+            lambda: wick(torch.tensor([[1.0, 2.0], [2.0, 1.0]]), [0, 0, 1, 1]),
+            r"semi-definite covariance, got .* eigenvalue of -1;",
+        ),
+        (lambda: normal_moment(ZERO, -EYE, [0, 0]), r"semi-definite covariance, got .* eigenvalue of -1;"),
+        (lambda: wick(EYE, [0, 2]), r"indices from 0 to 1, got 2"),
         (lambda: polynomial_moment({}, ZERO, EYE), r"at least one term"),
         (lambda: normal_expectation(torch.sum, MultivariateNormal(torch.zeros(9), torch.eye(9))), r"nodes in all"),
-        (lambda: integration_by_parts(torch.sum, MultivariateNormal(ZERO, EYE), coordinate=2), r"coordinate from 0 to 1"),
+        (
+            lambda: integration_by_parts(torch.sum, MultivariateNormal(ZERO, EYE), coordinate=2),
+            r"coordinate from 0 to 1",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, words):
-    with pytest.raises(Mistake, match=words) as raised:
+    with pytest.raises(UserError, match=words) as raised:
         call()
     assert "\n" not in str(raised.value)

@@ -1,4 +1,5 @@
-"""The contract of masked convolutions and of PixelCNN: each definition equals its fast form in value and in every gradient."""
+"""The contract of masked convolutions and of PixelCNN: each definition equals its fast form in value and in every
+gradient."""
 
 import pytest
 import torch
@@ -6,25 +7,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     GatedPixelLayer,
     MaskedConv2d,
     PixelStacks,
     gated_pixel_layer_definition,
     mask_a,
-    mask_above,
     mask_b,
-    mask_rows,
+    mask_rows_above,
+    mask_rows_through,
     masked_conv2d_definition,
 )
-from quoin.models import GatedPixelCNN, PixelCNN, WindowReader, from_levels, pixel_log_prob_definition, to_levels
+from quoin.models import GatedPixelCNN, PixelCNN, WindowPixelPredictor, dequantize, pixel_log_prob_definition, quantize
 
 pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small to share out
 
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 SEEDS = st.integers(0, 10_000)
-MASKS = {"a": mask_a, "b": mask_b, "above": mask_above, "rows": mask_rows}
+MASKS = {"a": mask_a, "b": mask_b, "above": mask_rows_above, "rows": mask_rows_through}
 
 
 def agree(ours: Tensor, theirs: Tensor, given: list[Tensor]) -> None:
@@ -43,12 +44,12 @@ def normal(generator: torch.Generator, dtype: torch.dtype, *shape: int) -> Tenso
 def test_masks_are_those_of_the_paper():
     assert mask_a(5).int().tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0] * 5, [0] * 5]
     assert mask_b(3).int().tolist() == [[1, 1, 1], [1, 1, 0], [0, 0, 0]]
-    assert mask_above((3, 1)).int().tolist() == [[1], [0], [0]]
-    assert mask_rows((3, 5)).int().tolist() == [[1] * 5, [1] * 5, [0] * 5]
+    assert mask_rows_above((3, 1)).int().tolist() == [[1], [0], [0]]
+    assert mask_rows_through((3, 5)).int().tolist() == [[1] * 5, [1] * 5, [0] * 5]
     # The two first kernels of the gated model together are the mask of type A.
     row = torch.zeros(5, 5, dtype=torch.bool)
     row[2] = mask_a((1, 5))[0]
-    assert torch.equal(mask_above(5) | row, mask_a(5))
+    assert torch.equal(mask_rows_above(5) | row, mask_a(5))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -58,7 +59,7 @@ def test_masked_convolution_agrees_with_its_definition(data):
     kernel = (data.draw(st.sampled_from([1, 3, 5])), data.draw(st.sampled_from([1, 3, 5])))
     mask = MASKS[kind](kernel)
     if not mask.any():
-        with pytest.raises(Mistake, match="lets something through"):
+        with pytest.raises(UserError, match="lets something through"):
             MaskedConv2d(1, 1, mask)
         return
     n, c, d, h, w = (data.draw(st.integers(1, most)) for most in (3, 3, 3, 6, 6))
@@ -101,13 +102,15 @@ def test_one_pass_gives_the_product_over_pixels(data):
     n, h, w, levels = (data.draw(st.integers(low, most)) for low, most in ((1, 3), (1, 4), (1, 4), (2, 6)))
     generator = torch.Generator().manual_seed(data.draw(SEEDS))
     if gated:
-        model = GatedPixelCNN((1, h, w), levels, channels=3, num_layers=2, num_classes=classes, dropout=0.5, generator=generator)
+        model = GatedPixelCNN(
+            (1, h, w), levels, channels=3, num_layers=2, num_classes=classes, dropout=0.5, generator=generator
+        )
     else:
         model, classes = PixelCNN((1, h, w), levels, channels=3, num_layers=2, generator=generator), None
     model = model.to(dtype).eval()
     if classes:
         torch.nn.init.normal_(model.shifts, generator=generator)
-    images = from_levels(torch.randint(levels, (n, h, w), generator=generator), levels, dtype)
+    images = dequantize(torch.randint(levels, (n, h, w), generator=generator), levels, dtype)
     labels = torch.randint(classes, (n,), generator=generator) if classes else None
     slow = pixel_log_prob_definition(lambda seen: model(seen, labels), images, levels)
     agree(model.log_prob(images, labels), slow, list(model.parameters()))
@@ -115,10 +118,12 @@ def test_one_pass_gives_the_product_over_pixels(data):
 
 def test_a_model_that_looks_ahead_is_told_apart_by_the_definition():
     model = PixelCNN((1, 3, 3), 3, channels=4, num_layers=1, generator=torch.Generator().manual_seed(0)).double()
-    images = from_levels(torch.randint(3, (4, 3, 3), generator=torch.Generator().manual_seed(1)), 3, torch.float64)
-    model.first = MaskedConv2d(1, 4, mask_b(3), generator=torch.Generator().manual_seed(2)).double()  # sees the pixel itself
+    images = dequantize(torch.randint(3, (4, 3, 3), generator=torch.Generator().manual_seed(1)), 3, torch.float64)
+    model.first = MaskedConv2d(
+        1, 4, mask_b(3), generator=torch.Generator().manual_seed(2)
+    ).double()  # sees the pixel itself
     with torch.no_grad():
-        apart = model.log_prob(images) - pixel_log_prob_definition(model.scores, images, 3)
+        apart = model.log_prob(images) - pixel_log_prob_definition(model.logits, images, 3)
     assert float(apart.abs().max()) > 1e-3
 
 
@@ -126,25 +131,32 @@ def test_a_model_that_looks_ahead_is_told_apart_by_the_definition():
 def test_levels_go_there_and_back(levels):
     every = torch.arange(levels).reshape(1, 1, -1)
     for dtype in (torch.float32, torch.float64):
-        assert torch.equal(to_levels(from_levels(every, levels, dtype), levels), every)
+        assert torch.equal(quantize(dequantize(every, levels, dtype), levels), every)
 
 
 @pytest.mark.parametrize("classes", [None, 2])
 @pytest.mark.parametrize(("layers", "kernel", "first"), [(1, 3, 3), (2, 5, 3), (2, 3, 7), (3, 1, 5)])
 def test_readers_give_the_scores_of_whole_images_pixel_by_pixel(layers, kernel, first, classes):
-    sizes, weights = {"channels": 4, "num_layers": layers, "kernel": kernel, "first_kernel": first}, torch.Generator().manual_seed(0)
-    whole = from_levels(torch.randint(3, (3, 6, 7), generator=weights), 3, torch.float64)
+    sizes, weights = (
+        {"channels": 4, "num_layers": layers, "kernel_size": kernel, "first_kernel_size": first},
+        torch.Generator().manual_seed(0),
+    )
+    whole = dequantize(torch.randint(3, (3, 6, 7), generator=weights), 3, torch.float64)
     labels = None if classes is None else torch.tensor([0, 1, 1])
     gated = GatedPixelCNN((1, 6, 7), 3, num_classes=classes, generator=weights, **sizes).double()
     if classes:
         torch.nn.init.normal_(gated.shifts, generator=weights)
-    models = [(gated, labels)] if classes else [(gated, None), (PixelCNN((1, 6, 7), 3, generator=weights, **sizes).double(), None)]
+    models = (
+        [(gated, labels)]
+        if classes
+        else [(gated, None), (PixelCNN((1, 6, 7), 3, generator=weights, **sizes).double(), None)]
+    )
     for model, told in models:
-        for build in {WindowReader, type(model.reader(whole, told))}:
+        for build in {WindowPixelPredictor, type(model.predictor(whole, told))}:
             images = torch.zeros_like(whole)
             reader, expected = build(model, images, told), model(whole, told).detach()
             for place in range(42):
                 torch.testing.assert_close(reader(place), expected[:, :, place // 7, place % 7], rtol=1e-12, atol=1e-12)
                 images.flatten(1)[:, place] = whole.flatten(1)[:, place]
-    with pytest.raises(Mistake, match="expected to be asked for pixel 0, the next, came 1"):
-        gated.reader(images, labels)(1)
+    with pytest.raises(UserError, match="expected to be asked for pixel 0, the next, got 1"):
+        gated.predictor(images, labels)(1)

@@ -14,36 +14,36 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from near import assert_each_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     ALiBi,
+    BidirectionalBuckets,
     CausalBuckets,
     ClippedBuckets,
-    HalfSplitRotary,
-    LearnedPositions,
-    RelativeBias,
-    Rotary,
-    SinusoidalPositions,
-    TwoSidedBuckets,
-    additive_map_definition,
+    HalfSplitRotaryEmbedding,
+    LearnedPositionalEmbedding,
+    RelativePositionBias,
+    RotaryEmbedding,
+    SinusoidalPositionalEncoding,
+    additive_position_definition,
     alibi_definition,
     alibi_slopes,
-    half_split_rotary,
-    half_split_rotary_definition,
-    placed_maps_definition,
+    apply_half_split_rotary,
+    apply_half_split_rotary_definition,
+    apply_rotary,
+    apply_rotary_definition,
     position_angles,
-    relative_bias_definition,
+    positional_qkv_definition,
     relative_distances,
-    rotary,
-    rotary_definition,
-    rotary_map_definition,
+    relative_position_bias_definition,
     rotary_matrix,
-    sinusoidal,
-    sinusoidal_definition,
+    rotary_position_definition,
+    sinusoidal_encoding,
+    sinusoidal_encoding_definition,
     to_half_split,
     to_interleaved,
 )
-from quoin.layers.attention import ExactAttention, MultiHeadAttention, Room
+from quoin.layers.attention import CacheSpec, ExactAttention, MultiHeadAttention
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 dtypes = st.sampled_from([torch.float32, torch.float64])
@@ -56,8 +56,8 @@ leads = st.lists(st.integers(1, 3), max_size=2)
 few = settings(deadline=None, max_examples=30)
 
 PAIRINGS = [
-    (Rotary, rotary, rotary_definition),
-    (HalfSplitRotary, half_split_rotary, half_split_rotary_definition),
+    (RotaryEmbedding, apply_rotary, apply_rotary_definition),
+    (HalfSplitRotaryEmbedding, apply_half_split_rotary, apply_half_split_rotary_definition),
 ]
 
 
@@ -74,17 +74,23 @@ def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor], generator: t
         assert_each_near(mine, its, TOLERANCE)
 
 
-# ---- codes that are added -----------------------------------------------------------------------------------------------
+# ---- codes that are added ---------------------------------------------------------------------------------------
 
 
 @few
 @given(lengths, even, bases, offsets)
 def test_sinusoidal_codes_are_their_formula_and_powers_of_one_turn(n, d, base, start):
-    assert_each_near(sinusoidal(n, d, base=base), sinusoidal_definition(n, d, base=base), TOLERANCE)
-    assert_each_near(sinusoidal(n, d, start=start, base=base), sinusoidal_definition(start + n, d, base=base)[start:], TOLERANCE)
+    assert_each_near(sinusoidal_encoding(n, d, base=base), sinusoidal_encoding_definition(n, d, base=base), TOLERANCE)
+    assert_each_near(
+        sinusoidal_encoding(n, d, start=start, base=base),
+        sinusoidal_encoding_definition(start + n, d, base=base)[start:],
+        TOLERANCE,
+    )
     speeds = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
     turns = torch.polar(torch.ones_like(speeds), speeds) ** torch.arange(n).unsqueeze(-1)  # e^{iθ} to the power m
-    assert_each_near(sinusoidal(n, d, base=base), torch.stack([turns.imag, turns.real], dim=-1).flatten(-2), TOLERANCE)
+    assert_each_near(
+        sinusoidal_encoding(n, d, base=base), torch.stack([turns.imag, turns.real], dim=-1).flatten(-2), TOLERANCE
+    )
     assert_each_near(position_angles(torch.tensor([1.0]), d, base=base)[0], speeds, TOLERANCE)
 
 
@@ -94,35 +100,37 @@ def test_adding_codes_before_a_linear_layer_is_the_additive_map(lead, n, d, k, o
     generator = torch.Generator().manual_seed(seed)
     x = normal(*lead, n, d, generator=generator, dtype=dtype).requires_grad_()
     linear = nn.Linear(d, k, bias=False, dtype=dtype)
-    codes = sinusoidal_definition(offset + n, d)[offset:].to(dtype)
-    fast = linear(SinusoidalPositions(d)(x, offset))
-    assert_same(fast, additive_map_definition(x, linear.weight, codes), [x, linear.weight], generator)
-    learned = LearnedPositions(offset + n, d, generator=generator).to(dtype)
-    defined = additive_map_definition(x, linear.weight, learned.codes[offset:])
-    assert_same(linear(learned(x, offset)), defined, [x, linear.weight, learned.codes], generator)
+    codes = sinusoidal_encoding_definition(offset + n, d)[offset:].to(dtype)
+    fast = linear(SinusoidalPositionalEncoding(d)(x, offset))
+    assert_same(fast, additive_position_definition(x, linear.weight, codes), [x, linear.weight], generator)
+    learned = LearnedPositionalEmbedding(offset + n, d, generator=generator).to(dtype)
+    defined = additive_position_definition(x, linear.weight, learned.weight[offset:])
+    assert_same(linear(learned(x, offset)), defined, [x, linear.weight, learned.weight], generator)
 
 
 @few
 @given(lengths, even, even, seeds)
 def test_maps_of_a_token_and_its_position(n, d, k, seed):
     generator = torch.Generator().manual_seed(seed)
-    x, codes = normal(n, d, generator=generator), sinusoidal_definition(n, d)
+    x, codes = normal(n, d, generator=generator), sinusoidal_encoding_definition(n, d)
     query, key, value = (normal(k, d, generator=generator) for _ in range(3))
-    found = placed_maps_definition(
+    found = positional_qkv_definition(
         x, lambda x, m: rotary_matrix(m, k) @ query @ x, lambda x, m: key @ (x + codes[m]), lambda x, m: value @ x
     )
-    assert_each_near(found.query, rotary_map_definition(x, query, torch.arange(n)), TOLERANCE)
-    assert_each_near(found.key, additive_map_definition(x, key, codes), TOLERANCE)
+    assert_each_near(found.query, rotary_position_definition(x, query, torch.arange(n)), TOLERANCE)
+    assert_each_near(found.key, additive_position_definition(x, key, codes), TOLERANCE)
     assert_each_near(found.value, x @ value.T, TOLERANCE)
 
 
 def test_learned_codes_start_small_from_the_generator_alone():
-    first, second = (LearnedPositions(500, 20, generator=torch.Generator().manual_seed(3)).codes for _ in range(2))
+    first, second = (
+        LearnedPositionalEmbedding(500, 20, generator=torch.Generator().manual_seed(3)).weight for _ in range(2)
+    )
     assert torch.equal(first, second)
     assert abs(float(first.detach().std()) / 0.02 - 1) < 0.05  # 10,000 draws: seven deviations
 
 
-# ---- turns --------------------------------------------------------------------------------------------------------------
+# ---- turns ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("module", "function", "definition"), PAIRINGS)
@@ -161,7 +169,7 @@ def gpt_j(x: Tensor, positions: Tensor) -> Tensor:
     return x * angles.cos() + quarter * angles.sin()
 
 
-@pytest.mark.parametrize(("module", "peer"), [(Rotary, gpt_j), (HalfSplitRotary, llama)])
+@pytest.mark.parametrize(("module", "peer"), [(RotaryEmbedding, gpt_j), (HalfSplitRotaryEmbedding, llama)])
 @few
 @given(leads, lengths, even, offsets, dtypes, seeds)
 def test_a_turn_is_the_peers(module, peer, lead, n, d, offset, dtype, seed):
@@ -187,14 +195,16 @@ def test_converted_weights_give_the_same_scores(heads, d, inputs, n, seed):
         return turn(split[0]) @ turn(split[1]).mT
 
     converted = [to_half_split(each, heads) for each in (query, key, bias)]
-    assert_each_near(scores(HalfSplitRotary(d), *converted), scores(Rotary(d), query, key, bias), TOLERANCE)
+    assert_each_near(
+        scores(HalfSplitRotaryEmbedding(d), *converted), scores(RotaryEmbedding(d), query, key, bias), TOLERANCE
+    )
     for before, after in zip((query, key, bias), converted):
         assert torch.equal(to_interleaved(after, heads), before)
     # Meta's own script, from its interleaved checkpoints to half-split ones
     assert torch.equal(converted[0], query.view(heads, d // 2, 2, inputs).transpose(1, 2).reshape(heads * d, inputs))
 
 
-@pytest.mark.parametrize("module", [Rotary, HalfSplitRotary])
+@pytest.mark.parametrize("module", [RotaryEmbedding, HalfSplitRotaryEmbedding])
 def test_awkward_strides_and_the_compilers_path_change_nothing(module, monkeypatch):
     generator = torch.Generator().manual_seed(0)
     turn, wide = module(6), normal(2, 5, 3, 7, generator=generator)
@@ -214,7 +224,10 @@ def test_awkward_strides_and_the_compilers_path_change_nothing(module, monkeypat
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-@pytest.mark.parametrize(("module", "definition"), [(Rotary, rotary_definition), (HalfSplitRotary, half_split_rotary_definition)])
+@pytest.mark.parametrize(
+    ("module", "definition"),
+    [(RotaryEmbedding, apply_rotary_definition), (HalfSplitRotaryEmbedding, apply_half_split_rotary_definition)],
+)
 def test_a_low_precision_rounds_the_numbers_and_not_the_angles(module, definition, dtype):
     x = normal(2, 3, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
     offset = 100_003  # no bfloat16, and its turn by 1 radian a step is a matter of 6 digits
@@ -225,12 +238,12 @@ def test_a_low_precision_rounds_the_numbers_and_not_the_angles(module, definitio
     assert float((turned.double() - exact).abs().max()) <= torch.finfo(dtype).eps * float(exact.abs().max())
 
 
-# ---- what is kept between calls -----------------------------------------------------------------------------------------
+# ---- what is kept between calls ---------------------------------------------------------------------------------
 
-KINDS = [Rotary, HalfSplitRotary, SinusoidalPositions]
+KINDS = [RotaryEmbedding, HalfSplitRotaryEmbedding, SinusoidalPositionalEncoding]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, lambda d: LearnedPositions(64, d)])
+@pytest.mark.parametrize("kind", [*KINDS, lambda d: LearnedPositionalEmbedding(64, d)])
 def test_a_sequence_in_pieces_is_the_sequence(kind):
     generator = torch.Generator().manual_seed(0)
     module, x = kind(4), normal(2, 40, 4, generator=generator, dtype=torch.float32)
@@ -247,7 +260,9 @@ def test_kept_tables_follow_dtype_and_mode_and_are_no_state(kind):
     assert not module.state_dict()
     with torch.inference_mode():
         module(x)
-    assert torch.equal(torch.autograd.grad(module(x.requires_grad_()).sum(), x)[0], torch.autograd.grad(kind(4)(x).sum(), x)[0])
+    assert torch.equal(
+        torch.autograd.grad(module(x.requires_grad_()).sum(), x)[0], torch.autograd.grad(kind(4)(x).sum(), x)[0]
+    )
     with FakeTensorMode():
         module(torch.empty(1, 50, 4, dtype=torch.float64))
     fresh = kind(4)
@@ -262,10 +277,10 @@ def test_kept_tables_follow_dtype_and_mode_and_are_no_state(kind):
 
 
 def rows_kept(module: nn.Module) -> Tensor:
-    return (module.codes if isinstance(module, SinusoidalPositions) else module.turns.rows).kept  # type: ignore[union-attr]
+    return (module.encoding if isinstance(module, SinusoidalPositionalEncoding) else module.table.rows).kept  # type: ignore[union-attr]
 
 
-# ---- biases of the scores -----------------------------------------------------------------------------------------------
+# ---- biases of the scores ---------------------------------------------------------------------------------------
 
 
 def slopes_of_the_paper(n: int) -> list[float]:
@@ -316,7 +331,7 @@ def bucket_of_t5(distance: Tensor, bidirectional: bool, num_buckets: int, max_di
 @pytest.mark.parametrize(("num_buckets", "max_distance"), [(32, 128), (32, 100), (64, 256), (8, 20), (6, 5), (4, 3)])
 def test_buckets_are_t5s(num_buckets, max_distance):
     distance = torch.arange(-600, 601)
-    for rule, bidirectional in ((TwoSidedBuckets, True), (CausalBuckets, False)):
+    for rule, bidirectional in ((BidirectionalBuckets, True), (CausalBuckets, False)):
         ours = rule(num_buckets, max_distance)(distance)
         assert torch.equal(ours, bucket_of_t5(distance, bidirectional, num_buckets, max_distance))
         assert int(ours.max()) == num_buckets - 1
@@ -325,16 +340,28 @@ def test_buckets_are_t5s(num_buckets, max_distance):
 def test_a_whole_logarithm_is_not_rounded_down():
     """With e = 4 and 5 far buckets up to 128 = 4 · 2^5 steps, a new one begins at every doubling."""
     assert math.log(8 / 4) / math.log(128 / 4) * 5 < 1  # what floats make of it
-    assert CausalBuckets(9, 128)(-torch.tensor([3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 500])).tolist() == [3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]
+    assert CausalBuckets(9, 128)(-torch.tensor([3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 500])).tolist() == [
+        3,
+        4,
+        4,
+        5,
+        5,
+        6,
+        6,
+        7,
+        7,
+        8,
+        8,
+    ]
 
 
 @few
 @given(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9), st.integers(0, 20), st.integers(0, 2), dtypes, seeds)
 def test_a_relative_bias_is_its_definition(heads, n, m, offset, which, dtype, seed):
     generator = torch.Generator().manual_seed(seed)
-    buckets = (TwoSidedBuckets(8, 6), CausalBuckets(5, 7), ClippedBuckets(3))[which]
-    module = RelativeBias(heads, buckets, generator=generator).to(dtype)
-    ours, defined = module(n, m, offset), relative_bias_definition(module.table, buckets, n, m, offset)
+    buckets = (BidirectionalBuckets(8, 6), CausalBuckets(5, 7), ClippedBuckets(3))[which]
+    module = RelativePositionBias(heads, buckets, generator=generator).to(dtype)
+    ours, defined = module(n, m, offset), relative_position_bias_definition(module.table, buckets, n, m, offset)
     assert_same(ours, defined, [module.table], generator)
     by_hand = [[j - i - offset for j in range(m)] for i in range(n)]
     assert relative_distances(n, m, offset).tolist() == by_hand
@@ -344,7 +371,15 @@ def test_a_relative_bias_is_its_definition(heads, n, m, offset, which, dtype, se
         assert ours[0].tolist() == expected
 
 
-@pytest.mark.parametrize("bias", [ALiBi(4), RelativeBias(4, CausalBuckets(8, 12)), RelativeBias(4), RelativeBias(4, ClippedBuckets(2))])
+@pytest.mark.parametrize(
+    "bias",
+    [
+        ALiBi(4),
+        RelativePositionBias(4, CausalBuckets(8, 12)),
+        RelativePositionBias(4),
+        RelativePositionBias(4, ClippedBuckets(2)),
+    ],
+)
 def test_exact_attention_adds_the_bias_also_when_it_goes_on_token_by_token(bias):
     generator = torch.Generator().manual_seed(0)
     query, key, value = (normal(2, 4, 7, 3, generator=generator, dtype=torch.float32) for _ in range(3))
@@ -353,31 +388,34 @@ def test_exact_attention_adds_the_bias_also_when_it_goes_on_token_by_token(bias)
     scores = scores.masked_fill(torch.ones(7, 7).triu(1).bool(), -math.inf)
     expected = scores.softmax(-1) @ value
     torch.testing.assert_close(attend(query, key, value, causal=True), expected)
-    state, found = attend.start(Room(2, 4, 3, 3, 7, torch.float32, torch.device("cpu"))), []
+    state, found = attend.init_cache(CacheSpec(2, 4, 3, 3, 7, torch.float32, torch.device("cpu"))), []
     for start, stop in ((0, 2), (2, 3), (3, 7)):
-        output, state = attend.step(state, *(each[:, :, start:stop] for each in (query, key, value)))
+        output, state = attend.decode_step(state, *(each[:, :, start:stop] for each in (query, key, value)))
         found.append(output)
     torch.testing.assert_close(torch.cat(found, dim=2), expected)
 
 
-@pytest.mark.parametrize("kind", [Rotary, HalfSplitRotary])
+@pytest.mark.parametrize("kind", [RotaryEmbedding, HalfSplitRotaryEmbedding])
 @torch.no_grad()
 def test_multi_head_attention_turns_queries_and_keys_also_when_it_goes_on_token_by_token(kind):
     generator = torch.Generator().manual_seed(0)
-    layer = MultiHeadAttention(12, 3, turn=kind(4), generator=generator)
+    layer = MultiHeadAttention(12, 3, rotary=kind(4), generator=generator)
     plain = MultiHeadAttention(12, 3)
     plain.load_state_dict(layer.state_dict())
     x = normal(2, 7, 12, generator=generator, dtype=torch.float32)
-    turned, definition = [], {Rotary: rotary_definition, HalfSplitRotary: half_split_rotary_definition}[kind]
-    for maps in plain.head_maps():
-        query, key = (definition(f(x), torch.arange(7)) for f in (maps.f_q, maps.f_k))
+    turned, definition = (
+        [],
+        {RotaryEmbedding: apply_rotary_definition, HalfSplitRotaryEmbedding: apply_half_split_rotary_definition}[kind],
+    )
+    for maps in plain.head_projections():
+        query, key = (definition(f(x), torch.arange(7)) for f in (maps.q_proj, maps.k_proj))
         scores = (query @ key.mT / 2).masked_fill(torch.ones(7, 7).triu(1).bool(), -math.inf)
-        turned.append(scores.softmax(-1) @ maps.f_v(x))
-    expected = plain.f_o(torch.cat(turned, dim=-1))
+        turned.append(scores.softmax(-1) @ maps.v_proj(x))
+    expected = plain.out_proj(torch.cat(turned, dim=-1))
     torch.testing.assert_close(layer(x, causal=True), expected)
-    state, found = layer.start(2, 7), []
+    state, found = layer.init_cache(2, 7), []
     for start, stop in ((0, 3), (3, 4), (4, 7)):
-        output, state = layer.step(state, x[:, start:stop])
+        output, state = layer.decode_step(state, x[:, start:stop])
         found.append(output)
     torch.testing.assert_close(torch.cat(found, dim=1), expected)
 
@@ -388,12 +426,12 @@ def test_the_example_script_shows_which_ways_break_the_symmetry(tmp_path, monkey
     runpy.run_path(str(script), run_name="__main__")
     moved = {line[:18].strip(): float(line[18:]) for line in capsys.readouterr().out.splitlines()[1:-1]}
     assert len(moved) == 6
-    assert moved.pop("nothing") < 1e-5
+    assert moved.pop("none") < 1e-5
     assert min(moved.values()) > 1e-3
     assert (tmp_path / "a.svg").read_text().startswith("<svg")
 
 
-# ---- what does not fit --------------------------------------------------------------------------------------------------
+# ---- what does not fit ------------------------------------------------------------------------------------------
 
 x = torch.zeros(2, 3, 4)
 
@@ -401,44 +439,53 @@ x = torch.zeros(2, 3, 4)
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (lambda: Rotary(7), "even number of features, to turn them in pairs, came 7"),
-        (lambda: HalfSplitRotary(0), "even number of features.* came 0"),
-        (lambda: SinusoidalPositions(5), "even number of features.* came 5"),
+        (lambda: RotaryEmbedding(7), "even number of features, to rotate them in pairs, got 7"),
+        (lambda: HalfSplitRotaryEmbedding(0), "even number of features.* got 0"),
+        (lambda: SinusoidalPositionalEncoding(5), "even number of features.* got 5"),
         (lambda: rotary_matrix(1, 3), "even number of features"),
-        (lambda: rotary(x[..., :3], torch.arange(3)), "even number of features.* came 3"),
-        (lambda: sinusoidal_definition(3, 3), "even number of features"),
-        (lambda: Rotary(4, base=-1.0), "positive base of the speeds, came -1.0"),
-        (lambda: sinusoidal(4, 4, base=float("nan")), "positive base of the speeds, came nan"),
-        (lambda: sinusoidal(-1, 4), "number of positions from 0 on, came -1"),
-        (lambda: sinusoidal(3, 4, start=-2), "positions from 0 on, came -2"),
-        (lambda: Rotary(4)(x, -1), "positions from 0 on, came -1"),
-        (lambda: SinusoidalPositions(4)(x, -1), "positions from 0 on, came -1"),
-        (lambda: Rotary(8)(x), r"queries or keys of 8 features, came shape \(2, 3, 4\)"),
-        (lambda: Rotary(4)(x.long()), "float dtype, came torch.int64"),
-        (lambda: SinusoidalPositions(8)(x), r"tokens of 8 features on the last axis, came shape \(2, 3, 4\)"),
-        (lambda: rotary(x, torch.arange(2)), r"one position for each token, came \(2,\) for x of shape \(2, 3, 4\)"),
-        (lambda: LearnedPositions(2, 4)(x), "among the 2 that were learned, came 0 to 2"),
-        (lambda: LearnedPositions(9, 4)(x, 7), "among the 9 that were learned, came 7 to 9"),
-        (lambda: LearnedPositions(9, 4)(x, -3), "positions from 0 on, came -3"),
-        (lambda: LearnedPositions(9, 5)(x), "tokens of 5 features"),
-        (lambda: LearnedPositions(0, 4), "positive number of positions and features, came 0 and 4"),
-        (lambda: ALiBi(0), "at least one head, came 0"),
-        (lambda: alibi_slopes(-2), "at least one head, came -2"),
-        (lambda: RelativeBias(0), "at least one head, came 0"),
-        (lambda: ALiBi(2)(0, 3), "at least one query and one key, came 0 and 3"),
-        (lambda: RelativeBias(2)(3, 3, -1), "positions from 0 on, came -1"),
+        (lambda: apply_rotary(x[..., :3], torch.arange(3)), "even number of features.* got 3"),
+        (lambda: sinusoidal_encoding_definition(3, 3), "even number of features"),
+        (lambda: RotaryEmbedding(4, base=-1.0), "positive base of the frequencies, got -1.0"),
+        (lambda: sinusoidal_encoding(4, 4, base=float("nan")), "positive base of the frequencies, got nan"),
+        (lambda: sinusoidal_encoding(-1, 4), "number of positions from 0 on, got -1"),
+        (lambda: sinusoidal_encoding(3, 4, start=-2), "positions from 0 on, got -2"),
+        (lambda: RotaryEmbedding(4)(x, -1), "positions from 0 on, got -1"),
+        (lambda: SinusoidalPositionalEncoding(4)(x, -1), "positions from 0 on, got -1"),
+        (lambda: RotaryEmbedding(8)(x), r"queries or keys of 8 features, got shape \(2, 3, 4\)"),
+        (lambda: RotaryEmbedding(4)(x.long()), "float dtype, got torch.int64"),
+        (lambda: SinusoidalPositionalEncoding(8)(x), r"tokens of 8 features on the last axis, got shape \(2, 3, 4\)"),
+        (
+            lambda: apply_rotary(x, torch.arange(2)),
+            r"one position for each token, got \(2,\) for x of shape \(2, 3, 4\)",
+        ),
+        (lambda: LearnedPositionalEmbedding(2, 4)(x), "among the 2 that were learned, got 0 to 2"),
+        (lambda: LearnedPositionalEmbedding(9, 4)(x, 7), "among the 9 that were learned, got 7 to 9"),
+        (lambda: LearnedPositionalEmbedding(9, 4)(x, -3), "positions from 0 on, got -3"),
+        (lambda: LearnedPositionalEmbedding(9, 5)(x), "tokens of 5 features"),
+        (lambda: LearnedPositionalEmbedding(0, 4), "positive number of positions and features, got 0 and 4"),
+        (lambda: ALiBi(0), "at least one head, got 0"),
+        (lambda: alibi_slopes(-2), "at least one head, got -2"),
+        (lambda: RelativePositionBias(0), "at least one head, got 0"),
+        (lambda: ALiBi(2)(0, 3), "at least one query and one key, got 0 and 3"),
+        (lambda: RelativePositionBias(2)(3, 3, -1), "positions from 0 on, got -1"),
         (lambda: CausalBuckets(1), "at least 2 buckets"),
-        (lambda: CausalBuckets(32, 16), "came 32 and 16; T5 has 32 and 128"),
-        (lambda: TwoSidedBuckets(7), "even number of buckets, half for each side, came 7"),
-        (lambda: ClippedBuckets(-1), "largest distance from 0 on, came -1"),
-        (lambda: to_half_split(torch.zeros(10, 2), 4), "rows that divide among the heads, came 10 for 4"),
-        (lambda: to_half_split(torch.zeros(10, 2), 2), "even number of features.* came 5"),
-        (lambda: to_interleaved(torch.zeros(4, 2), 0), "divide among the heads, came 4 for 0"),
-        (lambda: additive_map_definition(x, torch.zeros(5, 4), torch.zeros(2, 4)), "expected axis n of codes to be 3"),
-        (lambda: placed_maps_definition(x, *[lambda x, m: x] * 3), r"expected x with 2 axes \(n d\), came shape \(2, 3, 4\)"),
+        (lambda: CausalBuckets(32, 16), "got 32 and 16; T5 has 32 and 128"),
+        (lambda: BidirectionalBuckets(7), "even number of buckets, half for each side, got 7"),
+        (lambda: ClippedBuckets(-1), "largest distance from 0 on, got -1"),
+        (lambda: to_half_split(torch.zeros(10, 2), 4), "num_heads that divide the 10 rows, got 4"),
+        (lambda: to_half_split(torch.zeros(10, 2), 2), "even number of features.* got 5"),
+        (lambda: to_interleaved(torch.zeros(4, 2), 0), "divide the 4 rows, got 0"),
+        (
+            lambda: additive_position_definition(x, torch.zeros(5, 4), torch.zeros(2, 4)),
+            "expected axis n of encoding to be 3",
+        ),
+        (
+            lambda: positional_qkv_definition(x, *[lambda x, m: x] * 3),
+            r"expected x with 2 axes \(n d\), got shape \(2, 3, 4\)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told(bad, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         bad()
     assert "\n" not in str(caught.value)

@@ -1,4 +1,5 @@
-"""The contract of recurrent layers: each definition equals torch's fused module on the same weights, in value and gradient."""
+"""The contract of recurrent layers: each definition equals torch's fused module on the same weights, in value and
+gradient."""
 
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect import gradients_through_time
 from quoin.layers import (
     GRUStep,
@@ -34,7 +35,9 @@ seeds = st.integers(0, 2**32)
 sizes = st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4), st.integers(1, 5))  # b, T, d, h
 
 
-def drawn(kind: Any, sizes: tuple[int, int, int, int], dtype: torch.dtype, seed: int, layers: int = 1, both_ways: bool = False):
+def drawn(
+    kind: Any, sizes: tuple[int, int, int, int], dtype: torch.dtype, seed: int, layers: int = 1, both_ways: bool = False
+):
     """A module with weights of some size, inputs, and a state to begin with that is not zero."""
     generator = torch.Generator().manual_seed(seed)
     b, T, d, h = sizes
@@ -80,12 +83,15 @@ def test_a_plain_cell_may_have_another_activation(sizes, dtype, seed):
 @few
 @given(kinds, sizes, seeds)
 def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
-    """Copies of the weights, one a step, give the same values; gates lie between 0 and 1, candidates between -1 and 1."""
+    """Copies of the weights, one a step, give the same values; gates lie between 0 and 1, candidates between -1 and
+    1."""
     module, inputs, state, _ = drawn(kind, sizes, torch.float64, seed)
     weights = recurrent_weights(module)[0][0]
     begin = [each[0] for each in state]
     tied = unroll(CELLS[kind], inputs, begin, weights)
-    untied = unroll(CELLS[kind], inputs, begin, [RecurrentWeights(*(each.detach().clone() for each in weights)) for _ in tied])
+    untied = unroll(
+        CELLS[kind], inputs, begin, [RecurrentWeights(*(each.detach().clone() for each in weights)) for _ in tied]
+    )
     assert len(tied) == inputs.shape[1]
     for one, other in zip(tied, untied, strict=True):
         assert torch.equal(one.output, other.output)
@@ -94,7 +100,7 @@ def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
         elif isinstance(one, LSTMStep):
             gates = (one.input_gate, one.forget_gate, one.output_gate)
         else:
-            assert_near(one.output, one.summed.tanh(), TOLERANCE)
+            assert_near(one.output, one.preactivation.tanh(), TOLERANCE)
             continue
         assert all(bool(((gate >= 0) & (gate <= 1)).all()) for gate in gates)
         assert float(one.candidate.detach().abs().max()) <= 1
@@ -103,7 +109,8 @@ def test_steps_can_be_untied_and_gates_seen(kind, sizes, seed):
 @few
 @given(kinds, sizes, seeds)
 def test_jacobians_through_time_are_autograds(kind, sizes, seed):
-    """The derivative of the last state by the one `lag` steps before, of the tail of the network taken as one function."""
+    """The derivative of the last state by the one `lag` steps before, of the tail of the network taken as one
+    function."""
     module, inputs, state, _ = drawn(kind, sizes, torch.float64, seed)
     weights, x, begin = recurrent_weights(module)[0][0], inputs[0].detach(), [each[0, 0].detach() for each in state]
     weights = RecurrentWeights(*(each.detach() for each in weights))
@@ -113,32 +120,34 @@ def test_jacobians_through_time_are_autograds(kind, sizes, seed):
     for lag in range(1, len(x) + 1):
 
         def tail(flat: Tensor, lag: int = lag) -> Tensor:
-            last = unroll(CELLS[kind], x[None, len(x) - lag :], [each[None] for each in flat.chunk(len(begin))], weights)[-1]
+            last = unroll(
+                CELLS[kind], x[None, len(x) - lag :], [each[None] for each in flat.chunk(len(begin))], weights
+            )[-1]
             return torch.cat(last.state, dim=-1)[0]
 
         expected = torch.autograd.functional.jacobian(tail, along[len(x) - lag])
         assert_near(found.jacobians[lag - 1], expected, TOLERANCE)
         assert_near(found.norms[lag - 1], torch.linalg.svdvals(expected)[0], TOLERANCE)
-    with pytest.raises(Mistake, match="leave out the batch axis"):
+    with pytest.raises(UserError, match="leave out the batch axis"):
         gradients_through_time(CELLS[kind], x[None], begin, weights)
 
 
 def test_what_does_not_fit_costs_a_line():
     module, inputs, state, _ = drawn(nn.LSTM, (2, 3, 4, 5), torch.float32, 0)
     weights = recurrent_weights(module)
-    with pytest.raises(Mistake, match="a state of 2 tensors, came 1"):
+    with pytest.raises(UserError, match="a hidden state of 2 tensors, got 1"):
         recurrent_definition(lstm_cell_definition, inputs, state[:1], weights)
-    with pytest.raises(Mistake, match="3 x 5 rows of weights for 5 units, came 20"):
+    with pytest.raises(UserError, match="3 x 5 rows of weights for 5 units, got 20"):
         recurrent_definition(gru_cell_definition, inputs, state[:1], weights)
-    with pytest.raises(Mistake, match="axis d of input_weight"):
+    with pytest.raises(UserError, match="axis d of weight_ih"):
         recurrent_definition(lstm_cell_definition, inputs[..., :3], state, weights)
-    with pytest.raises(Mistake, match="axis h of hidden_weight"):
+    with pytest.raises(UserError, match="axis h of weight_hh"):
         recurrent_definition(lstm_cell_definition, inputs, [each[..., :2] for each in state], weights)
-    with pytest.raises(Mistake, match="a step or more"):
+    with pytest.raises(UserError, match="a step or more"):
         recurrent_definition(lstm_cell_definition, inputs[:, :0], state, weights)
-    with pytest.raises(Mistake, match=r"weights\[layer\]\[direction\]"):
+    with pytest.raises(UserError, match=r"weights\[layer\]\[direction\]"):
         recurrent_definition(lstm_cell_definition, inputs, state, [])
-    with pytest.raises(Mistake, match="one for each of 3 steps, came 2"):
+    with pytest.raises(UserError, match="one for each of 3 steps, got 2"):
         unroll(lstm_cell_definition, inputs, [each[0] for each in state], [weights[0][0]] * 2)
-    with pytest.raises(Mistake, match="with biases and without projections"):
+    with pytest.raises(UserError, match="with biases and without projections"):
         recurrent_weights(nn.LSTM(3, 4, bias=False))

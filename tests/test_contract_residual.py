@@ -1,4 +1,5 @@
-"""The contract of residual blocks: each equals its definition in value and gradient, while training and after; Keras is asked too."""
+"""The contract of residual blocks: each equals its definition in value and gradient, while training and after; Keras is
+asked too."""
 
 import os
 import subprocess
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     BasicBlock,
     Bottleneck,
@@ -41,7 +42,11 @@ def shaken(block: nn.Module, dtype: torch.dtype, generator: torch.Generator) -> 
         for parameter in block.parameters():
             parameter.normal_(generator=generator)
         for module in block.modules():
-            if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None and module.running_var is not None:
+            if (
+                isinstance(module, nn.BatchNorm2d)
+                and module.running_mean is not None
+                and module.running_var is not None
+            ):
                 module.running_mean.normal_(generator=generator)
                 module.running_var.uniform_(0.5, 2, generator=generator)
     return block
@@ -64,7 +69,9 @@ def basic(x: Tensor, block: BasicBlock, stride: int) -> ResidualForward:
 
 
 def three(block: Bottleneck | ResNeXtBlock) -> tuple[ConvNorm, ConvNorm, ConvNorm, ConvNorm | None]:
-    first, second, third = (conv_norm(*pair) for pair in ((block.conv1, block.bn1), (block.conv2, block.bn2), (block.conv3, block.bn3)))
+    first, second, third = (
+        conv_norm(*pair) for pair in ((block.conv1, block.bn1), (block.conv2, block.bn2), (block.conv3, block.bn3))
+    )
     return first, second, third, project(block)
 
 
@@ -77,15 +84,17 @@ BLOCKS = {
         lambda x, block, s: bottleneck_definition(x, *three(block), strides=(1, s, 1)),
     ),
     "resnext": (
-        lambda: ResNeXtBlock(5, 5, groups=3, group_width=2),
-        lambda s: ResNeXtBlock(3, 5, groups=3, group_width=2, stride=s),
+        lambda: ResNeXtBlock(5, 5, groups=3, width_per_group=2),
+        lambda s: ResNeXtBlock(3, 5, groups=3, width_per_group=2, stride=s),
         lambda x, block, s: resnext_definition(x, *three(block), groups=3, stride=s),
     ),
 }
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-@settings(max_examples=25, deadline=None, derandomize=True)  # a ReLU's argument within float32 rounding of zero would be told apart
+@settings(
+    max_examples=25, deadline=None, derandomize=True
+)  # a ReLU's argument within float32 rounding of zero would be told apart
 @given(
     dtype=st.sampled_from(DTYPES),
     training=st.booleans(),
@@ -97,7 +106,9 @@ def test_a_block_is_its_definition(name, dtype, training, stride, sizes, seed):
     plain, striding, definition = BLOCKS[name]
     block = shaken(plain() if stride == 0 else striding(stride), dtype, seeded(seed)).train(training)
     assert isinstance(block.conv1, nn.Conv2d)
-    x = torch.randn(sizes[0], block.conv1.in_channels, *sizes[1:], generator=seeded(seed + 1), dtype=dtype, requires_grad=True)
+    x = torch.randn(
+        sizes[0], block.conv1.in_channels, *sizes[1:], generator=seeded(seed + 1), dtype=dtype, requires_grad=True
+    )
     told = definition(x, block, max(stride, 1))
     fast = block(x)
     close = 1e-4 if dtype == torch.float32 else 1e-9
@@ -107,7 +118,9 @@ def test_a_block_is_its_definition(name, dtype, training, stride, sizes, seed):
     upstream = torch.randn(fast.shape, generator=seeded(seed + 2), dtype=dtype)
     ours, theirs = (torch.autograd.grad(output, arguments, upstream) for output in (told.output, fast))
     scale = max(float(each.abs().max()) for each in theirs)
-    torch.testing.assert_close([each / scale for each in ours], [each / scale for each in theirs], rtol=close, atol=close)
+    torch.testing.assert_close(
+        [each / scale for each in ours], [each / scale for each in theirs], rtol=close, atol=close
+    )
     assert (block.downsample is None) == (stride == 0)
     assert stride or torch.equal(told.shortcut, x)
 
@@ -124,17 +137,22 @@ def test_any_body_and_shortcut(dtype, projected):
     torch.testing.assert_close(block(x), told.output, rtol=0, atol=0)
     torch.testing.assert_close(block(x), body(x) + (shortcut(x) if shortcut else x), rtol=0, atol=0)
     arguments = [x, *block.parameters()]
-    for got, want in zip(torch.autograd.grad(block(x).sum(), arguments), torch.autograd.grad(told.output.sum(), arguments), strict=True):
+    for got, want in zip(
+        torch.autograd.grad(block(x).sum(), arguments), torch.autograd.grad(told.output.sum(), arguments), strict=True
+    ):
         torch.testing.assert_close(got, want)
 
 
 def test_the_stride_stands_on_the_three_by_three():
-    for block in (Bottleneck(3, 2, stride=2), ResNeXtBlock(3, 8, groups=2, group_width=1, stride=2)):
+    for block in (Bottleneck(3, 2, stride=2), ResNeXtBlock(3, 8, groups=2, width_per_group=1, stride=2)):
         assert [layer.stride for layer in (block.conv1, block.conv2, block.conv3)] == [(1, 1), (2, 2), (1, 1)]
         assert [layer.kernel_size for layer in (block.conv1, block.conv2, block.conv3)] == [(1, 1), (3, 3), (1, 1)]
-    # 32x4d at 256 channels: 256·128 + 128·4·9 + 128·256 weights, and two numbers for each of 128 + 128 + 256 normalised channels
-    branches = ResNeXtBlock(256, 256, groups=32, group_width=4)
-    assert sum(parameter.numel() for parameter in branches.parameters()) == 256 * 128 + 128 * 4 * 9 + 128 * 256 + 2 * (128 + 128 + 256)
+    # 32x4d at 256 channels: 256·128 + 128·4·9 + 128·256 weights, and two numbers for each of 128 + 128 + 256 normalised
+    # channels
+    branches = ResNeXtBlock(256, 256, groups=32, width_per_group=4)
+    assert sum(parameter.numel() for parameter in branches.parameters()) == 256 * 128 + 128 * 4 * 9 + 128 * 256 + 2 * (
+        128 + 128 + 256
+    )
 
 
 KERAS = """
@@ -203,17 +221,17 @@ def test_mistakes_are_told_in_one_line():
     for mistaken, words in (
         (
             lambda: residual_definition(x, lambda x: x[:, :1]),
-            r"one shape, came \(2, 1, 4, 4\) and \(2, 3, 4, 4\)",
+            r"one shape, got \(2, 1, 4, 4\) and \(2, 3, 4, 4\)",
         ),  # torch would stretch it
-        (lambda: Residual(nn.Flatten())(x), r"one shape, came \(2, 48\) and \(2, 3, 4, 4\)"),
-        (lambda: BasicBlock(4, 4)(x), r"images \(n, 4, h, w\), came shape \(2, 3, 4, 4\)"),
-        (lambda: Bottleneck(3, 2)(x[0]), r"images \(n, 3, h, w\), came shape \(3, 4, 4\)"),
-        (lambda: BasicBlock(4, 4, stride=0), "stride to be a positive whole number, came 0"),
-        (lambda: Bottleneck(4, 0), "filters to be a positive whole number, came 0"),
-        (lambda: ResNeXtBlock(4, 8, groups=-1), "groups to be a positive whole number, came -1"),
-        (lambda: resnext_definition(x, *tangled, groups=3), "groups that divide the 4 inner channels, came 3"),
-        (lambda: DenseLayer(4, 0), "came 4 and 0"),
+        (lambda: Residual(nn.Flatten())(x), r"one shape, got \(2, 48\) and \(2, 3, 4, 4\)"),
+        (lambda: BasicBlock(4, 4)(x), r"images \(n, 4, h, w\), got shape \(2, 3, 4, 4\)"),
+        (lambda: Bottleneck(3, 2)(x[0]), r"images \(n, 3, h, w\), got shape \(3, 4, 4\)"),
+        (lambda: BasicBlock(4, 4, stride=0), "stride to be a positive whole number, got 0"),
+        (lambda: Bottleneck(4, 0), "bottleneck_channels to be a positive whole number, got 0"),
+        (lambda: ResNeXtBlock(4, 8, groups=-1), "groups to be a positive whole number, got -1"),
+        (lambda: resnext_definition(x, *tangled, groups=3), "groups that divide the 4 inner channels, got 3"),
+        (lambda: DenseLayer(4, 0), "got 4 and 0"),
     ):
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             mistaken()
         assert "\n" not in str(caught.value)

@@ -1,4 +1,5 @@
-"""The contract of what measures samples: definitions and fast forms agree, and both with scipy and with what is known exactly."""
+"""The contract of what measures samples: definitions and fast forms agree, and both with scipy and with what is known
+exactly."""
 
 import math
 
@@ -11,21 +12,21 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity as TheirDensity
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.metrics import (
     bits_per_dimension,
     density_and_coverage,
     density_and_coverage_definition,
     nearest_distances,
     nearest_distances_definition,
-    nearness,
+    nn_distance_ratio,
     sample_quality,
 )
-from quoin.models import PPCA, DensityModel, GenerativeModel, SmoothedSamples
+from quoin.models import PPCA, DensityModel, GaussianKDE, GenerativeModel
 from quoin.prob import (
     discrepancy,
-    gaussian_mixture_kernel,
-    median_distance,
+    median_heuristic,
+    rbf_mixture_kernel,
     squared_frechet_definition,
     squared_frechet_of_samples,
     squared_mmd,
@@ -47,18 +48,25 @@ def near(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
     pairs += zip(*(torch.autograd.grad((each * weights).sum(), leaves) for each in (ours, theirs)), strict=True)
     for mine, its in pairs:
         assert mine.shape == its.shape
-        assert float((mine - its).detach().abs().max()) <= TOLERANCE[ours.dtype] * max(1.0, float(its.detach().abs().max()))
+        assert float((mine - its).detach().abs().max()) <= TOLERANCE[ours.dtype] * max(
+            1.0, float(its.detach().abs().max())
+        )
 
 
 @few
-@given(seeds, dtypes, st.integers(2, 9), st.integers(2, 9), st.integers(1, 4), st.sampled_from([(1.0,), (0.5, 1.0, 3.0)]))
+@given(
+    seeds, dtypes, st.integers(2, 9), st.integers(2, 9), st.integers(1, 4), st.sampled_from([(1.0,), (0.5, 1.0, 3.0)])
+)
 def test_mmd_agrees_with_its_definition(seed, dtype, n, m, d, widths):
     x, y = (torch.randn(rows, d, generator=seeded(seed + rows), dtype=dtype).requires_grad_() for rows in (n, m))
-    near(squared_mmd(x, y, widths), squared_mmd_definition(x, y, gaussian_mixture_kernel(widths)), [x, y])
+    near(squared_mmd(x, y, widths), squared_mmd_definition(x, y, rbf_mixture_kernel(widths)), [x, y])
 
 
 def test_mmd_in_blocks_and_far_from_the_origin(monkeypatch):
-    x, y = torch.randn(40, 3, generator=seeded(0), dtype=torch.float64), torch.randn(30, 3, generator=seeded(1), dtype=torch.float64) + 0.5
+    x, y = (
+        torch.randn(40, 3, generator=seeded(0), dtype=torch.float64),
+        torch.randn(30, 3, generator=seeded(1), dtype=torch.float64) + 0.5,
+    )
     whole = squared_mmd(x, y, [1.0])
     monkeypatch.setattr(discrepancy, "rows_per_block", lambda numbers: 2)
     assert torch.isclose(squared_mmd(x, y, [1.0]), whole, rtol=1e-12)
@@ -66,19 +74,24 @@ def test_mmd_in_blocks_and_far_from_the_origin(monkeypatch):
 
 
 def test_mmd_by_hand():
-    """Two points at distance 2 against two at the origin: e^-2 + 1 - 2 (½ + ½ e^-2) = 0; without pairs of a point with itself."""
+    """Two points at distance 2 against two at the origin: e^-2 + 1 - 2 (½ + ½ e^-2) = 0; without pairs of a point with
+    itself."""
     found = squared_mmd(torch.tensor([[0.0], [2.0]]), torch.zeros(2, 1), [1.0])
     assert abs(float(found)) < 1e-7
     apart = squared_mmd(torch.zeros(3, 1), torch.full((2, 1), 2.0), [1.0])
     assert float(apart) == pytest.approx(2 - 2 * math.exp(-2))
-    assert float(squared_mmd_definition(torch.zeros(3, 1), torch.full((2, 1), 2.0), lambda x, y: (x * y).sum(-1))) == 4.0  # |0 - 2|²
+    assert (
+        float(squared_mmd_definition(torch.zeros(3, 1), torch.full((2, 1), 2.0), lambda x, y: (x * y).sum(-1))) == 4.0
+    )  # |0 - 2|²
 
 
 @few
 @given(seeds, dtypes, st.integers(6, 12), st.integers(6, 12), st.integers(1, 4))
 def test_frechet_of_samples_agrees_with_its_definition(seed, dtype, n, m, d):
     x, y = (torch.randn(rows, d, generator=seeded(seed + rows), dtype=dtype).requires_grad_() for rows in (n, m))
-    definition = squared_frechet_definition(x.mean(0), torch.cov(x.mT).reshape(d, d), y.mean(0), torch.cov(y.mT).reshape(d, d))
+    definition = squared_frechet_definition(
+        x.mean(0), torch.cov(x.mT).reshape(d, d), y.mean(0), torch.cov(y.mT).reshape(d, d)
+    )
     near(squared_frechet_of_samples(x, y), definition, [x, y])
 
 
@@ -88,7 +101,9 @@ def test_frechet_agrees_with_scipy(seed, d):
     roots = torch.randn(2, d, d + 2, generator=seeded(seed), dtype=torch.float64)
     p, q = roots @ roots.mT
     mean = torch.randn(2, d, generator=seeded(seed + 1), dtype=torch.float64)
-    theirs = (mean[0] - mean[1]).square().sum() + np.trace(p.numpy() + q.numpy() - 2 * np.real(scipy.linalg.sqrtm(p.numpy() @ q.numpy())))
+    theirs = (mean[0] - mean[1]).square().sum() + np.trace(
+        p.numpy() + q.numpy() - 2 * np.real(scipy.linalg.sqrtm(p.numpy() @ q.numpy()))
+    )
     assert float(squared_frechet_definition(mean[0], p, mean[1], q)) == pytest.approx(float(theirs), rel=1e-7, abs=1e-7)
 
 
@@ -112,7 +127,9 @@ def test_density_and_coverage_agree_with_their_definition(seed, dtype, n, m, d, 
 
 def test_density_and_coverage_of_known_sets():
     real = torch.arange(20.0).unsqueeze(-1)  # a ball of radius 1 about each inner one, and about the two ends
-    assert density_and_coverage(real, real, 1) == pytest.approx((58 / 20, 1.0))  # itself and its neighbours; k counts but one
+    assert density_and_coverage(real, real, 1) == pytest.approx(
+        (58 / 20, 1.0)
+    )  # itself and its neighbours; k counts but one
     half = density_and_coverage(real, real[:10], 1)
     assert half.coverage == 11 / 20  # balls 0 to 9, and that of 10, which holds 9
     assert density_and_coverage(real, torch.full((50, 1), -30.0), 3) == (0.0, 0.0)
@@ -129,33 +146,34 @@ def test_nearest_distances_agree_with_their_definition(seed, dtype, n, m, d):
 
 def test_nearness_finds_copies():
     train, real = torch.randn(400, 3, generator=seeded(0)), torch.randn(200, 3, generator=seeded(1))
-    assert nearness(train[:100], real, train) == 0
-    assert 0.8 < nearness(torch.randn(400, 3, generator=seeded(2)), real, train) < 1.25
-    assert nearness(10 * torch.randn(400, 3, generator=seeded(2)), real, train) > 5
+    assert nn_distance_ratio(train[:100], real, train) == 0
+    assert 0.8 < nn_distance_ratio(torch.randn(400, 3, generator=seeded(2)), real, train) < 1.25
+    assert nn_distance_ratio(10 * torch.randn(400, 3, generator=seeded(2)), real, train) > 5
 
 
 def test_bits_per_dimension_of_a_uniform_law():
     assert bits_per_dimension(torch.full((7,), -64 * math.log(16)), 64) == pytest.approx(4.0)
 
 
-def pictures(count: int, seed: int, centre: float = 0.0) -> Tensor:
-    return centre + torch.randn(count, 1, 4, 4, generator=seeded(seed))
+def pictures(count: int, seed: int, center: float = 0.0) -> Tensor:
+    return center + torch.randn(count, 1, 4, 4, generator=seeded(seed))
 
 
 def test_sample_quality_orders_what_is_known():
-    """The same law, one beside it, half of it, and copies: each fault is seen by the measure that is made for it."""
+    """The same distribution, one beside it, half of it, and copies: each fault is seen by the measure that is made for
+    it."""
     real, train = pictures(300, 0), pictures(500, 1)
-    two_modes = torch.cat([pictures(150, 2), pictures(150, 3, centre=8.0)])
+    two_modes = torch.cat([pictures(150, 2), pictures(150, 3, center=8.0)])
 
     def quality(samples: Tensor, real: Tensor = real):
         return sample_quality(samples, real, lambda images: images.flatten(1)[:, :3], train=train)
 
-    same, moved, copied = quality(pictures(300, 4)), quality(pictures(300, 4, centre=1.0)), quality(train[:300])
+    same, moved, copied = quality(pictures(300, 4)), quality(pictures(300, 4, center=1.0)), quality(train[:300])
     assert abs(same.mmd) < 0.005 < 0.1 < moved.mmd
     assert same.frechet < 0.2 < 2.5 < moved.frechet < 3.6  # three features, each moved by 1
     assert 0.9 < same.density < 1.1
     assert same.coverage > 0.9 > moved.coverage
-    assert copied.nearness == 0 < 0.9 < same.nearness < 1.1
+    assert copied.nn_distance_ratio == 0 < 0.9 < same.nn_distance_ratio < 1.1
     dropped = quality(pictures(300, 5), real=two_modes)
     assert 0.4 < dropped.coverage < 0.55 < 0.9 < dropped.density  # one of two modes, well drawn
 
@@ -164,13 +182,17 @@ def test_sample_quality_orders_what_is_known():
 @given(seeds, dtypes, st.integers(1, 6), st.sampled_from([(1,), (2, 3), (3, 2, 2)]))
 def test_smoothed_samples_agree_with_scikit_learn(seed, dtype, n, shape):
     examples, places = (torch.randn(rows, *shape, generator=seeded(seed + rows), dtype=dtype) for rows in (n, 7))
-    model = SmoothedSamples(examples, 0.7)
+    model = GaussianKDE(examples, 0.7)
     theirs = TheirDensity(bandwidth=0.7).fit(examples.flatten(1).numpy()).score_samples(places.flatten(1).numpy())
-    assert torch.allclose(model.log_prob(places).double(), torch.from_numpy(theirs).double(), rtol=1e-4 if dtype == torch.float32 else 1e-9)
+    assert torch.allclose(
+        model.log_prob(places).double(),
+        torch.from_numpy(theirs).double(),
+        rtol=1e-4 if dtype == torch.float32 else 1e-9,
+    )
 
 
 def test_smoothed_samples_draw_from_their_law():
-    model = SmoothedSamples(torch.tensor([[[0.0, 0.0]], [[4.0, 2.0]]]), 0.5)
+    model = GaussianKDE(torch.tensor([[[0.0, 0.0]], [[4.0, 2.0]]]), 0.5)
     drawn = model.sample(20_000, generator=seeded(0))
     assert drawn.shape == (20_000, 1, 2)
     assert torch.allclose(drawn.mean(0), torch.tensor([[2.0, 1.0]]), atol=0.08)  # five standard errors
@@ -181,12 +203,12 @@ def test_smoothed_samples_draw_from_their_law():
 def test_smoothed_samples_choose_their_noise_by_other_examples():
     examples, others = torch.randn(300, 2, generator=seeded(0)), torch.randn(300, 2, generator=seeded(1))
     noises = torch.tensor([1e-3, 0.3, 30.0])
-    assert SmoothedSamples.fit(examples, others, noises).noise == pytest.approx(0.3)
-    assert SmoothedSamples.fit(examples, examples, noises).noise == pytest.approx(1e-3)  # itself: copying looks best
+    assert GaussianKDE.fit(examples, others, noises).bandwidth == pytest.approx(0.3)
+    assert GaussianKDE.fit(examples, examples, noises).bandwidth == pytest.approx(1e-3)  # itself: copying looks best
 
 
 def test_what_is_a_generative_model():
-    assert isinstance(SmoothedSamples(torch.zeros(1, 2), 1.0), DensityModel)
+    assert isinstance(GaussianKDE(torch.zeros(1, 2), 1.0), DensityModel)
     assert isinstance(PPCA(torch.ones(3, 1), torch.zeros(3), 1.0), GenerativeModel)
     assert not isinstance(torch.nn.Linear(1, 1), GenerativeModel)
 
@@ -194,25 +216,40 @@ def test_what_is_a_generative_model():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: squared_mmd(torch.zeros(1, 2), torch.zeros(4, 2), [1.0]), "at least two examples in each sample, came 1 in first"),
-        (lambda: squared_mmd(torch.zeros(3, 2), torch.zeros(4, 2), [0.0]), "each above 0, came \\[0.0\\]"),
-        (lambda: squared_mmd(torch.zeros(3, 2), torch.zeros(4, 2), []), "one width or more"),
+        (
+            lambda: squared_mmd(torch.zeros(1, 2), torch.zeros(4, 2), [1.0]),
+            "at least two examples in each sample, got 1 in first",
+        ),
+        (lambda: squared_mmd(torch.zeros(3, 2), torch.zeros(4, 2), [0.0]), "each above 0, got \\[0.0\\]"),
+        (lambda: squared_mmd(torch.zeros(3, 2), torch.zeros(4, 2), []), "one bandwidth or more"),
         (lambda: squared_mmd(torch.zeros(3, 2), torch.full((4, 2), math.nan), [1.0]), "finite entries of second"),
-        (lambda: median_distance(torch.zeros(5, 2)), "points that differ"),
-        (lambda: squared_frechet_of_samples(torch.zeros(3, 2), torch.zeros(1, 2)), "two examples to fit a law to, came 1 in second"),
-        (lambda: density_and_coverage(torch.zeros(5, 2), torch.zeros(5, 2), 5), "from 1 to 4 neighbours among 5 real examples, came 5"),
+        (lambda: median_heuristic(torch.zeros(5, 2)), "points that differ"),
+        (
+            lambda: squared_frechet_of_samples(torch.zeros(3, 2), torch.zeros(1, 2)),
+            "two examples to fit a distribution to, got 1 in second",
+        ),
+        (
+            lambda: density_and_coverage(torch.zeros(5, 2), torch.zeros(5, 2), 5),
+            "from 1 to 4 neighbours among 5 real examples, got 5",
+        ),
         (lambda: nearest_distances(torch.zeros(0, 2), torch.zeros(5, 2)), "at least one example on each side"),
-        (lambda: nearness(torch.ones(3, 2), torch.zeros(3, 2), torch.zeros(5, 2)), "mostly copies"),
-        (lambda: sample_quality(torch.zeros(9, 2), torch.zeros(9, 3), torch.sin, train=torch.zeros(9, 3)), "samples of shape \\(n, 3\\)"),
+        (lambda: nn_distance_ratio(torch.ones(3, 2), torch.zeros(3, 2), torch.zeros(5, 2)), "mostly copies"),
+        (
+            lambda: sample_quality(torch.zeros(9, 2), torch.zeros(9, 3), torch.sin, train=torch.zeros(9, 3)),
+            "samples of shape \\(n, 3\\)",
+        ),
         (lambda: bits_per_dimension(torch.zeros(0), 4), "examples of at least one number"),
-        (lambda: SmoothedSamples(torch.zeros(0, 2), 1.0), "at least one"),
-        (lambda: SmoothedSamples(torch.zeros(3, 2), 0.0), "width above 0"),
-        (lambda: SmoothedSamples(torch.zeros(3, 2), 1.0).sample(0, generator=seeded(0)), "at least one example to draw, came 0"),
-        (lambda: SmoothedSamples(torch.zeros(3, 2), 1.0).log_prob(torch.zeros(3, 4)), "shape \\(n, 2\\)"),
-        (lambda: SmoothedSamples.fit(torch.zeros(3, 2), torch.zeros(3, 2), torch.tensor([])), "noises to try"),
+        (lambda: GaussianKDE(torch.zeros(0, 2), 1.0), "at least one"),
+        (lambda: GaussianKDE(torch.zeros(3, 2), 0.0), "width above 0"),
+        (
+            lambda: GaussianKDE(torch.zeros(3, 2), 1.0).sample(0, generator=seeded(0)),
+            "at least one example to sample, got 0",
+        ),
+        (lambda: GaussianKDE(torch.zeros(3, 2), 1.0).log_prob(torch.zeros(3, 4)), "shape \\(n, 2\\)"),
+        (lambda: GaussianKDE.fit(torch.zeros(3, 2), torch.zeros(3, 2), torch.tensor([])), "noises to try"),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, told):
-    with pytest.raises(Mistake, match=told) as caught:
+    with pytest.raises(UserError, match=told) as caught:
         call()
     assert "\n" not in str(caught.value)

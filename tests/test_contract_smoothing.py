@@ -1,4 +1,5 @@
-"""The contract of kernel pooling and kernel densities: definition and fast form agree in value and gradient, far from the origin too."""
+"""The contract of kernel pooling and kernel densities: definition and fast form agree in value and gradient, far from
+the origin too."""
 
 import math
 import sys
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity as PeerDensity
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
-    AttentionCore,
+    CacheSpec,
+    InnerAttention,
     NadarayaWatson,
-    Room,
     every_key,
     nadaraya_watson,
     nadaraya_watson_definition,
@@ -26,19 +27,24 @@ from quoin.layers import (
 )
 from quoin.prob import KernelDensity, kernel_density_definition, line_quadrature
 from quoin.tensor import (
-    BoxcarWindow,
-    EpanechnikovWindow,
-    GaussianWindow,
+    BoxcarKernel,
+    EpanechnikovKernel,
+    GaussianKernel,
     SmoothingKernel,
-    TriangularWindow,
-    as_width,
+    TriangularKernel,
+    as_bandwidth,
     scaled_offsets,
     squared_distances,
     squared_distances_definition,
 )
 
-KERNELS = [GaussianWindow(), BoxcarWindow(), TriangularWindow(), EpanechnikovWindow()]
-PEERS = {GaussianWindow: "gaussian", BoxcarWindow: "tophat", TriangularWindow: "linear", EpanechnikovWindow: "epanechnikov"}
+KERNELS = [GaussianKernel(), BoxcarKernel(), TriangularKernel(), EpanechnikovKernel()]
+PEERS = {
+    GaussianKernel: "gaussian",
+    BoxcarKernel: "tophat",
+    TriangularKernel: "linear",
+    EpanechnikovKernel: "epanechnikov",
+}
 RULES = [nearest_key, every_key, no_key]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
@@ -59,7 +65,7 @@ def compared(left: Tensor, right: Tensor, inputs: list[Tensor], near: dict[str, 
     assert all(each.isfinite().all() for each in gradients[0])
 
 
-# ---- pooling ------------------------------------------------------------------------------------------------------------
+# ---- pooling ----------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=120, deadline=None)
@@ -82,11 +88,13 @@ def test_pooling_agrees_with_its_definition(kernel, rule, dtype, batch, sizes, m
     mask = torch.rand(*batch, queries, keys, generator=torch.Generator().manual_seed(seed)) < 0.6 if masked else None
     inputs = [each.requires_grad_() for each in (q, k, v, h)]
     square = squared_distances_definition(q / h, k / h).detach()
-    if not isinstance(kernel, GaussianWindow) and bool(((square - 1).abs() < 1e-4).any()):
-        return  # on the edge of a window a rounding decides
-    found = nadaraya_watson_definition(q, k, v, kernel, h, empty=rule, mask=mask)
-    compared(nadaraya_watson(q, k, v, kernel, h, empty=rule, mask=mask), found.output, inputs, near(dtype))
-    weights = nadaraya_watson_weights(q, k, kernel, h, empty=rule, mask=mask)
+    # On the edge of a window a rounding decides; near it the weights are small, and gradients divide roundings by them.
+    edge = 1e-2 if dtype == torch.float32 else 1e-4
+    if not isinstance(kernel, GaussianKernel) and bool(((square - 1).abs() < edge).any()):
+        return
+    found = nadaraya_watson_definition(q, k, v, kernel, h, fallback=rule, mask=mask)
+    compared(nadaraya_watson(q, k, v, kernel, h, fallback=rule, mask=mask), found.output, inputs, near(dtype))
+    weights = nadaraya_watson_weights(q, k, kernel, h, fallback=rule, mask=mask)
     torch.testing.assert_close(weights, found.weights, **near(dtype))
     sums = weights.sum(dim=-1)
     assert bool(((sums - 1).abs() < 1e-5).logical_or(sums == 0).all())
@@ -112,14 +120,14 @@ def test_pieces_change_nothing(kernel, monkeypatch):
 def test_a_gaussian_is_accurate_in_float32_far_from_the_origin_and_at_narrow_widths(offset, width, dim):
     """The exact answer for the very float32 points, in float64: only the answer's own rounding may be off."""
     q, k, v = (drawn(seed, 400, dim, dtype=torch.float32) + move for seed, move in ((0, offset), (1, offset), (2, 0.0)))
-    exact = nadaraya_watson_weights(q.double(), k.double(), GaussianWindow(), width) @ v.double()
-    torch.testing.assert_close(nadaraya_watson(q, k, v, GaussianWindow(), width).double(), exact, rtol=0, atol=5e-5)
+    exact = nadaraya_watson_weights(q.double(), k.double(), GaussianKernel(), width) @ v.double()
+    torch.testing.assert_close(nadaraya_watson(q, k, v, GaussianKernel(), width).double(), exact, rtol=0, atol=5e-5)
 
 
 def test_the_expanded_square_alone_would_not_be():
     """Why float32 is left: q k - k²/2 in float32 loses what it is asked for at narrow widths."""
     q, k, v = (drawn(seed, 400, 1, dtype=torch.float32) for seed in range(3))
-    exact = nadaraya_watson_weights(q.double(), k.double(), GaussianWindow(), 0.003) @ v.double()
+    exact = nadaraya_watson_weights(q.double(), k.double(), GaussianKernel(), 0.003) @ v.double()
     scores = (q / 0.003) @ (k / 0.003).mT - (k / 0.003).square().sum(dim=-1) / 2
     assert float((scores.softmax(dim=-1) @ v - exact).abs().max()) > 1e-3
 
@@ -127,27 +135,30 @@ def test_the_expanded_square_alone_would_not_be():
 def test_far_queries_see_the_nearest_key_and_not_nothing():
     key, value = torch.tensor([[0.0], [1.0]]), torch.tensor([[3.0], [7.0]])
     far = torch.tensor([[1e4], [-1e4]])
-    assert nadaraya_watson(far, key, value, GaussianWindow(), 1.0, empty=undefined).tolist() == [[7.0], [3.0]]
+    assert nadaraya_watson(far, key, value, GaussianKernel(), 1.0, fallback=undefined).tolist() == [[7.0], [3.0]]
     for kernel in KERNELS[1:]:
         assert nadaraya_watson(far, key, value, kernel, 1.0).tolist() == [[7.0], [3.0]]
-        assert nadaraya_watson(far, key, value, kernel, 1.0, empty=every_key).tolist() == [[5.0], [5.0]]
-        assert nadaraya_watson(far, key, value, kernel, 1.0, empty=no_key).tolist() == [[0.0], [0.0]]
-        assert nadaraya_watson(far, key, value, kernel, 1.0, empty=undefined).isnan().all()
+        assert nadaraya_watson(far, key, value, kernel, 1.0, fallback=every_key).tolist() == [[5.0], [5.0]]
+        assert nadaraya_watson(far, key, value, kernel, 1.0, fallback=no_key).tolist() == [[0.0], [0.0]]
+        assert nadaraya_watson(far, key, value, kernel, 1.0, fallback=undefined).isnan().all()
 
 
 def test_the_edge_belongs_to_the_boxcar():
-    key, value = torch.arange(10.0, dtype=torch.float64).unsqueeze(-1), torch.arange(10.0, dtype=torch.float64).unsqueeze(-1)
+    key, value = (
+        torch.arange(10.0, dtype=torch.float64).unsqueeze(-1),
+        torch.arange(10.0, dtype=torch.float64).unsqueeze(-1),
+    )
     for width in (1.0, 3.0):
-        weights = nadaraya_watson_weights(key, key, BoxcarWindow(), width)
+        weights = nadaraya_watson_weights(key, key, BoxcarKernel(), width)
         apart = (key - key.mT).abs() <= width
         torch.testing.assert_close(weights, apart / apart.sum(dim=-1, keepdim=True).double())
-    assert nadaraya_watson(key[:1], key, value, BoxcarWindow(), 3.0).item() == 1.5
+    assert nadaraya_watson(key[:1], key, value, BoxcarKernel(), 3.0).item() == 1.5
 
 
 def test_by_hand():
     """Keys at 0, 1/2 and 2 from a query at 0: K is 1, K(1/2), 0."""
     key, value = torch.tensor([[0.0], [0.5], [2.0]]), torch.tensor([[0.0], [1.0], [100.0]])
-    for kernel, half in ((BoxcarWindow(), 1.0), (TriangularWindow(), 0.5), (EpanechnikovWindow(), 0.75)):
+    for kernel, half in ((BoxcarKernel(), 1.0), (TriangularKernel(), 0.5), (EpanechnikovKernel(), 0.75)):
         assert nadaraya_watson(torch.zeros(1, 1), key, value, kernel, 1.0).item() == pytest.approx(half / (1 + half))
 
 
@@ -163,19 +174,22 @@ def test_one_width_for_each_coordinate_is_a_change_of_units():
 def test_it_is_an_attention(kernel):
     width = nn.Parameter(torch.tensor(1.5))
     attend = NadarayaWatson(kernel, width)
-    assert isinstance(attend, AttentionCore)
+    assert isinstance(attend, InnerAttention)
     assert list(attend.parameters()) == [width]
     query, key, value = drawn(0, 2, 4, 6, 3).float(), drawn(1, 2, 2, 6, 3).float(), drawn(2, 2, 2, 6, 5).float()
     whole = attend(query, key, value, causal=True)
     weights = attend.weights(query, key, causal=True)
     assert not weights.triu(1).any()
     torch.testing.assert_close(weights @ value.repeat_interleave(2, dim=1), whole, rtol=1e-4, atol=1e-5)
-    state, outputs = attend.start(Room(2, 2, 3, 5, 6, torch.float32, torch.device("cpu"))), []
+    state, outputs = attend.init_cache(CacheSpec(2, 2, 3, 5, 6, torch.float32, torch.device("cpu"))), []
     for now in (slice(0, 1), slice(1, 4), slice(4, 6)):
-        output, state = attend.step(state, query[:, :, now], key[:, :, now], value[:, :, now])
+        output, state = attend.decode_step(state, query[:, :, now], key[:, :, now], value[:, :, now])
         outputs.append(output)
     torch.testing.assert_close(torch.cat(outputs, dim=2), whole, rtol=1e-4, atol=1e-5)
-    padded = torch.cat([key, torch.full_like(key, torch.nan)], dim=2), torch.cat([value, torch.full_like(value, torch.nan)], dim=2)
+    padded = (
+        torch.cat([key, torch.full_like(key, torch.nan)], dim=2),
+        torch.cat([value, torch.full_like(value, torch.nan)], dim=2),
+    )
     mask = torch.arange(12) < 6
     torch.testing.assert_close(attend(query, *padded, mask=mask), attend(query, key, value), rtol=1e-4, atol=1e-5)
 
@@ -184,7 +198,11 @@ def test_a_width_learns():
     """Three neighbours say little of each other: leaving each out, the error falls as the window widens."""
     log_width = torch.tensor(-1.0, requires_grad=True)
     x, y = torch.linspace(0, 1, 30).unsqueeze(-1), drawn(0, 30, 1).float()
-    error = (nadaraya_watson(x, x, y, GaussianWindow(), log_width.exp() / 30, mask=~torch.eye(30, dtype=torch.bool)) - y).square().mean()
+    error = (
+        (nadaraya_watson(x, x, y, GaussianKernel(), log_width.exp() / 30, mask=~torch.eye(30, dtype=torch.bool)) - y)
+        .square()
+        .mean()
+    )
     error.backward()
     assert log_width.grad is not None
     assert float(log_width.grad) < 0
@@ -195,19 +213,23 @@ def test_half_precision_is_worked_out_in_more():
     for kernel in KERNELS:
         found = nadaraya_watson(q, k, v, kernel, 1.0)
         assert found.dtype == torch.bfloat16
-        torch.testing.assert_close(found.double(), nadaraya_watson(q.double(), k.double(), v.double(), kernel, 1.0), rtol=0.01, atol=0.01)
+        torch.testing.assert_close(
+            found.double(), nadaraya_watson(q.double(), k.double(), v.double(), kernel, 1.0), rtol=0.01, atol=0.01
+        )
 
 
-@pytest.mark.parametrize("width", [0.0, -1.0, math.nan, math.inf, torch.ones(2), torch.ones(1, 3), torch.tensor([1.0, -1.0, 1.0])])
+@pytest.mark.parametrize(
+    "width", [0.0, -1.0, math.nan, math.inf, torch.ones(2), torch.ones(1, 3), torch.tensor([1.0, -1.0, 1.0])]
+)
 def test_wrong_widths(width):
-    with pytest.raises(Mistake, match=r"expected (a|one) width"):
-        nadaraya_watson(torch.zeros(2, 3), torch.zeros(4, 3), torch.zeros(4, 1), GaussianWindow(), width)
-    with pytest.raises(Mistake, match=r"expected (a|one) width"):
-        KernelDensity(torch.zeros(4, 3), GaussianWindow(), width)
+    with pytest.raises(UserError, match=r"expected (a|one) bandwidth"):
+        nadaraya_watson(torch.zeros(2, 3), torch.zeros(4, 3), torch.zeros(4, 1), GaussianKernel(), width)
+    with pytest.raises(UserError, match=r"expected (a|one) bandwidth"):
+        KernelDensity(torch.zeros(4, 3), GaussianKernel(), width)
 
 
 def test_wrong_inputs():
-    q, k, v, kernel = torch.zeros(2, 3), torch.zeros(4, 3), torch.zeros(4, 1), BoxcarWindow()
+    q, k, v, kernel = torch.zeros(2, 3), torch.zeros(4, 3), torch.zeros(4, 1), BoxcarKernel()
     nan = torch.tensor([[0.0, torch.nan, 0.0]])
     for arguments, words in (
         ((torch.zeros(2, 5), k, v), "axis d of key"),
@@ -219,17 +241,17 @@ def test_wrong_inputs():
         ((q.long(), k, v), "float dtype"),
         ((q, k.double(), v), "one dtype"),
     ):
-        with pytest.raises(Mistake, match=words):
+        with pytest.raises(UserError, match=words):
             nadaraya_watson(*arguments, kernel, 1.0)
-    with pytest.raises(Mistake, match="boolean mask"):
+    with pytest.raises(UserError, match="boolean mask"):
         nadaraya_watson(q, k, v, kernel, 1.0, mask=torch.ones(2, 4))
-    with pytest.raises(Mistake, match="broadcasts to"):
+    with pytest.raises(UserError, match="broadcasts to"):
         nadaraya_watson(q, k, v, kernel, 1.0, mask=torch.ones(2, 5, dtype=torch.bool))
     assert nadaraya_watson(q[:0], k, v, kernel, 1.0).shape == (0, 1)
-    assert as_width(2, q).shape == ()
+    assert as_bandwidth(2, q).shape == ()
 
 
-# ---- kernels and densities ----------------------------------------------------------------------------------------------
+# ---- kernels and densities --------------------------------------------------------------------------------------
 
 
 @each_kernel
@@ -279,27 +301,30 @@ def test_a_log_density_agrees_with_its_definition(kernel, dtype, sizes, seed):
 def test_no_log_density_vanishes_and_none_is_invented():
     points = torch.zeros(1, 2)
     far = torch.tensor([[300.0, 400.0]])
-    assert KernelDensity(points, GaussianWindow(), 1.0).log_prob(far).item() == pytest.approx(-125_000 - math.log(2 * math.pi))
-    assert KernelDensity(points, BoxcarWindow(), 1.0).log_prob(far).item() == -math.inf
-    law = KernelDensity(torch.zeros(3, 2), TriangularWindow(), 1.0)
+    assert KernelDensity(points, GaussianKernel(), 1.0).log_prob(far).item() == pytest.approx(
+        -125_000 - math.log(2 * math.pi)
+    )
+    assert KernelDensity(points, BoxcarKernel(), 1.0).log_prob(far).item() == -math.inf
+    law = KernelDensity(torch.zeros(3, 2), TriangularKernel(), 1.0)
     assert law.log_prob(torch.zeros(2, 5, 2)).shape == (2, 5)
-    with pytest.raises(Mistake, match="axis d of points"):
+    with pytest.raises(UserError, match="axis d of points"):
         law.log_prob(torch.zeros(4, 3))
-    with pytest.raises(Mistake, match="finite entries"):
+    with pytest.raises(UserError, match="finite entries"):
         law.log_prob(torch.full((4, 2), torch.nan))
-    with pytest.raises(Mistake, match="at least one point"):
-        KernelDensity(torch.zeros(0, 2), GaussianWindow(), 1.0)
+    with pytest.raises(UserError, match="at least one point"):
+        KernelDensity(torch.zeros(0, 2), GaussianKernel(), 1.0)
 
 
 @each_kernel
 @pytest.mark.parametrize("dim", [1, 3])
 def test_draws_have_the_law(kernel, dim):
-    """The variance of the draws is that of the points plus that of a bump, and every draw lies where the density is positive."""
+    """The variance of the draws is that of the points plus that of a bump, and every draw lies where the density is
+    positive."""
     mean_square = {
-        GaussianWindow: dim,
-        BoxcarWindow: dim / (dim + 2),  # ‖u‖² ~ Beta(d/2, 1)
-        TriangularWindow: dim * (dim + 1) / ((dim + 2) * (dim + 3)),  # ‖u‖ ~ Beta(d, 2)
-        EpanechnikovWindow: dim / (dim + 4),  # ‖u‖² ~ Beta(d/2, 2)
+        GaussianKernel: dim,
+        BoxcarKernel: dim / (dim + 2),  # ‖u‖² ~ Beta(d/2, 1)
+        TriangularKernel: dim * (dim + 1) / ((dim + 2) * (dim + 3)),  # ‖u‖ ~ Beta(d, 2)
+        EpanechnikovKernel: dim / (dim + 4),  # ‖u‖² ~ Beta(d/2, 2)
     }[type(kernel)]
     points, h = drawn(0, 5, dim), torch.linspace(0.5, 2, dim, dtype=torch.float64)
     law, count = KernelDensity(points, kernel, h), 40_000
@@ -314,7 +339,8 @@ def test_draws_have_the_law(kernel, dim):
 @each_kernel
 @pytest.mark.parametrize("width", [1e-3, torch.tensor([1e-3, 2e-3], dtype=torch.float64)], ids=["one width", "two"])
 def test_of_equally_near_keys_none_is_preferred(kernel, width):
-    """Duplicates, and keys on both sides of a query: their mean value, whatever the order of rows, which is a narrow Gaussian's limit."""
+    """Duplicates, and keys on both sides of a query: their mean value, whatever the order of rows, which is a narrow
+    Gaussian's limit."""
     grid = torch.tensor([[0.0, 0.0], [0.0, 0.0], [2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [5.0, 5.0]], dtype=torch.float64)
     value = torch.tensor([[1.0], [2.0], [10.0], [20.0], [60.0], [7.0]], dtype=torch.float64)
     query = torch.tensor([[-0.5, 0.0], [1.0, 0.0], [2.5, 0.0], [9.0, 9.0]], dtype=torch.float64)

@@ -17,7 +17,7 @@ from quoin.tensor import (
     det_definition,
     einsum,
     einsum_definition,
-    log_sum_exp,
+    logsumexp,
     norm,
     norm_definition,
     softmax,
@@ -27,7 +27,7 @@ from quoin.tensor import (
 
 PAIRS = {
     "softmax": (softmax, torch.softmax),
-    "log_sum_exp": (log_sum_exp, torch.logsumexp),
+    "logsumexp": (logsumexp, torch.logsumexp),
 }
 
 
@@ -54,7 +54,7 @@ def test_gradients_agree_with_finite_differences(name):
     assert torch.autograd.gradcheck(lambda value: PAIRS[name][0](value, 1), x)
 
 
-# ---- pairs of a definition and a fast form of ours -----------------------------------------------------------------------
+# ---- pairs of a definition and a fast form of ours --------------------------------------------------------------
 
 # name -> (definition, fast form, shapes of the arguments); sizes are small, as a definition loops over entries
 OURS = {
@@ -85,7 +85,7 @@ OURS = {
     "tensor_product": (tensor_product_definition, tensor_product, [(2, 3), (2, 2)]),
     "tensor_product of a scalar": (tensor_product_definition, tensor_product, [(), (2, 2)]),
     "bmm": (bmm_definition, bmm, [(3, 2, 4), (3, 4, 2)]),
-    **{f"norm {p} along {axis}": (partial(norm_definition, p=p, axis=axis), partial(norm, p=p, axis=axis), [(3, 4)])
+    **{f"norm {p} along {axis}": (partial(norm_definition, p=p, dim=axis), partial(norm, p=p, dim=axis), [(3, 4)])
        for p in (1, 1.5, 2, 3, 7, math.inf) for axis in (0, -1)},
     "cosine_similarity": (cosine_similarity_definition, cosine_similarity, [(3, 4), (3, 4)]),
     "det": (det_definition, det, [(4, 4)]),

@@ -1,4 +1,5 @@
-"""The contract of Transformers' blocks: equal to their definitions, and to torch's layers on the same weights, in value and gradient."""
+"""The contract of Transformers' blocks: equal to their definitions, and to torch's layers on the same weights, in value
+and gradient."""
 
 from typing import Any, cast
 
@@ -9,15 +10,15 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from near import assert_near
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     DecoderBlock,
     FeedForward,
     MultiHeadAttention,
     PostNorm,
     PreNorm,
+    SublayerConnection,
     TransformerBlock,
-    Wire,
     decoder_block,
     decoder_block_definition,
     feed_forward_definition,
@@ -31,7 +32,7 @@ from quoin.layers import (
     transformer_block_definition,
 )
 from quoin.models import TransformerDecoder, TransformerEncoder
-from quoin.tensor import causal_mask, valid_mask
+from quoin.tensor import causal_mask, sequence_mask
 from seeds import seeded
 
 ROUNDING = {torch.float32: 5e-5, torch.float64: 1e-11}
@@ -59,11 +60,13 @@ def shaken(layer, dtype: torch.dtype, generator: torch.Generator):
 def assert_same(ours: Tensor, theirs: Tensor, leaves: list[Tensor]) -> None:
     assert_near(ours, theirs, ROUNDING)
     upstream = torch.randn(ours.shape, dtype=ours.dtype, generator=seeded(ours.numel()))
-    for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True):
+    for mine, its in zip(
+        torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(theirs, leaves, upstream), strict=True
+    ):
         assert_near(mine, its, ROUNDING)
 
 
-def norm_of(wire: Wire):
+def norm_of(wire: SublayerConnection):
     norm = wire.norm
     assert isinstance(norm, nn.LayerNorm)
     return lambda x: layer_norm_definition(x, norm.weight, norm.bias).output
@@ -71,7 +74,7 @@ def norm_of(wire: Wire):
 
 def feed_of(layer: nn.Module, activation):
     assert isinstance(layer, FeedForward)
-    first, second = layer.first, layer.second
+    first, second = layer.up_proj, layer.down_proj
     return lambda x: feed_forward_definition(x, first.weight, first.bias, second.weight, second.bias, activation)
 
 
@@ -79,7 +82,7 @@ def attention_of(layer: MultiHeadAttention, mask: Tensor | None):
     def attend(query: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = query if memory is None else memory
         return multi_head_attention_definition(
-            query, memory, memory, layer.head_maps(), layer.f_o.weight.T, layer.f_o.bias, mask=mask
+            query, memory, memory, layer.head_projections(), layer.out_proj.weight.T, layer.out_proj.bias, mask=mask
         ).output  # fmt: skip
 
     return attend
@@ -90,14 +93,14 @@ def attention_of(layer: MultiHeadAttention, mask: Tensor | None):
 @given(n=sizes, shape=heads_and_widths, hidden=sizes, causal=st.booleans(), dtype=dtypes, seed=seeds)
 def test_the_block_is_its_definition(order, n, shape, hidden, causal, dtype, seed):
     (heads, width), generator = shape, seeded(seed)
-    block = transformer_block(width, heads, hidden=hidden, activation=nn.functional.gelu, wire=WIRES[order])
+    block = transformer_block(width, heads, hidden_dim=hidden, activation=nn.functional.gelu, connection=WIRES[order])
     shaken(block, dtype, generator)
     x = torch.randn(2, n, width, dtype=dtype, generator=generator).requires_grad_()
     found = transformer_block_definition(
         x,
         attention_of(block.attention, causal_mask(n) if causal else None),
         feed_of(block.feed_forward, gelu),
-        (norm_of(block.attention_wire), norm_of(block.feed_forward_wire)),
+        (norm_of(block.attention_connection), norm_of(block.feed_forward_connection)),
         DEFINITIONS[order],
     )
     assert_same(block(x, causal=causal), found.output, [x, *block.parameters()])
@@ -108,7 +111,7 @@ def test_the_block_is_its_definition(order, n, shape, hidden, causal, dtype, see
 @given(n=sizes, m=sizes, shape=heads_and_widths, dtype=dtypes, seed=seeds)
 def test_the_decoder_block_is_its_definition(order, n, m, shape, dtype, seed):
     (heads, width), generator = shape, seeded(seed)
-    block = shaken(decoder_block(width, heads, wire=WIRES[order]), dtype, generator)
+    block = shaken(decoder_block(width, heads, connection=WIRES[order]), dtype, generator)
     x = torch.randn(2, n, width, dtype=dtype, generator=generator).requires_grad_()
     memory = torch.randn(2, m, width, dtype=dtype, generator=generator).requires_grad_()
     lengths = torch.randint(1, m + 1, (2,), generator=generator)
@@ -116,9 +119,13 @@ def test_the_decoder_block_is_its_definition(order, n, m, shape, dtype, seed):
         x,
         memory,
         attention_of(block.attention, causal_mask(n)),
-        attention_of(block.cross, valid_mask(lengths, m)[:, None]),
+        attention_of(block.cross_attention, sequence_mask(lengths, m)[:, None]),
         feed_of(block.feed_forward, torch.relu),
-        (norm_of(block.attention_wire), norm_of(block.cross_wire), norm_of(block.feed_forward_wire)),
+        (
+            norm_of(block.attention_connection),
+            norm_of(block.cross_attention_connection),
+            norm_of(block.feed_forward_connection),
+        ),
         DEFINITIONS[order],
     )
     assert_same(block(x, memory, memory_lengths=lengths), found.output, [x, memory, *block.parameters()])
@@ -128,15 +135,18 @@ def from_torch(layer, order: str, activation) -> Any:
     """Our block with the weights of torch's encoder or decoder layer."""
     width = layer.linear1.in_features
     feed = FeedForward(width, layer.linear1.out_features, activation=activation)
-    feed.first, feed.second = layer.linear1, layer.linear2  # the very same parameters, so gradients may be compared leaf by leaf
+    feed.up_proj, feed.down_proj = (
+        layer.linear1,
+        layer.linear2,
+    )  # the very same parameters, so gradients may be compared leaf by leaf
     parts, norms = [from_torch_multihead(layer.self_attn)], [layer.norm1, layer.norm2]
     if isinstance(layer, nn.TransformerDecoderLayer):
         parts, norms = [*parts, from_torch_multihead(layer.multihead_attn)], [*norms, layer.norm3]
-        block = DecoderBlock(parts[0], parts[1], feed, wire=WIRES[order])
-        wires = (block.attention_wire, block.cross_wire, block.feed_forward_wire)
+        block = DecoderBlock(parts[0], parts[1], feed, connection=WIRES[order])
+        wires = (block.attention_connection, block.cross_attention_connection, block.feed_forward_connection)
     else:
-        block = TransformerBlock(parts[0], feed, wire=WIRES[order])
-        wires = (block.attention_wire, block.feed_forward_wire)
+        block = TransformerBlock(parts[0], feed, connection=WIRES[order])
+        wires = (block.attention_connection, block.feed_forward_connection)
     for wire, norm in zip(wires, norms, strict=True):
         wire.norm = norm
     return block
@@ -152,9 +162,14 @@ def test_the_block_is_torchs_encoder_layer(order, n, shape, hidden, causal, dtyp
     ours = from_torch(theirs, order, nn.functional.gelu)
     x = torch.randn(2, n, width, dtype=dtype, generator=generator).requires_grad_()
     lengths = torch.randint(1, n + 1, (2,), generator=generator)
-    hidden_keys = ~valid_mask(lengths, n)
+    hidden_keys = ~sequence_mask(lengths, n)
     hidden_pairs = ~causal_mask(n) if causal else None
-    shared = [*theirs.linear1.parameters(), *theirs.linear2.parameters(), *theirs.norm1.parameters(), *theirs.norm2.parameters()]
+    shared = [
+        *theirs.linear1.parameters(),
+        *theirs.linear2.parameters(),
+        *theirs.norm1.parameters(),
+        *theirs.norm2.parameters(),
+    ]
     shown = x.masked_fill(hidden_keys.unsqueeze(-1), 0)  # to torch padding is a query still, to us it is nothing
     torch_gives = theirs(shown, src_mask=hidden_pairs, src_key_padding_mask=hidden_keys)
     assert_same(ours(x, lengths=lengths, causal=causal), torch_gives, [x, *shared])
@@ -171,7 +186,7 @@ def test_the_decoder_block_is_torchs_decoder_layer(order, n, m, shape, dtype, se
     x = torch.randn(2, n, width, dtype=dtype, generator=generator).requires_grad_()
     memory = torch.randn(2, m, width, dtype=dtype, generator=generator).requires_grad_()
     lengths = torch.randint(1, m + 1, (2,), generator=generator)
-    torch_gives = theirs(x, memory, tgt_mask=~causal_mask(n), memory_key_padding_mask=~valid_mask(lengths, m))
+    torch_gives = theirs(x, memory, tgt_mask=~causal_mask(n), memory_key_padding_mask=~sequence_mask(lengths, m))
     shared = [*theirs.linear1.parameters(), *theirs.linear2.parameters(), *theirs.norm3.parameters()]
     assert_same(ours(x, memory, memory_lengths=lengths), torch_gives, [x, memory, *shared])
 
@@ -203,22 +218,24 @@ def test_the_stacks_are_torchs(order):
 @given(pieces=st.lists(st.integers(1, 3), min_size=1, max_size=4), m=sizes, dtype=dtypes, seed=seeds)
 def test_decoding_step_by_step_is_all_at_once(order, pieces, m, dtype, seed):
     generator, n = seeded(seed), sum(pieces)
-    decoder = shaken(TransformerDecoder(decoder_block(8, 2, wire=WIRES[order]) for _ in range(2)), dtype, generator)
+    decoder = shaken(
+        TransformerDecoder(decoder_block(8, 2, connection=WIRES[order]) for _ in range(2)), dtype, generator
+    )
     x = torch.randn(3, n, 8, dtype=dtype, generator=generator)
     memory = torch.randn(3, m, 8, dtype=dtype, generator=generator)
     lengths = torch.randint(1, m + 1, (3,), generator=generator)
     rows = torch.tensor([2, 0, 0])
     with torch.no_grad():
         whole = decoder(x, memory, memory_lengths=lengths)
-        state, found = decoder.start(memory, n, memory_lengths=lengths), []
+        state, found = decoder.init_cache(memory, n, memory_lengths=lengths), []
         for piece in x[:, : n - pieces[-1]].split(pieces[:-1], dim=1) if len(pieces) > 1 else ():
-            output, state = decoder.step(state, piece)
+            output, state = decoder.decode_step(state, piece)
             found.append(output)
-        output, after = decoder.step(state.select(rows), x[rows, n - pieces[-1] :])
+        output, after = decoder.decode_step(state.select(rows), x[rows, n - pieces[-1] :])
         assert_near(output, whole[rows, n - pieces[-1] :], ROUNDING)  # sequences reordered, one of them twice
         if found:
             assert_near(torch.cat(found, dim=1), whole[:, : n - pieces[-1]], ROUNDING)
-        assert (state.seen, after.seen) == (n - pieces[-1], n)
+        assert (state.seq_len, after.seq_len) == (n - pieces[-1], n)
 
 
 def test_dropout_is_of_what_a_part_adds():
@@ -232,18 +249,18 @@ def test_dropout_is_of_what_a_part_adds():
 
 
 def test_mistakes_are_told():
-    with pytest.raises(Mistake, match="hidden width from 1 on, came 4 and 0"):
+    with pytest.raises(UserError, match="hidden_dim of 1 or more, got 4 and 0"):
         FeedForward(4, 0)
-    with pytest.raises(Mistake, match="heads that divide the width 8, came 3"):
+    with pytest.raises(UserError, match="num_heads that divide embed_dim 8, got 3"):
         transformer_block(8, 3)
-    with pytest.raises(Mistake, match="dropout probability"):
+    with pytest.raises(UserError, match="dropout probability"):
         transformer_block(8, 2, dropout=1.0)
-    with pytest.raises(Mistake, match="at least one block"):
+    with pytest.raises(UserError, match="at least one block"):
         TransformerEncoder([])
-    with pytest.raises(Mistake, match="all of one width"):
+    with pytest.raises(UserError, match="all of one embed_dim"):
         TransformerEncoder([transformer_block(8, 2), transformer_block(4, 2)])
-    state = decoder_block(8, 2).start(torch.zeros(3, 5, 8), 4)
-    with pytest.raises(Mistake, match="sequences from 0 to 2, came"):
+    state = decoder_block(8, 2).init_cache(torch.zeros(3, 5, 8), 4)
+    with pytest.raises(UserError, match="sequences from 0 to 2, got"):
         state.select(torch.tensor([3]))
-    with pytest.raises(Mistake, match=r"integers \(r,\)"):
+    with pytest.raises(UserError, match=r"integers \(r,\)"):
         state.select(torch.tensor([True, False, True]))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quoin.data import as_classes, as_regression, load, read_features
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def read(put):
 
 
 def refused(path, match, **options):
-    with pytest.raises(Mistake, match=match) as caught:
+    with pytest.raises(UserError, match=match) as caught:
         load(f"csv:{path}", **options)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -72,17 +72,17 @@ def test_what_a_target_column_may_serve_as(read):
     assert as_regression(whole).targets.tolist() == [10, -3, 10]
     real = read("x,y\n1,0.5\n2,2\n")
     assert as_regression(real).targets.tolist() == [0.5, 2]
-    with pytest.raises(Mistake, match="regression recipe"):
+    with pytest.raises(UserError, match="regression recipe"):
         as_classes(real)
     text = read("x,y\n1,red\n2,blue\n3,5\n")
     assert as_classes(text).class_names == ("5", "blue", "red")
-    with pytest.raises(Mistake, match=r"'red' \(row 1\)"):
+    with pytest.raises(UserError, match=r"'red' \(row 1\)"):
         as_regression(text)
     many = read("x,y\n" + "".join(f"1,{i}\n" for i in range(1001)))
     assert as_regression(many).targets.tolist() == list(range(1001))
-    with pytest.raises(Mistake, match="regression recipe"):
+    with pytest.raises(UserError, match="regression recipe"):
         as_classes(many)
-    with pytest.raises(Mistake, match="two or more classes"):
+    with pytest.raises(UserError, match="two or more classes"):
         as_classes(read("x,y\n1,red\n2,red\n"))
 
 
@@ -147,9 +147,12 @@ def test_text_is_counted_over_the_whole_table_and_told_how_to_leave_out(put):
     table = "id,city,big town,y\n" + "1,Rome,Oslo,0\n" * 4200 + "2,3,Bern,1\nx,Bonn,Kyiv,0\n"
     refused(put(table), r"line 2, column 'city' .* got 'Rome' \(8404 cells in 3 columns are not numbers\)")
     refused(put(table), "text columns: leave them out with --ignore city 'big town' or encode them as numbers")
-    refused(put("a,b,y\n1,red,0\n2,blue,1\n"), r"\(2 cells in 1 column .*: text column: leave it out with --ignore b or encode it as")
+    refused(
+        put("a,b,y\n1,red,0\n2,blue,1\n"),
+        r"\(2 cells in 1 column .*: text column: leave it out with --ignore b or encode it as",
+    )
     refused(put("a,y\n1,0\n2,0\nx,0\n"), "got 'x': mend or drop it$")
-    with pytest.raises(Mistake, match="needs this column as numbers") as caught:
+    with pytest.raises(UserError, match="needs this column as numbers") as caught:
         read_features(put(table), ("city",))
     assert "--ignore" not in str(caught.value)  # a model cannot do without
 
@@ -204,13 +207,13 @@ def test_reading_for_prediction(put):
         (("a", "B"), "expected the column 'B' in .*: 'b' and 'B' differ only in case; rename the column"),
         (("note",), "line 2, column 'note' .* 'hello'"),
     ]:
-        with pytest.raises(Mistake, match=match):
+        with pytest.raises(UserError, match=match):
             read_features(path, names)
-    with pytest.raises(Mistake, match=r"line 3 .* blank"):
+    with pytest.raises(UserError, match=r"line 3 .* blank"):
         read_features(put("a\n1\n\n2\n"), ("a",))  # to skip it would shift every later prediction
     semi = put("a;b\n1;2\n", "semi.txt")
     assert read_features(f"csv:{semi}", ("b",)).tolist() == [[2]]
-    with pytest.raises(Mistake, match=r"\.csv, \.tsv or \.npz"):
+    with pytest.raises(UserError, match=r"\.csv, \.tsv or \.npz"):
         read_features(put("a\n1\n", "a.json"), ("a",))
 
 
@@ -231,7 +234,7 @@ def test_any_bytes_load_or_are_a_mistake(put, content):
     for target in (None, "a"):
         try:
             data = load(f"csv:{path}", target=target)
-        except Mistake as mistake:
+        except UserError as mistake:
             lines = str(mistake).splitlines()
         else:
             lines = [data.name]

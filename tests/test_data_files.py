@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quoin.data import load, read_features, split
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 rng = np.random.default_rng(0)
 
 
 def refused(source, match):
-    with pytest.raises(Mistake, match=match) as caught:
+    with pytest.raises(UserError, match=match) as caught:
         load(source)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -38,7 +38,7 @@ def test_npz_tables_are_read_back(tmp_path, names):
     assert data.feature_names == ("x0", "x1", "x2")
     assert torch.equal(read_features(path, data.feature_names), data.features)
     assert torch.equal(read_features(f"npz:{path}", data.feature_names), data.features)
-    with pytest.raises(Mistake, match="expected 2 features"):
+    with pytest.raises(UserError, match="expected 2 features"):
         read_features(path, ("a", "b"))
 
 
@@ -66,9 +66,9 @@ def test_npz_images_of_bytes_are_scaled_and_floats_are_not(tmp_path):
     assert data.image_shape == (1, 5, 6)
     assert np.array_equal(data.features[:, 0].numpy(), images.astype(np.float32) / np.float32(255))
     assert torch.equal(read_features(path, data.feature_names), data.features.flatten(1))
-    colour = rng.random(size=(4, 3, 5, 6))
-    np.savez(path, x=colour, y=np.arange(4))
-    assert np.array_equal(load(f"npz:{path}").features.numpy(), colour.astype(np.float32))
+    color = rng.random(size=(4, 3, 5, 6))
+    np.savez(path, x=color, y=np.arange(4))
+    assert np.array_equal(load(f"npz:{path}").features.numpy(), color.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_damaged_npz_loads_or_is_a_mistake(tmp_path, data):
     lines = ["loaded"]
     try:
         load(f"npz:{path}")
-    except Mistake as mistake:
+    except UserError as mistake:
         lines = str(mistake).splitlines()
     assert len(lines) == 1
 
@@ -144,13 +144,13 @@ def test_idx_folders_are_read_back_with_their_test_part(tmp_path, pack, suffix):
     assert np.array_equal(data.features[:, 0].numpy(), images.astype(np.float32) / np.float32(255))
     assert data.targets.tolist() == [*arrays["train"][1], *arrays["t10k"][1]]
     assert data.class_names == ("0", "1", "2", "3", "4")
-    assert data.test_from == 20
+    assert data.test_start == 20
     assert split(data, 0).test.tolist() == list(range(20, 26))
 
 
 def test_an_idx_folder_may_have_no_test_part(tmp_path):
     mnist(tmp_path, parts=[("train", 20)])
-    assert load(f"idx:{tmp_path}").test_from is None
+    assert load(f"idx:{tmp_path}").test_start is None
 
 
 def damage(name, change):
@@ -193,7 +193,11 @@ def test_damaged_idx_files_are_told_in_one_line(tmp_path, change, match):
 
 @pytest.mark.parametrize(
     "change",
-    [lambda content: content[:-9], lambda content: b"plain" + content, lambda content: content[:30] + bytes(8) + content[38:]],
+    [
+        lambda content: content[:-9],
+        lambda content: b"plain" + content,
+        lambda content: content[:30] + bytes(8) + content[38:],
+    ],
 )
 def test_damaged_gzip_is_told_in_one_line(tmp_path, change):
     mnist(tmp_path, pack=gzip.compress, suffix=".gz")
@@ -229,7 +233,7 @@ def test_cifar_is_read_back_with_its_test_part(tmp_path, inside):
     data = load(f"cifar10:{tmp_path}")
     assert data.image_shape == (3, 32, 32)
     assert data.targets.tolist() == records[:, 0].tolist()
-    assert data.test_from == 15
+    assert data.test_start == 15
     assert data.num_classes == 10
     # A record is planes of red, green, blue; in each, rows of 32.
     assert data.features[4, 2, 30, 7] == np.float32(records[4, 1 + 2 * 1024 + 30 * 32 + 7]) / np.float32(255)

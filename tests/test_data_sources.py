@@ -1,4 +1,5 @@
-"""Sources by name: embedded sets beside scikit-learn's own, generated sets beside their laws, names and forms of targets."""
+"""Sources by name: embedded sets beside scikit-learn's own, generated sets beside their distributions, names and forms
+of targets."""
 
 import math
 import subprocess
@@ -16,16 +17,16 @@ from quoin.data import (
     Dataset,
     as_classes,
     as_regression,
-    blobs,
     check_source_name,
-    circles,
-    linear,
     load,
-    moons,
-    polynomial,
+    make_blobs,
+    make_circles,
+    make_linear,
+    make_moons,
+    make_polynomial,
 )
 from quoin.data.generated import LINEAR_BIAS, LINEAR_WEIGHTS, POLYNOMIAL_COEFFICIENTS
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 NAMES = [name for name in SOURCES if ":" not in name]
 
@@ -81,10 +82,10 @@ def test_digits_are_images_between_0_and_1():
 
 def test_linear_is_exact_without_noise_and_has_the_stated_noise():
     weights, bias = [1.5, -2.0, 0.25], 0.75
-    exact = linear(50, weights, bias, noise=0.0, generator=rng())
+    exact = make_linear(50, weights, bias, noise=0.0, generator=rng())
     expected = exact.features.double() @ torch.tensor(weights, dtype=torch.float64) + bias
     torch.testing.assert_close(exact.targets.double(), expected, atol=1e-5, rtol=0)
-    noisy = linear(20_000, weights, bias, noise=0.5, generator=rng())
+    noisy = make_linear(20_000, weights, bias, noise=0.5, generator=rng())
     residual = noisy.targets - noisy.features @ torch.tensor(weights) - bias
     # Standard error of a standard deviation is σ / sqrt(2n); six of them.
     assert abs(residual.std().item() - 0.5) < 6 * 0.5 / math.sqrt(2 * 20_000)
@@ -99,11 +100,13 @@ def test_the_truth_behind_linear_can_be_recovered():
 
 
 def test_polynomial_features_are_the_taylor_monomials():
-    data = polynomial(30, POLYNOMIAL_COEFFICIENTS, noise=0.0, generator=rng())
+    data = make_polynomial(30, POLYNOMIAL_COEFFICIENTS, noise=0.0, generator=rng())
     assert data.num_features == 20
     x = data.features[:, 1].double()
     for power in (0, 2, 5, 19):
-        torch.testing.assert_close(data.features[:, power].double(), x**power / math.gamma(power + 1), rtol=1e-5, atol=1e-30)
+        torch.testing.assert_close(
+            data.features[:, power].double(), x**power / math.gamma(power + 1), rtol=1e-5, atol=1e-30
+        )
     expected = 5 + 1.2 * x - 3.4 * x**2 / 2 + 5.6 * x**3 / 6
     torch.testing.assert_close(data.targets.double(), expected, rtol=1e-4, atol=1e-5)
 
@@ -111,20 +114,23 @@ def test_polynomial_features_are_the_taylor_monomials():
 @pytest.mark.parametrize("num_rows", [10, 11])
 def test_moons_and_circles_have_scikit_learns_shape(num_rows):
     for ours, (points, labels) in [
-        (moons(num_rows, noise=0.0, generator=rng()), datasets.make_moons(num_rows, shuffle=False)),
-        (circles(num_rows, ratio=0.5, noise=0.0, generator=rng()), datasets.make_circles(num_rows, shuffle=False, factor=0.5)),
+        (make_moons(num_rows, noise=0.0, generator=rng()), datasets.make_moons(num_rows, shuffle=False)),
+        (
+            make_circles(num_rows, ratio=0.5, noise=0.0, generator=rng()),
+            datasets.make_circles(num_rows, shuffle=False, factor=0.5),
+        ),
     ]:
         assert np.allclose(ours.features.numpy(), points, atol=1e-6)
         assert np.array_equal(ours.targets.numpy(), labels)
 
 
 def test_blobs_stand_around_their_centres():
-    centres = [(0.0, 5.0, 1.0), (-7.0, 0.0, 2.0)]
-    data = blobs(4001, centres, noise=0.5, generator=rng())
+    centers = [(0.0, 5.0, 1.0), (-7.0, 0.0, 2.0)]
+    data = make_blobs(4001, centers, noise=0.5, generator=rng())
     assert torch.bincount(data.targets).tolist() == [2001, 2000]
-    for label, centre in enumerate(centres):
+    for label, center in enumerate(centers):
         cloud = data.features[data.targets == label]
-        assert (cloud.mean(0) - torch.tensor(centre)).abs().max() < 6 * 0.5 / math.sqrt(2000)
+        assert (cloud.mean(0) - torch.tensor(center)).abs().max() < 6 * 0.5 / math.sqrt(2000)
         assert (cloud.std(0) - 0.5).abs().max() < 6 * 0.5 / math.sqrt(2 * 2000)
 
 
@@ -147,15 +153,15 @@ def test_the_seed_decides_what_is_drawn():
     ],
 )
 def test_an_unknown_source_gets_one_line_with_a_hint(source, hint):
-    with pytest.raises(Mistake, match=hint) as caught:
+    with pytest.raises(UserError, match=hint) as caught:
         load(source)
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_target_and_ignore_are_for_csv_only():
-    with pytest.raises(Mistake, match="csv:PATH only"):
+    with pytest.raises(UserError, match="csv:PATH only"):
         load("iris", target="species")
-    with pytest.raises(Mistake, match=r"csv:PATH only.* leave --ignore out"):
+    with pytest.raises(UserError, match=r"csv:PATH only.* leave --ignore out"):
         load("iris", ignore=["species"])
 
 
@@ -186,16 +192,16 @@ def test_numerals_serve_as_numbers_and_text_does_not():
     assert numbers.targets.tolist() == [7.0, -2.0, 7.0]
     assert numbers.targets.dtype == torch.float64
     assert numbers.class_names is None
-    with pytest.raises(Mistake, match=r"holds 'red' \(row 2\)"):
+    with pytest.raises(UserError, match=r"holds 'red' \(row 2\)"):
         as_regression(table([0, 1, 0], ("1", "red")))
 
 
 def test_classes_are_refused_where_there_are_none_one_or_thousands():
-    with pytest.raises(Mistake, match="use a regression recipe"):
+    with pytest.raises(UserError, match="use a regression recipe"):
         as_classes(table([0.5, 1.5], None))
-    with pytest.raises(Mistake, match="two or more classes"):
+    with pytest.raises(UserError, match="two or more classes"):
         as_classes(table([0, 0], ("only",)))
-    with pytest.raises(Mistake, match="at most 1000"):
+    with pytest.raises(UserError, match="at most 1000"):
         as_classes(table(range(1001), tuple(f"c{i}" for i in range(1001))))
 
 
@@ -210,20 +216,26 @@ def test_many_whole_numbers_with_few_rows_each_are_no_classes(num_classes, rows_
     if taken:
         assert as_classes(data) is data
     else:
-        with pytest.raises(Mistake, match=f"{num_classes} different whole numbers in {len(data.targets)} rows: .*regression-mlp"):
+        with pytest.raises(
+            UserError, match=f"{num_classes} different whole numbers in {len(data.targets)} rows: .*mlp-regression"
+        ):
             as_classes(data)
     named = table(data.targets.tolist(), tuple(f"c{i}" for i in range(num_classes)))  # words are classes, however many
     assert as_classes(named) is named
 
 
 def test_taken_rows_and_the_fingerprint_follow_the_content():
-    data = table([0, 1, 1], ("a", "b"), test_from=2)
+    data = table([0, 1, 1], ("a", "b"), test_start=2)
     part = data.take(torch.tensor([2, 0]))
     assert part.targets.tolist() == [1, 0]
-    assert part.test_from is None
-    assert data.fingerprint == table([0, 1, 1], ("a", "b"), test_from=2).fingerprint
-    others = [table([0, 1, 0], ("a", "b"), test_from=2), table([0, 1, 1], ("a", "c"), test_from=2), table([0, 1, 1], ("a", "b"))]
-    moved = Dataset("t", torch.tensor([[0.0], [0.0], [1e-30]]), data.targets, ("a",), ("a", "b"), test_from=2)
+    assert part.test_start is None
+    assert data.fingerprint == table([0, 1, 1], ("a", "b"), test_start=2).fingerprint
+    others = [
+        table([0, 1, 0], ("a", "b"), test_start=2),
+        table([0, 1, 1], ("a", "c"), test_start=2),
+        table([0, 1, 1], ("a", "b")),
+    ]
+    moved = Dataset("t", torch.tensor([[0.0], [0.0], [1e-30]]), data.targets, ("a",), ("a", "b"), test_start=2)
     assert len({data.fingerprint, *(other.fingerprint for other in [*others, moved])}) == 5
 
 
@@ -236,7 +248,7 @@ def test_taken_rows_and_the_fingerprint_follow_the_content():
         {"targets": torch.zeros(2, dtype=torch.int64)},
         {"targets": torch.zeros(3)},
         {"feature_names": ("a", "b")},
-        {"test_from": 3},
+        {"test_start": 3},
     ],
 )
 def test_a_dataset_that_does_not_fit_together_is_refused(wrong):

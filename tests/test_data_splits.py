@@ -7,20 +7,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler as PeerScaler
 
-from quoin.data import Batches, Dataset, Standardiser, fold, order, split
-from quoin.errors import Mistake
+from quoin.data import BatchSampler, Dataset, StandardScaler, epoch_permutation, fold, split
+from quoin.errors import UserError
 
 fast = settings(max_examples=60, deadline=None)
 labels = st.lists(st.integers(0, 3), min_size=10, max_size=200)
 seeds = st.integers(0, 2**40)
 
 
-def table(targets, class_names=("a", "b", "c", "d"), test_from=None):
+def table(targets, class_names=("a", "b", "c", "d"), test_start=None):
     dtype = torch.float32 if class_names is None else torch.int64
     rows = torch.arange(len(targets), dtype=torch.float32)[:, None]
-    return Dataset("t", rows, torch.tensor(targets, dtype=dtype), ("x",), class_names, test_from=test_from)
+    return Dataset("t", rows, torch.tensor(targets, dtype=dtype), ("x",), class_names, test_start=test_start)
 
 
 def counts(targets, rows):
@@ -59,7 +59,7 @@ def test_a_split_is_a_function_of_the_seed():
 def test_every_row_is_held_out_by_some_seed():
     data = table([0, 1, 2, 3] * 5)
     times = sum(torch.bincount(split(data, seed).test, minlength=20) for seed in range(400))
-    # Each row is held out with chance 1/5: 80 of 400, standard deviation 8.
+    # Each row is held out with probability 1/5: 80 of 400, standard deviation 8.
     assert (torch.as_tensor(times) - 80).abs().max() < 6 * 8
 
 
@@ -70,11 +70,11 @@ def test_classes_of_one_row_are_not_always_kept_from_the_test():
 
 
 def test_a_sources_own_test_part_is_kept():
-    parts = split(table([i % 4 for i in range(50)], test_from=40), 0, validation=0.25)
+    parts = split(table([i % 4 for i in range(50)], test_start=40), 0, validation=0.25)
     assert parts.test.tolist() == list(range(40, 50))
     assert len(parts.validation) == 10
     assert torch.cat([parts.train, parts.validation]).sort().values.tolist() == list(range(40))
-    folds = [fold(table([i % 4 for i in range(50)], test_from=40), 4, index, 0) for index in range(4)]
+    folds = [fold(table([i % 4 for i in range(50)], test_start=40), 4, index, 0) for index in range(4)]
     assert torch.cat([part.test for part in folds]).sort().values.tolist() == list(range(40))
 
 
@@ -94,69 +94,77 @@ def test_folds_cover_every_row_once(targets, seed, num_folds, classes):
 
 
 def test_parts_that_cannot_be_are_told_in_one_line():
-    with pytest.raises(Mistake, match="fewer folds"):
+    with pytest.raises(UserError, match="fewer folds"):
         fold(table([0, 1, 2]), 4, 0, 0)
-    with pytest.raises(Mistake, match="2 folds"):
+    with pytest.raises(UserError, match="2 folds"):
         fold(table([0, 1, 2]), 1, 0, 0)
-    with pytest.raises(Mistake, match="from 0 to 2"):
+    with pytest.raises(UserError, match="from 0 to 2"):
         fold(table([0, 1, 2] * 4), 3, 3, 0)
     for parted, needed in [
         (lambda n: split(table([0] * n), 0), 3),  # round(0.2 n) is 1 from 3 rows on
         (lambda n: split(table([0] * n), 0, validation=0.1), 6),  # round(0.1 n) from 6 on
         (lambda n: fold(table([0] * n), 2, 0, 0, validation=0.1), 12),  # the 6 that are not in the first fold
-        (lambda n: split(table([0] * (n + 5), test_from=n), 0, test=0.5), 3),  # the source's own test rows do not count
+        (
+            lambda n: split(table([0] * (n + 5), test_start=n), 0, test=0.5),
+            3,
+        ),  # the source's own test rows do not count
     ]:
-        with pytest.raises(Mistake, match=f"at least {needed} rows .* has 2: add rows"):
+        with pytest.raises(UserError, match=f"at least {needed} rows .* has 2: add rows"):
             parted(2)
-        with pytest.raises(Mistake, match=f"at least {needed} rows .* has {needed - 1}: add rows"):
+        with pytest.raises(UserError, match=f"at least {needed} rows .* has {needed - 1}: add rows"):
             parted(needed - 1)
         assert all(len(part) for part in parted(needed))
-    with pytest.raises(Mistake, match="at least 10002 rows"):
+    with pytest.raises(UserError, match="at least 10002 rows"):
         split(table([0, 0]), 0, validation=1e-9)  # and the search for the number ends
     for validation, test in [(0.5, 0.5), (-0.1, 0.2), (float("nan"), 0.1)]:
-        with pytest.raises(Mistake, match="fractions"):
+        with pytest.raises(UserError, match="fractions"):
             split(table([0, 1] * 10), 0, validation=validation, test=test)
     assert [len(part) for part in split(table([0, 1] * 10), 0, validation=0, test=0)] == [20, 0, 0]
 
 
 def test_standardising_agrees_with_scikit_learn_and_inverts():
     x = torch.randn(20_000, 5, generator=torch.Generator().manual_seed(0)) * torch.tensor([1, 10, 0.01, 100, 3]) + 5
-    scale = Standardiser.fit(x)
-    peer: Any = StandardScaler().fit(x.double().numpy())
+    scale = StandardScaler.fit(x)
+    peer: Any = PeerScaler().fit(x.double().numpy())
     assert np.allclose(scale.mean.numpy(), peer.mean_, rtol=1e-12)
     assert np.allclose(scale.std.numpy(), peer.scale_, rtol=1e-12)
-    assert np.allclose(scale.apply(x).numpy(), peer.transform(x.double().numpy()), atol=1e-6)
-    assert scale.apply(x).dtype == torch.float32
-    torch.testing.assert_close(scale.invert(scale.apply(x)), x.double(), rtol=1e-6, atol=1e-5)
+    assert np.allclose(scale.transform(x).numpy(), peer.transform(x.double().numpy()), atol=1e-6)
+    assert scale.transform(x).dtype == torch.float32
+    torch.testing.assert_close(scale.inverse_transform(scale.transform(x)), x.double(), rtol=1e-6, atol=1e-5)
 
 
 def test_standardising_is_right_in_float32_at_a_great_offset():
     x = 1e6 + torch.randint(0, 16, (10_000, 2), generator=torch.Generator().manual_seed(0)).float() / 16
     exact = x.numpy().astype(np.float64)
-    scaled = Standardiser.fit(x).apply(x)
+    scaled = StandardScaler.fit(x).transform(x)
     assert np.allclose(scaled.numpy(), (exact - exact.mean(0)) / exact.std(0), atol=1e-6)
 
 
 def test_a_constant_feature_is_left_at_zero():
     for dtype in (torch.float32, torch.float64):  # in float64 the mean of many 0.1 is not 0.1
         x = torch.full((30_001, 1), 0.1, dtype=dtype)
-        scale = Standardiser.fit(x)
+        scale = StandardScaler.fit(x)
         assert scale.std.item() == 1
-        assert scale.apply(x).abs().max() < 1e-9
+        assert scale.transform(x).abs().max() < 1e-9
 
 
 def test_images_and_plain_numbers_are_standardised_too():
     x = torch.rand(50, 2, 3, 3, generator=torch.Generator().manual_seed(0))
-    assert np.allclose(Standardiser.fit(x).apply(x).numpy(), (x - x.mean(0)) / x.std(0, correction=0), atol=1e-5)
+    assert np.allclose(StandardScaler.fit(x).transform(x).numpy(), (x - x.mean(0)) / x.std(0, correction=0), atol=1e-5)
     y = 1e6 + torch.arange(8.0) / 4
-    assert np.allclose(Standardiser.fit(y).apply(y), StandardScaler().fit_transform(y.double()[:, None].numpy())[:, 0], atol=1e-6)
+    assert np.allclose(
+        StandardScaler.fit(y).transform(y), PeerScaler().fit_transform(y.double()[:, None].numpy())[:, 0], atol=1e-6
+    )
 
 
 @fast
 @given(st.integers(1, 200), st.integers(1, 50), seeds, st.integers(1, 5))
-def test_an_epoch_is_a_permutation_and_ranks_share_each_batch(num_rows, batch_size, seed, world):
-    ranks = [list(Batches(num_rows, batch_size, seed=seed, rank=rank, world=world)) for rank in range(world)]
-    whole = list(Batches(num_rows, batch_size, seed=seed))
+def test_an_epoch_is_a_permutation_and_ranks_share_each_batch(num_rows, batch_size, seed, world_size):
+    ranks = [
+        list(BatchSampler(num_rows, batch_size, seed=seed, rank=rank, world_size=world_size))
+        for rank in range(world_size)
+    ]
+    whole = list(BatchSampler(num_rows, batch_size, seed=seed))
     assert torch.cat(whole).sort().values.tolist() == list(range(num_rows))
     assert [len(batch) for batch in whole[:-1]] == [batch_size] * (len(whole) - 1)
     for number, batch in enumerate(whole):
@@ -178,16 +186,16 @@ def test_a_saved_position_resumes_with_the_next_batch(num_rows, batch_size, stop
                     break
         return found
 
-    unbroken = stream(Batches(num_rows, batch_size, seed=9), stop + 30)
-    first = Batches(num_rows, batch_size, seed=9)
+    unbroken = stream(BatchSampler(num_rows, batch_size, seed=9), stop + 30)
+    first = BatchSampler(num_rows, batch_size, seed=9)
     before = stream(first, stop)
-    second = Batches(num_rows, batch_size, seed=9)
-    second.load(first.state())
+    second = BatchSampler(num_rows, batch_size, seed=9)
+    second.load_state_dict(first.state_dict())
     assert before + stream(second, 30) == unbroken
 
 
 def test_epochs_differ_and_the_end_of_one_is_the_start_of_the_next():
-    batches = Batches(10, 4, seed=0)
+    batches = BatchSampler(10, 4, seed=0)
     walked = iter(batches)
     assert (batches.epoch, batches.position, batches.num_batches) == (0, 0, 3)
     for position in (1, 2, 3):
@@ -195,32 +203,40 @@ def test_epochs_differ_and_the_end_of_one_is_the_start_of_the_next():
         assert (batches.epoch, batches.position) == (0, position)
     assert list(walked) == []
     assert (batches.epoch, batches.position) == (1, 0)
-    assert torch.equal(torch.cat(list(batches)), order(0, 1, 10))
-    assert not torch.equal(order(0, 0, 10), order(0, 1, 10))
-    assert not torch.equal(order(0, 1, 10), order(1, 0, 10))
+    assert torch.equal(torch.cat(list(batches)), epoch_permutation(0, 1, 10))
+    assert not torch.equal(epoch_permutation(0, 0, 10), epoch_permutation(0, 1, 10))
+    assert not torch.equal(epoch_permutation(0, 1, 10), epoch_permutation(1, 0, 10))
     torch.manual_seed(3)
-    assert torch.equal(order(0, 1, 10), order(0, 1, 10))
-    assert torch.cat(list(Batches(10, 4, seed=0, shuffle=False))).tolist() == list(range(10))
+    assert torch.equal(epoch_permutation(0, 1, 10), epoch_permutation(0, 1, 10))
+    assert torch.cat(list(BatchSampler(10, 4, seed=0, shuffle=False))).tolist() == list(range(10))
 
 
 def test_batches_refuse_what_cannot_be():
-    with pytest.raises(Mistake, match="rows"):
-        Batches(0, 4, seed=0)
-    with pytest.raises(Mistake, match="batch size"):
-        Batches(4, 0, seed=0)
+    with pytest.raises(UserError, match="rows"):
+        BatchSampler(0, 4, seed=0)
+    with pytest.raises(UserError, match="batch size"):
+        BatchSampler(4, 0, seed=0)
     with pytest.raises(ValueError, match="rank"):
-        Batches(4, 1, seed=0, rank=2, world=2)
-    state = Batches(10, 4, seed=0).state()
-    for wrong in [{"seed": 1}, {"num_rows": 11}, {"batch_size": 5}, {"shuffle": 0}, {"position": 4}, {"epoch": -1}, {"more": 1}]:
-        with pytest.raises(Mistake):
-            Batches(10, 4, seed=0).load(state | wrong)
-    with pytest.raises(Mistake):
-        Batches(10, 4, seed=0).load({})
+        BatchSampler(4, 1, seed=0, rank=2, world_size=2)
+    state = BatchSampler(10, 4, seed=0).state_dict()
+    for wrong in [
+        {"seed": 1},
+        {"num_rows": 11},
+        {"batch_size": 5},
+        {"shuffle": 0},
+        {"position": 4},
+        {"epoch": -1},
+        {"more": 1},
+    ]:
+        with pytest.raises(UserError):
+            BatchSampler(10, 4, seed=0).load_state_dict(state | wrong)
+    with pytest.raises(UserError):
+        BatchSampler(10, 4, seed=0).load_state_dict({})
 
 
 def test_an_epoch_is_shuffled_once(monkeypatch):
     """So that a batch costs microseconds."""
     drawn, shuffle = [], torch.randperm
     monkeypatch.setattr("torch.randperm", lambda *given, **named: drawn.append(given) or shuffle(*given, **named))
-    assert sum(1 for _ in Batches(2000, 10, seed=0)) == 200
+    assert sum(1 for _ in BatchSampler(2000, 10, seed=0)) == 200
     assert drawn == [(2000,)]

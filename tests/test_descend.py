@@ -1,4 +1,5 @@
-"""Descent kept whole, what it refuses, and its companions: argmin, minibatches, the range test, the one-cycle schedule."""
+"""Descent kept whole, what it refuses, and its companions: argmin, minibatches, the range test, the one-cycle
+schedule."""
 
 import math
 
@@ -8,22 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoin.autodiff import gradient, hessian
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.optim import (
     Adam,
     GradientDescent,
-    MinibatchSlope,
+    MinibatchGradient,
     Momentum,
     argmin,
-    batch_gradient,
     best_momentum,
     cubic,
     descend,
     double_well,
-    momentum_rate,
+    lr_range_test,
+    minibatch_gradient,
+    momentum_convergence_rate,
     one_cycle,
     plateau,
-    range_test,
     ravine,
     rippled,
     rosenbrock,
@@ -38,11 +39,15 @@ def at(*numbers: float) -> torch.Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-# ---- descend ------------------------------------------------------------------------------------------------------------
+# ---- descend ----------------------------------------------------------------------------------------------------
 
 
 @few
-@given(st.lists(st.integers(1, 4), max_size=2).map(tuple), st.integers(0, 12), st.sampled_from([torch.float32, torch.float64]))
+@given(
+    st.lists(st.integers(1, 4), max_size=2).map(tuple),
+    st.integers(0, 12),
+    st.sampled_from([torch.float32, torch.float64]),
+)
 def test_a_path_is_torchs_loop(shape, steps, dtype):
     generator = torch.Generator().manual_seed(steps)
     start = torch.randn(shape, generator=generator, dtype=dtype)
@@ -76,45 +81,77 @@ def test_the_start_is_left_alone_and_may_carry_a_gradient():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: descend(torch.log, at(-1.0)[0], GradientDescent(0.1), 3), r"finite value at the start, .* at -1.0; start where"),
+        (
+            lambda: descend(torch.log, at(-1.0)[0], GradientDescent(0.1), 3),
+            r"finite value at the start, .* at -1.0; start where",
+        ),
         (lambda: descend(torch.sqrt, at(0.0)[0], GradientDescent(0.1), 3), r"finite gradient at the start, .* at 0.0"),
         # 1, then 1 - 0.5 / 1, then 0.5 - 0.5 / 0.5.
-        (lambda: descend(torch.log, at(1.0)[0], GradientDescent(0.5), 9), r"finite value after step 2, .* at -0.5; take a smaller"),
+        (
+            lambda: descend(torch.log, at(1.0)[0], GradientDescent(0.5), 9),
+            r"finite value after step 2, .* at -0.5; take a smaller",
+        ),
         (
             lambda: descend(torch.log, at(1.0)[0], GradientDescent(0.5), 9, domain=lambda x: x > 0),
-            r"step 2 to stay inside the domain, came -0.5",
+            r"step 2 to stay inside the domain, got -0.5",
         ),
-        (lambda: descend(torch.log, at(-1.0)[0], GradientDescent(0.6), 9, domain=lambda x: x > 0), r"a start inside the domain, came -1.0"),
-        (lambda: descend(torch.exp, at(math.nan)[0], GradientDescent(0.6), 9), r"a start inside the domain, came nan"),
-        (lambda: descend(torch.square, at(1.0)[0], GradientDescent(1e200), 9), r"finite value after step 1"),
-        (lambda: descend(torch.square, at(1.0, 2.0), GradientDescent(0.1), 9), r"gives one number as a tensor, came shape \(2,\)"),
-        (lambda: descend(lambda x: 3.0, at(1.0), GradientDescent(0.1), 9), r"gives one number as a tensor, came 3.0"),  # pyright: ignore
-        (lambda: descend(torch.square, torch.tensor(1), GradientDescent(0.1), 9), r"a float tensor to start from, came torch.int64"),
-        (lambda: descend(torch.square, 1.0, GradientDescent(0.1), 9), r"a float tensor to start from, came 1.0"),  # pyright: ignore
-        (lambda: descend(torch.square, at(1.0), GradientDescent(0.1), -1), r"number of steps of 0 or more, came -1"),
         (
-            lambda: descend(torch.square, at(1.0), GradientDescent(0.1), 2, slope=lambda x: x[0]),
-            r"a slope of the shape .* \(1,\), came \(\)",
+            lambda: descend(torch.log, at(-1.0)[0], GradientDescent(0.6), 9, domain=lambda x: x > 0),
+            r"a start inside the domain, got -1.0",
         ),
-        (lambda: argmin(torch.square, torch.zeros(0, 2)), r"at least one point along the first axis, came shape \(0, 2\)"),
-        (lambda: argmin(torch.sqrt, at(1.0, -1.0)), r"can be compared, came NaN at point 1, -1.0"),
-        (lambda: ravine(torch.zeros(2), condition=0.5), "condition number of 1 or more, came 0.5"),
+        (lambda: descend(torch.exp, at(math.nan)[0], GradientDescent(0.6), 9), r"a start inside the domain, got nan"),
+        (lambda: descend(torch.square, at(1.0)[0], GradientDescent(1e200), 9), r"finite value after step 1"),
+        (
+            lambda: descend(torch.square, at(1.0, 2.0), GradientDescent(0.1), 9),
+            r"gives one number as a tensor, got shape \(2,\)",
+        ),
+        (
+            lambda: descend(lambda x: 3.0, at(1.0), GradientDescent(0.1), 9),
+            r"gives one number as a tensor, got "
+            r"3.0",
+        ),  # pyright: ignore
+        (
+            lambda: descend(torch.square, torch.tensor(1), GradientDescent(0.1), 9),
+            r"a float tensor to start from, got torch.int64",
+        ),
+        (
+            lambda: descend(torch.square, 1.0, GradientDescent(0.1), 9),
+            r"a float tensor to start from, got "
+            r"1.0",
+        ),  # pyright: ignore
+        (lambda: descend(torch.square, at(1.0), GradientDescent(0.1), -1), r"number of steps of 0 or more, got -1"),
+        (
+            lambda: descend(torch.square, at(1.0), GradientDescent(0.1), 2, gradient=lambda x: x[0]),
+            r"a gradient of the shape .* \(1,\), got \(\)",
+        ),
+        (
+            lambda: argmin(torch.square, torch.zeros(0, 2)),
+            r"at least one point along the first axis, got shape \(0, 2\)",
+        ),
+        (lambda: argmin(torch.sqrt, at(1.0, -1.0)), r"can be compared, got NaN at point 1, -1.0"),
+        (lambda: ravine(torch.zeros(2), condition_number=0.5), "condition number of 1 or more, got 0.5"),
         (lambda: saddle(torch.zeros(3)), "expected x to have size 2"),
-        (lambda: best_momentum(2.0, 1.0), "expected curvatures 0 < least <= largest, came 2.0 and 1.0"),
-        (lambda: MinibatchSlope(lambda x, i: x[i], 3, batch_size=4, generator=torch.Generator()), "batch of 1 to 3 examples, came 4"),
-        (lambda: batch_gradient(lambda x, i: x[i], at(1.0), torch.tensor([], dtype=torch.long)), r"one example or more, came shape \(0,\)"),
-        (lambda: range_test(lambda rate: 1.0, smallest=1.0, largest=0.1), "rates 0 < smallest < largest, came 1.0 and 0.1"),
-        (lambda: range_test(lambda rate: 1.0, steps=1), "2 steps or more"),
-        (lambda: range_test(lambda rate: math.nan), "finite loss at the smallest rate 1e-06, came nan"),
+        (lambda: best_momentum(2.0, 1.0), "expected curvatures 0 < min_curvature <= max_curvature, got 2.0 and 1.0"),
+        (
+            lambda: MinibatchGradient(lambda x, i: x[i], 3, batch_size=4, generator=torch.Generator()),
+            "batch of 1 to 3 examples, got 4",
+        ),
+        (
+            lambda: minibatch_gradient(lambda x, i: x[i], at(1.0), torch.tensor([], dtype=torch.long)),
+            r"one example or more, got shape \(0,\)",
+        ),
+        (lambda: lr_range_test(lambda rate: 1.0, min_lr=1.0, max_lr=0.1), "rates 0 < min_lr < max_lr, got 1.0 and 0.1"),
+        (lambda: lr_range_test(lambda rate: 1.0, num_steps=1), "2 steps or more"),
+        (lambda: lr_range_test(lambda rate: math.nan), "finite loss at the smallest learning rate 1e-06, got nan"),
     ],
 )
 def test_mistakes_are_one_line(call, message):
-    with pytest.raises(Mistake, match=message) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
 
 
-# ---- landscapes ---------------------------------------------------------------------------------------------------------
+# ---- landscapes -------------------------------------------------------------------------------------------------
 
 
 def test_landscapes_have_their_critical_points():
@@ -128,7 +165,7 @@ def test_landscapes_have_their_critical_points():
     ):
         assert gradient(f, point).abs().max() == 0
         assert torch.linalg.eigvalsh(hessian(f, point)).sign().tolist() == list(signs)
-    assert float(hessian(lambda x: ravine(x, condition=7.0), at(2, 3)).det()) == pytest.approx(7.0)
+    assert float(hessian(lambda x: ravine(x, condition_number=7.0), at(2, 3)).det()) == pytest.approx(7.0)
 
 
 def test_landscapes_are_their_formulas_on_batches():
@@ -141,7 +178,9 @@ def test_landscapes_are_their_formulas_on_batches():
         double_well: lambda x, y: x**4 - 2 * x**2 + 1 + y**2,
     }
     for f, formula in formulas.items():
-        torch.testing.assert_close(f(points), torch.tensor([[formula(*p) for p in row] for row in points.tolist()], dtype=torch.float64))
+        torch.testing.assert_close(
+            f(points), torch.tensor([[formula(*p) for p in row] for row in points.tolist()], dtype=torch.float64)
+        )
     ripple = {f: [[g(x) for x in row] for row in line.tolist()] for f, g in {
         cubic: lambda x: x * x * x,
         plateau: math.tanh,
@@ -158,11 +197,13 @@ def test_argmin_is_a_set():
     assert sorted(argmin(double_well, grid).tolist()) == [[-1.0, 0.0], [1.0, 0.0]]
     assert torch.equal(argmin(lambda x: 0 * x.sum(), grid), grid)
     assert argmin(lambda x: x[0], grid).tolist() == [[-2.0, y] for y in side.tolist()]
-    assert len(argmin(torch.square, at(0.0, 1e-9, 1.0), tolerance=1e-12)) == 2
-    assert argmin(lambda x: -torch.log(x), at(0.0, 1.0, 2.0)).tolist() == [2.0]  # an infinite value is only not the least
+    assert len(argmin(torch.square, at(0.0, 1e-9, 1.0), tol=1e-12)) == 2
+    assert argmin(lambda x: -torch.log(x), at(0.0, 1.0, 2.0)).tolist() == [
+        2.0
+    ]  # an infinite value is only not the least
 
 
-# ---- stochastic descent -------------------------------------------------------------------------------------------------
+# ---- stochastic descent -----------------------------------------------------------------------------------------
 
 
 def test_minibatch_descent_averages_to_descent_and_repeats_from_its_seed():
@@ -170,8 +211,13 @@ def test_minibatch_descent_averages_to_descent_and_repeats_from_its_seed():
     data = at(1.0, 2.0, 6.0, 7.0)
 
     def paths(seed: int, count: int) -> torch.Tensor:
-        slope = MinibatchSlope(lambda x, i: (x - data[i]) ** 2 / 2, 4, batch_size=2, generator=torch.Generator().manual_seed(seed))
-        found = [descend(lambda x: (x - 4) ** 2 / 2, at(0.0)[0], GradientDescent(0.3), 4, slope=slope).points for _ in range(count)]
+        slope = MinibatchGradient(
+            lambda x, i: (x - data[i]) ** 2 / 2, 4, batch_size=2, generator=torch.Generator().manual_seed(seed)
+        )
+        found = [
+            descend(lambda x: (x - 4) ** 2 / 2, at(0.0)[0], GradientDescent(0.3), 4, gradient=slope).points
+            for _ in range(count)
+        ]
         return torch.stack(found)
 
     ends = paths(0, 300)
@@ -182,7 +228,7 @@ def test_minibatch_descent_averages_to_descent_and_repeats_from_its_seed():
     assert torch.equal(paths(5, 2), paths(5, 2))
 
 
-# ---- momentum's best ----------------------------------------------------------------------------------------------------
+# ---- momentum's best --------------------------------------------------------------------------------------------
 
 
 @few
@@ -194,13 +240,13 @@ def test_no_other_momentum_is_faster_than_the_best(least, ratio):
         torch.linspace(0.01, 4, 60, dtype=torch.float64)[:, None, None],
         torch.linspace(0, 0.99, 50, dtype=torch.float64)[:, None],
     )
-    all_rates = momentum_rate(rates / (least * ratio), momenta, curvatures).amax(-1)
-    assert best.rate <= float(all_rates.min()) + 1e-9
-    reached = momentum_rate(at(best.learning_rate)[0], at(best.momentum)[0], curvatures).max()
-    assert float(reached) == pytest.approx(best.rate, abs=1e-6)
+    all_rates = momentum_convergence_rate(rates / (least * ratio), momenta, curvatures).amax(-1)
+    assert best.convergence_rate <= float(all_rates.min()) + 1e-9
+    reached = momentum_convergence_rate(at(best.lr)[0], at(best.momentum)[0], curvatures).max()
+    assert float(reached) == pytest.approx(best.convergence_rate, abs=1e-6)
 
 
-# ---- the range test -----------------------------------------------------------------------------------------------------
+# ---- the range test ---------------------------------------------------------------------------------------------
 
 
 @few
@@ -213,28 +259,30 @@ def test_the_edge_of_a_quadratic_is_two_over_its_curvature(curvature):
         x[0] -= rate * curvature * x[0]
         return loss
 
-    found = range_test(step, smallest=1e-4, largest=1e3, steps=160, smoothing=0.0)
+    found = lr_range_test(step, min_lr=1e-4, max_lr=1e3, num_steps=160, smoothing=0.0)
     grid = 1e7 ** (1 / 159)
-    assert 2 / curvature / grid <= found.edge <= 2 / curvature * (1 + 1e-12)
-    assert found.burst
-    assert found.steepest < found.edge
-    assert found.rates == pytest.approx([1e-4 * grid**k for k in range(len(found.rates))])
+    assert 2 / curvature / grid <= found.max_stable_lr <= 2 / curvature * (1 + 1e-12)
+    assert found.diverged
+    assert found.steepest < found.max_stable_lr
+    assert found.lrs == pytest.approx([1e-4 * grid**k for k in range(len(found.lrs))])
     assert found.losses == found.smoothed
 
 
 def test_smoothing_is_adams_and_a_loss_that_is_not_finite_ends_the_test():
     losses = [4.0, 3.0, 5.0, 1.0, math.inf, 0.0]
     told = iter(losses)
-    found = range_test(lambda rate: next(told), steps=6, smoothing=0.5)
-    assert found.burst
+    found = lr_range_test(lambda rate: next(told), num_steps=6, smoothing=0.5)
+    assert found.diverged
     assert found.losses == (4.0, 3.0, 5.0, 1.0)
     # Weights 1/2, 1/4, ... from the last back, over their sum.
-    assert found.smoothed == pytest.approx([4, (4 + 2 * 3) / 3, (4 + 2 * 3 + 4 * 5) / 7, (4 + 2 * 3 + 4 * 5 + 8 * 1) / 15])
-    assert found.edge == found.rates[2]
-    steady = range_test(lambda rate: 1.0, steps=5, smoothing=0.0)
-    assert not steady.burst
-    assert steady.edge == steady.steepest == steady.rates[0]
-    assert steady.rates[-1] == pytest.approx(10.0)
+    assert found.smoothed == pytest.approx(
+        [4, (4 + 2 * 3) / 3, (4 + 2 * 3 + 4 * 5) / 7, (4 + 2 * 3 + 4 * 5 + 8 * 1) / 15]
+    )
+    assert found.max_stable_lr == found.lrs[2]
+    steady = lr_range_test(lambda rate: 1.0, num_steps=5, smoothing=0.0)
+    assert not steady.diverged
+    assert steady.max_stable_lr == steady.steepest == steady.lrs[0]
+    assert steady.lrs[-1] == pytest.approx(10.0)
 
 
 def test_the_range_test_takes_a_torch_step():
@@ -251,17 +299,21 @@ def test_the_range_test_takes_a_torch_step():
         peer.step()
         return loss.item()
 
-    found = range_test(step, smallest=1e-4, largest=100.0, steps=80, smoothing=0.0)
-    largest = 2 * float(torch.linalg.eigvalsh(inputs.mT @ inputs / 64)[-1])  # the largest curvature of the mean of squares
-    assert found.burst
-    assert 0.2 * 2 / largest < found.edge < 3 * 2 / largest
+    found = lr_range_test(step, min_lr=1e-4, max_lr=100.0, num_steps=80, smoothing=0.0)
+    largest = 2 * float(
+        torch.linalg.eigvalsh(inputs.mT @ inputs / 64)[-1]
+    )  # the largest curvature of the mean of squares
+    assert found.diverged
+    assert 0.2 * 2 / largest < found.max_stable_lr < 3 * 2 / largest
 
 
-# ---- the one-cycle schedule ---------------------------------------------------------------------------------------------
+# ---- the one-cycle schedule -------------------------------------------------------------------------------------
 
 
 def test_one_cycle_is_torchs():
-    total = 41  # torch's peak falls between steps unless 0.3 of them is whole: its marks are 0.3 total - 1 and total - 1
+    total = (
+        41  # torch's peak falls between steps unless 0.3 of them is whole: its marks are 0.3 total - 1 and total - 1
+    )
     weight = torch.zeros(1, requires_grad=True)
     peer = torch.optim.SGD([weight], lr=1.0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(peer, max_lr=1.0, total_steps=total, cycle_momentum=False)

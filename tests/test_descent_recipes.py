@@ -1,4 +1,5 @@
-"""The recipes about descent measure what they say: bounds beside runs, rates beside eigenvalues, rules on equal terms."""
+"""The recipes about descent measure what they say: bounds beside runs, rates beside eigenvalues, rules on equal
+terms."""
 
 import dataclasses
 import itertools
@@ -10,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from quoin.cli import main
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses import cross_entropy
 from quoin.optim import Adam, AdamW, GradientDescent, Momentum, Nesterov, RMSProp
 from quoin.recipes import gd_bound, momentum_phase, optimizer_race
@@ -18,14 +19,14 @@ from quoin.runs import find_recipe
 from quoin.tasks.gradient_descent_bounds import logistic_minimizer
 from quoin.tasks.momentum_phase import random_quadratic
 from quoin.tasks.optimizer_race import Trial, smoothed
-from quoin.tasks.supervised_data import classes
-from quoin.train import Diverged, choose_place
-from quoin.train.state import pack, unpack
+from quoin.tasks.supervised_data import load_classification_data
+from quoin.train import NonFiniteLossError, setup_device
+from quoin.train.state import flatten_state, unflatten_state
 
 
 @pytest.fixture(scope="module")
-def place():
-    return choose_place("cpu", threads=1)[0]
+def device_context():
+    return setup_device("cpu", threads=1)[0]
 
 
 def run(task: Any, updates: int) -> Any:
@@ -34,18 +35,19 @@ def run(task: Any, updates: int) -> Any:
     return task
 
 
-# ---- gd-bound -----------------------------------------------------------------------------------------------------------
+# ---- gd-bound ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def bounded(place):
-    return run(gd_bound.build(gd_bound.Options(), place), 40)
+def bounded(device_context):
+    return run(gd_bound.build(gd_bound.Options(), device_context), 40)
 
 
 @pytest.fixture(scope="module")
-def problem(place):
-    """The design with its column of ones, the signs, and L by numpy's way: the largest eigenvalue of the Hessian at zero."""
-    train = classes(gd_bound.Options(), place).train
+def problem(device_context):
+    """The design with its column of ones, the signs, and L by numpy's way: the largest eigenvalue of the Hessian at
+    zero."""
+    train = load_classification_data(gd_bound.Options(), device_context).train
     X = torch.cat([train.features, torch.ones(train.num_rows, 1)], dim=1).double()
     hessian = X.mT @ X / (4 * len(X)) + 0.05 * torch.eye(X.shape[1], dtype=torch.float64)
     return X, 2.0 * train.targets.double() - 1, float(torch.linalg.eigvalsh(hessian)[-1])
@@ -53,8 +55,12 @@ def problem(place):
 
 def test_the_minimiser_is_scikit_learns(problem):
     X, signs, _ = problem
-    peer = LogisticRegression(C=1 / (0.05 * len(X)), fit_intercept=False, tol=1e-10, max_iter=1000).fit(X.numpy(), signs.numpy())
-    torch.testing.assert_close(logistic_minimizer(X, signs, 0.05), torch.from_numpy(peer.coef_[0]), atol=1e-6, rtol=1e-5)
+    peer = LogisticRegression(C=1 / (0.05 * len(X)), fit_intercept=False, tol=1e-10, max_iter=1000).fit(
+        X.numpy(), signs.numpy()
+    )
+    torch.testing.assert_close(
+        logistic_minimizer(X, signs, 0.05), torch.from_numpy(peer.coef_[0]), atol=1e-6, rtol=1e-5
+    )
 
 
 def test_its_runs_are_gradient_descent_written_out(bounded, problem):
@@ -73,18 +79,20 @@ def test_both_bounds_are_the_theorems_and_the_ratio_is_to_the_smaller(bounded, p
         convex, strong = bounded.bounds(k)
         assert float(convex[40]) == pytest.approx(squared / (2 * share / L * 40))
         assert float(strong[40]) == pytest.approx(L / 2 * (1 - share / L * 0.05) ** 80 * squared)
-        assert float(bounded.ratios()[k][40]) == pytest.approx(bounded.gaps[k][40] / min(float(convex[40]), float(strong[40])))
+        assert float(bounded.ratios()[k][40]) == pytest.approx(
+            bounded.suboptimality[k][40] / min(float(convex[40]), float(strong[40]))
+        )
 
 
-def test_a_run_that_broke_the_bound_would_miss_the_target(bounded, place):
+def test_a_run_that_broke_the_bound_would_miss_the_target(bounded, device_context):
     found = bounded.evaluate("train")
     target = find_recipe("gd-bound").target
-    assert target.met(found["gap_over_bound"])
-    assert found["gap_over_bound"] > 0.05  # not by a wide mile: what is a hundred times off would be seen
-    other = gd_bound.build(gd_bound.Options(), place)
-    other.load(unpack(*pack(bounded.state())))
-    other.gaps[1][30] = 1.01 * float(other.bounds(1)[0][30])
-    assert other.evaluate("train")["gap_over_bound"] == pytest.approx(1.01)
+    assert target.met(found["suboptimality_bound_ratio"])
+    assert found["suboptimality_bound_ratio"] > 0.05  # not by a wide mile: what is a hundred times off would be seen
+    other = gd_bound.build(gd_bound.Options(), device_context)
+    other.load_state_dict(unflatten_state(*flatten_state(bounded.state_dict())))
+    other.suboptimality[1][30] = 1.01 * float(other.bounds(1)[0][30])
+    assert other.evaluate("train")["suboptimality_bound_ratio"] == pytest.approx(1.01)
     assert not target.met(1.01)
     assert found["step_away"] < 0  # no step led away from the minimiser
 
@@ -93,24 +101,24 @@ def test_the_slowest_cost_comes_to_half_of_the_bound(bounded):
     assert bounded.evaluate("train")["slowest_over_bound"] == pytest.approx(40 / 81)  # T / (2T + 1)
 
 
-def test_the_kept_model_has_the_weights_of_the_largest_rate(bounded, problem, place):
+def test_the_kept_model_has_the_weights_of_the_largest_rate(bounded, problem, device_context):
     X, signs, _ = problem
-    net = gd_bound.model(gd_bound.Options(), bounded.facts)
-    net.load_state_dict(bounded.state()["model"]["weights"])
+    net = gd_bound.model(gd_bound.Options(), bounded.data_info)
+    net.load_state_dict(bounded.state_dict()["model"]["weights"])
     logits = net(X[:, :-1].float())
     torch.testing.assert_close((logits[:, 1] - logits[:, 0]).double(), X @ bounded.points[-1], atol=1e-4, rtol=1e-4)
     agreed = (signs * (X @ bounded.points[-1]) > 0).double().mean()
     assert bounded.evaluate("train")["accuracy"] == pytest.approx(float(agreed))
 
 
-# ---- momentum-phase -----------------------------------------------------------------------------------------------------
+# ---- momentum-phase ---------------------------------------------------------------------------------------------
 
-SMALL = momentum_phase.Options(cells=6, dim=3)
+SMALL = momentum_phase.Options(grid_size=6, dim=3)
 
 
 @pytest.fixture(scope="module")
-def phase(place):
-    return run(momentum_phase.build(SMALL, place), 300)
+def phase(device_context):
+    return run(momentum_phase.build(SMALL, device_context), 300)
 
 
 def grid(cells: int = 6) -> tuple[list[float], list[float]]:
@@ -125,9 +133,9 @@ def test_the_quadratic_has_the_curvatures_asked_for():
     assert float(curvatures.max()) == 1
 
 
-def test_points_go_where_torch_goes(place):
-    task: Any = run(momentum_phase.build(SMALL, place), 7)
-    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition, SMALL.seed)
+def test_points_go_where_torch_goes(device_context):
+    task: Any = run(momentum_phase.build(SMALL, device_context), 7)
+    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition_number, SMALL.seed)
     Q = axes * curvatures @ axes.mT
     rates, momenta = grid()
     for k, j in ((0, 1), (2, 0), (5, 4)):
@@ -139,24 +147,28 @@ def test_points_go_where_torch_goes(place):
             (x @ Q @ x / 2).backward()
             sgd.step()
         both = torch.cat([x.detach(), x.detach() - before])  # the last step is the velocity
-        weights = task.state()["model"]["weights"]
-        torch.testing.assert_close(torch.cat([weights["points"][k, j], weights["velocities"][k, j]]), both / both.norm())
+        weights = task.state_dict()["model"]["weights"]
+        torch.testing.assert_close(
+            torch.cat([weights["points"][k, j], weights["velocities"][k, j]]), both / both.norm()
+        )
         assert float(task.length[k, j]) == pytest.approx(float(both.norm().log()) - float(begun.norm().log()))
 
 
 def test_measured_rates_are_near_the_largest_eigenvalue_of_the_whole_update(phase):
-    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition, SMALL.seed)
+    curvatures, axes = random_quadratic(SMALL.dim, SMALL.condition_number, SMALL.seed)
     Q, eye = axes * curvatures @ axes.mT, torch.eye(3, dtype=torch.float64)
     rates, momenta = grid()
     for (k, m), (j, rate) in itertools.product(enumerate(momenta), enumerate(rates)):
         update = torch.cat([torch.cat([eye - rate * Q, m * eye], 1), torch.cat([-rate * Q, m * eye], 1)])  # of (x, v)
         radius = float(torch.linalg.eigvals(update).abs().max())
         assert float(phase.measured()[k, j]) == pytest.approx(radius, abs=0.01)
-        assert float(phase.off()[k, j]) == pytest.approx(abs(float(phase.measured()[k, j]) - radius), abs=1e-6)
+        assert float(phase.convergence_rate_error()[k, j]) == pytest.approx(
+            abs(float(phase.measured()[k, j]) - radius), abs=1e-6
+        )
 
 
-def test_the_slope_is_that_of_the_best_line(phase, place):
-    task: Any = momentum_phase.build(SMALL, place)
+def test_the_slope_is_that_of_the_best_line(phase, device_context):
+    task: Any = momentum_phase.build(SMALL, device_context)
     lengths = torch.randn(9, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     t = torch.arange(1.0, 10.0, dtype=torch.float64)
     task.count, task.sums = 9, torch.stack([lengths.sum(0), (t[:, None, None] * lengths).sum(0)])
@@ -164,24 +176,24 @@ def test_the_slope_is_that_of_the_best_line(phase, place):
     torch.testing.assert_close(task.measured(), line.exp().reshape(6, 6))
 
 
-def test_a_delayed_velocity_would_miss_the_target(place, monkeypatch):
+def test_a_delayed_velocity_would_miss_the_target(device_context, monkeypatch):
     """The printed form moves by the old velocity: its rates are others."""
 
     class Stale(Momentum):
         def step(self, x, gradient, state):
-            return x + state, self.momentum * state - self.learning_rate * gradient
+            return x + state, self.momentum * state - self.lr * gradient
 
     monkeypatch.setattr("quoin.tasks.momentum_phase.Momentum", Stale)
-    assert run(momentum_phase.build(SMALL, place), 300).evaluate("validation")["rate_off"] > 0.1
+    assert run(momentum_phase.build(SMALL, device_context), 300).evaluate("validation")["convergence_rate_error"] > 0.1
 
 
-def test_a_state_brings_the_phase_back(phase, place):
-    other: Any = momentum_phase.build(SMALL, place)
-    other.load(unpack(*pack(phase.state())))
+def test_a_state_brings_the_phase_back(phase, device_context):
+    other: Any = momentum_phase.build(SMALL, device_context)
+    other.load_state_dict(unflatten_state(*flatten_state(phase.state_dict())))
     assert run(other, 3).evaluate("validation") == run(phase, 3).evaluate("validation")
 
 
-# ---- optimizer-race -----------------------------------------------------------------------------------------------------
+# ---- optimizer-race ---------------------------------------------------------------------------------------------
 
 RULES = {
     "sgd": GradientDescent(0.1),
@@ -191,20 +203,20 @@ RULES = {
     "adam": Adam(0.01),
     "adamw": AdamW(0.01, weight_decay=0.1),
 }
-FEW = optimizer_race.Options(hidden=(8,), rates=(0.1,), adaptive_rates=(0.01,), batch_size=200)
+FEW = optimizer_race.Options(hidden_dims=(8,), lrs=(0.1,), adaptive_lrs=(0.01,), batch_size=200)
 
 
 @pytest.fixture(scope="module")
-def race(place):
-    return run(optimizer_race.build(FEW, place), 8)  # seven updates are an epoch
+def race(device_context):
+    return run(optimizer_race.build(FEW, device_context), 8)  # seven updates are an epoch
 
 
-def test_every_rule_takes_the_steps_of_its_definition(race, place):
-    data = classes(FEW, place).train
+def test_every_rule_takes_the_steps_of_its_definition(race, device_context):
+    data = load_classification_data(FEW, device_context).train
     for each in race.trials:
-        net, rule = optimizer_race.model(FEW, race.facts), RULES[each.optimizer]
-        states: list[Any] = [rule.start(parameter) for parameter in net.parameters()]
-        batches = optimizer_race.build(FEW, place).batches
+        net, rule = optimizer_race.model(FEW, race.data_info), RULES[each.optimizer]
+        states: list[Any] = [rule.init(parameter) for parameter in net.parameters()]
+        batches = optimizer_race.build(FEW, device_context).batches
         for rows in itertools.islice(itertools.chain.from_iterable(itertools.repeat(batches)), 8):
             loss = cross_entropy(net(data.features[rows]), data.targets[rows]).mean()
             slopes = torch.autograd.grad(loss, list(net.parameters()))
@@ -217,8 +229,8 @@ def test_every_rule_takes_the_steps_of_its_definition(race, place):
         assert each.losses[-1] == pytest.approx(float(loss.detach()), rel=1e-3)
 
 
-def test_the_rate_is_chosen_on_validation_and_the_target_is_the_worst_rule(place):
-    task: Any = run(optimizer_race.build(dataclasses.replace(FEW, rates=(0.001, 0.3)), place), 7)
+def test_the_rate_is_chosen_on_validation_and_the_target_is_the_worst_rule(device_context):
+    task: Any = run(optimizer_race.build(dataclasses.replace(FEW, lrs=(0.001, 0.3)), device_context), 7)
     chosen = task.chosen()
     assert {rule: each.lr for rule, each in chosen.items()} == {
         "sgd": 0.3, "momentum": 0.3, "nesterov": 0.3, "rmsprop": 0.01, "adam": 0.01, "adamw": 0.01
@@ -228,11 +240,11 @@ def test_the_rate_is_chosen_on_validation_and_the_target_is_the_worst_rule(place
     assert losses[0.3] < losses[0.001]
     found = task.evaluate("test")
     accuracies = [each.task.evaluate("test")["accuracy"] for each in chosen.values()]
-    assert found["least_accuracy"] == min(accuracies)
+    assert found["min_accuracy"] == min(accuracies)
     best = min(chosen.values(), key=lambda each: each.eval_losses[-1])
-    weights = task.state()["model"]["weights"]
+    weights = task.state_dict()["model"]["weights"]
     assert all(torch.equal(weights[name], value) for name, value in best.task.model.state_dict().items())
-    assert task.evaluate("train")["updates_sgd"] == 7  # the level was not reached: all that were made
+    assert task.evaluate("train")["steps_to_threshold_sgd"] == 7  # the level was not reached: all that were made
 
 
 def test_updates_are_counted_to_the_first_window_below_the_level():
@@ -242,37 +254,37 @@ def test_updates_are_counted_to_the_first_window_below_the_level():
     assert smoothed([1.0, 2.0, 3.0, 4.0, 5.0], 4) == ([4, 5], [2.5, 3.5])
 
 
-def test_who_diverges_is_out_and_stays_out(place):
-    options = dataclasses.replace(FEW, rates=(0.1, 1e37))
-    task: Any = run(optimizer_race.build(options, place), 3)
+def test_who_diverges_is_out_and_stays_out(device_context):
+    options = dataclasses.replace(FEW, lrs=(0.1, 1e37))
+    task: Any = run(optimizer_race.build(options, device_context), 3)
     assert {each.optimizer for each in task.trials if each.diverged} == {"sgd", "momentum", "nesterov"}
     assert all(each.lr == 1e37 for each in task.trials if each.diverged)
-    other: Any = optimizer_race.build(options, place)
-    other.load(unpack(*pack(task.state())))
+    other: Any = optimizer_race.build(options, device_context)
+    other.load_state_dict(unflatten_state(*flatten_state(task.state_dict())))
     assert [each.diverged for each in other.trials] == [each.diverged for each in task.trials]
     assert run(other, 2).evaluate("test") == run(task, 2).evaluate("test")
-    with pytest.raises(Diverged, match=r"SGD is not finite at any of its rates; try smaller --rates"):
-        run(optimizer_race.build(dataclasses.replace(FEW, rates=(1e37,)), place), 3)
+    with pytest.raises(NonFiniteLossError, match=r"SGD is not finite at any of its learning rates; try smaller --lrs"):
+        run(optimizer_race.build(dataclasses.replace(FEW, lrs=(1e37,)), device_context), 3)
 
 
 def test_reports_show_each_rule_and_each_bound(race, bounded, phase):
-    by_updates, by_seconds, by_rate, *_ = (panel.drawing.figure.axes[0] for panel in race.panels())
+    by_updates, by_seconds, by_rate, *_ = (panel.plot.figure.axes[0] for panel in race.panels())
     assert [len(axes.lines) for axes in (by_updates, by_seconds, by_rate)] == [7, 7, 6]  # six rules, and the level
     assert by_seconds.lines[0].get_xdata()[-1] == pytest.approx(race.chosen()["sgd"].seconds)
-    gaps, ratios, _ = (panel.drawing.figure.axes for panel in bounded.panels())
+    gaps, ratios, _ = (panel.plot.figure.axes for panel in bounded.panels())
     assert [axes.get_title(loc="left") for axes in gaps] == ["η = 0.1/L", "η = 0.3/L", "η = 1/L"]
-    assert list(gaps[2].lines[2].get_ydata()) == pytest.approx(bounded.gaps[2][1:])
+    assert list(gaps[2].lines[2].get_ydata()) == pytest.approx(bounded.suboptimality[2][1:])
     assert len(ratios[0].lines) == 4
-    assert len(phase.panels()[1].drawing.figure.axes[0].lines) == 9  # four momenta, line and dots, and the level of one
+    assert len(phase.panels()[1].plot.figure.axes[0].lines) == 9  # four momenta, line and dots, and the level of one
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["gd-bound", "--data", "iris"], "expected two classes, came 3"),
-        (["gd-bound", "--shares", "1.5"], "--shares must be at most 1"),
-        (["momentum-phase", "--condition", "0.5"], "--condition must be at least 1"),
-        (["optimizer-race", "--rates", "0"], "--rates must be above 0"),
+        (["gd-bound", "--data", "iris"], "expected two classes, got 3"),
+        (["gd-bound", "--lr-factors", "1.5"], "--lr-factors must be at most 1"),
+        (["momentum-phase", "--condition-number", "0.5"], "--condition-number must be at least 1"),
+        (["optimizer-race", "--lrs", "0"], "--lrs must be above 0"),
     ],
 )
 def test_what_cannot_be_run_is_told(words, told, tmp_path, capsys):
@@ -282,8 +294,8 @@ def test_what_cannot_be_run_is_told(words, told, tmp_path, capsys):
     assert said.count("\n") == 1
 
 
-def test_lists_that_are_empty_are_told(place):
-    with pytest.raises(Mistake, match="--shares expects at least one"):
-        gd_bound.build(gd_bound.Options(shares=()), place)
-    with pytest.raises(Mistake, match="--adaptive-rates expects at least one"):
-        optimizer_race.build(optimizer_race.Options(adaptive_rates=()), place)
+def test_lists_that_are_empty_are_told(device_context):
+    with pytest.raises(UserError, match="--lr-factors expects at least one"):
+        gd_bound.build(gd_bound.Options(lr_factors=()), device_context)
+    with pytest.raises(UserError, match="--adaptive-lrs expects at least one"):
+        optimizer_race.build(optimizer_race.Options(adaptive_lrs=()), device_context)

@@ -1,4 +1,5 @@
-"""The scikit-learn faces: scikit-learn's own checks, its estimators as second opinions, and what each refuses or warns of."""
+"""The scikit-learn faces: scikit-learn's own checks, its estimators as second opinions, and what each refuses or warns
+of."""
 
 import warnings
 
@@ -16,9 +17,9 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import quoin.estimators as estimators
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.estimators import (
-    GaussianClassifier,
+    GaussianDiscriminantAnalysis,
     LinearRegressor,
     LinearSVM,
     LogisticClassifier,
@@ -26,7 +27,7 @@ from quoin.estimators import (
     RidgeRegressor,
     SoftmaxClassifier,
 )
-from quoin.losses import log_loss, svm_objective
+from quoin.losses import logistic_loss, svm_objective
 
 FACES = [getattr(estimators, name) for name in estimators.__all__]
 
@@ -51,7 +52,7 @@ def test_scikit_learns_own_checks(face):
     }
 
 
-# ---- regression ---------------------------------------------------------------------------------------------------------
+# ---- regression -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -80,8 +81,10 @@ def test_dependent_columns_give_the_shortest_weights(solver):
     X = random.standard_normal((30, 3))
     X = np.column_stack([X, X[:, 0] + X[:, 1], 2 * X[:, 2], np.ones(30)])
     y = random.standard_normal(30)
-    centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(LinearRegressor(solver).fit(X, y).coef_, np.linalg.pinv(centred) @ (y - y.mean()), atol=1e-10)
+    centered = X - X.mean(axis=0)
+    np.testing.assert_allclose(
+        LinearRegressor(solver).fit(X, y).coef_, np.linalg.pinv(centered) @ (y - y.mean()), atol=1e-10
+    )
 
 
 def test_more_columns_than_rows():
@@ -115,7 +118,7 @@ def test_polynomials():
     assert small == sorted(small, reverse=True)
 
 
-# ---- classification -----------------------------------------------------------------------------------------------------
+# ---- classification ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 5.0, 1: 1.0}])
@@ -123,7 +126,9 @@ def test_logistic_regression_is_scikit_learns(tumours, class_weight):
     X, y = tumours
     l2 = 1e-2
     total = len(y) if not isinstance(class_weight, dict) else (5.0 * (y == 0) + (y == 1)).sum()
-    peer = LogisticRegression(C=1 / (total * l2), class_weight=class_weight, solver="newton-cholesky", tol=1e-12).fit(X, y)
+    peer = LogisticRegression(C=1 / (total * l2), class_weight=class_weight, solver="newton-cholesky", tol=1e-12).fit(
+        X, y
+    )
     face = LogisticClassifier(l2, class_weight=class_weight).fit(X, y)
     np.testing.assert_allclose(face.coef_, peer.coef_, atol=1e-6)
     np.testing.assert_allclose(face.predict_proba(X), peer.predict_proba(X), atol=1e-6)
@@ -144,7 +149,8 @@ def test_two_softmax_scores_are_one_logistic_score(tumours):
 
 
 def test_wide_and_raw_data_converge():
-    """Columns from 1e-3 to 1e3, 160 of them correlated, in float32: no warning, and the objective of scikit-learn in float64."""
+    """Columns from 1e-3 to 1e3, 160 of them correlated, in float32: no warning, and the objective of scikit-learn in
+    float64."""
     random = np.random.default_rng(5)
     X = random.standard_normal((500, 160)) @ random.standard_normal((160, 160)) * np.logspace(-2, 2, 160) + 50
     y = (X[:, 0] / X[:, 0].std() + random.standard_normal(500) > X[:, 0].mean() / X[:, 0].std()).astype(int)
@@ -156,7 +162,9 @@ def test_wide_and_raw_data_converge():
 
     def objective(found) -> float:
         margins = (2 * y - 1) * (X.astype(float) @ found.coef_[0] + found.intercept_[0])
-        return float(log_loss(torch.from_numpy(margins)).mean()) + 5e-3 * float(np.square(found.coef_.astype(float)).sum())
+        return float(logistic_loss(torch.from_numpy(margins)).mean()) + 5e-3 * float(
+            np.square(found.coef_.astype(float)).sum()
+        )
 
     assert objective(face) <= objective(peer) * (1 + 1e-3)
 
@@ -175,14 +183,14 @@ def test_the_svm_is_libsvms(tumours, class_weight):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_gap_of_the_svm_is_a_bound(tumours, dtype, fit_intercept):
-    from quoin.optim import fit_hinge
+    from quoin.optim import fit_linear_svm
 
     X, y = torch.from_numpy(tumours[0]).to(dtype), torch.from_numpy(2.0 * tumours[1] - 1).to(dtype)
     share = torch.full((len(y),), 1 / len(y), dtype=dtype)
-    loose, tight = (fit_hinge(X, y, weights=share, l2=1e-3, bias=fit_intercept, tolerance=tol) for tol in (1e-2, 1e-6))
+    loose, tight = (fit_linear_svm(X, y, weights=share, l2=1e-3, bias=fit_intercept, tol=tol) for tol in (1e-2, 1e-6))
     assert loose.converged
     assert tight.converged or dtype is torch.float32
-    assert loose.loss - loose.gap <= tight.loss + 1e-6 <= loose.loss + 2e-6
+    assert loose.loss - loose.suboptimality_bound <= tight.loss + 1e-6 <= loose.loss + 2e-6
     margins = y.double() * (X.double() @ tight.weight + tight.bias)
     assert float(svm_objective(margins, tight.weight, 1e-3)) == pytest.approx(tight.loss, rel=1e-4)
 
@@ -206,24 +214,30 @@ def test_few_steps_are_told(tumours):
 
 def test_gaussians_are_scikit_learns():
     X, y = load_iris(return_X_y=True)
-    shared = GaussianClassifier(shared_covariance=True, ridge=0.0).fit(X, y)
-    np.testing.assert_allclose(shared.predict_proba(X), LinearDiscriminantAnalysis(solver="lsqr").fit(X, y).predict_proba(X), atol=1e-8)
+    shared = GaussianDiscriminantAnalysis(shared_covariance=True, reg_covar=0.0).fit(X, y)
+    np.testing.assert_allclose(
+        shared.predict_proba(X), LinearDiscriminantAnalysis(solver="lsqr").fit(X, y).predict_proba(X), atol=1e-8
+    )
     peer = QuadraticDiscriminantAnalysis().fit(X, y)
-    own = GaussianClassifier(ridge=0.0).fit(X, y)
-    # The peer divides each class's squares by 49, the likeliest law by 50.
+    own = GaussianDiscriminantAnalysis(reg_covar=0.0).fit(X, y)
+    # The peer divides each class's squares by 49, the most probable distribution by 50.
     assert (own.predict(X) == peer.predict(X)).all()
-    with pytest.raises(Mistake, match="singular"):
-        GaussianClassifier(ridge=0.0).fit(np.column_stack([X, X[:, 0]]), y)
+    with pytest.raises(UserError, match="singular"):
+        GaussianDiscriminantAnalysis(reg_covar=0.0).fit(np.column_stack([X, X[:, 0]]), y)
 
 
 def test_they_work_in_pipelines_and_grid_search():
     X, y = load_digits(return_X_y=True)
     X, y = X[:600], y[:600]
-    search = GridSearchCV(make_pipeline(StandardScaler(), SoftmaxClassifier(tol=1e-4)), {"softmaxclassifier__l2": [1e-3, 10.0]}, cv=3)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SoftmaxClassifier(tol=1e-4)), {"softmaxclassifier__l2": [1e-3, 10.0]}, cv=3
+    )
     search.fit(X, y)
     assert search.best_params_ == {"softmaxclassifier__l2": 1e-3}
     assert search.best_score_ > 0.85
-    assert cross_val_score(GaussianClassifier(shared_covariance=True, ridge=1e-2), X, y, cv=3).mean() > 0.85
+    assert (
+        cross_val_score(GaussianDiscriminantAnalysis(shared_covariance=True, reg_covar=1e-2), X, y, cv=3).mean() > 0.85
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,22 +247,22 @@ def test_they_work_in_pipelines_and_grid_search():
         (LinearRegressor(max_iter=0), "max_iter of at least 1"),
         (RidgeRegressor(-1.0), "l2 of at least 0"),
         (PolynomialRegressor(-1), "degree of at least 0"),
-        (PolynomialRegressor(2.5), "a whole number, came 2.5"),
+        (PolynomialRegressor(2.5), "a whole number, got 2.5"),
         (LogisticClassifier(float("nan")), "l2 of at least 0"),
         (LogisticClassifier(tol=0.0), "tol above 0"),
         (LinearSVM(0.0), "l2 above 0"),
         (SoftmaxClassifier("much"), "l2 of at least 0"),
-        (GaussianClassifier(ridge=-1.0), "ridge of at least 0"),
+        (GaussianDiscriminantAnalysis(reg_covar=-1.0), "reg_covar of at least 0"),
     ],
     ids=repr,
 )
 def test_a_number_out_of_range_is_refused(face, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         face.fit([[0.0], [1.0], [3.0]], [0, 1, 1])
 
 
 def test_classes_without_weight_are_refused():
-    with pytest.raises(Mistake, match="one class only"):
+    with pytest.raises(UserError, match="one class only"):
         LogisticClassifier().fit([[0.0], [1.0]], [0, 1], sample_weight=[1.0, 0.0])
     with pytest.raises(ValueError, match="at least one"):  # newer scikit-learns say it first
         LinearRegressor().fit([[0.0], [1.0]], [0, 1], sample_weight=[0.0, 0.0])

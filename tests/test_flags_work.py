@@ -1,7 +1,8 @@
 """Every flag of a command does something: with it, the command prints or writes something else.
 
-Flags are found in the commands' parsers. A table says beside which words one is tried, and with which value where it takes one; a new
-flag of these commands fails until it stands there. `train` has tests of its own: test_options_work.py and test_settings_work.py.
+Flags are found in the commands' parsers. A table says beside which words one is tried, and with which value where it
+takes one; a new flag of these commands fails until it stands there. `train` has tests of its own: test_options_work.py
+and test_settings_work.py.
 """
 
 import argparse
@@ -18,10 +19,11 @@ from quoin.cli.flags import Parser
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-# Words that stand for what the fixture made: {text}, {words}, {images}, {lm}, {vae}, {diffusion}, {table}, {mlp}, {csv}, {out}.
+# Words that stand for what the fixture made: {text}, {words}, {images}, {lm}, {vae}, {diffusion}, {table}, {mlp},
+# {csv}, {out}.
 TEXT = "{lm} --max-tokens 40"
 IMAGES = "{vae} -n 4 --out {out}/a.npy"
-DIFFUSION = "{diffusion} -n 4 --steps 3 --out {out}/a.npy"
+DIFFUSION = "{diffusion} -n 4 --num-steps 3 --out {out}/a.npy"
 CASES: dict[str, dict[str, tuple[str, str]]] = {
     "generate": {
         "--seed": (TEXT, "1"),
@@ -31,15 +33,15 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--max-tokens": ("{lm}", "7"),
         "--temperature": (TEXT, "0.3"),
         "--top-k": (TEXT, "1"),
-        "--nucleus": (TEXT, "0.3"),
-        "--beam": (TEXT, "2"),
-        "-n": ("{vae} --out {out}/a.npy", "3"),
+        "--top-p": (TEXT, "0.3"),
+        "--num-beams": (TEXT, "2"),
+        "--num-samples": ("{vae} --out {out}/a.npy", "3"),
         "--out": ("{vae} -n 4", "{out}/b.npy"),
         "--class": (DIFFUSION, "2"),
-        "--steps": ("{diffusion} -n 4 --out {out}/a.npy", "3"),
-        "--guidance": (DIFFUSION + " --class 2", "3"),
+        "--num-steps": ("{diffusion} -n 4 --out {out}/a.npy", "3"),
+        "--guidance-scale": (DIFFUSION + " --class 2", "3"),
         "--sampler": (DIFFUSION, "ddpm"),
-        "--strip": ("{diffusion} -n 2 --steps 3 --out {out}/a.svg", ""),
+        "--strip": ("{diffusion} -n 2 --num-steps 3 --out {out}/a.svg", ""),
         "--traverse": ("{vae} --out {out}/a.svg", ""),
     },
     "eval": {
@@ -65,21 +67,25 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tokenize": {
         "--out": ("{text}", "{out}/a.tokens"),
-        "--vocabulary": ("{text} -o {out}/a.tokens", "bytes"),
-        "--size": ("{text} -o {out}/a.tokens --vocabulary words", "20"),
+        "--tokenizer": ("{text} -o {out}/a.tokens", "byte"),
+        "--vocab-size": ("{text} -o {out}/a.tokens --tokenizer word", "20"),
         "--force": ("{text} -o {there}", ""),
         "--json": ("{text} -o {out}/a.tokens", ""),
     },
     "compare": {"--out": ("{lm} {mlp}", "{out}/b.html"), "--json": ("{lm} {mlp}", "")},
     "list": {"--json": ("", "")},
-    "map": {"--missing": ("Z3.9", ""), "--packages": ("", ""), "--json": ("Z3.9", "")},
+    "map": {"--all": ("attention", ""), "--missing": ("Z3.9", ""), "--packages": ("", ""), "--json": ("Z3.9", "")},
     "check": {"--seed": ("Z3.9 --json", "1"), "--json": ("Z3.9", "")},
-    "figure": {"--out": ("D1F1", "{out}/b"), "--format": ("D1F1 --out {out}", "png"), "--json": ("D1F1 --out {out}", "")},
+    "figure": {
+        "--out": ("D1F1", "{out}/b"),
+        "--format": ("D1F1 --out {out}", "png"),
+        "--json": ("D1F1 --out {out}", ""),
+    },
 }
 # Tried elsewhere, or of no effect that a test could see without a clock.
 ELSEWHERE = {"train", "resume", "decompress", "bench", "doctor"}
 SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
-NOTHING_TO_SEE = {("check", "--workers"): "the same claims by another number of processes"}
+NOTHING_TO_SEE = {("check", "--num-workers"): "the same claims by another number of processes"}
 
 
 def flags(command: str) -> Iterator[str]:
@@ -96,7 +102,23 @@ def made(tmp_path_factory) -> dict[str, str]:
     """Small runs and files, one of each kind that a command takes."""
     folder = tmp_path_factory.mktemp("made")
     draw = numpy.random.default_rng(0)
-    words = ("the", "model", "of", "a", "law", "is", "drawn", "from", "data", "and", "so", "are", "these", "words", "again")
+    words = (
+        "the",
+        "model",
+        "of",
+        "a",
+        "law",
+        "is",
+        "drawn",
+        "from",
+        "data",
+        "and",
+        "so",
+        "are",
+        "these",
+        "words",
+        "again",
+    )
     (folder / "text.txt").write_text("\n".join(" ".join(draw.choice(words, 9)) for _ in range(80)))
     (folder / "words.txt").write_text(" ".join(draw.choice(words, 40)))
     numpy.savez(folder / "images.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3)
@@ -104,7 +126,20 @@ def made(tmp_path_factory) -> dict[str, str]:
     (folder / "table.csv").write_text("\n".join(["a,b,y,z", *rows]))
 
     def trained(recipe: str, source: str, *more: object) -> str:
-        asked = (recipe, "--data", source, "--max-steps", 3, "--checkpoint-every", 1, "--threads", 1, "--runs", folder, "--json")
+        asked = (
+            recipe,
+            "--data",
+            source,
+            "--max-steps",
+            3,
+            "--checkpoint-every",
+            1,
+            "--num-threads",
+            1,
+            "--runs",
+            folder,
+            "--json",
+        )
         code, out, err = tried("train", *asked, *more)
         assert code == 0, err
         return json.loads(out)["run"]
@@ -115,10 +150,21 @@ def made(tmp_path_factory) -> dict[str, str]:
         "mlp": trained("mlp", f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z", "--lr", 0.1),
     }
     found["lm"] = trained(
-        "rnn-lm", f"text:{folder / 'text.txt'}", "--hidden", 16, "--width", 16, "--batch-size", 4, "--lr", 0.1, "--warm-up", 0
+        "rnn-lm",
+        f"text:{folder / 'text.txt'}",
+        "--hidden-dim",
+        16,
+        "--embed-dim",
+        16,
+        "--batch-size",
+        4,
+        "--lr",
+        0.1,
+        "--warmup-ratio",
+        0,
     )
-    judged = ("--classifier", found["lenet"], "--samples", 20)
-    found["vae"] = trained("vae", images, *judged, "--evidence-draws", 5)
+    judged = ("--classifier", found["lenet"], "--num-samples", 20)
+    found["vae"] = trained("vae", images, *judged, "--num-importance-samples", 5)
     found["diffusion"] = trained("diffusion-digits", images, *judged)
     names = {"text": "text.txt", "words": "words.txt", "csv": "table.csv"}
     return found | {key: str(folder / name) for key, name in names.items()}
@@ -131,7 +177,11 @@ def test_every_flag_has_a_case():
 
 @pytest.mark.parametrize(
     ("command", "flag"),
-    [pytest.param(command, flag, marks=[pytest.mark.deep] if command in SLOW else []) for command, each in CASES.items() for flag in each],
+    [
+        pytest.param(command, flag, marks=[pytest.mark.deep] if command in SLOW else [])
+        for command, each in CASES.items()
+        for flag in each
+    ],
 )
 def test_a_flag_changes_what_comes_out(command, flag, made, tmp_path, monkeypatch):
     words, value = CASES[command][flag]

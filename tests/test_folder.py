@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.train import RunFolder, durable
-from quoin.train.run_files import RunResult
+from quoin.train.run_files import ResultFile
 from tasks import new_folder
 
 HOLD = """
@@ -29,13 +29,13 @@ def test_two_processes_cannot_train_one_run_and_a_killed_one_leaves_no_lock(tmp_
     with subprocess.Popen([sys.executable, "-c", HOLD, str(run.path)], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(Mistake, match=f"is being trained by process {holder.pid}: wait"), run.locked():
+        with pytest.raises(UserError, match=f"is being trained by process {holder.pid}: wait"), run.locked():
             raise AssertionError("two processes hold one run")
         holder.send_signal(signal.SIGKILL)
         holder.wait()
     with run.locked():
         assert (run.path / "lock").read_text() == str(os.getpid())
-        with pytest.raises(Mistake, match=f"process {os.getpid()}"), RunFolder(run.path).locked():
+        with pytest.raises(UserError, match=f"process {os.getpid()}"), RunFolder(run.path).locked():
             raise AssertionError("held twice")
     with run.locked():  # let go when left
         pass
@@ -58,21 +58,21 @@ def test_a_torn_line_is_cut_off(tmp_path):
     for length in range(last, len(whole) - 1):
         (run.path / "metrics.jsonl").write_bytes(whole[:length])
         assert run.metrics() == lines[:2]
-        run.cut_metrics(3)
+        run.truncate_metrics(3)
         run.append_metrics(lines[2])
         assert (run.path / "metrics.jsonl").read_bytes() == whole
-    run.cut_metrics(1)
+    run.truncate_metrics(1)
     assert run.metrics() == lines[:1]
 
 
 def test_a_folder_that_is_none_says_what_to_do(tmp_path):
     new_folder(tmp_path, "mlp")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(Mistake, match="did you mean 'mlp-1'"):
+    with pytest.raises(UserError, match="did you mean 'mlp-1'"):
         RunFolder.open(tmp_path / "mlp-2")
-    with pytest.raises(Mistake, match=r"it has no config\.json"):
+    with pytest.raises(UserError, match=r"it has no config\.json"):
         RunFolder.open(tmp_path / "empty")
-    with pytest.raises(Mistake, match="quoin train RECIPE"):
+    with pytest.raises(UserError, match="quoin train RECIPE"):
         RunFolder.open(tmp_path / "nowhere" / "mlp-1")
 
 
@@ -83,7 +83,7 @@ BAD = ["", "{", "[]", "{}", "[" * 100_000, '{"format": "2", "recipe": "mlp"}', '
 def test_a_bad_config_is_told_in_one_line(tmp_path, text):
     run = new_folder(tmp_path)
     (run.path / "config.json").write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         RunFolder.open(run.path)
     assert len(str(caught.value).splitlines()) == 1
     assert "config.json" in str(caught.value)
@@ -94,7 +94,9 @@ def test_a_run_of_another_format_is_refused(tmp_path, format):
     run = new_folder(tmp_path)
     (run.path / "config.json").write_text(json.dumps({**run.config, "format": format}))
     with pytest.raises(
-        Mistake, match=rf"expected format 2, .*config\.json has format {format}: install the Quoin that wrote it, or train again"
+        UserError,
+        match=rf"expected format 2, .*config\.json has format {format}: install the Quoin that wrote it, or train "
+        r"again",
     ):
         RunFolder.open(run.path)
 
@@ -102,11 +104,11 @@ def test_a_run_of_another_format_is_refused(tmp_path, format):
 def test_a_missing_step_names_those_there_are(tmp_path):
     run = new_folder(tmp_path)
     assert run.load_checkpoint() is None
-    with pytest.raises(Mistake, match="no checkpoint of step 5: it has none"):
+    with pytest.raises(UserError, match="no checkpoint of step 5: it has none"):
         run.load_checkpoint(5)
     for step in (1, 2, 3):
         run.save_checkpoint({"step": step}, step)
-    with pytest.raises(Mistake, match="no checkpoint of step 1: it has 2, 3"):
+    with pytest.raises(UserError, match="no checkpoint of step 1: it has 2, 3"):
         run.load_checkpoint(1)
     assert run.load_checkpoint() == ({"step": 3}, 3)
 
@@ -115,11 +117,11 @@ def test_another_recipes_checkpoint_moved_here_is_refused(tmp_path):
     mine, theirs = new_folder(tmp_path, "mine"), new_folder(tmp_path, "theirs")
     theirs.save_checkpoint({"a": 1}, 4)
     theirs.checkpoints.rename(mine.checkpoints)
-    with pytest.raises(Mistake, match="belongs to recipe 'theirs', expected 'mine'"):
+    with pytest.raises(UserError, match="belongs to recipe 'theirs', expected 'mine'"):
         mine.load_checkpoint()
 
 
-RESULT: RunResult = {
+RESULT: ResultFile = {
     "metrics": {"test_a": 1},
     "target": None,
     "steps": 3,
@@ -141,8 +143,8 @@ def test_json_files_are_replaced_whole(tmp_path):
 
 
 def test_a_full_disk_between_the_runs_of_a_study_says_how_to_go_on(tmp_path, monkeypatch):
-    """With a run that has begun the study can be resumed; without one `quoin train` leaves nothing behind."""
-    study = RunFolder.create(tmp_path, "small", {"kind": "multirun", "study": {"over": "seed", "count": 2}}, {})
+    """With a run that has begun the multirun can be resumed; without one `quoin train` leaves nothing behind."""
+    study = RunFolder.create(tmp_path, "small", {"kind": "multirun", "multirun": {"over": "seed", "count": 2}}, {})
 
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -150,28 +152,29 @@ def test_a_full_disk_between_the_runs_of_a_study_says_how_to_go_on(tmp_path, mon
     def told(name: str) -> str:
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", full)
-            with pytest.raises(Mistake, match="the disk is full") as caught:
+            with pytest.raises(UserError, match="the disk is full") as caught:
                 RunFolder.create_member(study, name, "small", {}, {})
         return str(caught.value)
 
     assert "quoin resume" not in told("seed-0")
     RunFolder.create_member(study, "seed-0", "small", {}, {})
-    assert "`quoin resume` the study" in told("seed-1")
+    assert "`quoin resume` the multirun" in told("seed-1")
     assert study.members() == ["seed-0"]
 
 
 def test_the_lock_is_taken_only_of_a_file_that_is_one(tmp_path):
-    """What holds something else than a process number is not overwritten; a second name of the lock elsewhere keeps its content."""
+    """What holds something else than a process number is not overwritten; a second name of the lock elsewhere keeps its
+    content."""
     run = new_folder(tmp_path)
     (run.path / "lock").write_text("my notes on locks")
-    with pytest.raises(Mistake, match="lock to hold a process number"), run.locked():
+    with pytest.raises(UserError, match="lock to hold a process number"), run.locked():
         raise AssertionError("taken")
     assert (run.path / "lock").read_text() == "my notes on locks"
     (run.path / "lock").write_text("1")
     os.link(run.path / "lock", tmp_path / "backup")
     with run.locked():
         assert (tmp_path / "backup").read_text() == "1"
-        with pytest.raises(Mistake, match="by another process"), RunFolder(run.path).locked():
+        with pytest.raises(UserError, match="by another process"), RunFolder(run.path).locked():
             raise AssertionError("held twice")
 
 
@@ -181,11 +184,13 @@ def test_drafts_take_names_that_nobody_can_prepare(tmp_path, monkeypatch):
     victim.mkdir()
     (victim / "file").write_text("mine")
     run.checkpoints.mkdir()
-    monkeypatch.setattr(durable.secrets, "token_hex", lambda count: "0" * 2 * count)  # and if somebody could: a link there is not followed
+    monkeypatch.setattr(
+        durable.secrets, "token_hex", lambda count: "0" * 2 * count
+    )  # and if somebody could: a link there is not followed
     (run.path / ".result.json.0000000000000000.draft").symlink_to(victim / "file")
     (run.checkpoints / ".00000001.0000000000000000.draft").symlink_to(victim)
     run.save_result({"metrics": {}})
-    with pytest.raises(Mistake, match="File exists"):
+    with pytest.raises(UserError, match="File exists"):
         run.save_checkpoint({}, 1)
     assert not (run.path / "result.json").is_symlink()
     assert [(path.name, path.read_text()) for path in victim.iterdir()] == [("file", "mine")]

@@ -1,4 +1,5 @@
-"""Decoding against what the laws say: by enumeration, by counting draws, and against another library's cuts."""
+"""Decoding against what the distributions say: by enumeration, by counting draws, and against another library's
+cuts."""
 
 import math
 from itertools import product
@@ -9,24 +10,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quoin.errors import Mistake
-from quoin.generate import Sampling, beam_search, greedy, nucleus_law, sampled, stream, tempered_law, top_k_law
-from quoin.layers import SinusoidalPositions, transformer_block
-from quoin.models import GPT, LanguageTransformer, RecurrentLanguageModel
+from quoin.errors import UserError
+from quoin.generate import (
+    TokenSampler,
+    beam_search,
+    greedy_search,
+    sample_tokens,
+    stream_tokens,
+    temperature_softmax,
+    top_k_filter,
+    top_p_filter,
+)
+from quoin.layers import SinusoidalPositionalEncoding, transformer_block
+from quoin.models import GPT, RecurrentLanguageModel, TransformerLanguageModel
 
 END = 0
 
 
 class Table:
-    """A model whose law depends on the last token alone: logits[last, next]. It is its own state, and counts what it read."""
+    """A model whose distribution depends on the last token alone: logits[last, next]. It is its own state, and counts
+    what it read."""
 
     def __init__(self, logits):
         self.logits = logits
 
-    def select(self, rows):
+    def select(self, indices):
         return self
 
-    def step(self, state, tokens):
+    def decode_step(self, cache, tokens):
         return self.logits[tokens], self
 
 
@@ -52,18 +63,31 @@ def every_sequence(tokens, longest):
 
 
 @settings(max_examples=25, deadline=None)
-@given(tokens=st.integers(2, 4), longest=st.integers(1, 4), seed=st.integers(0, 10**6), penalty=st.sampled_from([0.0, 0.5, 1.0]))
+@given(
+    tokens=st.integers(2, 4),
+    longest=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+    penalty=st.sampled_from([0.0, 0.5, 1.0]),
+)
 def test_a_beam_as_wide_as_all_sequences_ranks_them_all(tokens, longest, seed, penalty):
     table = random_table(tokens, seed)
     prompt = torch.tensor([[1], [tokens - 1]])
-    found = beam_search(table, table, prompt, width=tokens**longest, max_tokens=longest, end=END, length_penalty=penalty)
+    found = beam_search(
+        table, table, prompt, num_beams=tokens**longest, max_tokens=longest, eos_token_id=END, length_penalty=penalty
+    )
     for row, first in enumerate(prompt[:, 0].tolist()):
-        scored = ((log_prob(table, first, each) / len(each) ** penalty, each) for each in every_sequence(tokens, longest))
+        scored = (
+            (log_prob(table, first, each) / len(each) ** penalty, each) for each in every_sequence(tokens, longest)
+        )
         right = sorted(scored, reverse=True)
         alive = found.log_probs[row].isfinite()
         assert int(alive.sum()) == len(right)
-        assert torch.allclose(found.scores[row][alive], torch.tensor([score for score, _ in right], dtype=torch.float64), atol=1e-9)
-        told = [tuple(each[:length].tolist()) for each, length in zip(found.tokens[row][alive], found.lengths[row][alive])]
+        assert torch.allclose(
+            found.scores[row][alive], torch.tensor([score for score, _ in right], dtype=torch.float64), atol=1e-9
+        )
+        told = [
+            tuple(each[:length].tolist()) for each, length in zip(found.tokens[row][alive], found.lengths[row][alive])
+        ]
         assert sorted(told) == sorted(each for _, each in right)  # the order is that of the scores: some are equal
         assert [bool(each) for each in found.ended[row][alive]] == [each[-1] == END for each in told]
         ours = [log_prob(table, first, each) for each in told]
@@ -75,8 +99,8 @@ def test_a_beam_as_wide_as_all_sequences_ranks_them_all(tokens, longest, seed, p
 def test_a_beam_of_one_goes_greedily(tokens, seed, longest):
     table = random_table(tokens, seed)
     prompt = torch.arange(tokens).unsqueeze(-1)
-    narrow = beam_search(table, table, prompt, width=1, max_tokens=longest, end=END)
-    went = greedy(table, table, prompt, max_tokens=longest, end=END)
+    narrow = beam_search(table, table, prompt, num_beams=1, max_tokens=longest, eos_token_id=END)
+    went = greedy_search(table, table, prompt, max_tokens=longest, eos_token_id=END)
     assert torch.equal(narrow.tokens[:, 0], went.tokens)
     assert torch.equal(narrow.lengths[:, 0], went.lengths)
     assert torch.equal(narrow.ended[:, 0], went.ended)
@@ -90,9 +114,9 @@ def test_a_beam_of_one_goes_greedily(tokens, seed, longest):
 def test_beams_carry_the_state_of_their_parents():
     """A recurrent model has a memory, so that a beam that forks must take its own along: again by enumeration."""
     model = RecurrentLanguageModel(nn.LSTM, 3, 4, 6, generator=torch.Generator().manual_seed(3)).double()
-    nn.init.normal_(model.scores.weight, std=3, generator=torch.Generator().manual_seed(4))
+    nn.init.normal_(model.lm_head.weight, std=3, generator=torch.Generator().manual_seed(4))
     prompt = torch.tensor([[1, 2], [2, 2]])
-    found = beam_search(model, model.start(2), prompt, width=81, max_tokens=4)
+    found = beam_search(model, model.init_cache(2), prompt, num_beams=81, max_tokens=4)
     sequences = torch.tensor(list(product(range(3), repeat=4)))
     for row in range(2):
         whole = torch.cat([prompt[row].expand(81, -1), sequences], dim=1)
@@ -108,23 +132,23 @@ def test_what_has_ended_stays_and_is_filled_with_its_end():
     logits = torch.full((3, 3), -torch.inf)
     logits[1, END] = logits[2, 1] = 0.0  # 1 ends at once, 2 says 1 first
     table = Table(logits)
-    found = greedy(table, table, torch.tensor([[1], [2]]), max_tokens=9, end=END)
+    found = greedy_search(table, table, torch.tensor([[1], [2]]), max_tokens=9, eos_token_id=END)
     assert found.tokens.tolist() == [[END, END], [1, END]]
     assert found.lengths.tolist() == [1, 2]
     assert found.ended.all()
     assert found.log_probs.tolist() == [0, 0]
-    cut = greedy(table, table, torch.tensor([[1], [2]]), max_tokens=1, end=END)
+    cut = greedy_search(table, table, torch.tensor([[1], [2]]), max_tokens=1, eos_token_id=END)
     assert cut.ended.tolist() == [True, False]  # the maximum was reached
 
 
 def test_a_stream_is_read_as_it_comes_and_leaves_the_model_as_it_was():
     model = RecurrentLanguageModel(nn.GRU, 5, 4, 6, dropout=0.5).train()
     model.dropout.eval()
-    came = stream(model, model.start(1), torch.tensor([[1]]), lambda logits: logits.argmax(-1), max_tokens=4)
-    assert next(came).tokens.shape == (1,)
+    got = stream_tokens(model, model.init_cache(1), torch.tensor([[1]]), lambda logits: logits.argmax(-1), max_tokens=4)
+    assert next(got).tokens.shape == (1,)
     assert not model.training
-    assert not next(came).log_probs.requires_grad
-    came.close()
+    assert not next(got).log_probs.requires_grad
+    got.close()
     assert model.training
     assert not model.dropout.training
 
@@ -133,26 +157,32 @@ def test_a_stream_is_read_as_it_comes_and_leaves_the_model_as_it_was():
     "model",
     [
         RecurrentLanguageModel(nn.GRU, 5, 4, 6),
-        GPT(5, width=8, heads=2, layers=1, context=8),
-        LanguageTransformer(5, [transformer_block(8, heads=2)], positions=SinusoidalPositions(8)),
+        GPT(5, embed_dim=8, num_heads=2, num_layers=1, context_length=8),
+        TransformerLanguageModel(
+            5, [transformer_block(8, num_heads=2)], position_embedding=SinusoidalPositionalEncoding(8)
+        ),
     ],
     ids=["recurrent", "learned positions", "sinusoidal positions"],
 )
 def test_what_was_generated_can_be_trained_on(model):
     """Nothing that generation makes or keeps is left in inference mode, where no gradient may use it."""
-    found = sampled(model, model.start(2, 8), torch.ones(2, 1, dtype=torch.long), max_tokens=5)
+    found = sample_tokens(model, model.init_cache(2, 8), torch.ones(2, 1, dtype=torch.long), max_tokens=5)
     model(found.tokens).logsumexp(dim=-1).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
     assert not any(each.is_inference() for each in found)
-    steps = stream(model, model.start(2, 8), found.tokens, lambda logits: logits.argmax(-1), max_tokens=2, end=END)
+    steps = stream_tokens(
+        model, model.init_cache(2, 8), found.tokens, lambda logits: logits.argmax(-1), max_tokens=2, eos_token_id=END
+    )
     assert not any(each.is_inference() for step in steps for each in step)
 
 
 def test_draws_follow_the_law():
-    """20,000 draws of three tokens each against their chances: Bernstein's bound at a level of 10^-7 for each."""
+    """20,000 draws of three tokens each against their probabilities: Bernstein's bound at a level of 10^-7 for each."""
     table, count = random_table(3, 5), 20_000
     generator = torch.Generator().manual_seed(11)
-    found = sampled(table, table, torch.ones(count, 1, dtype=torch.long), max_tokens=3, end=END, generator=generator)
+    found = sample_tokens(
+        table, table, torch.ones(count, 1, dtype=torch.long), max_tokens=3, eos_token_id=END, generator=generator
+    )
     shares = 0.0
     for each in every_sequence(3, 3):
         chance = math.exp(log_prob(table, 1, each))
@@ -160,8 +190,13 @@ def test_draws_follow_the_law():
         assert abs(share - chance) <= 6 * math.sqrt(chance * (1 - chance) / count) + 12 / count
         shares += share
     assert shares == pytest.approx(1)
-    again = sampled(
-        table, table, torch.ones(count, 1, dtype=torch.long), max_tokens=3, end=END, generator=torch.Generator().manual_seed(11)
+    again = sample_tokens(
+        table,
+        table,
+        torch.ones(count, 1, dtype=torch.long),
+        max_tokens=3,
+        eos_token_id=END,
+        generator=torch.Generator().manual_seed(11),
     )
     assert torch.equal(found.tokens, again.tokens)
 
@@ -176,7 +211,7 @@ def test_draws_follow_the_law():
 )
 def test_laws_by_their_definition(tokens, seed, temperature, k, mass):
     logits = 2 * torch.randn(3, tokens, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    law = Sampling(temperature, k, mass).law(logits)
+    law = TokenSampler(temperature, k, mass).probs(logits)
     for row, found in zip(logits, law):
         chances = [math.exp(float(each)) ** (1 / temperature) for each in row - row.max()]
         chances = [each / sum(chances) for each in chances]
@@ -201,42 +236,50 @@ def test_cuts_agree_with_transformers():
     logits = 2 * torch.randn(50, 40, generator=torch.Generator().manual_seed(0))
     for k in (1, 3, 40):
         theirs = warpers.TopKLogitsWarper(k)(None, logits).softmax(dim=-1)
-        assert torch.allclose(top_k_law(logits.softmax(dim=-1), k), theirs, atol=1e-6)
+        assert torch.allclose(top_k_filter(logits.softmax(dim=-1), k), theirs, atol=1e-6)
     for mass in (0.1, 0.5, 0.9):
         theirs = warpers.TopPLogitsWarper(mass)(None, logits).softmax(dim=-1)
-        assert torch.allclose(nucleus_law(logits.softmax(dim=-1), mass), theirs, atol=1e-6)
-    assert torch.allclose(tempered_law(logits, 0.7), warpers.TemperatureLogitsWarper(0.7)(None, logits).softmax(dim=-1), atol=1e-6)
+        assert torch.allclose(top_p_filter(logits.softmax(dim=-1), mass), theirs, atol=1e-6)
+    assert torch.allclose(
+        temperature_softmax(logits, 0.7), warpers.TemperatureLogitsWarper(0.7)(None, logits).softmax(dim=-1), atol=1e-6
+    )
 
 
 def test_of_equals_so_many_are_kept_as_asked():
     law = torch.full((4,), 0.25)
-    assert top_k_law(law, 2).tolist() == [0.5, 0.5, 0, 0]
-    assert nucleus_law(law, 0.5).tolist() == [0.5, 0.5, 0, 0]
-    assert tempered_law(torch.tensor([0.0, 1e4, -torch.inf]), 1e-30).tolist() == [0, 1, 0]  # nothing overflows
+    assert top_k_filter(law, 2).tolist() == [0.5, 0.5, 0, 0]
+    assert top_p_filter(law, 0.5).tolist() == [0.5, 0.5, 0, 0]
+    assert temperature_softmax(torch.tensor([0.0, 1e4, -torch.inf]), 1e-30).tolist() == [0, 1, 0]  # nothing overflows
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda t, p: beam_search(t, t, p, width=0, max_tokens=3), "beam of width 1 or more, got 0"),
-        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=3, length_penalty=-1), "length penalty"),
-        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=0), "maximum of 1 token"),
-        (lambda t, p: greedy(t, t, p, max_tokens=0), "maximum of 1 token"),
-        (lambda t, p: greedy(t, t, p[:, :0], max_tokens=2), "prompt"),
-        (lambda t, p: greedy(t, t, p.double(), max_tokens=2), "prompt of token numbers"),
-        (lambda t, p: greedy(t, t, p[:0], max_tokens=2), "prompt of token numbers"),
-        (lambda t, p: greedy(t, t, p, max_tokens=2, end=3), "an end among the tokens 0 to 2, got 3"),
-        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=2, end=3), "an end among the tokens 0 to 2, got 3"),
-        (lambda t, p: beam_search(t, t, p, width=2, max_tokens=2, end=-1), "an end among the tokens 0 to 2, got -1"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=0), "temperature above 0, got 0"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=-1), "temperature above 0"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, temperature=math.nan), "temperature above 0"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, top_k=0), "1 or more, got 0"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, nucleus=0), "nucleus above 0"),
-        (lambda t, p: sampled(t, t, p, max_tokens=2, nucleus=1.5), "nucleus above 0 and at most 1, got 1.5"),
+        (lambda t, p: beam_search(t, t, p, num_beams=0, max_tokens=3), "num_beams of 1 or more, got 0"),
+        (lambda t, p: beam_search(t, t, p, num_beams=2, max_tokens=3, length_penalty=-1), "length penalty"),
+        (lambda t, p: beam_search(t, t, p, num_beams=2, max_tokens=0), "maximum of 1 token"),
+        (lambda t, p: greedy_search(t, t, p, max_tokens=0), "maximum of 1 token"),
+        (lambda t, p: greedy_search(t, t, p[:, :0], max_tokens=2), "prompt"),
+        (lambda t, p: greedy_search(t, t, p.double(), max_tokens=2), "prompt of token ids"),
+        (lambda t, p: greedy_search(t, t, p[:0], max_tokens=2), "prompt of token ids"),
+        (lambda t, p: greedy_search(t, t, p, max_tokens=2, eos_token_id=3), "an eos_token_id from 0 to 2, got 3"),
+        (
+            lambda t, p: beam_search(t, t, p, num_beams=2, max_tokens=2, eos_token_id=3),
+            "an eos_token_id from 0 to 2, got 3",
+        ),
+        (
+            lambda t, p: beam_search(t, t, p, num_beams=2, max_tokens=2, eos_token_id=-1),
+            "an eos_token_id from 0 to 2, got -1",
+        ),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, temperature=0), "temperature above 0, got 0"),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, temperature=-1), "temperature above 0"),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, temperature=math.nan), "temperature above 0"),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, top_k=0), "1 or more, got 0"),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, top_p=0), "nucleus above 0"),
+        (lambda t, p: sample_tokens(t, t, p, max_tokens=2, top_p=1.5), "nucleus above 0 and at most 1, got 1.5"),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, words):
-    with pytest.raises(Mistake, match=words) as told:
+    with pytest.raises(UserError, match=words) as told:
         call(random_table(3, 0), torch.tensor([[1]]))
     assert "\n" not in str(told.value)

@@ -1,4 +1,5 @@
-"""`quoin generate` for models of images and points: what it writes beside what the model says when asked directly, and what it refuses.
+"""`quoin generate` for models of images and points: what it writes beside what the model says when asked directly, and
+what it refuses.
 
 The runs are of untrained models, written as the loop would write them: what is drawn here need not be good.
 """
@@ -16,25 +17,28 @@ from PIL import Image
 
 from commands import refused, tried
 from quoin import generate
-from quoin.data import ImageFacts, keyed_generator
+from quoin.data import ImageInfo, keyed_generator
 from quoin.models import GenerativeModel
 from quoin.runs import Run, RunConfig, find_recipe
 from quoin.tasks import point_generation as points
-from quoin.train import RunFolder, Totals, choose_place, describe_environment
-from quoin.train.loop import LoopState
+from quoin.train import MeanMetrics, RunFolder, describe_environment, setup_device
 from quoin.train.state import generator_states
+from quoin.train.trainer import TrainerState
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-FACTS = ImageFacts("digits", 1797, (1, 8, 8), 17, tuple("0123456789"), "none")
+FACTS = ImageInfo("digits", "none", 1797, (1, 8, 8), 17, tuple("0123456789"))
 IMAGES = {
-    "vae": {"hidden": (16,), "latent": 3},
+    "vae": {"hidden_dims": (16,), "latent_dim": 3},
     "vae-conv": {},
     "gan": {},
-    "pixelcnn": {"channels": 4, "layers": 1, "conditional": True},
-    "diffusion-digits": {"widths": (8, 8), "times": 10, "steps": 4},
+    "pixelcnn": {"channels": 4, "num_layers": 1, "class_conditional": True},
+    "diffusion-digits": {"channels": (8, 8), "num_timesteps": 10, "num_steps": 4},
 }
-POINTS = {"diffusion-2d": {"hidden": 16, "times": 20, "steps": 10}, "flow-matching-2d": {"hidden": 16}}
+POINTS = {
+    "diffusion-2d": {"hidden_dim": 16, "num_timesteps": 20, "num_steps": 10},
+    "flow-matching-2d": {"hidden_dim": 16},
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,28 +47,37 @@ def runs(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("runs")
     for name, changes in (IMAGES | POINTS).items():
         make_run(root, name, changes, FACTS if name in IMAGES else None)
-    make_run(root, "pixelcnn", IMAGES["pixelcnn"] | {"conditional": False}, FACTS)
+    make_run(root, "pixelcnn", IMAGES["pixelcnn"] | {"class_conditional": False}, FACTS)
     return root
 
 
-def make_run(root: Path, name: str, changes: dict, facts: ImageFacts | None) -> None:
+def make_run(root: Path, name: str, changes: dict, data_info: ImageInfo | None) -> None:
     recipe = find_recipe(name)
     options = recipe.options(**changes)
-    place, _ = choose_place("cpu")
+    place, _ = setup_device("cpu")
     config = {
-        "kind": "image-generation" if facts else "point-generation",
+        "kind": "image-generation" if data_info else "point-generation",
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(RunConfig()),
-        "data": facts and facts.as_json(),
+        "data": data_info and data_info.as_json(),
     }
     folder = RunFolder.create(root, name, config, describe_environment(place, 0))
-    model = recipe.model(options, facts)
+    model = recipe.model(options, data_info)
     with torch.no_grad():  # a network that begins at 0 would not hear what it is told
         for each in model.parameters():
             each += 0.3 * torch.randn(each.shape, generator=command_generator())
-    loop = dataclasses.asdict(LoopState(step=1, finished=True))
+    trainer = dataclasses.asdict(TrainerState(step=1, finished=True))
     task = {"model": {"weights": model.state_dict()}}
-    folder.save_checkpoint({"task": task, "loop": loop, "totals": Totals().state(), "best": None, "generators": generator_states()}, 1)
+    folder.save_checkpoint(
+        {
+            "task": task,
+            "trainer": trainer,
+            "means": MeanMetrics().state_dict(),
+            "best": None,
+            "generators": generator_states(),
+        },
+        1,
+    )
 
 
 def written(*words: object) -> np.ndarray:
@@ -78,7 +91,7 @@ def written(*words: object) -> np.ndarray:
 
 
 def command_generator(seed: int = 0) -> torch.Generator:
-    """The chance that the command draws from with this --seed."""
+    """The probability that the command draws from with this --seed."""
     return keyed_generator("generate", seed)
 
 
@@ -125,12 +138,18 @@ def test_choices_reach_the_model(runs, here, name):
         with torch.no_grad():
             return model.sample(2, generator=command_generator(), **choices).numpy()
 
-    assert np.array_equal(written(path, "-n", 2, "--class", 7, "--steps", 2), direct(labels=labels, steps=2))
-    assert not np.array_equal(direct(labels=labels, steps=2), direct(labels=labels + 1, steps=2))
-    guided = written(path, "-n", 2, "--class", 7, "--steps", 2, "--guidance", 4)
-    assert np.array_equal(guided, direct(labels=labels, steps=2, guidance=4.0))
-    for flag, sampler in {"ddpm": generate.ddpm, "heun": generate.flow_heun, "dpm-solver-2": generate.dpm_solver_2}.items():
-        assert np.array_equal(written(path, "-n", 2, "--steps", 3, "--sampler", flag), direct(steps=3, sampler=sampler))
+    assert np.array_equal(written(path, "-n", 2, "--class", 7, "--num-steps", 2), direct(labels=labels, num_steps=2))
+    assert not np.array_equal(direct(labels=labels, num_steps=2), direct(labels=labels + 1, num_steps=2))
+    guided = written(path, "-n", 2, "--class", 7, "--num-steps", 2, "--guidance-scale", 4)
+    assert np.array_equal(guided, direct(labels=labels, num_steps=2, guidance_scale=4.0))
+    for flag, sampler in {
+        "ddpm": generate.sample_ddpm,
+        "heun": generate.sample_heun,
+        "dpm-solver-2": generate.sample_dpm_solver_2,
+    }.items():
+        assert np.array_equal(
+            written(path, "-n", 2, "--num-steps", 3, "--sampler", flag), direct(num_steps=3, sampler=sampler)
+        )
 
 
 def test_a_class_and_a_temperature_reach_the_pixels(runs, here):
@@ -142,11 +161,14 @@ def test_a_class_and_a_temperature_reach_the_pixels(runs, here):
 
 @pytest.mark.parametrize("name", ["diffusion-2d", "flow-matching-2d", "diffusion-digits"])
 def test_a_strip_ends_in_the_samples(runs, here, name):
-    path, words = runs / f"{name}-1", ("-n", 2, "--steps", 4, *(("--sampler", "ddim") if "diffusion" in name else ()))
+    path, words = (
+        runs / f"{name}-1",
+        ("-n", 2, "--num-steps", 4, *(("--sampler", "ddim") if "diffusion" in name else ())),
+    )
     states = written(path, "--strip", *words)
     assert states.shape[:2] == (5, 2)
     assert np.allclose(states[-1], written(path, *words), atol=1e-6)
-    code, out, err = tried("generate", path, "--strip", "--steps", 4, "--out", "strip.svg")
+    code, out, err = tried("generate", path, "--strip", "--num-steps", 4, "--out", "strip.svg")
     assert code == 0, err
     count = 8 if name == "diffusion-digits" else 1000  # as many points as in the run's report
     assert f"{count:,} samples from noise on" in out
@@ -185,23 +207,27 @@ def test_a_traversal_changes_one_coordinate_a_row(runs, here, name):
         ("vae", ("--prompt", "x"), "takes no --prompt"),
         ("vae", ("--max-tokens", 3), "takes no --max-tokens"),
         ("vae", ("--class", 3), "takes no --class"),
-        ("vae", ("--steps", 3), "takes no --steps"),
-        ("vae", ("--strip",), "draws at once"),
+        ("vae", ("--num-steps", 3), "takes no --num-steps"),
+        ("vae", ("--strip",), "samples at once"),
         ("vae", ("--strip", "--traverse"), "leave one of them out"),
         ("vae", ("--traverse", "-n", 3), "leave one of them out"),
         ("vae", ("--step", 7), "no checkpoint of step 7"),
         ("pixelcnn", ("--class", 11), "knows no class '11'"),
         ("pixelcnn", ("--temperature", 0), "temperature above 0"),
         ("diffusion-2d", ("--traverse",), "no latents"),
-        ("diffusion-2d", ("--steps", 0), "1 to 20 steps"),
-        ("diffusion-2d", ("--steps", 21), "1 to 20 steps"),
-        ("diffusion-2d", ("--guidance", 2), "takes no --guidance: leave it out; it takes --steps, --sampler"),
+        ("diffusion-2d", ("--num-steps", 0), "1 to 20 steps"),
+        ("diffusion-2d", ("--num-steps", 21), "1 to 20 steps"),
+        (
+            "diffusion-2d",
+            ("--guidance-scale", 2),
+            "takes no --guidance-scale: leave it out; it takes --num-steps, --sampler",
+        ),
         ("diffusion-2d", ("--sampler", "ddmp"), "did you mean"),
         ("flow-matching-2d", ("--sampler", "ddpm"), "takes no --sampler"),
         ("diffusion-digits", ("--class", 11), "knows no class '11'"),
         ("diffusion-digits", ("--class", "seven"), "knows no class 'seven'"),
-        ("diffusion-digits", ("--guidance", -1), "at least 0"),
-        ("diffusion-digits", ("--guidance", "nan"), "guidance"),
+        ("diffusion-digits", ("--guidance-scale", -1), "at least 0"),
+        ("diffusion-digits", ("--guidance-scale", "nan"), "guidance"),
     ],
 )
 def test_mistakes_are_told_in_one_line(runs, here, name, words, says):
@@ -215,7 +241,7 @@ def test_a_class_is_refused_by_a_model_that_learnt_none(runs, here):
 
 
 def test_guidance_by_a_class_that_is_never_left_out_is_refused_before_training(here):
-    assert "--drop-class" in refused("train", "diffusion-digits", "--drop-class", 0)
+    assert "--class-dropout" in refused("train", "diffusion-digits", "--class-dropout", 0)
     assert not (here / "runs").exists()
 
 

@@ -1,4 +1,5 @@
-"""Entropies and their kin where a probability is zero: the gradient is what its docstring says, and the limit in a softmax's scores.
+"""Entropies and their kin where a probability is zero: the gradient is what its docstring says, and the limit in a
+softmax's scores.
 
 Every public function of info's entropy.py, relative.py and mutual.py has a line here, or a reason.
 """
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from quoin import info
-from quoin.prob import jensen_shannon, kl, kl_definition
+from quoin.prob import jensen_shannon_divergence, kl_divergence_definition
 
 double = lambda *x: torch.tensor(x, dtype=torch.float64)  # noqa: E731
 P, Q, Q0 = double(0.5, 0.5, 0.0), double(0.25, 0.5, 0.25), double(0.25, 0.75, 0.0)
@@ -20,17 +21,36 @@ MODEL = double(0.5, 0.25, 0.25).expand(3, 3)
 STATED = [
     ("entropy", info.entropy, [P], [{2: 0.0, 0: math.log(2) - 1}]),
     ("joint_entropy", info.joint_entropy, [JOINT], [{(0, 1): 0.0, (2, 2): 0.0, (0, 0): math.log(2) - 1}]),
-    ("conditional_entropy", info.conditional_entropy, [JOINT], [{(0, 1): 1.0, (1, 2): 1.0, (2, 0): 0.0, (0, 0): math.log(1.2)}]),
-    ("relative_entropy", info.relative_entropy, [P, Q], [{2: math.log(4), 0: math.log(2) + 1}, {2: 0.0, 0: -2.0}]),
-    ("relative_entropy, both zero", info.relative_entropy, [P, Q0], [{2: 0.0, 0: math.log(2) + 1}, {2: 0.0, 0: -2.0}]),
-    ("relative_entropy, infinite", info.relative_entropy, [Q, P], [{2: math.inf}, {2: -math.inf}]),
-    ("kl", kl, [P, Q], [{2: math.log(4)}, {2: 0.0}]),
-    ("kl_definition", kl_definition, [P, Q], [{2: math.log(4)}, {2: 0.0}]),
-    ("cross_entropy", info.cross_entropy, [P, Q], [{2: math.log(4), 0: math.log(4)}, {2: 0.0, 0: -2.0}]),
-    ("cross_entropy, both zero", info.cross_entropy, [P, Q0], [{2: 0.0}, {2: 0.0}]),
-    ("cross_entropy, infinite", info.cross_entropy, [Q, P], [{2: math.inf}, {2: -math.inf}]),
-    ("conditional_cross_entropy", info.conditional_cross_entropy, [JOINT, MODEL], [{(0, 1): math.log(4)}, {(0, 1): 0.0, (0, 2): -0.4}]),
-    ("mutual_information", info.mutual_information, [JOINT], [{(0, 1): -2.0, (2, 0): -1.0, (0, 0): math.log(0.5 / 0.6 / 0.7) - 1}]),
+    (
+        "conditional_entropy",
+        info.conditional_entropy,
+        [JOINT],
+        [{(0, 1): 1.0, (1, 2): 1.0, (2, 0): 0.0, (0, 0): math.log(1.2)}],
+    ),
+    ("kl_divergence", info.kl_divergence, [P, Q], [{2: math.log(4), 0: math.log(2) + 1}, {2: 0.0, 0: -2.0}]),
+    ("kl_divergence, both zero", info.kl_divergence, [P, Q0], [{2: 0.0, 0: math.log(2) + 1}, {2: 0.0, 0: -2.0}]),
+    ("kl_divergence, infinite", info.kl_divergence, [Q, P], [{2: math.inf}, {2: -math.inf}]),
+    ("kl_divergence_definition", kl_divergence_definition, [P, Q], [{2: math.log(4)}, {2: 0.0}]),
+    (
+        "distribution_cross_entropy",
+        info.distribution_cross_entropy,
+        [P, Q],
+        [{2: math.log(4), 0: math.log(4)}, {2: 0.0, 0: -2.0}],
+    ),
+    ("distribution_cross_entropy, both zero", info.distribution_cross_entropy, [P, Q0], [{2: 0.0}, {2: 0.0}]),
+    ("distribution_cross_entropy, infinite", info.distribution_cross_entropy, [Q, P], [{2: math.inf}, {2: -math.inf}]),
+    (
+        "conditional_cross_entropy",
+        info.conditional_cross_entropy,
+        [JOINT, MODEL],
+        [{(0, 1): math.log(4)}, {(0, 1): 0.0, (0, 2): -0.4}],
+    ),
+    (
+        "mutual_information",
+        info.mutual_information,
+        [JOINT],
+        [{(0, 1): -2.0, (2, 0): -1.0, (0, 0): math.log(0.5 / 0.6 / 0.7) - 1}],
+    ),
     (
         "mutual_information_definition",
         info.mutual_information_definition,
@@ -41,7 +61,7 @@ STATED = [
 ]
 REASONS = {
     "pmi": "minus infinity at zero itself, and so without a slope",
-    "is_abs_continuous": "a truth value",
+    "is_absolutely_continuous": "a truth value",
     "radon_nikodym": "a quotient: no logarithm",
     "density_ratio": "a quotient: no logarithm",
 }
@@ -66,7 +86,8 @@ def test_the_gradient_at_zero_is_the_stated_one(name, function, given, stated):
             assert float(gradient[place]) == pytest.approx(expected, abs=1e-12), (name, place)
 
 
-# In scores z with p = softmax(z), a probability that underflows changes nothing: value and gradient are those of the scores without it.
+# In scores z with p = softmax(z), a probability that underflows changes nothing: value and gradient are those of the
+# scores without it.
 SCORES = double(0.3, -1.0, 0.7, 0.1)
 
 
@@ -82,11 +103,11 @@ def table(z):
     ("function", "others"),
     [
         (info.entropy, ()),
-        (info.relative_entropy, (double(0.2, 0.3, 0.4, 0.1),)),
-        (info.cross_entropy, (double(0.2, 0.3, 0.4, 0.1),)),
-        (lambda p, q: info.relative_entropy(q, p), (double(0.2, 0.3, 0.5, 0.0),)),
-        (lambda p, q: info.cross_entropy(q, p), (double(0.2, 0.3, 0.5, 0.0),)),
-        (jensen_shannon, (double(0.2, 0.3, 0.4, 0.1),)),
+        (info.kl_divergence, (double(0.2, 0.3, 0.4, 0.1),)),
+        (info.distribution_cross_entropy, (double(0.2, 0.3, 0.4, 0.1),)),
+        (lambda p, q: info.kl_divergence(q, p), (double(0.2, 0.3, 0.5, 0.0),)),
+        (lambda p, q: info.distribution_cross_entropy(q, p), (double(0.2, 0.3, 0.5, 0.0),)),
+        (jensen_shannon_divergence, (double(0.2, 0.3, 0.4, 0.1),)),
     ],
 )
 def test_in_a_softmaxs_scores_the_gradient_is_the_limit(function, others):

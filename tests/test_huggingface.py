@@ -1,6 +1,8 @@
-"""GPT-2 and Llama as Hugging Face keeps them: the same logits and the same greedy text as `transformers` with the same weights.
+"""GPT-2 and Llama as Hugging Face keeps them: the same logits and the same greedy text as `transformers` with the same
+weights.
 
-The models are small and random; where `transformers` is missing, a forward pass written from the layout's names stands in for GPT-2.
+The models are small and random; where `transformers` is missing, a forward pass written from the layout's names stands
+in for GPT-2.
 """
 
 import json
@@ -16,7 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from quoin import generate, layers, models
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from seeds import seeded
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -80,7 +82,7 @@ def gpt2_forward(x, state, heads=4):
     return norm(x, "ln_f") @ state["wte.weight"].T
 
 
-# ---- beside transformers ------------------------------------------------------------------------------------------------
+# ---- beside transformers ----------------------------------------------------------------------------------------
 
 
 def theirs(family, config, **more):
@@ -117,11 +119,11 @@ VARIANTS = [
 def test_a_saved_folder_gives_the_same_logits_and_the_same_greedy_text(family, config, more, tmp_path):
     peer = theirs(family, config, **more)
     peer.save_pretrained(tmp_path)
-    ours = {"gpt2": models.open_gpt2, "llama": models.open_llama}[family](tmp_path)
+    ours = {"gpt2": models.gpt2_from_pretrained, "llama": models.llama_from_pretrained}[family](tmp_path)
     x = tokens()
     with torch.no_grad():
         torch.testing.assert_close(ours(x), peer(x).logits, atol=1e-4, rtol=1e-4)
-    said = generate.greedy(ours, ours.start(len(x), 21), x, max_tokens=12).tokens
+    said = generate.greedy_search(ours, ours.init_cache(len(x), 21), x, max_tokens=12).tokens
     expected = peer.generate(x, attention_mask=torch.ones_like(x), max_new_tokens=12, do_sample=False)
     assert said.equal(expected[:, x.shape[1] :])
 
@@ -133,91 +135,115 @@ def test_shards_and_bare_models_load_as_well(tmp_path):
     assert len(list((tmp_path / "shards").glob("*.safetensors"))) > 1
     with torch.no_grad():
         expected = peer(tokens()).logits
-        torch.testing.assert_close(models.open_gpt2(tmp_path / "shards")(tokens()), expected, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            models.gpt2_from_pretrained(tmp_path / "shards")(tokens()), expected, atol=1e-4, rtol=1e-4
+        )
         bare = models.gpt2_from_config(GPT2)
-        models.load_gpt2(bare, peer.transformer.state_dict())
+        models.load_gpt2_weights(bare, peer.transformer.state_dict())
         torch.testing.assert_close(bare(tokens()), expected, atol=1e-4, rtol=1e-4)
         llama = theirs("llama", LLAMA, tie_word_embeddings=True)
         bare = models.llama_from_config(LLAMA | {"tie_word_embeddings": True})
-        models.load_llama(bare, llama.model.state_dict())
+        models.load_llama_weights(bare, llama.model.state_dict())
         torch.testing.assert_close(bare(tokens()), llama(tokens()).logits, atol=1e-4, rtol=1e-4)
 
 
-# ---- without it ---------------------------------------------------------------------------------------------------------
+# ---- without it -------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
 def test_gpt2_as_its_layout_says():
     state = gpt2_layout()
     model = models.gpt2_from_config(GPT2)
-    models.load_gpt2(model, state)
+    models.load_gpt2_weights(model, state)
     torch.testing.assert_close(model(tokens()), gpt2_forward(tokens(), state), atol=1e-4, rtol=1e-4)
 
 
 @torch.no_grad()
 def test_our_gpt_takes_the_weights_too_from_a_file_with_masks_and_prefix(tmp_path):
     state = gpt2_layout()
-    saved = {f"transformer.{name}": tensor for name, tensor in state.items()} | {"lm_head.weight": state["wte.weight"].clone()}
+    saved = {f"transformer.{name}": tensor for name, tensor in state.items()} | {
+        "lm_head.weight": state["wte.weight"].clone()
+    }
     for layer in range(2):  # as files of old have them
         saved |= {f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 24, 24).tril()}
         saved |= {f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-1e4)}
     safetensors.torch.save_file(saved, tmp_path / "old.safetensors")
     model = models.GPT(41, 16, 4, 2, 24)
-    models.load_gpt2(model, tmp_path / "old.safetensors")
+    models.load_gpt2_weights(model, tmp_path / "old.safetensors")
     torch.testing.assert_close(model(tokens()), gpt2_forward(tokens(), state), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda state: {name: tensor for name, tensor in state.items() if not name.startswith("h.1.")}, "expected a tensor 'h.1."),
-        (lambda state: state | {"h.2.ln_1.weight": torch.ones(16)}, "beyond the model's, came 'h.2.ln_1.weight'"),
-        (lambda state: {name: tensor for name, tensor in state.items() if name != "ln_f.bias"}, "expected a tensor 'ln_f.bias'"),
-        (lambda state: state | {"score.weight": torch.ones(1)}, "came 'score.weight'"),
-        (lambda state: state | {"wpe.weight": torch.ones(12, 16)}, r"'wpe.weight' of shape \(24, 16\), came \(12, 16\)"),
-        (lambda state: state | {"h.0.mlp.c_fc.weight": torch.ones(64, 16)}, r"c_fc.weight' to make shape \(64, 16\), came \(64, 16\)"),
-        (lambda state: state | {"lm_head.weight": torch.ones(41, 16)}, "build it with tied=False"),
-        (lambda state: state | {"wte.weight": [1.0]}, "came list"),
+        (
+            lambda state: {name: tensor for name, tensor in state.items() if not name.startswith("h.1.")},
+            "expected a tensor 'h.1.",
+        ),
+        (lambda state: state | {"h.2.ln_1.weight": torch.ones(16)}, "beyond the model's, got 'h.2.ln_1.weight'"),
+        (
+            lambda state: {name: tensor for name, tensor in state.items() if name != "ln_f.bias"},
+            "expected a tensor 'ln_f.bias'",
+        ),
+        (lambda state: state | {"score.weight": torch.ones(1)}, "got 'score.weight'"),
+        (lambda state: state | {"wpe.weight": torch.ones(12, 16)}, r"'wpe.weight' of shape \(24, 16\), got \(12, 16\)"),
+        (
+            lambda state: state | {"h.0.mlp.c_fc.weight": torch.ones(64, 16)},
+            r"c_fc.weight' to make shape \(64, 16\), got \(64, 16\)",
+        ),
+        (lambda state: state | {"lm_head.weight": torch.ones(41, 16)}, "build it with tie_embeddings=False"),
+        (lambda state: state | {"wte.weight": [1.0]}, "got list"),
     ],
 )
 def test_weights_of_another_model_are_refused_and_change_nothing(change, told):
     model = models.gpt2_from_config(GPT2)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    with pytest.raises(Mistake, match=told) as mistake:
-        models.load_gpt2(model, change(gpt2_layout()))
+    with pytest.raises(UserError, match=told) as mistake:
+        models.load_gpt2_weights(model, change(gpt2_layout()))
     one_line(mistake)
     assert all(tensor.equal(before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_llama_pieces_that_do_not_fit_and_a_model_of_other_parts():
     model = models.llama_from_config(LLAMA)
-    wanted = {"embed_tokens.weight": torch.ones(41, 16), "norm.weight": torch.ones(16), "lm_head.weight": torch.ones(41, 16)}
+    wanted = {
+        "embed_tokens.weight": torch.ones(41, 16),
+        "norm.weight": torch.ones(16),
+        "lm_head.weight": torch.ones(41, 16),
+    }
     for layer in range(2):
-        shapes = {"self_attn.q_proj": (16, 16), "self_attn.k_proj": (16, 16), "self_attn.v_proj": (8, 16), "self_attn.o_proj": (16, 16)}
+        shapes = {
+            "self_attn.q_proj": (16, 16),
+            "self_attn.k_proj": (16, 16),
+            "self_attn.v_proj": (8, 16),
+            "self_attn.o_proj": (16, 16),
+        }
         shapes |= {"mlp.gate_proj": (36, 16), "mlp.up_proj": (36, 16), "mlp.down_proj": (16, 36)}
         shapes |= {"input_layernorm": (16,), "post_attention_layernorm": (16,)}
         wanted |= {f"layers.{layer}.{name}.weight": torch.ones(shape) for name, shape in shapes.items()}
-    with pytest.raises(Mistake, match=r"q_proj.weight' and 'layers.0.self_attn.k_proj.weight'.* to make shape \(32, 16\)") as mistake:
-        models.load_llama(model, wanted)
+    with pytest.raises(
+        UserError, match=r"q_proj.weight' and 'layers.0.self_attn.k_proj.weight'.* to make shape \(32, 16\)"
+    ) as mistake:
+        models.load_llama_weights(model, wanted)
     one_line(mistake)
-    with pytest.raises(Mistake, match="a model of this layout's parts"):
-        models.load_llama(models.GPT(41, 16, 4, 2, 24), wanted)
+    with pytest.raises(UserError, match="a model of this layout's modules"):
+        models.load_llama_weights(models.GPT(41, 16, 4, 2, 24), wanted)
 
 
 @pytest.mark.parametrize(
     ("build", "config", "told"),
     [
-        (models.gpt2_from_config, LLAMA, "config of a gpt2 model, came model_type 'llama'"),
+        (models.gpt2_from_config, LLAMA, "config of a gpt2 model, got model_type 'llama'"),
         (models.gpt2_from_config, GPT2 | {"n_embd": 0}, "whole number from 1 on as n_embd"),
-        (models.gpt2_from_config, GPT2 | {"n_layer": "two"}, "as n_layer .* came 'two'"),
-        (models.gpt2_from_config, GPT2 | {"n_head": 3}, "heads that divide the width 16, came 3"),
+        (models.gpt2_from_config, GPT2 | {"n_layer": "two"}, "as n_layer .* got 'two'"),
+        (models.gpt2_from_config, GPT2 | {"n_head": 3}, "num_heads that divide embed_dim 16, got 3"),
         (models.gpt2_from_config, GPT2 | {"activation_function": "gelo"}, "did you mean 'gelu'"),
         (models.gpt2_from_config, GPT2 | {"add_cross_attention": True}, "expected false as add_cross_attention"),
         (models.gpt2_from_config, GPT2 | {"layer_norm_epsilon": -1}, "a positive number as layer_norm_epsilon"),
         (models.gpt2_from_config, GPT2 | {"tie_word_embeddings": "yes"}, "true or false as tie_word_embeddings"),
-        (models.llama_from_config, LLAMA | {"num_attention_heads": 16}, "even parts, came 16"),
-        (models.llama_from_config, LLAMA | {"num_key_value_heads": 3}, "key_value_heads that divide the 4 heads"),
-        (models.llama_from_config, LLAMA | {"head_dim": 8}, "came head_dim 8"),
+        (models.llama_from_config, LLAMA | {"num_attention_heads": 16}, "even head_dim, got 16"),
+        (models.llama_from_config, LLAMA | {"num_key_value_heads": 3}, "num_kv_heads that divide num_heads 4"),
+        (models.llama_from_config, LLAMA | {"head_dim": 8}, r"expected head_dim \d+, embed_dim by num_heads, got 8"),
         (models.llama_from_config, LLAMA | {"attention_bias": True}, "without biases"),
         (models.llama_from_config, LLAMA | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "kind 'llama3'"),
         (models.llama_from_config, LLAMA | {"rope_scaling": 3}, "kind 3"),
@@ -225,7 +251,7 @@ def test_llama_pieces_that_do_not_fit_and_a_model_of_other_parts():
     ],
 )
 def test_a_config_that_cannot_be_built(build, config, told):
-    with pytest.raises(Mistake, match=told) as mistake:
+    with pytest.raises(UserError, match=told) as mistake:
         build(config)
     one_line(mistake)
 
@@ -238,19 +264,22 @@ def test_a_config_that_cannot_be_built(build, config, told):
         ({"config.json": "[1]"}, "a JSON object in"),
         ({"config.json": json.dumps(GPT2)}, "a safetensors file at .*No such file"),
         ({"config.json": json.dumps(GPT2), "model.safetensors": "PK"}, "does not read as such"),
-        ({"config.json": json.dumps(GPT2), "model.safetensors.index.json": '{"weight_map": {"a": "../b"}}'}, "a weight_map of file names"),
+        (
+            {"config.json": json.dumps(GPT2), "model.safetensors.index.json": '{"weight_map": {"a": "../b"}}'},
+            "a weight_map of file names",
+        ),
         ({"config.json": json.dumps(GPT2), "model.safetensors.index.json": "{}"}, "a weight_map of file names"),
     ],
 )
 def test_a_folder_that_cannot_be_opened(tmp_path, files, told):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    with pytest.raises(Mistake, match=told) as mistake:
-        models.open_gpt2(tmp_path)
+    with pytest.raises(UserError, match=told) as mistake:
+        models.gpt2_from_pretrained(tmp_path)
     one_line(mistake)
 
 
-# ---- the parts ----------------------------------------------------------------------------------------------------------
+# ---- the parts --------------------------------------------------------------------------------------------------
 
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 
@@ -258,7 +287,9 @@ DTYPES = st.sampled_from([torch.float32, torch.float64])
 def agree(fast, slow, inputs, weights):
     """Equal values, and equal gradients of one random weighing of the outputs."""
     weighing = torch.randn(slow.shape, generator=seeded(2), dtype=slow.dtype)
-    grads = [torch.autograd.grad((made * weighing).sum(), [*inputs, *weights], retain_graph=True) for made in (fast, slow)]
+    grads = [
+        torch.autograd.grad((made * weighing).sum(), [*inputs, *weights], retain_graph=True) for made in (fast, slow)
+    ]
     torch.testing.assert_close(fast, slow)
     for ours, expected in zip(*grads, strict=True):
         torch.testing.assert_close(ours, expected)
@@ -269,9 +300,9 @@ def agree(fast, slow, inputs, weights):
 def test_gated_feed_forward_is_its_definition(batch, positions, width, hidden, dtype):
     block = layers.GatedFeedForward(width, hidden, generator=seeded()).to(dtype)
     x = torch.randn(batch, positions, width, generator=seeded(1), dtype=dtype, requires_grad=True)
-    gate, up = block.first.weight.chunk(2)
-    slow = layers.gated_feed_forward_definition(x, gate, up, block.second.weight)
-    agree(block(x), slow, [x], [block.first.weight, block.second.weight])
+    gate, up = block.gate_up_proj.weight.chunk(2)
+    slow = layers.gated_feed_forward_definition(x, gate, up, block.down_proj.weight)
+    agree(block(x), slow, [x], [block.gate_up_proj.weight, block.down_proj.weight])
 
 
 @settings(deadline=None)
@@ -290,7 +321,7 @@ def test_silu_is_torchs(numbers):
 
 
 def test_sizes_that_cannot_be():
-    with pytest.raises(Mistake, match="width and a hidden width"):
+    with pytest.raises(UserError, match="embed_dim and hidden_dim"):
         layers.GatedFeedForward(4, 0)
-    with pytest.raises(Mistake, match="even parts"):
+    with pytest.raises(UserError, match="even head_dim"):
         models.llama_block(6, 2, 8)

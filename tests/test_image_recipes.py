@@ -1,4 +1,5 @@
-"""The recipes of convolutional networks: digits, IDX, CIFAR-10 and NPZ images go in, tables and sizes that cannot be are told."""
+"""The recipes of convolutional networks: digits, IDX, CIFAR-10 and NPZ images go in, tables and sizes that cannot be
+are told."""
 
 import json
 from typing import Any
@@ -11,8 +12,8 @@ from commands import refused, tried
 from quoin.data import load, split
 from quoin.options import flag_name
 from quoin.runs import Run, find_recipe
-from quoin.tasks.supervised import rows_at_once
-from quoin.train import Place
+from quoin.tasks.supervised import eval_batch_size
+from quoin.train import DeviceContext
 from test_data_files import cifar, idx
 
 RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")
@@ -21,7 +22,7 @@ RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")
 def built(name, **options: Any) -> Any:
     """The task of a recipe, on the CPU."""
     kind: Any = find_recipe(name).options
-    return find_recipe(name).build(kind(**options), Place())
+    return find_recipe(name).build(kind(**options), DeviceContext())
 
 
 def write_idx(folder, side=(9, 12), rows=30):
@@ -52,16 +53,20 @@ def test_every_recipe_learns_from_image_files(name, kind, sources):
     task = built(name, data=sources[kind], batch_size=8)
     before = {key: value.clone() for key, value in task.model.state_dict().items()}
     assert all(task.step(rows)["loss"].isfinite() for rows in task.batches)
-    assert not any(torch.equal(before[key], value) for key, value in task.model.state_dict().items() if key.endswith("weight"))
-    assert task.facts.feature_shape == load(sources[kind]).features.shape[1:]
+    assert not any(
+        torch.equal(before[key], value) for key, value in task.model.state_dict().items() if key.endswith("weight")
+    )
+    assert task.data_info.feature_shape == load(sources[kind]).features.shape[1:]
     assert 0 <= task.evaluate("test")["accuracy"] <= 1
 
 
 def test_a_whole_run_on_images_from_a_file_with_every_change(sources, tmp_path):
     """Trained, opened again and judged alike; the target, which speaks of the digits, is silent."""
     changes = ("--shift", "2", "--crop", "2", "--flip", "--cutout", "3")
-    quick = ("--epochs", "1", "--batch-size", "8", "--threads", "1", "--device", "cpu")
-    code, out, err = tried("train", "lenet", "--data", sources["npz"], *quick, *changes, "--runs", tmp_path / "runs", "--json")
+    quick = ("--epochs", "1", "--batch-size", "8", "--num-threads", "1", "--device", "cpu")
+    code, out, err = tried(
+        "train", "lenet", "--data", sources["npz"], *quick, *changes, "--runs", tmp_path / "runs", "--json"
+    )
     assert code == 0, err
     result = json.loads(out)
     assert result["target"] is None
@@ -91,7 +96,7 @@ def test_images_too_small_for_the_network_are_refused(name, here):
 
 @pytest.mark.parametrize("name", ["shift", "crop", "cutout"])
 def test_a_change_larger_than_the_images_is_refused_before_the_run(name, here):
-    assert "of 0 to 7 pixels for images of 8 x 8, came 8" in refused("train", "lenet", flag_name(name), "8")
+    assert "of 0 to 7 pixels for images of 8 x 8, got 8" in refused("train", "lenet", flag_name(name), "8")
     assert "must be at least 0" in refused("train", "lenet", flag_name(name), "-1")
     assert not (here / "runs").exists()
 
@@ -105,12 +110,21 @@ def test_batches_of_one_image_train(name):
 
 def test_weights_that_multiply_are_pulled_towards_zero_and_vectors_are_not():
     task = built("resnet", weight_decay=0.25)
-    pulled = {id(each) for group in task.updater.optimizer.param_groups if group["weight_decay"] == 0.25 for each in group["params"]}
+    pulled = {
+        id(each)
+        for group in task.updater.optimizer.param_groups
+        if group["weight_decay"] == 0.25
+        for each in group["params"]
+    }
     for name, parameter in task.model.named_parameters():
-        assert (id(parameter) in pulled) == (name.endswith("weight") and ("conv" in name or "downsample.0" in name or name == "fc.weight"))
+        assert (id(parameter) in pulled) == (
+            name.endswith("weight") and ("conv" in name or "downsample.0" in name or name == "fc.weight")
+        )
 
 
-@pytest.mark.parametrize(("image_shape", "rows"), [((1, 8, 8), 4096), ((3, 32, 32), 341), ((3, 224, 224), 6), ((3, 2000, 2000), 1)])
+@pytest.mark.parametrize(
+    ("image_shape", "rows"), [((1, 8, 8), 4096), ((3, 32, 32), 341), ((3, 224, 224), 6), ((3, 2000, 2000), 1)]
+)
 def test_large_images_are_judged_few_at_a_time(image_shape, rows):
     """At most 4096 rows and at most 2^20 numbers, but always one row."""
-    assert rows_at_once(torch.empty(2, *image_shape)) == rows
+    assert eval_batch_size(torch.empty(2, *image_shape)) == rows

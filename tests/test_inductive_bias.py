@@ -1,4 +1,5 @@
-"""The comparison of a convolutional network with a perceptron is fair: alike in size, rows and images, but for what is compared."""
+"""The comparison of a convolutional network with a perceptron is fair: alike in size, rows and images, but for what is
+compared."""
 
 import dataclasses
 
@@ -10,23 +11,23 @@ from quoin.data import background
 from quoin.models import num_parameters
 from quoin.recipes import inductive_bias
 from quoin.tasks.inductive_bias import mlp_of_size, permute_pixels, shift_images, take_train_rows
-from quoin.tasks.supervised_data import images
-from quoin.train import Place
+from quoin.tasks.supervised_data import load_image_data
+from quoin.train import DeviceContext
 
-OPTIONS = inductive_bias.Options(rows=(20, 40), epochs=1)
+OPTIONS = inductive_bias.Options(num_rows=(20, 40), epochs=1)
 
 
 @pytest.fixture(scope="module")
 def data():
-    return images(OPTIONS, Place())
+    return load_image_data(OPTIONS, DeviceContext())
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 32, 32), (1, 28, 28)])
 def test_both_have_as_many_parameters(data, shape):
     names = tuple(map(str, range(shape[0] * shape[1] * shape[2])))
-    facts = dataclasses.replace(data.facts, feature_shape=shape, feature_names=names)
-    size = num_parameters(inductive_bias.model(OPTIONS, facts))
-    mlp = mlp_of_size(size, facts, generator=torch.Generator())
+    data_info = dataclasses.replace(data.data_info, feature_shape=shape, feature_names=names)
+    size = num_parameters(inductive_bias.model(OPTIONS, data_info))
+    mlp = mlp_of_size(size, data_info, generator=torch.Generator())
     assert abs(size - num_parameters(mlp)) <= (len(names) + 1 + 10) / 2
 
 
@@ -38,7 +39,9 @@ def test_scrambling_is_one_order_for_all_images(data):
         assert torch.equal(before.targets, after.targets)
         assert torch.equal(before.features.flatten(1).sort().values, after.features.flatten(1).sort().values)
         if order is None:  # found from the training images, whose columns tell most pixels apart
-            same = (before.features.flatten(1)[:, None, :] == after.features.flatten(1)[:, :, None]).all(0)  # (new, old)
+            same = (before.features.flatten(1)[:, None, :] == after.features.flatten(1)[:, :, None]).all(
+                0
+            )  # (new, old)
             assert same.any(1).all()
             order = same.int().argmax(1)
         assert torch.equal(before.features.flatten(1)[:, order], after.features.flatten(1))
@@ -47,14 +50,14 @@ def test_scrambling_is_one_order_for_all_images(data):
 
 
 def test_moving_is_by_a_pixel_at_most_and_leaves_black_behind(data):
-    moved = shift_images(data, OPTIONS.move, OPTIONS.seed)
-    black = float(background(data.feature_scale))
+    moved = shift_images(data, OPTIONS.shift, OPTIONS.seed)
+    black = float(background(data.feature_scaler))
     padded = torch.nn.functional.pad(data.test.features, (1, 1, 1, 1), value=black)
     windows = [padded[..., top : top + 8, left : left + 8] for top in range(3) for left in range(3)]
     matches = torch.stack([(window == moved.test.features).flatten(1).all(1) for window in windows])
     assert matches.any(0).all()
     assert (matches.sum(1) > 0.05 * len(data.test.features)).all()  # each of the nine is taken about as often
-    shown = data.feature_scale.apply(moved.test_images)
+    shown = data.feature_scaler.transform(moved.test_images)
     torch.testing.assert_close(shown, moved.test.features)  # the report shows what the networks saw
     still = shift_images(data, 0, OPTIONS.seed)
     assert torch.equal(still.train.features, data.train.features)
@@ -68,7 +71,7 @@ def test_fewer_rows_are_among_more(data):
 
 def test_all_take_as_many_steps_and_end_as_their_schedule_says():
     torch.manual_seed(0)
-    task = inductive_bias.build(OPTIONS, Place())
+    task = inductive_bias.build(OPTIONS, DeviceContext())
     for rows in task.batches:
         task.step(rows)
     assert len(task.others) == 7
@@ -77,17 +80,19 @@ def test_all_take_as_many_steps_and_end_as_their_schedule_says():
     assert task.others["mlp", 20].batches.epoch == 1  # 20 rows are one batch: the second step is a second pass
     found = task.evaluate("test")
     errors = task.errors()
-    assert found["advantage"] == pytest.approx(sum(errors["mlp"]) / 2 - sum(errors["cnn"]) / 2)
-    assert found["scrambled_advantage"] == pytest.approx(sum(errors["scrambled_mlp"]) / 2 - sum(errors["scrambled_cnn"]) / 2)
+    assert found["cnn_error_reduction"] == pytest.approx(sum(errors["mlp"]) / 2 - sum(errors["cnn"]) / 2)
+    assert found["scrambled_cnn_error_reduction"] == pytest.approx(
+        sum(errors["scrambled_mlp"]) / 2 - sum(errors["scrambled_cnn"]) / 2
+    )
     assert 1 - errors["cnn"][-1] == pytest.approx(found["accuracy"])
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--rows", "50", "5000"], "up to the 1258 there are to train on, got 5000"),
+        (["--num-rows", "50", "5000"], "up to the 1258 there are to train on, got 5000"),
         (["--data", "iris"], "expected images"),
-        (["--rows", "0"], "--rows must be at least 1"),
+        (["--num-rows", "0"], "--num-rows must be at least 1"),
     ],
 )
 def test_what_cannot_be_compared_is_told(words, told, tmp_path, capsys):

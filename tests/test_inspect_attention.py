@@ -1,4 +1,5 @@
-"""`quoin inspect` and the report of a run whose model attends: the maps, the page to point at, and what layers and rows choose."""
+"""`quoin inspect` and the report of a run whose model attends: the maps, the page to point at, and what layers and rows
+choose."""
 
 import json
 import re
@@ -7,13 +8,13 @@ import pytest
 import torch
 
 from commands import contents, refused, tried
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect import attention_maps
 from quoin.runs import inspect_run as inspecting
 from quoin.runs.run import Run
 from quoin.train import report
 
-QUICK = ["--max-steps", "2", "--checkpoint-every", "2", "--threads", "1", "--json"]
+QUICK = ["--max-steps", "2", "--checkpoint-every", "2", "--num-threads", "1", "--json"]
 
 
 @pytest.fixture(scope="module")
@@ -48,36 +49,50 @@ def test_the_page_leads_to_the_maps_of_the_rows_asked_for(run, tmp_path):
         task = Run.open(run).load_task()
         assert isinstance(task, inspecting.SupervisedTask)
         found = attention_maps(task.model, task.data.test.features[row - 1 : row])
-        assert [(each["name"], each["heads"]) for each in told] == [(each.path, len(each.weights)) for each in found]
+        assert [(each["name"], each["heads"]) for each in told] == [(each.layer, len(each.weights)) for each in found]
         assert told[0]["query_labels"] == [f"row {number}" for number in range(1, 9)]
         assert "://" not in maps
 
 
 def test_one_layer_and_pictures(run, tmp_path):
-    words = ["inspect", run, "--layer", "blocks.1.attention", "--format", "png", "--out", tmp_path / "pictures", "--json"]
+    words = [
+        "inspect",
+        run,
+        "--layer",
+        "blocks.1.attention",
+        "--format",
+        "png",
+        "--out",
+        tmp_path / "pictures",
+        "--json",
+    ]
     code, printed, err = tried(*words)
     assert (code, err) == (0, "")
     assert str(tmp_path / "pictures" / "attention-of-test-row-1.png") in json.loads(printed)["files"]
     task = Run.open(run).load_task()
     whole, part, other = (
-        [panel for panel in inspecting.inspect_task(task, run, layer=layer).panels if panel.title.startswith("Attention")]
-        for layer in (None, "blocks.1.attention.core", "judge")
+        [
+            panel
+            for panel in inspecting.inspect_task(task, run, layer=layer).panels
+            if panel.title.startswith("Attention")
+        ]
+        for layer in (None, "blocks.1.attention.inner_attention", "head")
     )
-    assert [len(panel.drawing.figure.axes[0].images) for panel in (*whole, *part)] == [8, 4]
+    assert [len(panel.plot.figure.axes[0].images) for panel in (*whole, *part)] == [8, 4]
     assert other == []
 
 
 def test_what_is_too_long_to_show_is_a_remark(run, monkeypatch, panels_may_fail):
     def refuse(*given, **named):
-        raise Mistake("expected at most 2048 positions to look at, came 4096; give a shorter input")
+        raise UserError("expected at most 2048 positions to show, got 4096; give a shorter input")
 
     task = Run.open(run).load_task()
     monkeypatch.setattr(inspecting, "attention_panels", refuse)
     found = inspecting.inspect_task(task, run)
-    assert any("came 4096" in remark for remark in found.remarks)
+    assert any("got 4096" in remark for remark in found.remarks)
     assert found.panels
     (line,) = report.figures(lambda: inspecting.report_panels(task))
-    assert "came 4096" in line
+    assert "got 4096" in line
 
 
 def test_symbols_name_their_positions():

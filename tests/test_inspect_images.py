@@ -1,4 +1,5 @@
-"""Seeing inside image networks: receptive fields, feature maps, kernels, saliency and patches are what mathematics says they are."""
+"""Seeing inside image networks: receptive fields, feature maps, kernels, saliency and patches are what mathematics says
+they are."""
 
 import math
 from typing import Any
@@ -9,35 +10,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect import (
     FeatureMaps,
     Patch,
     ReceptiveField,
     crop_patches,
-    draw_feature_maps,
-    draw_kernels,
-    draw_patches,
     feature_maps,
-    gradient_times_input,
     input_gradient,
+    input_x_gradient,
     kernels,
     layer_summary,
     pixel_weights,
+    plot_feature_maps,
+    plot_kernels,
+    plot_patches,
     receptive_fields,
     saliency,
-    smooth_gradient,
-    strongest_patches,
+    smoothgrad,
+    top_activating_patches,
 )
 from quoin.inspect.layer_outputs import layer_output
-from quoin.inspect.receptive_field import fields_of_layers
+from quoin.inspect.receptive_field import layer_receptive_fields
 from quoin.models import small_densenet, small_googlenet, small_lenet, small_resnet
-from quoin.plot import map_rows
+from quoin.plot import feature_map_rows
 from quoin.tensor.eval_mode import eval_mode
 from seeds import seeded
 
 
-def drawn(model: nn.Sequential, seed: int = 0) -> Any:  # modules inside are known by number, whose types nobody can tell
+def drawn(
+    model: nn.Sequential, seed: int = 0
+) -> Any:  # modules inside are known by number, whose types nobody can tell
     """The model with weights from a generator, so that no test hangs on what ran before it."""
     generator = seeded(seed)
     with torch.no_grad():
@@ -50,7 +53,8 @@ def drawn(model: nn.Sequential, seed: int = 0) -> Any:  # modules inside are kno
 
 
 def positive(model: nn.Module) -> nn.Module:
-    """In float64 with weights from 1 to 2: nothing cancels and every ReLU passes, so that the gradient shows all dependences."""
+    """In float64 with weights from 1 to 2: nothing cancels and every ReLU passes, so that the gradient shows all
+    dependences."""
     generator = seeded(0)
     with torch.no_grad():
         for parameter in model.double().parameters():
@@ -130,7 +134,7 @@ def test_receptive_fields_follow_branches():
             return self.last(torch.cat([a, self.narrow(x)], dim=1))
 
     model = positive(Branches())
-    found = fields_of_layers(model, ["wide", "narrow", "last"], (1, 9, 8))
+    found = layer_receptive_fields(model, ["wide", "narrow", "last"], (1, 9, 8))
     assert [found[path].largest for path in ("wide", "narrow", "last")] == [(5, 5), (1, 1), (7, 7)]
     assert torch.equal(found["last"].boxes, by_gradient(model, "last", (1, 9, 8)))
 
@@ -141,8 +145,14 @@ def convolution(size: int, stride: int = 1, padding: int = 0) -> list[nn.Module]
 
 @pytest.mark.parametrize(
     ("layers", "height", "size"),
-    [  # r + (k - 1) j at every layer, j the product of the strides so far; both numbers also in Araujo, Norris and Sim (2019)
-        ([layer for n in (2, 2, 3, 3, 3) for layer in [*convolution(3, 1, 1) * n, nn.MaxPool2d(2)]], 224, 212),  # VGG-16
+    # r + (k - 1) j at every layer, j the product of the strides so far; both numbers also in Araujo, Norris and Sim
+    # (2019)
+    [
+        (
+            [layer for n in (2, 2, 3, 3, 3) for layer in [*convolution(3, 1, 1) * n, nn.MaxPool2d(2)]],
+            224,
+            212,
+        ),  # VGG-16
         (
             [*convolution(11, 4, 2), nn.MaxPool2d(3, 2), *convolution(5, 1, 2), nn.MaxPool2d(3, 2)]  # noqa: RUF005
             + [*convolution(3, 1, 1) * 3, nn.MaxPool2d(3, 2)],
@@ -231,7 +241,7 @@ def test_every_network_can_be_seen_layer_by_layer(build):
     found = feature_maps(model, images[0])
     with eval_mode(model):
         assert torch.allclose(found[-1].maps.flatten(), model(images[:1])[0], atol=1e-6)
-    shown = draw_feature_maps([FeatureMaps("image", "", images[0]), *found]).figure.axes[0].texts
+    shown = plot_feature_maps([FeatureMaps("image", "", images[0]), *found]).figure.axes[0].texts
     assert 2 <= len(shown) <= 12
     assert shown[0].get_text().startswith("image")
     assert kernels(model).weight.shape[1] == 3
@@ -243,26 +253,37 @@ def test_layers_are_summed_up():
         model[0].weight.copy_(torch.tensor([1.0, -1.0]).reshape(2, 1, 1, 1))
         model[0].bias.copy_(torch.tensor([0.0, 0.0]))
     x = torch.tensor([[1.0, 2.0], [3.0, -4.0]]).reshape(1, 1, 2, 2)
-    assert [(row.zeros, row.dead) for row in layer_summary(model, x)] == [(None, None), (0.5, 0)]  # three of one, one of the other
+    assert [(row.zeros, row.dead) for row in layer_summary(model, x)] == [
+        (None, None),
+        (0.5, 0),
+    ]  # three of one, one of the other
     assert [row.dead for row in layer_summary(model, x.abs())] == [None, 1]
 
 
 def test_kernels_are_the_weights():
     model = drawn(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 2, groups=2)))
-    assert kernels(model).path == "0"
+    assert kernels(model).layer == "0"
     assert torch.equal(kernels(model, "2").weight, model[2].weight)
     assert kernels(model, "2").weight.shape == (6, 2, 2, 2)
     dense = drawn(nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.Linear(5, 12)))
     weight = pixel_weights(dense, (1, 3, 4)).weight
     image = torch.randn(2, 1, 3, 4, generator=seeded(0))
-    assert torch.allclose((weight * image[:, None]).sum(dim=(2, 3, 4)) + dense[1].bias, dense[1](image.flatten(1)), atol=1e-5)
+    assert torch.allclose(
+        (weight * image[:, None]).sum(dim=(2, 3, 4)) + dense[1].bias, dense[1](image.flatten(1)), atol=1e-5
+    )
 
 
 # ---- saliency
 
 
 def smooth_net(bias: bool = True, activation: type[nn.Module] = nn.Tanh) -> nn.Module:
-    layers = [nn.Conv2d(2, 3, 3, bias=bias), nn.BatchNorm2d(3, affine=False), activation(), nn.Flatten(), nn.Linear(48, 4, bias=bias)]
+    layers = [
+        nn.Conv2d(2, 3, 3, bias=bias),
+        nn.BatchNorm2d(3, affine=False),
+        activation(),
+        nn.Flatten(),
+        nn.Linear(48, 4, bias=bias),
+    ]
     return drawn(nn.Sequential(*layers)).double()
 
 
@@ -282,9 +303,11 @@ def test_the_input_gradient_is_the_difference_quotient():
 
 
 def test_gradient_times_input_adds_up_to_the_score():
-    model = smooth_net(bias=False, activation=nn.ReLU)  # positively homogeneous: its normalisation only divides, by the variance 1
+    model = smooth_net(
+        bias=False, activation=nn.ReLU
+    )  # positively homogeneous: its normalisation only divides, by the variance 1
     x = torch.randn(5, 2, 6, 6, generator=seeded(1), dtype=torch.float64)
-    parts = gradient_times_input(model, x, torch.full((5,), 1))
+    parts = input_x_gradient(model, x, torch.full((5,), 1))
     model.eval()
     assert torch.allclose(parts.sum(dim=(1, 2, 3)), model(x)[:, 1], rtol=1e-9)
 
@@ -296,12 +319,12 @@ def test_the_smooth_gradient_of_an_absolute_value_is_an_error_function():
 
     x = torch.linspace(-2, 2, 9, dtype=torch.float64)[None]
     samples = 1000
-    found = smooth_gradient(Absolute(), x, noise=0.8, num_samples=samples, generator=seeded(0))
+    found = smoothgrad(Absolute(), x, noise=0.8, num_samples=samples, generator=seeded(0))
     expected = torch.special.erf(x / (0.8 * math.sqrt(2)))  # E sign(x + z)
     assert (found - expected).abs().max() < 6 / math.sqrt(samples)  # six deviations of a mean of signs, at most
     assert (found - x.sign()).abs().max() > 0.1
-    again = smooth_gradient(Absolute(), x, noise=0.8, num_samples=3, generator=seeded(1))
-    assert torch.equal(again, smooth_gradient(Absolute(), x, noise=0.8, num_samples=3, generator=seeded(1)))
+    again = smoothgrad(Absolute(), x, noise=0.8, num_samples=3, generator=seeded(1))
+    assert torch.equal(again, smoothgrad(Absolute(), x, noise=0.8, num_samples=3, generator=seeded(1)))
 
 
 def test_saliency_is_between_nothing_and_one():
@@ -322,7 +345,7 @@ def test_a_planted_pattern_is_the_strongest_patch():
     model: Any = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, bias=False), nn.ReLU())
     with torch.no_grad():
         model[0].weight.copy_(torch.stack([pattern, -pattern])[:, None])
-    [found] = strongest_patches(model, images, "1", channels=[0], count=3)
+    [found] = top_activating_patches(model, images, "1", channels=[0], count=3)
     assert [patch.image for patch in found] == [3, 11, 17]
     for patch, (i, j) in zip(found, places.values()):
         assert patch.field == ReceptiveField(i, i + 3, j, j + 3)
@@ -336,7 +359,7 @@ def test_a_planted_pattern_is_the_strongest_patch():
 def test_strongest_patches_by_brute_force(seed, count):
     model = drawn(nn.Sequential(nn.Conv2d(1, 3, 3, stride=2, padding=1), nn.MaxPool2d(2)), seed)
     images = torch.rand(6, 1, 8, 6, generator=seeded(seed))
-    found = strongest_patches(model, images, "1", count=count)
+    found = top_activating_patches(model, images, "1", count=count)
     answers = model(images).detach()
     fields = receptive_fields(model, "1", (1, 8, 6))
     for channel, patches in enumerate(found):
@@ -366,7 +389,7 @@ def test_a_patch_at_the_border_is_filled_up_on_that_side():
 def test_map_rows_show_each_map_in_its_place_on_the_scale_of_its_row():
     first, second = torch.tensor([[[0.0, 2.0]], [[1.0, 0.0]], [[0.5, 0.5]]]), torch.tensor([[[-0.1, 0.05]]])
     axes: Any
-    [axes] = map_rows({"first": first, "second": second}, columns=2).figure.axes
+    [axes] = feature_map_rows({"first": first, "second": second}, columns=2).figure.axes
     images = axes.get_images()
     assert [image.get_array().tolist() for image in images] == [*first.tolist(), *second.tolist()]
     assert [image.get_clim() for image in images] == [(0, 2.0)] * 3 + [pytest.approx((-0.1, 0.1))]
@@ -380,10 +403,10 @@ def test_pictures_are_drawn():
     model = drawn(nn.Sequential(nn.Conv2d(3, 2, 3), nn.ReLU()))
     images = torch.rand(5, 3, 6, 6, generator=seeded(0))
     for drawing in (
-        draw_kernels(kernels(model)),
-        draw_feature_maps(feature_maps(model, images[0])),
-        draw_feature_maps(feature_maps(model, images[0], ["1"])),
-        draw_patches(images, strongest_patches(model, images, "1", count=3)),
+        plot_kernels(kernels(model)),
+        plot_feature_maps(feature_maps(model, images[0])),
+        plot_feature_maps(feature_maps(model, images[0], ["1"])),
+        plot_patches(images, top_activating_patches(model, images, "1", count=3)),
     ):
         assert drawing.svg().count("<image") + drawing.svg().count("<path") > 4
         assert drawing.png()[:4] == b"\x89PNG"
@@ -407,16 +430,16 @@ BATCH = torch.zeros(2, 1, 6, 6)
         (lambda: input_gradient(MODEL, BATCH, torch.tensor([0, 3])), "0 to 2"),
         (lambda: input_gradient(MODEL, BATCH, torch.tensor([0])), "2 classes"),
         (lambda: input_gradient(MODEL[0], BATCH), "scores"),
-        (lambda: smooth_gradient(MODEL, BATCH, noise=-1.0, generator=seeded(0)), "noise"),
+        (lambda: smoothgrad(MODEL, BATCH, noise=-1.0, generator=seeded(0)), "noise"),
         (lambda: saliency(BATCH[0]), r"\(n, c, h, w\)"),
-        (lambda: strongest_patches(MODEL, BATCH, "0", channels=[2]), "0 to 1, came 2"),
-        (lambda: strongest_patches(MODEL, BATCH[:0], "0"), "at least one image"),
+        (lambda: top_activating_patches(MODEL, BATCH, "0", channels=[2]), "0 to 1, got 2"),
+        (lambda: top_activating_patches(MODEL, BATCH[:0], "0"), "at least one image"),
         (lambda: layer_summary(MODEL, BATCH[:0]), "at least one example"),
-        (lambda: map_rows({}), "at least one row"),
+        (lambda: feature_map_rows({}), "at least one row"),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, says):
-    with pytest.raises(Mistake, match=says) as told:
+    with pytest.raises(UserError, match=says) as told:
         call()
     assert "\n" not in str(told.value)
 
@@ -425,7 +448,7 @@ def test_a_layer_with_bad_weights_and_one_never_called_are_told():
     model: Any = nn.Sequential(nn.Conv2d(1, 1, 1))
     with torch.no_grad():
         model[0].bias.fill_(math.nan)
-    with pytest.raises(Mistake, match="blank image"):
+    with pytest.raises(UserError, match="blank image"):
         receptive_fields(model, "0", (1, 3, 3))
 
     class Idle(nn.Module):
@@ -436,5 +459,5 @@ def test_a_layer_with_bad_weights_and_one_never_called_are_told():
         def forward(self, x):
             return self.used(x)
 
-    with pytest.raises(Mistake, match="'idle', which it does not"):
+    with pytest.raises(UserError, match="'idle', which it does not"):
         receptive_fields(Idle(), "idle", (1, 3, 3))

@@ -1,4 +1,5 @@
-"""`quoin inspect` and the report: what a trained run shows of its inside, in which forms, and what is said where there is nothing."""
+"""`quoin inspect` and the report: what a trained run shows of its inside, in which forms, and what is said where there
+is nothing."""
 
 import json
 import re
@@ -11,18 +12,22 @@ from quoin.runs.kinds import MULTIRUN
 from quoin.runs.run import Run
 from quoin.train import report
 
-QUICK = ["--max-steps", "4", "--checkpoint-every", "4", "--threads", "1", "--json"]
-PICTURES = ("Kernels of features.0", "Feature maps of test row 1", "What the decisions hang on", "Patches that excite features.3 most")
+QUICK = ["--max-steps", "4", "--checkpoint-every", "4", "--num-threads", "1", "--json"]
+PICTURES = ("Kernels of features.0", "Feature maps of test row 1", "Saliency", "Patches that excite features.3 most")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A few steps of a convolutional network and a perceptron on images, of a regression on a table, and what a study leaves."""
+    """A few steps of a convolutional network and a perceptron on images, of a regression on a table, and what a study
+    leaves."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("lenet", "mlp", "regression-mlp"):
+    for name in ("lenet", "mlp", "mlp-regression"):
         code, _, err = tried("train", name, *QUICK, "--runs", folder)
         assert code == 0, err
-    study = json.loads((folder / "mlp-1" / "config.json").read_text()) | {"kind": MULTIRUN, "study": {"over": "seed", "count": 2}}
+    study = json.loads((folder / "mlp-1" / "config.json").read_text()) | {
+        "kind": MULTIRUN,
+        "multirun": {"over": "seed", "count": 2},
+    }
     (folder / "study-1").mkdir()
     (folder / "study-1" / "config.json").write_text(json.dumps(study))
     return folder
@@ -38,7 +43,7 @@ def test_the_page_and_the_table(runs):
     assert re.search(r"features\.0 +Conv2d +32 × 8 × 8 +320", out)
     assert f"page: {runs / 'lenet-1' / 'inspect.html'}" in out
     page = (runs / "lenet-1" / "inspect.html").read_text(encoding="utf-8")
-    assert headings(page) == ["Layers", *PICTURES, "Silent units", "Signals and gradients by layer"]
+    assert headings(page) == ["Layers", *PICTURES, "Dead units", "Signals and gradients by layer"]
     assert "://" not in page.replace("http://www.w3.org/", "")
     assert "<script" not in page
 
@@ -56,13 +61,26 @@ def test_looking_inside_cannot_cost_a_run_its_report(runs, monkeypatch, panels_m
     task = Run.open(runs / "lenet-1").load_task()
     monkeypatch.setattr(inspecting, "image_panels", fail)
     (line,) = report.figures(lambda: inspecting.report_panels(task))
-    assert "a picture could not be drawn: a model of somebody" in line
-    assert capsys.readouterr().err == "quoin: a picture could not be drawn: a model of somebody's own\n"
+    assert "a panel could not be plotted: a model of somebody" in line
+    assert capsys.readouterr().err == "quoin: a panel could not be plotted: a model of somebody's own\n"
 
 
 def test_one_layer_at_some_rows_for_a_machine(runs, tmp_path):
     out = tmp_path / "pictures"
-    words = ["inspect", runs / "lenet-1", "--layer", "features.3", "--row", "3", "8", "--format", "svg", "--out", out, "--json"]
+    words = [
+        "inspect",
+        runs / "lenet-1",
+        "--layer",
+        "features.3",
+        "--row",
+        "3",
+        "8",
+        "--format",
+        "svg",
+        "--out",
+        out,
+        "--json",
+    ]
     code, printed, err = tried(*words)
     assert (code, err) == (0, "")
     found = json.loads(printed)
@@ -70,16 +88,16 @@ def test_one_layer_at_some_rows_for_a_machine(runs, tmp_path):
         "kernels-of-features.3.svg",
         "feature-maps-of-features.3-test-row-3.svg",
         "feature-maps-of-features.3-test-row-8.svg",
-        "what-the-decisions-hang-on.svg",
+        "saliency.svg",
         "patches-that-excite-features.3-most.svg",
-        "silent-units.svg",
+        "dead-units.svg",
         "signals-and-gradients-by-layer.svg",
     }
     assert sorted(found["files"]) == sorted(str(path) for path in out.iterdir())
     task = Run.open(runs / "lenet-1").load_task()
     assert isinstance(task, inspecting.SupervisedTask)
     counts = {name: sum(p.numel() for p in module.parameters()) for name, module in task.model.named_modules()}
-    assert {each["path"]: each["num_parameters"] for each in found["layers"]}.items() <= counts.items()
+    assert {each["layer"]: each["num_parameters"] for each in found["layers"]}.items() <= counts.items()
     assert all(0 <= each["zeros"] <= 1 for each in found["layers"] if each["kind"] == "ReLU")
 
 
@@ -89,10 +107,10 @@ def test_runs_without_convolutions_and_without_images_show_what_they_have(runs, 
     assert code == 0
     assert "no convolutions" in out
     assert "Weights of features.0, as images" in headings(page.read_text(encoding="utf-8"))
-    code, out, _ = tried("inspect", runs / "regression-mlp-1", "--out", page)
+    code, out, _ = tried("inspect", runs / "mlp-regression-1", "--out", page)
     assert code == 0
     assert "the rows of diabetes are not images" in out
-    assert headings(page.read_text(encoding="utf-8")) == ["Layers", "Silent units", "Signals and gradients by layer"]
+    assert headings(page.read_text(encoding="utf-8")) == ["Layers", "Dead units", "Signals and gradients by layer"]
 
 
 MISTAKES = {
@@ -108,7 +126,7 @@ MISTAKES = {
     "inspect RUNS/lenet-1 --out nowhere/page.html": ["nowhere/page.html", "--out"],
     "inspect RUNS/lenet-1 --step 99": ["99"],
     "inspect RUNS/lenet-1 --layr features.3": ["'--layr'", "did you mean '--layer'?"],
-    "inspect RUNS/regression-mlp-1 --row 1": ["images", "diabetes", "leave them out"],
+    "inspect RUNS/mlp-regression-1 --row 1": ["images", "diabetes", "leave them out"],
 }
 
 

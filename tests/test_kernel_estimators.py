@@ -1,4 +1,5 @@
-"""Kernel regression and classification with scikit-learn's manners: peers, leave-one-out by brute force, and what is refused."""
+"""Kernel regression and classification with scikit-learn's manners: peers, leave-one-out by brute force, and what is
+refused."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.neighbors import RadiusNeighborsClassifier, RadiusNeighborsRegresso
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.estimators import KernelClassifier, KernelRegressor
 
 
@@ -25,7 +26,9 @@ def test_gaussian_regression_is_the_formula(wave):
     X, y = wave
     places = np.linspace(-1, 6, 50)[:, None]
     K = rbf_kernel(places, X, gamma=1 / (2 * 0.4**2))
-    np.testing.assert_allclose(KernelRegressor(bandwidth=0.4).fit(X, y).predict(places), K @ y / K.sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        KernelRegressor(bandwidth=0.4).fit(X, y).predict(places), K @ y / K.sum(axis=1), atol=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore")  # the peer warns of empty windows
@@ -35,7 +38,9 @@ def test_boxcar_is_scikit_learns_radius_neighbours():
         ours = face("boxcar", bandwidth=0.77).fit(X[::2], y[::2])
         theirs = peer(radius=0.77, **({"outlier_label": 0} if face is KernelClassifier else {})).fit(X[::2], y[::2])
         answers, expected = (
-            (ours.predict_proba(X), theirs.predict_proba(X)) if face is KernelClassifier else (ours.predict(X), theirs.predict(X))
+            (ours.predict_proba(X), theirs.predict_proba(X))
+            if face is KernelClassifier
+            else (ours.predict(X), theirs.predict(X))
         )
         seen = theirs.radius_neighbors(X, return_distance=False)
         inside = np.array([len(each) > 0 for each in seen])
@@ -89,25 +94,35 @@ def test_it_predicts_flowers():
 
 def test_in_a_pipeline_and_a_search(wave):
     X, y = wave
-    search = GridSearchCV(make_pipeline(StandardScaler(), KernelRegressor()), {"kernelregressor__bandwidth": [0.01, 0.1, 3.0]}).fit(X, y)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), KernelRegressor()), {"kernelregressor__bandwidth": [0.01, 0.1, 3.0]}
+    ).fit(X, y)
     assert search.best_params_ == {"kernelregressor__bandwidth": 0.1}
-    assert clone(KernelRegressor("boxcar", bandwidth=[2.0])).get_params() == {"kernel": "boxcar", "bandwidth": [2.0], "empty": "nearest"}
+    assert clone(KernelRegressor("boxcar", bandwidth=[2.0])).get_params() == {
+        "kernel": "boxcar",
+        "bandwidth": [2.0],
+        "fallback": "nearest",
+    }
 
 
 def test_rules_for_empty_windows():
     X, y, far = [[0.0], [1.0], [2.0]], [1.0, 2.0, 6.0], [[50.0]]
-    for empty, expected in {"nearest": 6.0, "mean": 3.0, "zero": 0.0, "nan": np.nan}.items():
-        np.testing.assert_equal(KernelRegressor("epanechnikov", bandwidth=1.0, empty=empty).fit(X, y).predict(far), [expected])
-    assert KernelClassifier("boxcar", bandwidth=1.0, empty="mean").fit(X, [0, 0, 1]).predict_proba(far) == pytest.approx(
-        np.array([[2 / 3, 1 / 3]])
-    )
+    for fallback, expected in {"nearest": 6.0, "mean": 3.0, "zero": 0.0, "nan": np.nan}.items():
+        np.testing.assert_equal(
+            KernelRegressor("epanechnikov", bandwidth=1.0, fallback=fallback).fit(X, y).predict(far), [expected]
+        )
+    assert KernelClassifier("boxcar", bandwidth=1.0, fallback="mean").fit(X, [0, 0, 1]).predict_proba(
+        far
+    ) == pytest.approx(np.array([[2 / 3, 1 / 3]]))
 
 
 def test_examples_in_one_place_and_features_that_do_not_vary():
     X = np.array([[0.0, 7.0]] * 3 + [[1.0, 7.0]] * 3)
     y = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0])
     for kernel in ("gaussian", "boxcar", "triangular", "epanechnikov"):
-        np.testing.assert_allclose(KernelRegressor(kernel).fit(X, y).predict([[0.0, 7.0], [1.0, 7.0]]), [2, 8], atol=0.6)
+        np.testing.assert_allclose(
+            KernelRegressor(kernel).fit(X, y).predict([[0.0, 7.0], [1.0, 7.0]]), [2, 8], atol=0.6
+        )
     assert np.isfinite(KernelRegressor().fit(X[:3], y[:3]).predict(X)).all()
 
 
@@ -116,7 +131,7 @@ def test_examples_in_one_place_and_features_that_do_not_vary():
     [
         ({"kernel": "gausian"}, "did you mean 'gaussian'"),
         ({"kernel": 3}, "expected kernel among"),
-        ({"empty": "none"}, "expected empty among"),
+        ({"fallback": "none"}, "expected fallback among"),
         ({"bandwidth": 0.0}, "expected bandwidth above 0"),
         ({"bandwidth": -1}, "expected bandwidth above 0"),
         ({"bandwidth": float("nan")}, "expected bandwidth above 0"),
@@ -127,7 +142,7 @@ def test_examples_in_one_place_and_features_that_do_not_vary():
     ],
 )
 def test_wrong_parameters(wrong, words):
-    with pytest.raises(Mistake, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         KernelRegressor(**wrong).fit([[0.0, 1.0], [1.0, 2.0], [3.0, 1.0]], [0.0, 1.0, 2.0])
     assert "\n" not in str(caught.value)
 
@@ -138,7 +153,7 @@ def test_wrong_data():
         face.predict([[0.0, 1.0]])
     with pytest.raises(ValueError, match="NaN"):
         face.predict([[np.nan]])
-    with pytest.raises(Mistake, match="1 sample"):
+    with pytest.raises(UserError, match="1 sample"):
         KernelRegressor().fit([[0.0]], [1.0])
-    with pytest.raises(Mistake, match="expected empty among"):
-        KernelClassifier(bandwidth=1.0, empty="nan").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(UserError, match="expected fallback among"):
+        KernelClassifier(bandwidth=1.0, fallback="nan").fit([[0.0], [1.0]], [0, 1])

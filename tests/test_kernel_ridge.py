@@ -1,4 +1,5 @@
-"""Kernel matrices, ridge with a kernel, and random features that stand in for it: scikit-learn as the second opinion."""
+"""Kernel matrices, ridge with a kernel, and random features that stand in for it: scikit-learn as the second
+opinion."""
 
 import math
 import sys
@@ -11,23 +12,23 @@ from hypothesis import strategies as st
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import rbf_kernel as sklearn_rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer
 
-from quoin.errors import Mistake
-from quoin.estimators import KernelFeatures, RidgeRegressor
+from quoin.errors import UserError
+from quoin.estimators import RandomKernelFeatures, RidgeRegressor
 from quoin.models import FourierRegression, kernel_ridge, ridge
-from quoin.tensor import gram, squared_exponential
+from quoin.tensor import kernel_matrix, rbf_kernel
 
 
 def dot(x, y):
     return (x * y).sum(dim=-1)
 
 
-def too_many_directions():
+def too_many_projections():
     model, none = FourierRegression(3, 4, 0.3), torch.zeros(5)
-    model.fit(torch.zeros(2, 3), torch.zeros(2), 1.0, directions=torch.zeros(5, 3), phases=none)
+    model.fit(torch.zeros(2, 3), torch.zeros(2), 1.0, projection=torch.zeros(5, 3), phases=none)
 
 
 @pytest.fixture
@@ -38,23 +39,31 @@ def rows():
 
 
 @settings(max_examples=20, deadline=None)
-@given(n=st.integers(1, 12), m=st.integers(1, 12), d=st.integers(1, 5), gamma=st.floats(1e-3, 10), seed=st.integers(0, 2**31))
+@given(
+    n=st.integers(1, 12),
+    m=st.integers(1, 12),
+    d=st.integers(1, 5),
+    gamma=st.floats(1e-3, 10),
+    seed=st.integers(0, 2**31),
+)
 def test_gram_is_scikit_learns(n, m, d, gamma, seed):
     generator = torch.Generator().manual_seed(seed)
     X, Y = (torch.randn(count, d, generator=generator, dtype=torch.float64) for count in (n, m))
-    found = gram(lambda x, y: squared_exponential(x, y, gamma), X, Y)
-    np.testing.assert_allclose(found, rbf_kernel(X, Y, gamma=gamma), rtol=1e-10, atol=1e-14)
-    torch.testing.assert_close(gram(dot, X), X @ X.mT)
+    found = kernel_matrix(lambda x, y: rbf_kernel(x, y, gamma), X, Y)
+    np.testing.assert_allclose(found, sklearn_rbf_kernel(X, Y, gamma=gamma), rtol=1e-10, atol=1e-14)
+    torch.testing.assert_close(kernel_matrix(dot, X), X @ X.mT)
 
 
 def test_gram_in_blocks_is_the_same_and_differentiable(monkeypatch):
     X = torch.randn(17, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    kernel = lambda x, y: squared_exponential(x, y, 0.4)  # noqa: E731
-    whole = gram(kernel, X)
-    monkeypatch.setattr(sys.modules["quoin.tensor.gram"], "rows_per_block", lambda numbers: 4)  # by import its name is the function's
-    blocks = gram(kernel, X)
+    kernel = lambda x, y: rbf_kernel(x, y, 0.4)  # noqa: E731
+    whole = kernel_matrix(kernel, X)
+    monkeypatch.setattr(
+        sys.modules["quoin.tensor.gram"], "rows_per_block", lambda numbers: 4
+    )  # by import its name is the function's
+    blocks = kernel_matrix(kernel, X)
     assert torch.equal(whole, blocks)
-    assert torch.autograd.gradcheck(lambda x: gram(kernel, x), (X,))
+    assert torch.autograd.gradcheck(lambda x: kernel_matrix(kernel, x), (X,))
 
 
 def test_ridge_with_a_linear_kernel_is_ridge(rows):
@@ -67,38 +76,40 @@ def test_ridge_with_a_linear_kernel_is_ridge(rows):
 
 def test_ridge_with_a_kernel_is_scikit_learns_on_a_centred_kernel(rows):
     X, y = rows
-    K, new = rbf_kernel(X, gamma=0.3), rbf_kernel(X[:7] + 0.1, X, gamma=0.3)
-    centre = KernelCenterer().fit(K)
+    K, new = sklearn_rbf_kernel(X, gamma=0.3), sklearn_rbf_kernel(X[:7] + 0.1, X, gamma=0.3)
+    center = KernelCenterer().fit(K)
     peer = KernelRidge(alpha=60 * 0.01, kernel="precomputed")  # pyright: ignore[reportArgumentType]
-    peer.fit(centre.transform(K), y - y.mean())
-    expected = peer.predict(centre.transform(new)) + y.mean()
-    fit = kernel_ridge(lambda a, b: squared_exponential(a, b, 0.3), torch.from_numpy(X), torch.from_numpy(y), 0.01)
+    peer.fit(center.transform(K), y - y.mean())
+    expected = peer.predict(center.transform(new)) + y.mean()
+    fit = kernel_ridge(lambda a, b: rbf_kernel(a, b, 0.3), torch.from_numpy(X), torch.from_numpy(y), 0.01)
     np.testing.assert_allclose(fit.predict(torch.from_numpy(X[:7] + 0.1)), expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_fourier_features_are_scikit_learns_along_the_same_directions(dtype, rows):
     X = rows[0].astype(dtype)
-    ours = KernelFeatures(50, gamma=0.3, random_state=3).fit(X)
+    ours = RandomKernelFeatures(50, gamma=0.3, random_state=3).fit(X)
     peer = RBFSampler(gamma=0.3, n_components=50, random_state=0).fit(X)
-    peer.random_weights_ = (math.sqrt(2 * 0.3) * ours.directions_.T).astype(dtype)
+    peer.random_weights_ = (math.sqrt(2 * 0.3) * ours.projection_.T).astype(dtype)
     peer.random_offset_ = ours.phases_.astype(dtype)
     assert ours.transform(X).dtype == dtype
     np.testing.assert_allclose(ours.transform(X), peer.transform(X), atol=1e-5 if dtype is np.float32 else 1e-13)
 
 
 @pytest.mark.parametrize("features", ["fourier", "positive"])
-@pytest.mark.parametrize("directions", ["gaussian", "orthogonal"])
-def test_learning_on_features_is_near_the_kernel(features, directions, rows):
+@pytest.mark.parametrize("projection", ["gaussian", "orthogonal"])
+def test_learning_on_features_is_near_the_kernel(features, projection, rows):
     X, y = rows[0] / 2, rows[1]
-    fit = kernel_ridge(lambda a, b: squared_exponential(a, b, 0.5), torch.from_numpy(X), torch.from_numpy(y), 0.02)
+    fit = kernel_ridge(lambda a, b: rbf_kernel(a, b, 0.5), torch.from_numpy(X), torch.from_numpy(y), 0.02)
     expected = fit.predict(torch.from_numpy(X)).numpy()
     off = []
     for count in (30, 1000):
-        map = KernelFeatures(count, gamma=0.5, features=features, directions=directions, random_state=0)
+        map = RandomKernelFeatures(count, gamma=0.5, feature_map=features, projection=projection, random_state=0)
         # Our ridge takes the mean of squares, without a half: its l2 is the decay.
         found = make_pipeline(map, RidgeRegressor(0.02)).fit(X, y).predict(X)
-        np.testing.assert_allclose(found, make_pipeline(map, Ridge(alpha=60 * 0.02)).fit(X, y).predict(X), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            found, make_pipeline(map, Ridge(alpha=60 * 0.02)).fit(X, y).predict(X), rtol=1e-6, atol=1e-8
+        )
         off.append(np.linalg.norm(found - expected) / np.linalg.norm(expected - expected.mean()))
     assert off[1] < 0.15
     assert off[1] < off[0]
@@ -106,18 +117,26 @@ def test_learning_on_features_is_near_the_kernel(features, directions, rows):
 
 def test_a_transformer_names_its_features_and_repeats_itself(rows):
     X = rows[0]
-    map = KernelFeatures(3, random_state=7)
+    map = RandomKernelFeatures(3, random_state=7)
     assert np.array_equal(map.fit_transform(X), map.fit(X).transform(X))
-    assert list(map.get_feature_names_out()) == ["kernelfeatures0", "kernelfeatures1", "kernelfeatures2"]
-    assert not np.array_equal(map.fit_transform(X), KernelFeatures(3, random_state=8).fit_transform(X))
+    assert list(map.get_feature_names_out()) == [
+        "randomkernelfeatures0",
+        "randomkernelfeatures1",
+        "randomkernelfeatures2",
+    ]
+    assert not np.array_equal(map.fit_transform(X), RandomKernelFeatures(3, random_state=8).fit_transform(X))
 
 
 def test_fourier_regression_holds_what_ridge_finds(rows):
     X, y = (torch.from_numpy(each) for each in rows)
-    face = KernelFeatures(20, gamma=0.3, random_state=0).fit(rows[0])
+    estimator = RandomKernelFeatures(20, gamma=0.3, random_state=0).fit(rows[0])
     model = FourierRegression(3, 64, 0.3).double()
-    model.fit(X, y, 0.01, directions=torch.from_numpy(face.directions_), phases=torch.from_numpy(face.phases_))
-    expected = ridge(torch.from_numpy(face.transform(rows[0])), y, 0.01).predict(torch.from_numpy(face.transform(rows[0])))
+    model.fit(
+        X, y, 0.01, projection=torch.from_numpy(estimator.projection_), phases=torch.from_numpy(estimator.phases_)
+    )
+    expected = ridge(torch.from_numpy(estimator.transform(rows[0])), y, 0.01).predict(
+        torch.from_numpy(estimator.transform(rows[0]))
+    )
     torch.testing.assert_close(model(X), expected)
     again = FourierRegression(3, 64, 0.3).double()
     again.load_state_dict(model.state_dict())
@@ -127,18 +146,18 @@ def test_fourier_regression_holds_what_ridge_finds(rows):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda X, y: KernelFeatures(0).fit(X), "n_components of at least 1"),
-        (lambda X, y: KernelFeatures(gamma=0).fit(X), "gamma above 0"),
-        (lambda X, y: KernelFeatures(features="cosine").fit(X), "fourier, positive"),
-        (lambda X, y: KernelFeatures(directions="normal").fit(X), "gaussian, orthogonal"),
-        (lambda X, y: squared_exponential(torch.zeros(2), torch.zeros(2), -1.0), "gamma above 0"),
-        (lambda X, y: gram(dot, torch.zeros(3, 2), torch.zeros(3, 4)), "axis d of Y"),
-        (lambda X, y: kernel_ridge(dot, torch.from_numpy(X), torch.from_numpy(y), 0.0), "positive, finite decay"),
+        (lambda X, y: RandomKernelFeatures(0).fit(X), "n_components of at least 1"),
+        (lambda X, y: RandomKernelFeatures(gamma=0).fit(X), "gamma above 0"),
+        (lambda X, y: RandomKernelFeatures(feature_map="cosine").fit(X), "fourier, positive"),
+        (lambda X, y: RandomKernelFeatures(projection="normal").fit(X), "gaussian, orthogonal"),
+        (lambda X, y: rbf_kernel(torch.zeros(2), torch.zeros(2), -1.0), "gamma above 0"),
+        (lambda X, y: kernel_matrix(dot, torch.zeros(3, 2), torch.zeros(3, 4)), "axis d of Y"),
+        (lambda X, y: kernel_ridge(dot, torch.from_numpy(X), torch.from_numpy(y), 0.0), "positive, finite l2"),
         (lambda X, y: kernel_ridge(dot, torch.zeros(0, 2), torch.zeros(0), 1.0), "at least one example"),
-        (lambda X, y: too_many_directions(), "make room"),
+        (lambda X, y: too_many_projections(), "make the model with more"),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, words, rows):
-    with pytest.raises(Mistake, match=words) as told:
+    with pytest.raises(UserError, match=words) as told:
         call(*rows)
     assert "\n" not in str(told.value)

@@ -1,4 +1,5 @@
-"""The divergence between normal laws, singular ones too: on a common affine space it is that of the laws there, and else infinite."""
+"""The divergence between normal distributions, singular ones too: on a common affine space it is that of the
+distributions there, and else infinite."""
 
 import math
 
@@ -6,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import MultivariateNormal, kl_divergence
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob import kl_normal, kl_normal_definition
 
 FORMS = [kl_normal, kl_normal_definition]
@@ -22,7 +23,7 @@ def spread(rank, seed=0):
 
 
 def laws_on_a_space(d, rank, seed=0):
-    """Two laws in coordinates of a space of `rank` dimensions, and the space: x = shift + basis @ y."""
+    """Two distributions in coordinates of a space of `rank` dimensions, and the space: x = shift + basis @ y."""
     basis, shift = torch.linalg.qr(normal(d, d, seed=seed)).Q[:, :rank], normal(d, seed=seed + 1)
     means = normal(2, rank, seed=seed + 2)
     return means, [spread(rank, seed + 3), spread(rank, seed + 4)], basis, shift
@@ -43,7 +44,9 @@ def test_on_a_common_space_it_is_that_of_the_laws_there_with_its_gradients(form,
     means, covariances, basis, shift = laws_on_a_space(4, rank, seed)
     inner = [means[0], covariances[0], means[1], covariances[1]]
     expected_at = [each.clone().requires_grad_() for each in inner]
-    expected = kl_divergence(*(MultivariateNormal(mean, (C + C.mT) / 2) for mean, C in (expected_at[:2], expected_at[2:])))
+    expected = kl_divergence(
+        *(MultivariateNormal(mean, (C + C.mT) / 2) for mean, C in (expected_at[:2], expected_at[2:]))
+    )
     taken = [each.clone().requires_grad_() for each in inner]
     outer = [shift + basis @ each if each.ndim == 1 else basis @ ((each + each.mT) / 2) @ basis.mT for each in taken]
     found = form(*outer)
@@ -59,10 +62,15 @@ NOT_CONTINUOUS = {  # where P gives probability one to what Q gives none: mean a
     "P everywhere, Q on a line": (ZERO, UNIT, ZERO, torch.diag(UNIT[0])),
     "P on a line, Q on a plane around it": (ZERO, torch.diag(UNIT[0]), ZERO, torch.diag(UNIT[0] + UNIT[1])),
     "two lines": (ZERO, torch.diag(UNIT[0]), ZERO, torch.diag(UNIT[1])),
-    "two lines that nearly meet": (ZERO, torch.diag(UNIT[0]), ZERO, torch.outer(UNIT[0] + 1e-3 * UNIT[1], UNIT[0] + 1e-3 * UNIT[1])),
+    "two lines that nearly meet": (
+        ZERO,
+        torch.diag(UNIT[0]),
+        ZERO,
+        torch.outer(UNIT[0] + 1e-3 * UNIT[1], UNIT[0] + 1e-3 * UNIT[1]),
+    ),
     "parallel lines": (UNIT[1], torch.diag(UNIT[0]), ZERO, torch.diag(UNIT[0])),
-    "a point and a law everywhere": (ZERO, 0 * UNIT, ZERO, UNIT),
-    "a law everywhere and a point": (ZERO, UNIT, ZERO, 0 * UNIT),
+    "a point and a distribution everywhere": (ZERO, 0 * UNIT, ZERO, UNIT),
+    "a distribution everywhere and a point": (ZERO, UNIT, ZERO, 0 * UNIT),
     "two points": (UNIT[0], 0 * UNIT, ZERO, 0 * UNIT),
 }
 
@@ -78,7 +86,11 @@ def test_it_is_infinite_where_p_is_not_absolutely_continuous(form, case):
         found = form(*taken)
         assert found == math.inf
         if found.requires_grad:
-            assert all(bool(each.isfinite().all()) for each in torch.autograd.grad(found, taken, allow_unused=True) if each is not None)
+            assert all(
+                bool(each.isfinite().all())
+                for each in torch.autograd.grad(found, taken, allow_unused=True)
+                if each is not None
+            )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -111,5 +123,5 @@ def test_small_variances_are_no_missing_ones():
 
 def test_what_is_no_covariance_is_refused():
     for form in FORMS:
-        with pytest.raises(Mistake, match="positive semi-definite"):
+        with pytest.raises(UserError, match="positive semi-definite"):
             form(ZERO, torch.diag(torch.tensor([1.0, 1.0, -1.0]).double()), ZERO, UNIT)

@@ -1,4 +1,5 @@
-"""What trained is never lost at the end: whatever images a recipe takes, its run ends with metrics, a result and a whole report.
+"""What trained is never lost at the end: whatever images a recipe takes, its run ends with metrics, a result and a
+whole report.
 
 And what a user brings to learn from is what is learnt from: no recipe spoils or drops rows of it unless asked to.
 """
@@ -14,14 +15,14 @@ import torch
 
 from commands import tried
 from quoin import plot
-from quoin.data import ImageParts, Prepared, load, split
-from quoin.errors import Mistake
+from quoin.data import ImageSplits, PreparedData, load, split
+from quoin.errors import UserError
 from quoin.options import flag_name
 from quoin.plot import Panel
 from quoin.runs import find_recipe, recipe_names
 from quoin.tasks.options import DataOptions, GenerativeOptions
 from quoin.tasks.supervised import SupervisedTask
-from quoin.train import Place, report
+from quoin.train import DeviceContext, report
 
 SCALES = {  # of an array of standard normal numbers
     "standardised": lambda x: x,
@@ -33,9 +34,15 @@ EVERY = list(itertools.product(SCALES, (1, 3), SHAPES))
 SOME = [("standardised", 3, "oblong"), ("bytes as floats", 1, "small")]
 WITHIN = [("from 0 to 1", 1, "oblong")]  # all that models which draw images take
 SMALLER = {  # what only costs time, where a recipe has it
-    "samples": "8", "evidence_draws": "2", "batch_sizes": "2 8", "batch_size": "8", "rows": "8 16", "times": "4",
-    "rates": "0.1", "adaptive_rates": "0.01",
-}  # fmt: skip
+    "num_samples": "8",
+    "num_importance_samples": "2",
+    "batch_sizes": "2 8",
+    "batch_size": "8",
+    "num_rows": "8 16",
+    "num_timesteps": "4",
+    "lrs": "0.1",
+    "adaptive_lrs": "0.01",
+}
 
 
 @functools.cache
@@ -49,7 +56,11 @@ def takes(name):
 
 OF_DATA = [name for name in recipe_names() if takes(name)]
 OF_IMAGES = [name for name in OF_DATA if takes(name) == "images"]
-QUICK = [(name, case) for name in OF_IMAGES for case in SOME + (WITHIN if issubclass(find_recipe(name).options, GenerativeOptions) else [])]
+QUICK = [
+    (name, case)
+    for name in OF_IMAGES
+    for case in SOME + (WITHIN if issubclass(find_recipe(name).options, GenerativeOptions) else [])
+]
 
 
 def write_images(folder, scale, channels, shape):
@@ -61,13 +72,19 @@ def write_images(folder, scale, channels, shape):
 
 def train_a_little(name, data, folder):
     kind = find_recipe(name).options()
-    smaller = [word for option, value in SMALLER.items() if hasattr(kind, option) for word in (flag_name(option), *value.split())]
-    quick = ("--max-steps", "2", "--threads", "1", "--device", "cpu", "--runs", folder / "runs", "--json")
+    smaller = [
+        word
+        for option, value in SMALLER.items()
+        if hasattr(kind, option)
+        for word in (flag_name(option), *value.split())
+    ]
+    quick = ("--max-steps", "2", "--num-threads", "1", "--device", "cpu", "--runs", folder / "runs", "--json")
     return tried("train", name, "--data", data, *smaller, *quick)
 
 
 def check_images(name, case, folder):
-    """Either it trains, and then all that a run leaves is there; or it is refused in one line, and then nothing was begun."""
+    """Either it trains, and then all that a run leaves is there; or it is refused in one line, and then nothing was
+    begun."""
     code, out, err = train_a_little(name, write_images(folder, *case), folder)
     run = folder / "runs" / f"{name}-1"
     if code == 2:
@@ -79,9 +96,9 @@ def check_images(name, case, folder):
     assert json.loads(out)["metrics"] == json.loads((run / "result.json").read_text())["metrics"]
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "<figure>" in page
-    assert case[0] == "from 0 to 1" or page.count("Rescaled for the eye: black is") == page.count("<h2>Worst mistakes") + sum(
-        page.count(f"<h2>{title}") for title in ("What the decisions hang on", "Patches that excite", "Images<")
-    )
+    assert case[0] == "from 0 to 1" or page.count("Rescaled for the eye: black is") == page.count(
+        "<h2>Worst errors"
+    ) + sum(page.count(f"<h2>{title}") for title in ("Saliency", "Patches that excite", "Images<"))
 
 
 @pytest.mark.parametrize(("name", "case"), QUICK, ids=str)
@@ -90,7 +107,9 @@ def test_whatever_images_are_taken_are_drawn(name, case, tmp_path):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("name", "case"), [each for each in itertools.product(OF_IMAGES, EVERY) if each not in QUICK], ids=str)
+@pytest.mark.parametrize(
+    ("name", "case"), [each for each in itertools.product(OF_IMAGES, EVERY) if each not in QUICK], ids=str
+)
 def test_whatever_images_are_taken_are_drawn_at_length(name, case, tmp_path):
     check_images(name, case, tmp_path)
 
@@ -112,29 +131,32 @@ def test_images_of_each_kind_of_recipe_are_taken_by_some():
 def test_images_are_rescaled_for_the_eye_where_they_must_be(images, expected):
     found = plot.viewable(images.reshape(1, 1, 1, 3))
     torch.testing.assert_close(found.images.flatten(), torch.tensor(expected).double())
-    assert ("Rescaled" in found.told) == bool((images < 0).any() or (images > 1).any())
+    assert ("Rescaled" in found.caption) == bool((images < 0).any() or (images > 1).any())
 
 
 def test_a_mean_stands_for_channels_that_are_no_colours():
     found = plot.viewable(torch.tensor([0.0, 1.0]).reshape(1, 2, 1, 1))
-    assert (found.images.tolist(), found.told) == ([[[[0.5]]]], "Shown is the mean of 2 channels.")
+    assert (found.images.tolist(), found.caption) == ([[[[0.5]]]], "Shown is the mean of 2 channels.")
 
 
 def broken(*given, **named):
     raise RuntimeError("no ink\nleft")
 
 
-@pytest.mark.parametrize("where", ["quoin.plot.heat_map", "quoin.tasks.supervised_panels.of_classifier"])
+@pytest.mark.parametrize("where", ["quoin.plot.heatmap", "quoin.tasks.supervised_panels.classifier_panels"])
 def test_a_picture_that_fails_costs_itself_and_a_line(where, tmp_path, monkeypatch, panels_may_fail):
-    """A drawing, or all that a task would draw: the run's result, its metrics and its exit code are as if it had gone well."""
+    """A drawing, or all that a task would draw: the run's result, its metrics and its exit code are as if it had gone
+    well."""
     monkeypatch.setattr(where, broken)
-    code, out, err = tried("train", "mlp", "--data", "iris", "--max-steps", "2", "--threads", "1", "--runs", tmp_path)
-    what = "panel 'Confusion matrix'" if where.endswith("heat_map") else "a picture"
-    assert (code, err) == (0, f"quoin: {what} could not be drawn: no ink left\n")
+    code, out, err = tried(
+        "train", "mlp", "--data", "iris", "--max-steps", "2", "--num-threads", "1", "--runs", tmp_path
+    )
+    what = "panel 'Confusion matrix'" if where.endswith("heatmap") else "a panel"
+    assert (code, err) == (0, f"quoin: {what} could not be plotted: no ink left\n")
     assert "test_accuracy" in out
     page = (tmp_path / "mlp-1" / "report.html").read_text(encoding="utf-8")
-    assert "could not be drawn: no ink left" in page
-    assert ("Worst mistakes" in page) == where.endswith("heat_map")
+    assert "could not be plotted: no ink left" in page
+    assert ("Worst errors" in page) == where.endswith("heatmap")
     assert "Loss over the epochs" in page
     assert (tmp_path / "mlp-1" / "result.json").exists()
     assert "finished" in tried("resume", tmp_path / "mlp-1", "--json")[1]
@@ -142,13 +164,30 @@ def test_a_picture_that_fails_costs_itself_and_a_line(where, tmp_path, monkeypat
 
 def test_a_study_is_not_lost_either(tmp_path, monkeypatch, panels_may_fail):
     monkeypatch.setattr("quoin.plot.curves", broken)
-    words = ("train", "mlp", "--data", "iris", "--max-steps", "2", "--seeds", "2", "--threads", "1", "--runs", tmp_path, "--json")
+    words = (
+        "train",
+        "mlp",
+        "--data",
+        "iris",
+        "--max-steps",
+        "2",
+        "--seeds",
+        "2",
+        "--num-threads",
+        "1",
+        "--runs",
+        tmp_path,
+        "--json",
+    )
     code, out, err = tried(*words)
     assert code == 0, err
     assert json.loads(out)["finished"]
     lines = err.splitlines()
     assert len(lines) >= 5  # two of either run, and those of the study
-    assert all(line.startswith("quoin: panel '") and line.endswith("over the epochs' could not be drawn: no ink left") for line in lines)
+    assert all(
+        line.startswith("quoin: panel '") and line.endswith("over the epochs' could not be plotted: no ink left")
+        for line in lines
+    )
 
 
 def test_ctrl_c_while_drawing_is_no_failed_picture(panels_may_fail):
@@ -160,20 +199,23 @@ def test_ctrl_c_while_drawing_is_no_failed_picture(panels_may_fail):
 
 
 def test_inspect_shows_what_can_be_drawn(tmp_path, monkeypatch, panels_may_fail):
-    assert tried("train", "mlp", "--data", "iris", "--max-steps", "2", "--threads", "1", "--runs", tmp_path)[0] == 0
+    assert tried("train", "mlp", "--data", "iris", "--max-steps", "2", "--num-threads", "1", "--runs", tmp_path)[0] == 0
     monkeypatch.setattr("quoin.plot.bars", broken)
     code, out, err = tried("inspect", tmp_path / "mlp-1")
     assert (code, err) == (0, "")
-    assert "panel 'Silent units' could not be drawn: no ink left" in out
+    assert "panel 'Dead units' could not be plotted: no ink left" in out
     assert "Signals and gradients by layer" in (tmp_path / "mlp-1" / "inspect.html").read_text(encoding="utf-8")
 
 
 def write_rows(folder, shape, classes):
-    """200 rows, all numbers of row i being i / 255: whatever a recipe does to the places of a row, one can tell which it is."""
+    """200 rows, all numbers of row i being i / 255: whatever a recipe does to the places of a row, one can tell which
+    it is."""
     i = np.arange(200)
     targets = (i * i // 7) % 2 if classes else np.sin(i)
     np.savez(
-        folder / "rows.npz", x=np.broadcast_to((i / 255).reshape(-1, *(1 for _ in shape)), (200, *shape)).astype(np.float32), y=targets
+        folder / "rows.npz",
+        x=np.broadcast_to((i / 255).reshape(-1, *(1 for _ in shape)), (200, *shape)).astype(np.float32),
+        y=targets,
     )
     return f"npz:{folder}/rows.npz", torch.tensor(targets)
 
@@ -183,28 +225,33 @@ def built_on_own_data(name, folder):
     for shape, classes in itertools.product([(3,), (1,), (2,), (1, 8, 8)], (True, False)):
         data, targets = write_rows(folder, shape, classes)
         try:
-            rows = {"rows": (8, len(split(load(data), 0, validation=0.1).train))} if name == "inductive-bias" else {}
-            return recipe.build(recipe.options(data=data, **rows), Place()), data, targets
-        except Mistake:
+            rows = (
+                {"num_rows": (8, len(split(load(data), 0, validation=0.1).train))} if name == "inductive-bias" else {}
+            )
+            return recipe.build(recipe.options(data=data, **rows), DeviceContext()), data, targets
+        except UserError:
             continue
     raise AssertionError(f"{name} took none of the files")
 
 
 @pytest.mark.parametrize("name", OF_DATA)
 def test_what_a_user_brings_is_what_is_learnt_from(name, tmp_path):
-    """In whatever a recipe made ready every row has its own target, and the rows to train on are those of the usual split."""
+    """In whatever a recipe made ready every row has its own target, and the rows to train on are those of the usual
+    split."""
     task, data, targets = built_on_own_data(name, tmp_path)
     gc.collect()
-    ready = [each for each in gc.get_objects() if type(each) in (Prepared, ImageParts) and each.facts.source == data]
+    ready = [
+        each for each in gc.get_objects() if type(each) in (PreparedData, ImageSplits) and each.data_info.source == data
+    ]
     assert ready
     largest = 0
     for each in ready:
-        scale = getattr(each, "feature_scale", None)
-        goal = getattr(each, "target_scale", None)
+        scale = getattr(each, "feature_scaler", None)
+        goal = getattr(each, "target_scaler", None)
         for part in (each.train, each.validation, each.test):
-            raw = part.features if scale is None else scale.invert(part.features)
+            raw = part.features if scale is None else scale.inverse_transform(part.features)
             rows = (255 * raw.flatten(1).double().amax(dim=1)).round().long()
-            theirs = part.targets if goal is None else goal.invert(part.targets)
+            theirs = part.targets if goal is None else goal.inverse_transform(part.targets)
             torch.testing.assert_close(theirs.double(), targets[rows].double(), atol=1e-5, rtol=0)
         largest = max(largest, each.train.num_rows)
     assert largest == len(split(load(data), 0, validation=0.1).train)
@@ -216,12 +263,14 @@ def test_noise_that_is_asked_for_spares_what_judges(tmp_path):
     recipe = find_recipe("mlp-dropout")
     data, _ = write_rows(tmp_path, (3,), True)
     for chosen, share in ((recipe.options(), 0.3), (recipe.options(data=data, label_noise=1.0), 1.0)):
-        task, calm = (recipe.build(each, Place()) for each in (chosen, type(chosen)(data=chosen.data, label_noise=0.0)))
+        task, calm = (
+            recipe.build(each, DeviceContext()) for each in (chosen, type(chosen)(data=chosen.data, label_noise=0.0))
+        )
         assert isinstance(task, SupervisedTask)
         assert isinstance(calm, SupervisedTask)
         for part in ("validation", "test"):
             assert torch.equal(getattr(task.data, part).targets, getattr(calm.data, part).targets)
-        count, classes = task.data.train.num_rows, task.data.facts.num_classes
+        count, classes = task.data.train.num_rows, task.data.data_info.num_classes
         changed = float((task.data.train.targets != calm.data.train.targets).double().mean())
         expected = share * (1 - 1 / classes)  # a label that is drawn may be the right one
         assert abs(changed - expected) < 5 * (expected * (1 - expected) / count) ** 0.5

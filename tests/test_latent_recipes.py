@@ -1,4 +1,5 @@
-"""The recipes of latent variables: a learnt bound comes up to the exact evidence, and options that cannot be are refused."""
+"""The recipes of latent variables: a learnt bound comes up to the exact evidence, and options that cannot be are
+refused."""
 
 import pytest
 
@@ -6,16 +7,16 @@ from commands import refused, tried
 
 
 def test_the_bound_reaches_the_evidence(tmp_path):
-    assert tried("train", "ppca", "--threads", 1, "--require-target", "--runs", tmp_path)[0] == 0
+    assert tried("train", "ppca", "--num-threads", 1, "--require-target", "--runs", tmp_path)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("ppca", "--latent", 10), "--latent must be below --features"),
-        (("ppca", "--latent", 9, "--examples", 10), "--examples must be above --latent + 1"),
-        (("elbo-approaches", "--draws", 1), "--draws must be at least 2"),
+        (("ppca", "--latent-dim", 10), "--latent-dim must be below --num-features"),
+        (("ppca", "--latent-dim", 9, "--num-examples", 10), "--num-examples must be above --latent-dim + 1"),
+        (("elbo-gradients", "--num-latent-samples", 1), "--num-latent-samples must be at least 2"),
     ],
 )
 def test_options_that_cannot_be(words, told, tmp_path):
-    assert told in refused("train", *words, "--threads", 1, "--runs", tmp_path)
+    assert told in refused("train", *words, "--num-threads", 1, "--runs", tmp_path)

@@ -1,4 +1,5 @@
-"""Channels first or last: the same learning, chosen by the clock, remembered by the run; and the step compiled for one shape."""
+"""Channels first or last: the same learning, chosen by the clock, remembered by the run; and the step compiled for one
+shape."""
 
 import math
 
@@ -9,15 +10,15 @@ from torch import nn
 from commands import tried
 from quoin.cli import main
 from quoin.data import Dataset, Split, prepare
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses import cross_entropy
 from quoin.tasks import memory_format as layout
-from quoin.tasks.memory_format import lay_out, quicker_layout, settle_layout
+from quoin.tasks.memory_format import choose_memory_format, faster_memory_format, set_memory_format
 from quoin.tasks.supervised import Classification
-from quoin.train import Place, RunFolder
+from quoin.train import DeviceContext, RunFolder
 from quoin.train.checkpoint import checkpoint_steps
-from quoin.train.place import compiler
-from quoin.train.state import snapshot
+from quoin.train.device_context import compiler
+from quoin.train.state import copy_state
 from tasks import classification, difference, left_behind, numbers_dataset, parted
 
 ROWS, BATCH = 22, 8  # three batches an epoch, the last of six rows
@@ -40,15 +41,27 @@ def adam(weights) -> torch.optim.Optimizer:
     return torch.optim.Adam(weights, 0.01)
 
 
-def learner(make_optimiser=momentum, *, dtype=torch.float32, dropout=0.2, epochs=4):
+def learner(make_optimizer=momentum, *, dtype=torch.float32, dropout=0.2, epochs=4):
     """Everything that a layout could trip over: 1 x 1 kernels, running averages, dropout's draws, a flattening."""
     torch.manual_seed(7)
     model = nn.Sequential(
-        nn.Conv2d(2, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.Conv2d(6, 4, 1), nn.Dropout(dropout), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(64, 3),
-    ).to(dtype)  # fmt: skip
-    how = {"batch_size": BATCH, "epochs": epochs, "seed": 0, "place": Place(), "augment": lambda batch, generator: batch.to(dtype)}
-    return Classification(model, cross_entropy, make_optimiser(model.parameters()), images(), **how)
+        nn.Conv2d(2, 6, 3, padding=1),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.Conv2d(6, 4, 1),
+        nn.Dropout(dropout),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64, 3),
+    ).to(dtype)
+    how = {
+        "batch_size": BATCH,
+        "epochs": epochs,
+        "seed": 0,
+        "device_context": DeviceContext(),
+        "augment": lambda batch, generator: batch.to(dtype),
+    }
+    return Classification(model, cross_entropy, make_optimizer(model.parameters()), images(), **how)
 
 
 def epochs(task, count: int) -> None:
@@ -58,16 +71,16 @@ def epochs(task, count: int) -> None:
 
 
 def everything(task) -> dict:
-    return snapshot({"task": task.state(), "generator": torch.get_rng_state(), "training": task.model.training})
+    return copy_state({"task": task.state_dict(), "generator": torch.get_rng_state(), "training": task.model.training})
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_either_layout_has_the_same_gradients(dtype):
     """Without dropout, which draws its mask in the order of memory."""
     gradients = []
-    for name in ("channels-first", "channels-last"):
+    for name in ("contiguous", "channels-last"):
         task = learner(dtype=dtype, dropout=0.0)
-        lay_out(task, name)
+        set_memory_format(task, name)
         kernels = [each for each in task.model.parameters() if each.ndim == 4]
         assert all(each.is_contiguous(memory_format=task.memory_format) for each in kernels)
         task.step(torch.arange(BATCH))
@@ -80,9 +93,11 @@ def test_either_layout_has_the_same_gradients(dtype):
 def test_batches_come_in_the_layout_of_the_kernels():
     task = learner()
     seen = []
-    task.model.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].is_contiguous(memory_format=CHANNELS_LAST)))
+    task.model.register_forward_pre_hook(
+        lambda module, inputs: seen.append(inputs[0].is_contiguous(memory_format=CHANNELS_LAST))
+    )
     task.step(torch.arange(4))
-    lay_out(task, "channels-last")
+    set_memory_format(task, "channels-last")
     task.step(torch.arange(4))
     assert seen == [False, True]
 
@@ -96,7 +111,7 @@ def test_measuring_changes_nothing_of_the_run(monkeypatch):
     torch.manual_seed(11)
     before = everything(untouched)
     torch.manual_seed(11)
-    assert quicker_layout(task) in ("channels-first", "channels-last")
+    assert faster_memory_format(task) in ("contiguous", "channels-last")
     assert difference(before, everything(task)) is None
     assert [each.stride() for each in task.model.parameters()] == strides
     assert all(each.grad is None for each in task.model.parameters())
@@ -108,18 +123,26 @@ def test_measuring_changes_nothing_of_the_run(monkeypatch):
     assert difference(everything(untouched), after) is None
 
 
-@pytest.mark.parametrize(("last", "chosen"), [(1.0, "channels-first"), (0.98, "channels-first"), (0.96, "channels-last")])
+@pytest.mark.parametrize(("last", "chosen"), [(1.0, "contiguous"), (0.98, "contiguous"), (0.96, "channels-last")])
 def test_channels_last_must_be_clearly_quicker(monkeypatch, last, chosen):
     """Seconds by layout as a clock would tell them, and a first call that sets kernels up."""
     calls = []
 
     def seconds(task, rows):
         calls.append(rows)
-        return (0.02 if task.memory_format is torch.contiguous_format else 0.02 * last) * rows / BATCH * (10 if len(calls) == 1 else 1)
+        return (
+            (0.02 if task.memory_format is torch.contiguous_format else 0.02 * last)
+            * rows
+            / BATCH
+            * (10 if len(calls) == 1 else 1)
+        )
 
     monkeypatch.setattr(layout, "_seconds", seconds)
     task = learner(epochs=1000)
-    assert settle_layout(task, "auto") == (chosen, f"layout: {chosen} was the quicker, so measured; --layout {chosen} pins it")
+    assert choose_memory_format(task, "auto") == (
+        chosen,
+        f"layout: {chosen} was the quicker, so measured; --memory-format {chosen} pins it",
+    )
     assert task.memory_format is (CHANNELS_LAST if chosen == "channels-last" else torch.contiguous_format)
     assert max(calls) == BATCH
 
@@ -136,7 +159,7 @@ def test_long_steps_are_measured_on_fewer_rows_and_not_for_long(monkeypatch):
     monkeypatch.setattr(layout, "_seconds", seconds)
     monkeypatch.setattr(layout.time, "perf_counter", lambda: now)
     monkeypatch.setattr(layout, "FIRST_ROWS", 2)
-    assert quicker_layout(learner(epochs=1000)) == "channels-first"
+    assert faster_memory_format(learner(epochs=1000)) == "contiguous"
     assert set(calls) == {2}
     assert len(calls) == 2 + 2 + 4  # set up and planned, warmed up, and two rounds until half a second is over
 
@@ -144,37 +167,39 @@ def test_long_steps_are_measured_on_fewer_rows_and_not_for_long(monkeypatch):
 @pytest.mark.parametrize(("epochs", "max_steps"), [(1, 0), (10**6, 3)])
 def test_a_short_run_is_not_measured(monkeypatch, epochs, max_steps):
     monkeypatch.setattr(layout, "_seconds", lambda task, rows: 0.001)
-    assert settle_layout(learner(epochs=epochs), "auto", max_steps=max_steps) == ("channels-first", "")
+    assert choose_memory_format(learner(epochs=epochs), "auto", max_steps=max_steps) == ("contiguous", "")
 
 
 def test_where_the_clock_must_not_decide_it_is_not_asked(monkeypatch):
     monkeypatch.setattr(layout, "_seconds", lambda task, rows: pytest.fail("measured"))
     task = learner()
-    task.place = Place(compile=True)
-    assert settle_layout(task, "auto") == ("auto", "")
+    task.device_context = DeviceContext(compile=True)
+    assert choose_memory_format(task, "auto") == ("auto", "")
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
-    assert settle_layout(learner(), "auto") == ("auto", "")
+    assert choose_memory_format(learner(), "auto") == ("auto", "")
 
 
 def test_a_model_without_images_has_no_layout():
     task = classification(parted(numbers_dataset(classes=3), 16, 6))
-    assert settle_layout(task, "auto") == ("auto", "")
-    assert settle_layout(task, "channels-first") == ("channels-first", "")
-    with pytest.raises(Mistake, match=r"expected images and 2-D convolutions for --layout channels-last, came .*; leave it out"):
-        settle_layout(task, "channels-last")
+    assert choose_memory_format(task, "auto") == ("auto", "")
+    assert choose_memory_format(task, "contiguous") == ("contiguous", "")
+    with pytest.raises(
+        UserError, match=r"expected images and 2-D convolutions for --memory-format channels-last, got .*; leave it out"
+    ):
+        choose_memory_format(task, "channels-last")
 
 
-@pytest.mark.parametrize("make_optimiser", [momentum, adam])
-def test_what_the_optimiser_keeps_comes_back_in_the_layout_of_the_weights(make_optimiser):
-    whole = learner(make_optimiser)
-    lay_out(whole, "channels-last")
+@pytest.mark.parametrize("make_optimizer", [momentum, adam])
+def test_what_the_optimiser_keeps_comes_back_in_the_layout_of_the_weights(make_optimizer):
+    whole = learner(make_optimizer)
+    set_memory_format(whole, "channels-last")
     epochs(whole, 1)
     saved = everything(whole)
     assert all(each.is_contiguous() for each in saved["task"]["model"]["weights"].values())
     epochs(whole, 2)
-    resumed = learner(make_optimiser)
-    lay_out(resumed, "channels-last")
-    resumed.load(saved["task"])
+    resumed = learner(make_optimizer)
+    set_memory_format(resumed, "channels-last")
+    resumed.load_state_dict(saved["task"])
     torch.set_rng_state(saved["generator"])
     for parameter, kept in resumed.updater.optimizer.state.items():
         assert all(value.stride() == parameter.stride() for value in kept.values() if value.shape == parameter.shape)
@@ -186,10 +211,21 @@ def test_what_the_optimiser_keeps_comes_back_in_the_layout_of_the_weights(make_o
 
 def test_a_run_with_channels_last_goes_on_to_the_same_bits_and_remembers_its_layout(tmp_path):
     """To batches of 256, the five steps of an epoch; taken up again from step 2 of what is on the disk."""
-    words = ["--threads", "1", "--epochs", "1", "--batch-size", "256", "--checkpoint-every", "1", "--layout", "channels-last"]
+    words = [
+        "--num-threads",
+        "1",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "256",
+        "--checkpoint-every",
+        "1",
+        "--memory-format",
+        "channels-last",
+    ]
     assert main(["train", "lenet", *words, "--runs", str(tmp_path)]) == 0
     run = RunFolder.open(tmp_path / "lenet-1")
-    assert run.config["settings"]["layout"] == "channels-last"
+    assert run.config["settings"]["memory_format"] == "channels-last"
     whole = left_behind(run)
     steps = checkpoint_steps(run.checkpoints)
     assert main(["resume", str(run.path), "--step", str(steps[0])]) == 0
@@ -199,14 +235,18 @@ def test_a_run_with_channels_last_goes_on_to_the_same_bits_and_remembers_its_lay
 
 @pytest.mark.skipif(compiler() is None, reason="no C++ compiler")
 def test_compilation_that_changes_nothing_is_told(tmp_path):
-    code, _, told = tried("train", "gmm", "--compile", "--epochs", 1, "--starts", 1, "--threads", 1, "--runs", tmp_path)
+    code, _, told = tried(
+        "train", "gmm", "--compile", "--max-iter", 1, "--num-init", 1, "--num-threads", 1, "--runs", tmp_path
+    )
     assert code == 0
     assert "--compile changes nothing here: gmm" in told
-    assert not Place().compiled_nothing  # nor asked for
+    assert not DeviceContext().compiled_nothing  # nor asked for
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C++ compiler")
-@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # of torch's own, when its compiler is imported
+@pytest.mark.filterwarnings(
+    "ignore:.*script_method:DeprecationWarning"
+)  # of torch's own, when its compiler is imported
 def test_a_compiled_step_is_the_plain_one_and_a_short_batch_makes_no_second_graph():
     """The one real compilation of the suite; a small network, as each kernel costs seconds of a C++ compiler."""
     torch._dynamo.reset()
@@ -216,10 +256,14 @@ def test_a_compiled_step_is_the_plain_one_and_a_short_batch_makes_no_second_grap
         torch.manual_seed(7)
         model = nn.Sequential(nn.Conv2d(2, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 3))
         sgd = torch.optim.SGD(model.parameters(), 0.1)
-        place = Place(compile=compile)
-        tasks.append(Classification(model, cross_entropy, sgd, images(), batch_size=BATCH, epochs=2, seed=0, place=place))
+        device_context = DeviceContext(compile=compile)
+        tasks.append(
+            Classification(
+                model, cross_entropy, sgd, images(), batch_size=BATCH, epochs=2, seed=0, device_context=device_context
+            )
+        )
         epochs(tasks[-1], 2)
-        assert not place.compiled_nothing
+        assert not device_context.compiled_nothing
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
     plain, compiled = (dict(task.model.named_parameters()) for task in tasks)
     torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)

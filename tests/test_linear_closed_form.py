@@ -1,11 +1,12 @@
-"""Closed forms of linear models against each other, in value and gradient, against scikit-learn, and on systems that have none."""
+"""Closed forms of linear models against each other, in value and gradient, against scikit-learn, and on systems that
+have none."""
 
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models import (
     LinearFit,
     best_affine_predictor,
@@ -22,10 +23,14 @@ FULL_RANK = [least_squares_by_qr, least_squares]
 float64 = torch.float64
 
 
-def problem(seed: int, dtype: torch.dtype, num_targets: int | None, rows: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
+def problem(
+    seed: int, dtype: torch.dtype, num_targets: int | None, rows: int = 40
+) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     X = torch.randn(rows, 1 + seed % 5, generator=generator, dtype=dtype, requires_grad=True)
-    y = torch.randn((rows,) if num_targets is None else (rows, num_targets), generator=generator, dtype=dtype, requires_grad=True)
+    y = torch.randn(
+        (rows,) if num_targets is None else (rows, num_targets), generator=generator, dtype=dtype, requires_grad=True
+    )
     return X, y
 
 
@@ -72,7 +77,7 @@ def test_dependent_columns_are_refused_where_an_inverse_is_needed(solve, dtype):
         "as many rows as features": torch.randn(20, 20, generator=generator, dtype=dtype),
     }
     for name, X in dependent.items():
-        with pytest.raises(Mistake, match=r"do not depend on one another.*least_squares"):
+        with pytest.raises(UserError, match=r"do not depend on one another.*least_squares"):
             solve(X, y)
         assert least_squares(X, y).weight.isfinite().all(), name
 
@@ -94,7 +99,10 @@ def test_ridge_agrees_with_scikit_learn(shape, decay):
 @pytest.mark.parametrize("shape", [(30, 4), (8, 20)])
 def test_ridge_is_where_the_gradient_of_its_objective_vanishes(shape):
     generator = torch.Generator().manual_seed(3)
-    X, y = torch.randn(shape, generator=generator, dtype=float64), torch.randn(shape[0], generator=generator, dtype=float64)
+    X, y = (
+        torch.randn(shape, generator=generator, dtype=float64),
+        torch.randn(shape[0], generator=generator, dtype=float64),
+    )
     weight, bias = (part.detach().requires_grad_() for part in ridge(X, y, 0.7))
     objective = (X @ weight + bias - y).square().mean() / 2 + 0.7 * weight.square().sum() / 2
     for gradient in torch.autograd.grad(objective, [weight, bias]):
@@ -104,14 +112,14 @@ def test_ridge_is_where_the_gradient_of_its_objective_vanishes(shape):
 def test_ridge_tends_to_the_shortest_least_squares_weights():
     generator = torch.Generator().manual_seed(4)
     X, y = torch.randn(6, 15, generator=generator, dtype=float64), torch.randn(6, generator=generator, dtype=float64)
-    centred = X - X.mean(dim=0)
-    shortest = torch.linalg.pinv(centred) @ (y - y.mean())
+    centered = X - X.mean(dim=0)
+    shortest = torch.linalg.pinv(centered) @ (y - y.mean())
     torch.testing.assert_close(ridge(X, y, 1e-9).weight, shortest, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("decay", [0.0, -1.0, float("nan"), float("inf")])
 def test_ridge_refuses_a_decay(decay):
-    with pytest.raises(Mistake, match="positive, finite decay"):
+    with pytest.raises(UserError, match="positive, finite l2"):
         ridge(torch.ones(3, 2), torch.ones(3), decay)
 
 
@@ -127,23 +135,23 @@ def test_ridge_refuses_a_decay(decay):
     ],
 )
 def test_every_closed_form_refuses_bad_input(solve, X, y, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         solve(X, y)
 
 
 def test_predict_names_a_wrong_width():
     fit = LinearFit(torch.ones(2, 3), torch.zeros(2))
     assert fit.predict(torch.ones(5, 4, 3)).shape == (5, 4, 2)
-    with pytest.raises(Mistake, match="axis d of weight to be 4"):
+    with pytest.raises(UserError, match="axis d of weight to be 4"):
         fit.predict(torch.ones(5, 4))
 
 
-# ---- where the law is known ---------------------------------------------------------------------------------------------
+# ---- where the distribution is known ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_affine_predictor_of_the_sample_is_least_squares(seed):
-    """The empirical law is a law too: its moments must give the fit to the sample."""
+    """The empirical distribution is a distribution too: its moments must give the fit to the sample."""
     generator = torch.Generator().manual_seed(seed)
     X = torch.randn(30, 4, generator=generator, dtype=float64) @ torch.randn(4, 4, generator=generator, dtype=float64)
     y = torch.randn(30, generator=generator, dtype=float64)
@@ -169,7 +177,7 @@ def test_a_feature_given_twice_shares_its_weight():
     ],
 )
 def test_moments_that_no_law_has_are_refused(covariance, with_y, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         best_affine_predictor(torch.zeros(2), torch.tensor(0.0), covariance, with_y)
 
 
@@ -190,7 +198,7 @@ def test_conditional_expectation_by_hand():
     ],
 )
 def test_conditional_expectation_refuses(joint, words):
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         conditional_expectation(joint, torch.tensor([0.0, 1.0]))
 
 

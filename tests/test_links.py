@@ -1,7 +1,9 @@
-"""Nothing outside a run folder is ever touched: every entry of one in turn is a link, for every command that opens a run.
+"""Nothing outside a run folder is ever touched: every entry of one in turn is a link, for every command that opens a
+run.
 
-The place that a link leads to is a copy of what stood there, so that whoever followed it would find all in order, with folders beside it
-that a careless prune would take along. A path that the user gives may lead through links; what is in the run may not.
+The place that a link leads to is a copy of what stood there, so that whoever followed it would find all in order, with
+folders beside it that a careless prune would take along. A path that the user gives may lead through links; what is in
+the run may not.
 """
 
 import os
@@ -17,7 +19,7 @@ from commands import KEPT, seen, tried
 from quoin.cli.commands import COMMANDS
 from quoin.cli.flags import Parser
 
-QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--threads", "1"]
+QUICK = ["--max-steps", "4", "--checkpoint-every", "2", "--num-threads", "1"]
 
 # For each command that takes a run, and each kind of run it takes: its words, the run as RUN.
 WORDS: dict[str, dict[str, list[list[str]]]] = {
@@ -34,9 +36,13 @@ WORDS: dict[str, dict[str, list[list[str]]]] = {
 FILES = ["config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock"]
 SAVED = [f"checkpoints/00000004/{name}" for name in ("tensors.safetensors", "state.json", "manifest.json")]
 PARTS = [*FILES, "checkpoints", "checkpoints/00000002", "checkpoints/00000004"]
-DRAFTS = [".metrics.jsonl.draft", "checkpoints/.00000004.draft", "checkpoints/.git"]  # names that were once taken for drafts
+DRAFTS = [
+    ".metrics.jsonl.draft",
+    "checkpoints/.00000004.draft",
+    "checkpoints/.git",
+]  # names that were once taken for drafts
 OUTPUTS = {  # what commands leave in a run by a name of their own, and the run in which they do
-    "table": ["inspect.html", "inspect", "inspect/silent-units.svg", *DRAFTS],
+    "table": ["inspect.html", "inspect", "inspect/dead-units.svg", *DRAFTS],
     "points": ["samples.png", "strip.png", "traversal.png"],
 }
 
@@ -51,22 +57,27 @@ def test_every_command_that_takes_a_run_is_listed():
     assert takes == WORDS.keys()
 
 
-# ---- the runs -----------------------------------------------------------------------------------------------------------
+# ---- the runs ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
-    """A run of each kind, and what the commands read; the table's run has all that `inspect` leaves, and is not finished."""
+    """A run of each kind, and what the commands read; the table's run has all that `inspect` leaves, and is not
+    finished."""
     place = tmp_path_factory.mktemp("trained")
     (place / "text.txt").write_text("the cat sat on the mat. " * 20)
     (place / "short.txt").write_text("cat")
     np.savez(place / "rows.npz", features=np.zeros((2, 4)))
-    table = ["mlp", "--data", "iris", "--hidden", "4", *QUICK]
+    table = ["mlp", "--data", "iris", "--hidden-dims", "4", *QUICK]
     kinds = {"table": table, "text": ["ngram", "--data", f"text:{place}/text.txt", *QUICK], "points": ["gmm", *QUICK]}
     for kind, words in (kinds | {"study": [*table, "--seeds", "2"]}).items():
         assert tried("train", *words, "--runs", place / "made")[0] == 0
         (place / "made" / f"{words[0]}-1").rename(place / kind)
-    for words in (["inspect", place / "table"], ["inspect", place / "table", "--format", "svg"], ["generate", place / "points", "-n", "3"]):
+    for words in (
+        ["inspect", place / "table"],
+        ["inspect", place / "table", "--format", "svg"],
+        ["generate", place / "points", "-n", "3"],
+    ):
         assert tried(*words)[0] == 0
     assert tried("compress", place / "short.txt", "--model", place / "text")[0] == 0
     (place / "table" / "result.json").unlink()  # as after a kill: then `resume` saves and prunes
@@ -104,9 +115,15 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Each entry as a link to a file, to a folder, to nothing; a file also as another name of one outside (a hard link), and as a pipe."""
+    """Each entry as a link to a file, to a folder, to nothing; a file also as another name of one outside (a hard
+    link), and as a pipe."""
     entries = {kind: [*PARTS, *SAVED, *OUTPUTS.get(kind, [])] for kind in ("table", "text", "points")}
-    entries["study"] = [*FILES, "seed-0", "seed-1", *(f"seed-{n}/{part}" for n in range(2) for part in (*PARTS, *SAVED))]
+    entries["study"] = [
+        *FILES,
+        "seed-0",
+        "seed-1",
+        *(f"seed-{n}/{part}" for n in range(2) for part in (*PARTS, *SAVED)),
+    ]
     for kind, names in entries.items():
         for entry in names:
             yield from (Case(kind, entry, way) for way in ("file", "folder", "nothing"))
@@ -114,7 +131,8 @@ def cases() -> Iterator[Case]:
 
 
 def spoil(trained: Path, place: Path, case: Case) -> None:
-    """A copy of the run with a link, or a pipe, in the place of an entry; what a link leads to is a copy of what was there."""
+    """A copy of the run with a link, or a pipe, in the place of an entry; what a link leads to is a copy of what was
+    there."""
     shutil.copytree(trained / case.kind, place / "in" / case.kind)
     path, outside = place / "in" / case.kind / case.entry, place / "outside"
     path.parent.mkdir(exist_ok=True)
@@ -143,7 +161,11 @@ def attempt(place: Path, case: Case, words: list[str]) -> None:
         assert len(err.splitlines()) == 1, (words, err)
         assert err.startswith("quoin: "), err
         assert len(err) <= 300, err
-    if case.way not in ("hard", "pipe") and case.entry in (*PARTS, "seed-0", "seed-1"):  # none but a link itself is a reason to refuse
+    if case.way not in ("hard", "pipe") and case.entry in (
+        *PARTS,
+        "seed-0",
+        "seed-1",
+    ):  # none but a link itself is a reason to refuse
         assert code == 2, words
         assert f"{case.entry} to be" in err, (words, err)
     if case.entry in written(words):
@@ -154,7 +176,11 @@ def written(words: list[str]) -> list[str]:
     """The entries that a command writes by a name of its own."""
     if words[0] == "generate":
         return ["samples.png"]
-    return (["inspect", "inspect/silent-units.svg"] if "--format" in words else ["inspect.html"]) if words[0] == "inspect" else []
+    return (
+        (["inspect", "inspect/dead-units.svg"] if "--format" in words else ["inspect.html"])
+        if words[0] == "inspect"
+        else []
+    )
 
 
 def on(kind: str) -> list[list[str]]:
@@ -162,7 +188,8 @@ def on(kind: str) -> list[list[str]]:
 
 
 def is_quick(case: Case, words: list[str]) -> bool:
-    """The worst way for every entry, all ways for the parts of one kind; where the run is good to go on with, only who writes there."""
+    """The worst way for every entry, all ways for the parts of one kind; where the run is good to go on with, only who
+    writes there."""
     if case.entry in DRAFTS:
         return case.is_worst and words[0] == "resume"
     if case.entry in (*OUTPUTS["table"], *OUTPUTS["points"]):
@@ -193,11 +220,12 @@ def test_a_link_in_a_run_is_not_followed_by_any_command(case, commands, trained,
             attempt(place, case, words)
 
 
-# ---- what the user named ------------------------------------------------------------------------------------------------
+# ---- what the user named ----------------------------------------------------------------------------------------
 
 
 def test_a_path_that_leads_through_links_is_the_users_own(trained, place):
-    """runs/ on another disk, and a run that is a link itself, are followed; what is written lands in the run that they lead to."""
+    """runs/ on another disk, and a run that is a link itself, are followed; what is written lands in the run that they
+    lead to."""
     disk = place / "disk"
     shutil.copytree(trained / "table", disk / "table")
     shutil.copytree(trained / "points", disk / "points")

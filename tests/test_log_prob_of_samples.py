@@ -1,7 +1,9 @@
-"""What can be drawn from and has log-probabilities: log_prob takes what the sampler gives, and its mean is minus the entropy.
+"""What can be drawn from and has log-probabilities: log_prob takes what the sampler gives, and its mean is minus the
+entropy.
 
-Every class among the public names of prob, info, models and generate that has a sampler beside a log-probability stands here or is
-abstract. Entropies come from closed forms, from listing all outcomes, or from scipy's quadrature; never from the class itself.
+Every class among the public names of prob, info, models and generate that has a sampler beside a log-probability stands
+here or is abstract. Entropies come from closed forms, from listing all outcomes, or from scipy's quadrature; never from
+the class itself.
 """
 
 import importlib
@@ -21,7 +23,7 @@ from seeds import seeded
 COUNT = 20_000
 SAMPLERS = {"sample", "sample_paths", "rsample", "sample_prior"}
 LOGS = {"log_prob", "log_density", "log_likelihood", "log_joint"}
-ABSTRACT = {"FiniteChain", "LatentModel", "TractableLatentModel", "Decoder"}
+ABSTRACT = {"FiniteChain", "LatentModel", "TractableLatentModel", "VAEDecoder"}
 
 double = lambda x: torch.tensor(x, dtype=torch.float64)  # noqa: E731
 MEAN, COVARIANCE = double([1.0, -2.0]), double([[2.0, 0.6], [0.6, 0.5]])
@@ -68,7 +70,9 @@ def of_spoken(num_steps) -> float:
 
 
 def mixture():
-    return prob.NormalMixture(double([0.3, 0.7]), prob.SphericalNormals(double([[-1.0], [2.0]]), double([1.0, 0.25])))
+    return prob.GaussianMixtureDistribution(
+        double([0.3, 0.7]), prob.SphericalNormals(double([[-1.0], [2.0]]), double([1.0, 0.25]))
+    )
 
 
 MIXTURE = ([0.3, 0.7], [-1.0, 2.0], [1.0, 0.5])
@@ -110,7 +114,7 @@ def image_net():
 
 def bernoulli(levels):
     torch.manual_seed(0)
-    decoder = models.BernoulliDecoder(image_net(), (1, 2, 2), levels=levels)
+    decoder = models.BinomialDecoder(image_net(), (1, 2, 2), num_levels=levels)
     z = double([[0.5, -1.0]])
     with torch.no_grad():
         rates = decoder(z).flatten().tolist()
@@ -130,17 +134,19 @@ def latent(model, entropy):
 
 
 def vae():
-    return models.mlp_vae((1, 2, 2), 3, lambda net: models.GaussianDecoder(net, (1, 2, 2), 0.3), hidden=(4,), generator=seeded())
+    return models.mlp_vae(
+        (1, 2, 2), 3, lambda net: models.GaussianDecoder(net, (1, 2, 2), 0.3), hidden_dims=(4,), generator=seeded()
+    )
 
 
 def pixel_sampler():
-    model = models.PixelCNN((1, 2, 2), 3, channels=4, num_layers=1, first_kernel=3, generator=seeded())
+    model = models.PixelCNN((1, 2, 2), 3, channels=4, num_layers=1, first_kernel_size=3, generator=seeded())
     with torch.no_grad():
         for each in model.parameters():
             each.mul_(3)
     every = torch.cartesian_prod(*[torch.arange(3) / 2] * 4).reshape(-1, 1, 2, 2)
     with torch.no_grad():
-        law = np.array([float(models.pixel_log_prob_definition(model.scores, image[None], 3).exp()) for image in every])
+        law = np.array([float(models.pixel_log_prob_definition(model.logits, image[None], 3).exp()) for image in every])
     assert law.sum() == pytest.approx(1, abs=1e-5)
     sampler = generate.PixelSampler(model)
     return sampler.log_prob(sampler.sample(4000, generator=seeded())), of_table(law)
@@ -154,13 +160,13 @@ class Contract(nn.Module):
 
 
 def flow_sampler():
-    sampler = generate.FlowSampler(Contract(), (2,), offset=double([1.0, 2.0]), unit=double([2.0, 0.5]), steps=200)
+    sampler = generate.FlowSampler(Contract(), (2,), loc=double([1.0, 2.0]), scale=double([2.0, 0.5]), num_steps=200)
     drawn = sampler.sample(4000, generator=seeded()).double()
     return sampler.log_prob(drawn), of_normal(math.exp(-2) * np.diag([4.0, 0.25]))
 
 
 def classifier(log):
-    model = models.GenerativeClassifier(double([0.3, 0.7]), double([[-1.0], [2.0]]), double([[[1.0]], [[0.25]]]))
+    model = models.GaussianDiscriminant(double([0.3, 0.7]), double([[-1.0], [2.0]]), double([[[1.0]], [[0.25]]]))
     drawn = model.sample(COUNT, generator=seeded())
     whole, marginal = of_table([0.3, 0.7]) + 0.3 * of_normal([[1.0]]) + 0.7 * of_normal([[0.25]]), of_mixture(*MIXTURE)
     if log == "log_density":
@@ -185,7 +191,9 @@ def paths(process, steps, entropy):
 
 def brownian():
     motion = prob.BrownianMotion(dim=2)
-    return motion.log_prob(motion.sample_paths(TIMES, COUNT, generator=seeded()), TIMES), 2 * (of_normal([[0.3]]) + of_normal([[0.8]]))
+    return motion.log_prob(motion.sample_paths(TIMES, COUNT, generator=seeded()), TIMES), 2 * (
+        of_normal([[0.3]]) + of_normal([[0.8]])
+    )
 
 
 def emission(law, entropies):
@@ -205,13 +213,13 @@ def kernel_density():
 
 
 def prob_kernel():
-    from quoin.tensor import GaussianWindow
+    from quoin.tensor import GaussianKernel
 
-    return GaussianWindow()
+    return GaussianKernel()
 
 
 def smoothed():
-    model = models.SmoothedSamples(double([[-1.0], [2.0]]), 0.5)
+    model = models.GaussianKDE(double([[-1.0], [2.0]]), 0.5)
     return model.log_prob(model.sample(COUNT, generator=seeded())), of_mixture([0.5, 0.5], [-1.0, 2.0], [0.5, 0.5])
 
 
@@ -239,27 +247,36 @@ def linear_gaussian():
 
 CASES = {
     "MultivariateNormal": lambda: drawn(prob.MultivariateNormal(MEAN, COVARIANCE), of_normal(COVARIANCE)),
-    "MultivariateNormal, singular": lambda: drawn(prob.MultivariateNormal(MEAN, double([[1.0, 2.0], [2.0, 4.0]])), of_normal([[5.0]])),
-    "DiagonalNormal": lambda: drawn(prob.DiagonalNormal(MEAN, double([0.5, -1.0])), of_normal(np.diag(np.exp([1.0, -2.0])))),
-    "TriangularNormal": lambda: drawn(prob.TriangularNormal(MEAN, torch.linalg.cholesky(COVARIANCE)), of_normal(COVARIANCE)),
-    "ExponentialLaw": lambda: drawn(prob.ExponentialLaw(double(2.5)), float(stats.expon(scale=1 / 2.5).entropy())),
-    "ExponentialLatent": lambda: latent(prob.ExponentialLatent(double(2.5)), float(stats.expon(scale=1 / 2.5).entropy())),
-    "FiniteLatentModel": lambda: latent(
-        prob.FiniteLatentModel(START, prob.MultivariateNormal(double([[-1.0], [1.0]]), double([[1.0]]))), of_table(START)
+    "MultivariateNormal, singular": lambda: drawn(
+        prob.MultivariateNormal(MEAN, double([[1.0, 2.0], [2.0, 4.0]])), of_normal([[5.0]])
     ),
-    "NormalMixture": lambda: drawn(mixture(), of_mixture(*MIXTURE)),
-    "NormalMixture, components": lambda: latent(mixture(), of_table([0.3, 0.7])),
+    "DiagonalNormal": lambda: drawn(
+        prob.DiagonalNormal(MEAN, double([0.5, -1.0])), of_normal(np.diag(np.exp([1.0, -2.0])))
+    ),
+    "TriangularNormal": lambda: drawn(
+        prob.TriangularNormal(MEAN, torch.linalg.cholesky(COVARIANCE)), of_normal(COVARIANCE)
+    ),
+    "Exponential": lambda: drawn(prob.Exponential(double(2.5)), float(stats.expon(scale=1 / 2.5).entropy())),
+    "ExponentialLatent": lambda: latent(
+        prob.ExponentialLatent(double(2.5)), float(stats.expon(scale=1 / 2.5).entropy())
+    ),
+    "FiniteLatentModel": lambda: latent(
+        prob.FiniteLatentModel(START, prob.MultivariateNormal(double([[-1.0], [1.0]]), double([[1.0]]))),
+        of_table(START),
+    ),
+    "GaussianMixtureDistribution": lambda: drawn(mixture(), of_mixture(*MIXTURE)),
+    "GaussianMixtureDistribution, components": lambda: latent(mixture(), of_table([0.3, 0.7])),
     "KernelDensity": kernel_density,
     "MarkovChain": lambda: paths(chain(), 3, of_paths(START, STEP, STEP, STEP)),
     "InhomogeneousChain": lambda: paths(
         prob.InhomogeneousChain(START, torch.stack([STEP, STEP.flip(-1)])), 2, of_paths(START, STEP, STEP.flip(-1))
     ),
     "KernelChain": lambda: paths(
-        prob.KernelChain(prob.MultivariateNormal(MEAN, COVARIANCE), prob.GaussianKernel(2 * COVARIANCE)),
+        prob.KernelChain(prob.MultivariateNormal(MEAN, COVARIANCE), prob.GaussianTransition(2 * COVARIANCE)),
         3,
         of_normal(COVARIANCE) + 3 * of_normal(2 * COVARIANCE),
     ),
-    "GaussianKernel": lambda: given(prob.GaussianKernel(COVARIANCE), MEAN[None], of_normal(COVARIANCE)),
+    "GaussianTransition": lambda: given(prob.GaussianTransition(COVARIANCE), MEAN[None], of_normal(COVARIANCE)),
     "GaussianRandomWalk": lambda: paths(prob.GaussianRandomWalk(MEAN, COVARIANCE), 3, 3 * of_normal(COVARIANCE)),
     "BrownianMotion": brownian,
     "HiddenMarkovModel": hidden,
@@ -269,15 +286,17 @@ CASES = {
         [of_normal(COVARIANCE), of_normal(3 * COVARIANCE)],
     ),
     "BinaryModel": lambda: given(prob.BinaryModel(lambda x: x[..., 0]), double([[0.7]]), of_table([1, math.exp(1.4)])),
-    "MulticlassModel": lambda: given(prob.MulticlassModel(lambda x: x), double([[0.0, 1.0, 3.0]]), of_table(np.exp([0.0, 1.0, 3.0]))),
+    "MulticlassModel": lambda: given(
+        prob.MulticlassModel(lambda x: x), double([[0.0, 1.0, 3.0]]), of_table(np.exp([0.0, 1.0, 3.0]))
+    ),
     "SequenceModel": lambda: given(prob.SequenceModel(Bend(), num_tokens=2, length=3), double([[0.5]]), of_sequences()),
     "CategoricalModel": categorical,
     "GaussianMixture": lambda: fitted(models.GaussianMixture(mixture())),
     "MixtureCandidates": lambda: fitted(models.MixtureCandidates([models.GaussianMixture(mixture())])),
-    "SmoothedSamples": smoothed,
-    "GenerativeClassifier": lambda: classifier("log_joint"),
-    "GenerativeClassifier, log_density": lambda: classifier("log_density"),
-    "GenerativeClassifier, log_prob": lambda: classifier("log_prob"),
+    "GaussianKDE": smoothed,
+    "GaussianDiscriminant": lambda: classifier("log_joint"),
+    "GaussianDiscriminant, log_density": lambda: classifier("log_density"),
+    "GaussianDiscriminant, log_prob": lambda: classifier("log_prob"),
     "LinearGaussian": linear_gaussian,
     "PPCA": ppca,
     "PPCA, latent": lambda: latent(models.PPCA(double([[1.0], [0.5]]), double([0.0, 1.0]), 0.3), of_normal([[1.0]])),
@@ -285,8 +304,8 @@ CASES = {
         models.DeepLatentGaussian(2, models.DiagonalNormalNet([2, 4, 5], generator=seeded())), 2 * of_normal([[1.0]])
     ),
     "VAE": lambda: latent(vae(), 3 * of_normal([[1.0]])),
-    "BernoulliDecoder": lambda: bernoulli(2),
-    "BernoulliDecoder, grey": lambda: bernoulli(4),
+    "BinomialDecoder": lambda: bernoulli(2),
+    "BinomialDecoder, grey": lambda: bernoulli(4),
     "GaussianDecoder": lambda: gaussian_decoder(models.GaussianDecoder),
     "LearnedGaussianDecoder": lambda: gaussian_decoder(models.LearnedGaussianDecoder),
     "PixelSampler": pixel_sampler,

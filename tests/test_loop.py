@@ -1,4 +1,5 @@
-"""The loop: the protocol on three unlike learners, when it stops, what it keeps, and how it lets itself be interrupted."""
+"""The loop: the protocol on three unlike learners, when it stops, what it keeps, and how it lets itself be
+interrupted."""
 
 import io
 import itertools
@@ -10,12 +11,25 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from quoin.data import Batches
-from quoin.errors import Mistake
-from quoin.train import Diverged, Loop, Progress, Totals
+from quoin.data import BatchSampler
+from quoin.errors import UserError
+from quoin.train import MeanMetrics, NonFiniteLossError, Progress, Trainer
 from quoin.train.checkpoint import checkpoint_steps
 from quoin.train.interrupt import Interrupt
-from tasks import BATCH, KINDS, ROWS, Crash, Disk, TwoBumps, TwoPlayers, TwoWeights, difference, left_behind, new_folder, run_loop
+from tasks import (
+    BATCH,
+    KINDS,
+    ROWS,
+    Crash,
+    Disk,
+    TwoBumps,
+    TwoPlayers,
+    TwoWeights,
+    difference,
+    left_behind,
+    new_folder,
+    run_loop,
+)
 
 NUM_BATCHES = math.ceil(ROWS / BATCH)
 
@@ -76,7 +90,9 @@ def test_training_metrics_are_means_over_every_row_of_an_epoch(tmp_path):
     """Three batches of 4 and one of 1: a mean of batch means would weigh the last row four times."""
     task, seen = TwoWeights(), []
     step = task.step
-    task.step = lambda rows: (seen.append((step(rows)["loss"].item(), len(rows))), {"loss": torch.tensor(seen[-1][0])})[1]
+    task.step = lambda rows: (seen.append((step(rows)["loss"].item(), len(rows))), {"loss": torch.tensor(seen[-1][0])})[
+        1
+    ]
     run = new_folder(tmp_path)
     run_loop(task, run, epochs=1)
     assert [rows for _, rows in seen] == [4, 4, 4, 1]
@@ -85,19 +101,19 @@ def test_training_metrics_are_means_over_every_row_of_an_epoch(tmp_path):
 
 def test_totals_are_exact_over_uneven_batches():
     values = torch.randn(1000, generator=torch.Generator().manual_seed(0)) * 1e3
-    totals = Totals()
+    totals = MeanMetrics()
     for piece in values.split([1, 499, 7, 493]):
         totals.add({"loss": piece.double().sum()}, len(piece))
-    assert totals.means()["loss"] == pytest.approx(math.fsum(values.tolist()) / 1000, rel=1e-13)
-    assert Totals().means() == {}
+    assert totals.compute()["loss"] == pytest.approx(math.fsum(values.tolist()) / 1000, rel=1e-13)
+    assert MeanMetrics().compute() == {}
 
 
 @pytest.mark.parametrize("max_steps", [1, 3, 4, 5, 8, 11, 12])
 def test_max_steps_is_the_number_of_steps(max_steps, tmp_path):
     run = new_folder(tmp_path)
-    loop = run_loop(TwoWeights(), run, max_steps=max_steps)
-    assert loop.at.step == max_steps
-    assert loop.at.finished
+    trainer = run_loop(TwoWeights(), run, max_steps=max_steps)
+    assert trainer.at.step == max_steps
+    assert trainer.at.finished
     assert checkpoint_steps(run.checkpoints)[-1] == max_steps
     assert run.metrics()[-1]["step"] == max_steps
     assert run.metrics()[-1]["epoch"] == max_steps / NUM_BATCHES
@@ -136,7 +152,7 @@ class Scripted(TwoWeights):
             self.line.weight.fill_(self.batches.epoch)
         return {"loss": torch.tensor(1.0)}
 
-    def evaluate(self, part: str) -> dict[str, float]:
+    def evaluate(self, split: str) -> dict[str, float]:
         return {"loss": self.script[int(self.line.weight.item())]}
 
 
@@ -167,9 +183,9 @@ def test_patience_stops_and_the_best_model_is_restored(script, patience, stops_a
             with pytest.raises(Crash):
                 run_loop(task, run, epochs=5, monitor=Least(), patience=patience)
         task = Scripted(script)
-        loop = run_loop(task, run, epochs=5, monitor=Least(), patience=patience, resume=bool(killed_at))
+        trainer = run_loop(task, run, epochs=5, monitor=Least(), patience=patience, resume=bool(killed_at))
         assert len(run.metrics()) == stops_after
-        assert loop.at.best_step == (best + 1) * NUM_BATCHES
+        assert trainer.at.best_step == (best + 1) * NUM_BATCHES
         assert task.evaluate("validation")["loss"] == script[best]
         assert task.line.weight.item() == best
 
@@ -188,14 +204,14 @@ def test_a_loss_that_is_not_finite_stops_the_run_at_that_step(tmp_path):
     step = task.step
     task.step = lambda rows: step(rows) if task.batches.position < 3 else {"loss": torch.tensor(math.nan)}
     run = new_folder(tmp_path)
-    with pytest.raises(Diverged, match="loss is not finite at step 3"):
+    with pytest.raises(NonFiniteLossError, match="loss is not finite at step 3"):
         run_loop(task, run)
     assert checkpoint_steps(run.checkpoints)[-1] == 2
 
 
 def test_an_evaluation_that_is_not_finite_stops_the_run(tmp_path):
     run = new_folder(tmp_path)
-    with pytest.raises(Diverged, match="validation_loss is not finite at step 8"):
+    with pytest.raises(NonFiniteLossError, match="validation_loss is not finite at step 8"):
         run_loop(Scripted([1, math.inf, 1]), run)
     assert len(run.metrics()) == 1
     assert checkpoint_steps(run.checkpoints)[-1] == 7
@@ -220,8 +236,8 @@ def test_a_signal_ends_the_run_after_the_step_and_it_resumes_to_the_same_bits(nu
         return step(rows)
 
     task.step = interrupted
-    loop = Loop(task, run, epochs=3)
-    ending = loop.run()
+    trainer = Trainer(task, run, epochs=3)
+    ending = trainer.run()
     assert (ending.finished, ending.step) == (at_step == 12, at_step)
     assert checkpoint_steps(run.checkpoints) == [at_step]
     run_loop(TwoWeights(), run, resume=True, checkpoint_every=0)
@@ -265,7 +281,9 @@ def test_a_bar_ends_where_the_run_does(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     monkeypatch.setenv("COLUMNS", "200")
-    run_loop(TwoWeights(), new_folder(tmp_path), progress=Progress("small"))  # over before the bar is due to be drawn again
+    run_loop(
+        TwoWeights(), new_folder(tmp_path), progress=Progress("small")
+    )  # over before the bar is due to be drawn again
     assert f"{3 * NUM_BATCHES}/{3 * NUM_BATCHES}" in terminal.getvalue()
 
 
@@ -277,12 +295,12 @@ def test_resuming_from_an_older_step_ends_in_the_same_bits(tmp_path):
     run_loop(TwoWeights(), run)
     whole = left_behind(run)
     older = checkpoint_steps(run.checkpoints)[0]
-    loop = Loop(TwoWeights(), run, epochs=3, checkpoint_every=1)
-    loop.resume(older)
-    assert loop.at.step == older == 11
+    trainer = Trainer(TwoWeights(), run, epochs=3, checkpoint_every=1)
+    trainer.resume(older)
+    assert trainer.at.step == older == 11
     assert checkpoint_steps(run.checkpoints) == [older]
     assert len(run.metrics()) == 2  # the third line was written after it
-    loop.run()
+    trainer.run()
     assert difference(whole, left_behind(run)) is None
 
 
@@ -291,9 +309,9 @@ def test_a_checkpoint_that_does_not_fit_costs_no_other(tmp_path):
     run_loop(TwoWeights(), run)
     steps = checkpoint_steps(run.checkpoints)
     other = TwoWeights()
-    other.batches = Batches(ROWS + 1, BATCH, seed=1)
-    with pytest.raises(Mistake, match="num_rows"):
-        Loop(other, run, epochs=3).resume(steps[0])
+    other.batches = BatchSampler(ROWS + 1, BATCH, seed=1)
+    with pytest.raises(UserError, match="num_rows"):
+        Trainer(other, run, epochs=3).resume(steps[0])
     assert checkpoint_steps(run.checkpoints) == steps
 
 

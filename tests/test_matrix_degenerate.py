@@ -1,7 +1,8 @@
 """Whatever roots, decomposes, inverts or solves is tried at the identity, at σ² I, at a matrix of rank one and at zero.
 
-Values hold no NaN. Gradients are finite, and along every curve of matrices that keeps the rank they are the derivative, by central
-differences; or the call is refused with a Mistake, and here it says where. The members are read off the source (decompositions.py).
+Values hold no NaN. Gradients are finite, and along every curve of matrices that keeps the rank they are the derivative,
+by central differences; or the call is refused with a UserError, and here it says where. The members are read off the
+source (decompositions.py).
 """
 
 import math
@@ -11,7 +12,7 @@ import torch
 
 from decompositions import public_decompositions
 from quoin import models, prob, tensor
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 double = lambda x: torch.tensor(x, dtype=torch.float64)  # noqa: E731
 EYE = torch.eye(3, dtype=torch.float64)
@@ -39,16 +40,17 @@ def normal(covariance):
 
 
 def on(covariance):
-    """A point that the law N(MEAN, Σ) can give, whatever Σ is."""
+    """A point that the distribution N(MEAN, Σ) can give, whatever Σ is."""
     return MEAN + covariance @ NOISE
 
 
 def law(matrix):
-    """The matrix as a chain's: rows of a law, mixed with it."""
+    """The matrix as a chain's: rows of a distribution, mixed with it."""
     return 0.5 * CHAIN + 0.5 * torch.softmax(matrix, -1)
 
 
-# name, with a word where one function is tried in several ways: the function of the matrix, and the curves where it is refused
+# name, with a word where one function is tried in several ways: the function of the matrix, and the curves where it is
+# refused
 CASES = {
     "tensor.det": (tensor.det, ()),
     "tensor.inverse": (tensor.inverse, SINGULAR),
@@ -57,17 +59,23 @@ CASES = {
     "tensor.eigendecomposition vectors": (lambda A: tensor.eigendecomposition(A).vectors.real, REPEATED),
     "tensor.symmetric_eigendecomposition values": (lambda A: tensor.symmetric_eigendecomposition(A).values.sum(), ()),
     "tensor.symmetric_eigendecomposition vectors": (lambda A: tensor.symmetric_eigendecomposition(A).vectors, REPEATED),
-    "prob.normal_density_definition": (lambda A: prob.normal_density_definition(ROWS, MEAN, A), SINGULAR),
+    "prob.normal_log_prob_definition": (lambda A: prob.normal_log_prob_definition(ROWS, MEAN, A), SINGULAR),
     "prob.MultivariateNormal log_prob": (lambda A: normal(A).log_prob(on(A)), ()),
     "prob.MultivariateNormal sample": (lambda A: (normal(A).sample((4,), generator=generator()) - MEAN).square(), ()),
     "prob.TriangularNormal": (lambda A: prob.TriangularNormal(MEAN, A.tril()).log_prob(ROWS), {"zero"}),
     "prob.FullNormals": (lambda A: prob.FullNormals(MEAN[None], A[None]).log_prob(ROWS[:, None]), SINGULAR),
     "prob.TiedNormals": (lambda A: prob.TiedNormals(MEAN[None], A).log_prob(ROWS[:, None]), SINGULAR),
     "prob.GaussianEmission": (lambda A: prob.GaussianEmission(MEAN[None], A[None]).log_prob(ROWS), SINGULAR),
-    "prob.condition_normal_definition": (lambda A: torch.cat(flat(prob.condition_normal_definition(MEAN, A, [1, 2], on(A)[1:]))), ()),
+    "prob.condition_normal_definition": (
+        lambda A: torch.cat(flat(prob.condition_normal_definition(MEAN, A, [1, 2], on(A)[1:]))),
+        (),
+    ),
     "prob.condition_normal": (lambda A: torch.cat(flat(prob.condition_normal(MEAN, A, [1, 2], on(A)[1:]))), ()),
-    "prob.reparametrise_definition": (lambda A: prob.reparametrise_definition(MEAN, A, NOISE), ()),
-    "prob.squared_frechet_definition": (lambda A: prob.squared_frechet_definition(MEAN, A, NOISE, A.detach().clone()), ()),
+    "prob.reparameterize_definition": (lambda A: prob.reparameterize_definition(MEAN, A, NOISE), ()),
+    "prob.squared_frechet_definition": (
+        lambda A: prob.squared_frechet_definition(MEAN, A, NOISE, A.detach().clone()),
+        (),
+    ),
     "prob.squared_frechet_definition from I": (lambda A: prob.squared_frechet_definition(MEAN, EYE, NOISE, A), ()),
     "prob.squared_frechet_definition to I": (lambda A: prob.squared_frechet_definition(MEAN, A, NOISE, EYE), ()),
     "prob.squared_frechet_of_samples": (lambda A: prob.squared_frechet_of_samples(ROWS @ A, ROWS), ()),
@@ -76,36 +84,48 @@ CASES = {
     "prob.kl_normal_definition": (lambda A: prob.kl_normal_definition(on(A), A, MEAN, 2 * A), ()),
     "prob.wick": (lambda A: prob.wick(A, [0, 0, 1, 2]), ()),
     "prob.normal_moment": (lambda A: prob.normal_moment(MEAN, A, [0, 0, 1, 2]), ()),
-    "prob.stationary_law": (lambda A: prob.stationary_law(law(A)), ()),
+    "prob.stationary_distribution": (lambda A: prob.stationary_distribution(law(A)), ()),
     "prob.hitting_probability": (lambda A: prob.hitting_probability(law(A), torch.tensor([True, False, False])), ()),
     "prob.hitting_time": (lambda A: prob.hitting_time(law(A), torch.tensor([True, False, False])), ()),
     "prob.GaussianFlow": (lambda A: prob.GaussianFlow(normal(A))(ROWS, torch.full((6,), 0.3).double()), ()),
     "prob.GaussianDenoiser": (
-        lambda A: prob.GaussianDenoiser(normal(A), prob.cosine_schedule(10))(ROWS, torch.full((6,), 4)).clean,
+        lambda A: prob.GaussianDenoiser(normal(A), prob.cosine_beta_schedule(10))(ROWS, torch.full((6,), 4)).clean,
         (),
     ),
-    "models.gaussian_log_density_definition": (lambda A: models.gaussian_log_density_definition(ROWS, MEAN, A), SINGULAR),
-    "models.GenerativeClassifier": (lambda A: models.GenerativeClassifier(double([1.0]), MEAN[None], A[None]).log_density(ROWS), SINGULAR),
-    "models.ppca_log_evidence_definition": (lambda A: models.ppca_log_evidence_definition(ROWS, A[:, :2], MEAN, double(0.3)), ()),
+    "models.GaussianDiscriminant": (
+        lambda A: models.GaussianDiscriminant(double([1.0]), MEAN[None], A[None]).log_density(ROWS),
+        SINGULAR,
+    ),
+    "models.ppca_log_evidence_definition": (
+        lambda A: models.ppca_log_evidence_definition(ROWS, A[:, :2], MEAN, double(0.3)),
+        (),
+    ),
     "models.ppca_posterior_definition": (
         lambda A: torch.cat(flat(models.ppca_posterior_definition(ROWS, A[:, :2], MEAN, double(0.3)))),
         (),
     ),
-    "models.best_affine_predictor": (lambda A: models.best_affine_predictor(MEAN, double(0.2), A, A @ NOISE).weight, ()),
+    "models.best_affine_predictor": (
+        lambda A: models.best_affine_predictor(MEAN, double(0.2), A, A @ NOISE).weight,
+        (),
+    ),
     "models.least_squares": (lambda A: models.least_squares(ROWS @ A, TARGETS).weight, ()),
     "models.normal_equations": (lambda A: models.normal_equations(ROWS @ A, TARGETS).weight, SINGULAR),
     "models.least_squares_by_qr": (lambda A: models.least_squares_by_qr(ROWS @ A, TARGETS).weight, SINGULAR),
-    "models.ridge": (lambda A: models.ridge(ROWS @ A, TARGETS, decay=0.1).weight, ()),
-    "models.kernel_ridge": (lambda A: models.kernel_ridge(lambda x, y: ((x * y).sum(-1) + 1) ** 2, ROWS @ A, TARGETS, 0.1).weights, ()),
+    "models.ridge": (lambda A: models.ridge(ROWS @ A, TARGETS, l2=0.1).weight, ()),
+    "models.kernel_ridge": (
+        lambda A: models.kernel_ridge(lambda x, y: ((x * y).sum(-1) + 1) ** 2, ROWS @ A, TARGETS, 0.1).weights,
+        (),
+    ),
 }
 REASONS = {
-    "layers.orthogonal_directions": "draws its own matrices, normal and so of full rank, and needs no gradient",
+    "layers.orthogonal_random_matrix": "draws its own matrices, normal and so of full rank, and needs no gradient",
     "tensor.matrix_rank": "a whole number",
     "prob.check_regular": "a check: it refuses singular matrices, and gives nothing back",
     "tensor.cp_rank": "whole numbers; its factors are those of a detached tensor",
     "tensor.cp_decompose": "a search, its factors those of a detached tensor",
     "tensor.fit_complexity": "takes counts of steps, no matrix",
-    "models.PPCA": "a module with parameters of its own: its fast forms are held to the definitions by the contract suite",
+    "models.PPCA": "a module with parameters of its own: its fast forms are held to the definitions by the "
+    "contract suite",
 }
 
 
@@ -131,7 +151,7 @@ def test_values_and_gradients_where_matrices_degenerate(name, curve):
     function, refused = CASES[name]
     matrix = CURVES[curve](double(0.0)).detach().requires_grad_()
     if curve in refused:
-        with pytest.raises(Mistake):
+        with pytest.raises(UserError):
             torch.autograd.grad(weighed(function(matrix)), matrix)
         return
     value = function(matrix)
@@ -139,15 +159,20 @@ def test_values_and_gradients_where_matrices_degenerate(name, curve):
     (gradient,) = torch.autograd.grad(weighed(value), matrix)
     assert gradient.isfinite().all()
     step = 1e-5
-    derivative = (weighed(function(CURVES[curve](double(step)))) - weighed(function(CURVES[curve](double(-step))))) / (2 * step)
+    derivative = (weighed(function(CURVES[curve](double(step)))) - weighed(function(CURVES[curve](double(-step))))) / (
+        2 * step
+    )
     along = (CURVES[curve](double(step)) - CURVES[curve](double(-step))) / (2 * step)
-    if "both" not in name and name != "prob.squared_frechet_definition":  # these move, or hold, what stands on the other side
+    if (
+        "both" not in name and name != "prob.squared_frechet_definition"
+    ):  # these move, or hold, what stands on the other side
         assert float((gradient * along).sum()) == pytest.approx(float(derivative), rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_the_frechet_distance_to_itself_is_least_there(curve):
-    """d² >= 0 is 0 at equal laws, so its gradient in one of them is 0 along every curve that keeps the rank."""
+    """d² >= 0 is 0 at equal distributions, so its gradient in one of them is 0 along every curve that keeps the
+    rank."""
     at = CURVES[curve](double(0.0)).detach().requires_grad_()
     value = prob.squared_frechet_definition(MEAN, at, MEAN, at.detach().clone())
     assert float(value.detach()) == pytest.approx(0, abs=1e-9)
@@ -172,29 +197,32 @@ def test_the_root_satisfies_sylvesters_equation_to_all_orders():
 def test_two_hundred_singular_covariances_are_rooted():
     for seed in range(200):
         draws = torch.randn(4, 1 + seed % 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        covariance, noise = draws @ draws.mT, torch.randn(4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        covariance, noise = (
+            draws @ draws.mT,
+            torch.randn(4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64),
+        )
         left, sizes, _ = torch.linalg.svd(draws, full_matrices=False)
         expected = (left * sizes) @ left.mT @ noise  # Σ = U s² Uᵀ, so Σ^(1/2) = U s Uᵀ
-        found = prob.reparametrise_definition(torch.zeros(4).double(), covariance, noise)
+        found = prob.reparameterize_definition(torch.zeros(4).double(), covariance, noise)
         torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_small_variances_are_kept_by_the_root():
     small = torch.diag(torch.tensor([1.0, 1e-12]))  # float32: far below a rounding of the largest, and yet a variance
-    found = prob.reparametrise_definition(torch.zeros(2), small, torch.ones(2))
+    found = prob.reparameterize_definition(torch.zeros(2), small, torch.ones(2))
     assert found.tolist() == pytest.approx([1.0, 1e-6])
     at = small.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(prob.reparametrise_definition(torch.zeros(2), at, torch.ones(2))[1], at)
+    (gradient,) = torch.autograd.grad(prob.reparameterize_definition(torch.zeros(2), at, torch.ones(2))[1], at)
     assert float(gradient[1, 1]) == pytest.approx(0.5 / 1e-6, rel=1e-4)
 
 
 def test_what_is_no_covariance_has_no_root():
     wrong = torch.diag(double([1.0, -1.0]))
     for call in (
-        lambda: prob.reparametrise_definition(MEAN[:2], wrong, NOISE[:2]),
+        lambda: prob.reparameterize_definition(MEAN[:2], wrong, NOISE[:2]),
         lambda: prob.squared_frechet_definition(MEAN[:2], wrong, MEAN[:2], EYE[:2, :2]),
         lambda: prob.squared_frechet_definition(MEAN[:2], EYE[:2, :2], MEAN[:2], wrong),
     ):
-        with pytest.raises(Mistake, match="positive semi-definite"):
+        with pytest.raises(UserError, match="positive semi-definite"):
             call()
-    assert math.isfinite(float(prob.reparametrise_definition(MEAN, EYE, NOISE).sum()))
+    assert math.isfinite(float(prob.reparameterize_definition(MEAN, EYE, NOISE).sum()))

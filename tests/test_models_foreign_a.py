@@ -1,7 +1,8 @@
 """Weights brought from torchvision into AlexNet, VGG and GoogLeNet, and foreign weights in general.
 
-The layouts (`vgg_layout` and its kin) are torchvision's as it documents them, and the forward passes are written from those names
-with functional operations only: a name map that is right in shape but wrong in meaning gives another output.
+The layouts (`vgg_layout` and its kin) are torchvision's as it documents them, and the forward passes are written from
+those names with functional operations only: a name map that is right in shape but wrong in meaning gives another
+output.
 """
 
 import math
@@ -13,10 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin import models
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from seeds import seeded
 
-# ---- torchvision's layouts, from its documentation ----------------------------------------------------------------------
+# ---- torchvision's layouts, from its documentation --------------------------------------------------------------
 
 VGG_CHANNELS = {
     models.vgg11: "64 M 128 M 256 256 M 512 512 M 512 512 M",
@@ -27,7 +28,11 @@ VGG_CHANNELS = {
 
 def with_bias(shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     """For every weight (outputs, ...) a bias (outputs,) beside it."""
-    return {f"{name}.{kind}": shape for name, full in shapes.items() for kind, shape in (("weight", full), ("bias", full[:1]))}
+    return {
+        f"{name}.{kind}": shape
+        for name, full in shapes.items()
+        for kind, shape in (("weight", full), ("bias", full[:1]))
+    }
 
 
 def vgg_layout(channels: str, classes: int, hidden: int = 4096) -> dict[str, tuple[int, ...]]:
@@ -38,7 +43,14 @@ def vgg_layout(channels: str, classes: int, hidden: int = 4096) -> dict[str, tup
         else:
             layers[f"features.{place}"] = (int(word), inputs, 3, 3)
             inputs, place = int(word), place + 2  # its ReLU has a place of its own
-    return with_bias({**layers, "classifier.0": (hidden, 512 * 49), "classifier.3": (hidden, hidden), "classifier.6": (classes, hidden)})
+    return with_bias(
+        {
+            **layers,
+            "classifier.0": (hidden, 512 * 49),
+            "classifier.3": (hidden, hidden),
+            "classifier.6": (classes, hidden),
+        }
+    )
 
 
 def vgg_forward(x: Tensor, state: dict[str, Tensor], channels: str) -> Tensor:
@@ -47,18 +59,34 @@ def vgg_forward(x: Tensor, state: dict[str, Tensor], channels: str) -> Tensor:
         if word == "M":
             x, place = functional.max_pool2d(x, 2), place + 1
         else:
-            x = functional.relu(functional.conv2d(x, state[f"features.{place}.weight"], state[f"features.{place}.bias"], padding=1))
+            x = functional.relu(
+                functional.conv2d(x, state[f"features.{place}.weight"], state[f"features.{place}.bias"], padding=1)
+            )
             place += 2
     x = functional.adaptive_avg_pool2d(x, 7).flatten(1)
     for place in (0, 3):
-        x = functional.relu(functional.linear(x, state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"]))
+        x = functional.relu(
+            functional.linear(x, state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"])
+        )
     return functional.linear(x, state["classifier.6.weight"], state["classifier.6.bias"])
 
 
 def alexnet_layout(classes: int, hidden: int = 4096) -> dict[str, tuple[int, ...]]:
-    convolutions = {0: (64, 3, 11, 11), 3: (192, 64, 5, 5), 6: (384, 192, 3, 3), 8: (256, 384, 3, 3), 10: (256, 256, 3, 3)}
+    convolutions = {
+        0: (64, 3, 11, 11),
+        3: (192, 64, 5, 5),
+        6: (384, 192, 3, 3),
+        8: (256, 384, 3, 3),
+        10: (256, 256, 3, 3),
+    }
     dense = {1: (hidden, 256 * 36), 4: (hidden, hidden), 6: (classes, hidden)}
-    return with_bias({f"{part}.{i}": shape for part, of in (("features", convolutions), ("classifier", dense)) for i, shape in of.items()})
+    return with_bias(
+        {
+            f"{part}.{i}": shape
+            for part, of in (("features", convolutions), ("classifier", dense))
+            for i, shape in of.items()
+        }
+    )
 
 
 def alexnet_forward(x: Tensor, state: dict[str, Tensor]) -> Tensor:
@@ -72,15 +100,23 @@ def alexnet_forward(x: Tensor, state: dict[str, Tensor]) -> Tensor:
         x = convolve(x, place, 1, 1)
     x = functional.adaptive_avg_pool2d(functional.max_pool2d(x, 3, stride=2), 6).flatten(1)
     for place in (1, 4):
-        x = functional.relu(functional.linear(x, state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"]))
+        x = functional.relu(
+            functional.linear(x, state[f"classifier.{place}.weight"], state[f"classifier.{place}.bias"])
+        )
     return functional.linear(x, state["classifier.6.weight"], state["classifier.6.bias"])
 
 
 INCEPTIONS = {  # inputs, 1x1, 3x3 narrowed, 3x3, "5x5" narrowed, "5x5", pooled
-    "3a": (192, 64, 96, 128, 16, 32, 32), "3b": (256, 128, 128, 192, 32, 96, 64), "4a": (480, 192, 96, 208, 16, 48, 64),
-    "4b": (512, 160, 112, 224, 24, 64, 64), "4c": (512, 128, 128, 256, 24, 64, 64), "4d": (512, 112, 144, 288, 32, 64, 64),
-    "4e": (528, 256, 160, 320, 32, 128, 128), "5a": (832, 256, 160, 320, 32, 128, 128), "5b": (832, 384, 192, 384, 48, 128, 128),
-}  # fmt: skip
+    "3a": (192, 64, 96, 128, 16, 32, 32),
+    "3b": (256, 128, 128, 192, 32, 96, 64),
+    "4a": (480, 192, 96, 208, 16, 48, 64),
+    "4b": (512, 160, 112, 224, 24, 64, 64),
+    "4c": (512, 128, 128, 256, 24, 64, 64),
+    "4d": (512, 112, 144, 288, 32, 64, 64),
+    "4e": (528, 256, 160, 320, 32, 128, 128),
+    "5a": (832, 256, 160, 320, 32, 128, 128),
+    "5b": (832, 384, 192, 384, 48, 128, 128),
+}
 
 
 def googlenet_layout(classes: int) -> dict[str, tuple[int, ...]]:
@@ -88,10 +124,12 @@ def googlenet_layout(classes: int) -> dict[str, tuple[int, ...]]:
     for name, (inputs, one, narrow3, three, narrow5, five, pooled) in INCEPTIONS.items():
         kernels |= {
             f"inception{name}.branch1": (one, inputs, 1, 1),
-            f"inception{name}.branch2.0": (narrow3, inputs, 1, 1), f"inception{name}.branch2.1": (three, narrow3, 3, 3),
-            f"inception{name}.branch3.0": (narrow5, inputs, 1, 1), f"inception{name}.branch3.1": (five, narrow5, 3, 3),
+            f"inception{name}.branch2.0": (narrow3, inputs, 1, 1),
+            f"inception{name}.branch2.1": (three, narrow3, 3, 3),
+            f"inception{name}.branch3.0": (narrow5, inputs, 1, 1),
+            f"inception{name}.branch3.1": (five, narrow5, 3, 3),
             f"inception{name}.branch4.1": (pooled, inputs, 1, 1),
-        }  # fmt: skip
+        }
     layout = {"fc.weight": (classes, 1024), "fc.bias": (classes,)}
     for name, shape in kernels.items():
         layout |= {f"{name}.conv.weight": shape, f"{name}.bn.num_batches_tracked": ()}
@@ -135,11 +173,13 @@ def random_state(layout: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str,
     return state
 
 
-HIDDEN = 16  # units of the dense layers where numbers are computed: 4096 cost half a gigabyte, and the tests of shapes have them
+# units of the dense layers where numbers are computed: 4096 cost half a gigabyte, and the tests of shapes have them
+HIDDEN = 16
 
 
 def empty(build, side: int, hidden_layers: tuple[int, ...] = ()) -> models.ImageClassifier:
-    """A model for seven classes, its dense layers narrow, whose memory holds anything: all of it must come from what is loaded."""
+    """A model for seven classes, its dense layers narrow, whose memory holds anything: all of it must come from what is
+    loaded."""
     with torch.device("meta"):
         model = build(7, image_shape=(3, side, side))
         for place, (inputs, outputs) in zip(hidden_layers, ((None, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 7))):
@@ -165,7 +205,9 @@ def test_torchvision_vgg_loads_and_means_the_same(build):
 
 def test_torchvision_alexnet_loads_and_means_the_same():
     state = random_state(alexnet_layout(7, HIDDEN))
-    model = empty(models.alexnet, 159, (1, 4, 6))  # 4 x 4 pixels are left, so that the average to 6 x 6 is over more than one
+    model = empty(
+        models.alexnet, 159, (1, 4, 6)
+    )  # 4 x 4 pixels are left, so that the average to 6 x 6 is over more than one
     models.load_torchvision_alexnet(model, state)
     assert_same_outputs(model, 159, lambda x: alexnet_forward(x, state))
 
@@ -197,20 +239,20 @@ def test_every_missing_or_surplus_key_and_wrong_shape_is_named(load):
             if name.endswith("num_batches_tracked"):
                 load(model, less)
                 continue
-            with pytest.raises(Mistake, match=f"expected a tensor '{name}', came weights without it"):
+            with pytest.raises(UserError, match=f"expected a tensor '{name}', got weights without it"):
                 load(model, less)
             wrong = torch.empty(3, *state[name].shape)
-            with pytest.raises(Mistake) as caught:
+            with pytest.raises(UserError) as caught:
                 load(model, state | {name: wrong})
-            assert f"{name!r} of shape {tuple(state[name].shape)}, came {tuple(wrong.shape)}" in str(caught.value)
-        with pytest.raises(Mistake, match=r"no tensor beyond the model's, came 'features\.99\.weight'"):
+            assert f"{name!r} of shape {tuple(state[name].shape)}, got {tuple(wrong.shape)}" in str(caught.value)
+        with pytest.raises(UserError, match=r"no tensor beyond the model's, got 'features\.99\.weight'"):
             load(model, state | {"features.99.weight": torch.empty(1)})
         for other in (models.vgg11(), models.nin(), models.small_googlenet((3, 32, 32), 10), models.lenet()):
-            with pytest.raises(Mistake):
+            with pytest.raises(UserError):
                 load(other, state)
 
 
-# ---- foreign weights in general -----------------------------------------------------------------------------------------
+# ---- foreign weights in general ---------------------------------------------------------------------------------
 
 
 def test_foreign_weights_come_from_a_safetensors_file(tmp_path):
@@ -219,7 +261,7 @@ def test_foreign_weights_come_from_a_safetensors_file(tmp_path):
     safetensors.torch.save_file(state, path)
     for where in (path, str(path)):
         model = nn.Linear(3, 2)
-        models.load_foreign(model, where, lambda name: f"a.{name}")
+        models.load_renamed(model, where, lambda name: f"a.{name}")
         assert torch.equal(model.weight, state["a.weight"].float())  # dtype stays the model's
         assert torch.equal(model.bias, state["a.bias"])
 
@@ -227,9 +269,13 @@ def test_foreign_weights_come_from_a_safetensors_file(tmp_path):
 def test_a_file_that_is_no_safetensors_is_refused(tmp_path):
     damaged = tmp_path / "weights.safetensors"
     damaged.write_bytes(b"PK\x03\x04 a pickled state_dict")
-    for path, told in ((damaged, "does not read as such"), (tmp_path / "absent", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(Mistake, match=told) as caught:
-            models.load_foreign(nn.Linear(3, 2), path, str)
+    for path, told in (
+        (damaged, "does not read as such"),
+        (tmp_path / "absent", "No such file"),
+        (tmp_path, "Is a directory"),
+    ):
+        with pytest.raises(UserError, match=told) as caught:
+            models.load_renamed(nn.Linear(3, 2), path, str)
         assert "\n" not in str(caught.value)
 
 
@@ -237,9 +283,9 @@ def test_a_model_without_memory_is_refused():
     with torch.device("meta"):
         model = nn.Linear(3, 2)
     state = {"weight": torch.zeros(2, 3), "bias": torch.zeros(2)}
-    with pytest.raises(Mistake, match="on the meta device; give it some"):
-        models.load_foreign(model, state, str)
-    models.load_foreign(model.to_empty(device="cpu"), state, str)
+    with pytest.raises(UserError, match="on the meta device; give it some"):
+        models.load_renamed(model, state, str)
+    models.load_renamed(model.to_empty(device="cpu"), state, str)
     assert not model.weight.any()
 
 
@@ -248,6 +294,6 @@ def test_a_refused_state_changes_nothing():
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     good = {name: torch.zeros_like(tensor) for name, tensor in before.items()}
     for bad in ({**good, "1.bias": torch.zeros(2)}, {**good, "1.bias": [0.0]}, {**good, "2.bias": torch.zeros(1)}):
-        with pytest.raises(Mistake):
-            models.load_foreign(model, bad, str)
+        with pytest.raises(UserError):
+            models.load_renamed(model, bad, str)
         assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())

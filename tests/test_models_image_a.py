@@ -10,16 +10,23 @@ from torch import nn
 from torch.nn import functional
 
 from quoin import models, plot
-from quoin.errors import Mistake
-from quoin.models import num_parameters, start_image_weights
+from quoin.errors import UserError
+from quoin.models import init_image_weights, num_parameters
 from quoin.notes import figures
 from seeds import seeded
 
 SMALL = [models.small_lenet, models.small_alexnet, models.small_vgg, models.small_nin, models.small_googlenet]
-SMALLEST = {models.alexnet: 63, models.vgg11: 32, models.vgg16: 32, models.vgg19: 32, models.nin: 67, models.googlenet: 15}
+SMALLEST = {
+    models.alexnet: 63,
+    models.vgg11: 32,
+    models.vgg16: 32,
+    models.vgg19: 32,
+    models.nin: 67,
+    models.googlenet: 15,
+}
 
 
-# ---- sizes --------------------------------------------------------------------------------------------------------------
+# ---- sizes ------------------------------------------------------------------------------------------------------
 
 
 def nin_block_count(inputs: int, outputs: int, kernel: int) -> int:
@@ -32,7 +39,10 @@ COUNTS = {  # the first five are torchvision's documented numbers; the sixth is 
     models.vgg16: 14_714_688 + 123_642_856,
     models.vgg19: 143_667_240,
     models.googlenet: 6_624_904,
-    models.nin: nin_block_count(3, 96, 11) + nin_block_count(96, 256, 5) + nin_block_count(256, 384, 3) + nin_block_count(384, 1000, 3),
+    models.nin: nin_block_count(3, 96, 11)
+    + nin_block_count(96, 256, 5)
+    + nin_block_count(256, 384, 3)
+    + nin_block_count(384, 1000, 3),
 }
 
 
@@ -55,7 +65,7 @@ def test_full_size_models_take_images_down_to_the_size_they_state(build):
     with torch.device("meta"):
         wide = build(5, image_shape=(1, side, side + 9))
         assert wide(torch.empty(2, 1, side, side + 9)).shape == (2, 5)
-        with pytest.raises(Mistake, match=f"at least {side} x {side} pixels, came {side + 9} x {side - 1}"):
+        with pytest.raises(UserError, match=f"at least {side} x {side} pixels, got {side + 9} x {side - 1}"):
             build(5, image_shape=(1, side + 9, side - 1))
 
 
@@ -72,10 +82,12 @@ def test_small_models_take_any_small_image(build, channels, height, width, class
 def test_every_parameter_learns(build):
     model = build((1, 12, 12), 10, generator=seeded()).eval()  # eval: dropout may silence a unit by chance
     functional.cross_entropy(model(torch.randn(64, 1, 12, 12, generator=seeded(1))), torch.arange(64) % 10).backward()
-    assert [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()] == []
+    assert [
+        name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()
+    ] == []
 
 
-# ---- starts -------------------------------------------------------------------------------------------------------------
+# ---- starts -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("build", SMALL, ids=lambda build: build.__name__)
@@ -95,7 +107,7 @@ def test_weights_start_with_the_stated_laws():
     with torch.no_grad():
         for tensor in [*model.parameters(), *model.buffers()]:
             tensor.fill_(9)
-    assert start_image_weights(model, seeded()) is model
+    assert init_image_weights(model, seeded()) is model
     # an input goes to 16 = 64 / 4 output channels at 25 places; to 30 channels at 7; a dense unit has 300 inputs
     for weight, variance in ((grouped.weight, 2 / (16 * 25)), (line.weight, 2 / (30 * 7)), (dense.weight, 2 / 300)):
         n, z = weight.numel(), weight.detach().double() / math.sqrt(variance)
@@ -110,33 +122,33 @@ def test_weights_start_with_the_stated_laws():
 
 
 def test_a_lazy_layer_cannot_start():
-    with pytest.raises(Mistake, match="a lazy one; send one batch"):
-        start_image_weights(nn.Sequential(nn.LazyConv2d(4, 3)))
+    with pytest.raises(UserError, match="a lazy one; send one batch"):
+        init_image_weights(nn.Sequential(nn.LazyConv2d(4, 3)))
 
 
-# ---- refusals -----------------------------------------------------------------------------------------------------------
+# ---- refusals ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        ((2, 3, 8, 8), "1 channel and 8x8 pixels, came 3 channels and 8x8 pixels"),
-        ((2, 1, 8, 9), "1 channel and 8x8 pixels, came 1 channel and 8x9 pixels"),
-        ((2, 8, 8, 1), "came 8 channels and 8x1 pixels; turn them with channels_first"),
-        ((1, 8, 8), r"\(1, 8, 8\), came shape \(1, 8, 8\); one image is"),
-        ((2, 64), r"\(1, 8, 8\), came shape \(2, 64\)"),
+        ((2, 3, 8, 8), "1 channel and 8x8 pixels, got 3 channels and 8x8 pixels"),
+        ((2, 1, 8, 9), "1 channel and 8x8 pixels, got 1 channel and 8x9 pixels"),
+        ((2, 8, 8, 1), "got 8 channels and 8x1 pixels; permute them with channels_first"),
+        ((1, 8, 8), r"\(1, 8, 8\), got shape \(1, 8, 8\); one image is"),
+        ((2, 64), r"\(1, 8, 8\), got shape \(2, 64\)"),
     ],
 )
 def test_images_of_another_shape_are_refused_with_both_shapes(shape, words):
     for build in SMALL:
-        with pytest.raises(Mistake, match=words):
+        with pytest.raises(UserError, match=words):
             build((1, 8, 8), 10)(torch.zeros(shape))
 
 
 def test_images_of_bytes_are_told_what_to_become():
     model = models.small_lenet((1, 8, 8), 10)
     images = torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
-    with pytest.raises(Mistake, match=r"came torch.uint8; convert them with images.float\(\)"):
+    with pytest.raises(UserError, match=r"got torch.uint8; convert them with images.float\(\)"):
         model(images)
     assert model(images.float()).shape == (2, 10)  # the advice is enough
 
@@ -144,30 +156,43 @@ def test_images_of_bytes_are_told_what_to_become():
 @pytest.mark.parametrize("build", [*SMALL, models.lenet], ids=lambda build: build.__name__)
 def test_what_is_no_image_and_no_class_is_refused(build):
     for shape in [(8, 8), (1, 8, 0), (1, 7, 8), (0, 8, 8), (1, 8, 8.5), 8]:
-        with pytest.raises(Mistake, match="; "):
+        with pytest.raises(UserError, match="; "):
             build(shape, 10)
     for classes in (0, 10.0):
-        with pytest.raises(Mistake, match=f"at least one class, came {classes}"):
+        with pytest.raises(UserError, match=f"at least one class, got {classes}"):
             build((1, 16, 16), classes)
 
 
-# ---- the picture --------------------------------------------------------------------------------------------------------
+# ---- the picture ------------------------------------------------------------------------------------------------
 
 
 def test_vgg_is_drawn_as_its_layers():
     (picture,) = figures.select(figures.collect(), ["M1F"])
-    axes = picture.draw().figure.axes[0]
-    assert len(axes.patches) == 3 * (1 + 13 + 5 + 3 + 1)  # three faces each: image, convolutions, poolings, dense layers, softmax
+    axes = picture.plot().figure.axes[0]
+    assert len(axes.patches) == 3 * (
+        1 + 13 + 5 + 3 + 1
+    )  # three faces each: image, convolutions, poolings, dense layers, softmax
     labels = [text.get_text() for text in axes.texts if text.get_text()]
-    sizes = ["224²\n×3", "224²\n×64", "112²\n×128", "56²\n×256", "28²\n×512", "14²\n×512", "4096", "4096", "1000", "softmax"]
+    sizes = [
+        "224²\n×3",
+        "224²\n×64",
+        "112²\n×128",
+        "56²\n×256",
+        "28²\n×512",
+        "14²\n×512",
+        "4096",
+        "4096",
+        "1000",
+        "softmax",
+    ]
     assert labels == sizes
 
 
 def test_volumes_refuses_what_is_no_output():
     for outputs in ([], [plot.Volume((1, 2), "image")], [plot.Volume((0,), "dense")]):
-        with pytest.raises(Mistake, match="leave the batch out"):
+        with pytest.raises(UserError, match="leave the batch out"):
             plot.volumes(outputs)
-    with pytest.raises(Mistake, match="at most 6 kinds"):
+    with pytest.raises(UserError, match="at most 6 kinds"):
         plot.volumes([plot.Volume((1,), str(kind)) for kind in range(7)])
     drawn = [plot.volumes([plot.Volume((3, 8, 8), "a $", "b $"), plot.Volume((10,), "c")]).svg() for _ in range(2)]
     assert drawn[0] == drawn[1]

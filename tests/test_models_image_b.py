@@ -1,7 +1,8 @@
-"""ResNet, ResNeXt and DenseNet: sizes that torchvision documents, weights by its names, and the small ones on small images.
+"""ResNet, ResNeXt and DenseNet: sizes that torchvision documents, weights by its names, and the small ones on small
+images.
 
-The layouts and the forward passes below are written from torchvision's documentation with functional torch alone, so that they can
-contradict the models.
+The layouts and the forward passes below are written from torchvision's documentation with functional torch alone, so
+that they can contradict the models.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin import models
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect import layer_summary
 from quoin.models import load_torchvision_densenet, load_torchvision_resnet, num_parameters
 from seeds import seeded
@@ -33,7 +34,9 @@ def norm_layout(name: str, channels: int) -> Shapes:
     return {**{f"{name}.{part}": (channels,) for part in parts}, f"{name}.num_batches_tracked": ()}
 
 
-def resnet_layout(depths: Sequence[int], *, bottleneck: bool, groups: int = 1, base_width: int = 64, num_classes: int = 1000) -> Shapes:
+def resnet_layout(
+    depths: Sequence[int], *, bottleneck: bool, groups: int = 1, base_width: int = 64, num_classes: int = 1000
+) -> Shapes:
     shapes: Shapes = {"conv1.weight": (64, 3, 7, 7), **norm_layout("bn1", 64)}
     inputs = 64
     for stage, depth in enumerate(depths):
@@ -49,7 +52,10 @@ def resnet_layout(depths: Sequence[int], *, bottleneck: bool, groups: int = 1, b
             for number, kernel in enumerate(kernels, start=1):
                 shapes |= {f"{name}.conv{number}.weight": kernel, **norm_layout(f"{name}.bn{number}", kernel[0])}
             if block == 0 and (stage > 0 or inputs != outputs):
-                shapes |= {f"{name}.downsample.0.weight": (outputs, inputs, 1, 1), **norm_layout(f"{name}.downsample.1", outputs)}
+                shapes |= {
+                    f"{name}.downsample.0.weight": (outputs, inputs, 1, 1),
+                    **norm_layout(f"{name}.downsample.1", outputs),
+                }
             inputs = outputs
     return {**shapes, "fc.weight": (num_classes, inputs), "fc.bias": (num_classes,)}
 
@@ -81,7 +87,9 @@ def random_state(shapes: Shapes, seed: int) -> State:
             state[name] = torch.empty(shape).uniform_(0.5, 2, generator=generator)
         else:
             fan = max(1, torch.Size(shape[1:]).numel())
-            state[name] = torch.empty(shape).normal_(0, (2 / fan) ** 0.5 if len(shape) > 1 else 0.5, generator=generator)
+            state[name] = torch.empty(shape).normal_(
+                0, (2 / fan) ** 0.5 if len(shape) > 1 else 0.5, generator=generator
+            )
     return state
 
 
@@ -89,7 +97,9 @@ def random_state(shapes: Shapes, seed: int) -> State:
 
 
 def norm(x: Tensor, state: State, name: str) -> Tensor:
-    mean, variance, scale, shift = (state[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
+    mean, variance, scale, shift = (
+        state[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias")
+    )
     return functional.batch_norm(x, mean, variance, scale, shift)
 
 
@@ -108,11 +118,17 @@ def resnet_forward(x: Tensor, state: State, groups: int = 1) -> Tensor:
                 step = stride if number == strided else 1
                 grouped = groups if number == 2 and last == 3 else 1
                 h = norm(
-                    functional.conv2d(h, kernel, stride=step, padding=kernel.shape[-1] // 2, groups=grouped), state, f"{name}.bn{number}"
+                    functional.conv2d(h, kernel, stride=step, padding=kernel.shape[-1] // 2, groups=grouped),
+                    state,
+                    f"{name}.bn{number}",
                 )
                 h = functional.relu(h) if number < last else h
             if f"{name}.downsample.0.weight" in state:
-                kept = norm(functional.conv2d(x, state[f"{name}.downsample.0.weight"], stride=stride), state, f"{name}.downsample.1")
+                kept = norm(
+                    functional.conv2d(x, state[f"{name}.downsample.0.weight"], stride=stride),
+                    state,
+                    f"{name}.downsample.1",
+                )
             x = functional.relu(h + kept)
             block += 1
     return functional.linear(functional.adaptive_avg_pool2d(x, 1).flatten(1), state["fc.weight"], state["fc.bias"])
@@ -120,7 +136,9 @@ def resnet_forward(x: Tensor, state: State, groups: int = 1) -> Tensor:
 
 def densenet_forward(x: Tensor, state: State, depths: Sequence[int]) -> Tensor:
     def normal_relu_conv(x: Tensor, norm_name: str, conv_name: str, padding: int = 0) -> Tensor:
-        return functional.conv2d(functional.relu(norm(x, state, norm_name)), state[f"{conv_name}.weight"], padding=padding)
+        return functional.conv2d(
+            functional.relu(norm(x, state, norm_name)), state[f"{conv_name}.weight"], padding=padding
+        )
 
     x = functional.conv2d(x, state["features.conv0.weight"], stride=2, padding=3)
     x = functional.max_pool2d(functional.relu(norm(x, state, "features.norm0")), 3, stride=2, padding=1)
@@ -135,7 +153,9 @@ def densenet_forward(x: Tensor, state: State, depths: Sequence[int]) -> Tensor:
             name = f"features.transition{block}"
             x = functional.avg_pool2d(normal_relu_conv(x, f"{name}.norm", f"{name}.conv"), 2, stride=2)
     x = functional.relu(norm(x, state, "features.norm5"))
-    return functional.linear(functional.adaptive_avg_pool2d(x, 1).flatten(1), state["classifier.weight"], state["classifier.bias"])
+    return functional.linear(
+        functional.adaptive_avg_pool2d(x, 1).flatten(1), state["classifier.weight"], state["classifier.bias"]
+    )
 
 
 DENSE = (6, 12, 24, 16)
@@ -170,7 +190,9 @@ def test_the_cifar_variant_keeps_the_size_of_a_small_image():
     assert num_parameters(model) == 11_689_512 - 990 * 513 - 64 * 3 * (49 - 9) == 11_173_962
     maps = []
     for number in range(1, 5):
-        model.get_submodule(f"layer{number}").register_forward_hook(lambda module, given, found: maps.append(tuple(found.shape)))
+        model.get_submodule(f"layer{number}").register_forward_hook(
+            lambda module, given, found: maps.append(tuple(found.shape))
+        )
     assert model(torch.zeros(2, 3, 32, 32, device="meta")).shape == (2, 10)
     assert maps == [(2, 64, 32, 32), (2, 128, 16, 16), (2, 256, 8, 8), (2, 512, 4, 4)]
 
@@ -214,25 +236,35 @@ def test_densenet_reads_the_names_of_the_files_once_published():
             name = name.replace(f".{part}.", f".{part[:-1]}.{part[-1]}.") if "denselayer" in name else name
         old[name] = tensor
     assert "features.denseblock1.denselayer1.norm.1.weight" in old
-    old = {name: tensor for name, tensor in old.items() if "num_batches_tracked" not in name}  # they are older than this count
+    old = {
+        name: tensor for name, tensor in old.items() if "num_batches_tracked" not in name
+    }  # they are older than this count
     model = models.densenet121(3)
     load_torchvision_densenet(model, old)
-    assert all(torch.equal(tensor, state[key]) for key, tensor in model.state_dict().items() if "num_batches" not in key)
+    assert all(
+        torch.equal(tensor, state[key]) for key, tensor in model.state_dict().items() if "num_batches" not in key
+    )
 
 
 @pytest.mark.parametrize(
     ("build", "load", "layout", "lost", "changed"),
     [
         (
-            lambda: models.resnet18(3), load_torchvision_resnet, lambda: resnet_layout((2, 2, 2, 2), bottleneck=False, num_classes=3),
-            "layer2.0.downsample.0.weight", "fc.weight",
+            lambda: models.resnet18(3),
+            load_torchvision_resnet,
+            lambda: resnet_layout((2, 2, 2, 2), bottleneck=False, num_classes=3),
+            "layer2.0.downsample.0.weight",
+            "fc.weight",
         ),
         (
-            lambda: models.densenet121(3), load_torchvision_densenet, lambda: densenet_layout(DENSE, num_classes=3),
-            "features.transition2.norm.running_mean", "classifier.weight",
+            lambda: models.densenet121(3),
+            load_torchvision_densenet,
+            lambda: densenet_layout(DENSE, num_classes=3),
+            "features.transition2.norm.running_mean",
+            "classifier.weight",
         ),
     ],
-)  # fmt: skip
+)
 def test_weights_of_another_model_are_refused_by_name(build, load, layout, lost, changed):
     state: State = {name: torch.zeros(shape) for name, shape in layout().items()}
     model = build()
@@ -242,7 +274,7 @@ def test_weights_of_another_model_are_refused_by_name(build, load, layout, lost,
         ({**state, "aux.weight": torch.zeros(1)}, "aux.weight"),
         ({**state, changed: torch.zeros(1000, 5)}, changed),
     ):
-        with pytest.raises(Mistake, match=named.replace(".", r"\.")) as caught:
+        with pytest.raises(UserError, match=named.replace(".", r"\.")) as caught:
             load(model, wrong)
         assert "\n" not in str(caught.value)
         assert torch.equal(model.state_dict()[changed], before)
@@ -251,7 +283,10 @@ def test_weights_of_another_model_are_refused_by_name(build, load, layout, lost,
 # ---- the small ones
 
 SMALL = {"resnet": models.small_resnet, "resnext": models.small_resnext, "densenet": models.small_densenet}
-STAGES = {"resnet": ["layer1", "layer2", "layer3"], "densenet": ["features.denseblock1", "features.denseblock2", "features.denseblock3"]}
+STAGES = {
+    "resnet": ["layer1", "layer2", "layer3"],
+    "densenet": ["features.denseblock1", "features.denseblock2", "features.denseblock3"],
+}
 STAGES["resnext"] = STAGES["resnet"]
 
 
@@ -279,7 +314,9 @@ def test_the_start_is_the_generators_alone(name):
     torch.manual_seed(99)
     second = SMALL[name]((1, 8, 8), 5, generator=seeded(3))
     other = SMALL[name]((1, 8, 8), 5, generator=seeded(4))
-    assert all(torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
     assert any(not torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))
 
 
@@ -294,15 +331,16 @@ def test_the_memory_layout_changes_nothing(name):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_model_learns(name):
-    """Sixteen random images with random labels are learnt by heart: every wire is joined to the loss the right way round."""
+    """Sixteen random images with random labels are learnt by heart: every wire is joined to the loss the right way
+    round."""
     model = SMALL[name]((1, 8, 8), 4, generator=seeded(0))
     x, y = torch.randn(16, 1, 8, 8, generator=seeded(1)), torch.randint(0, 4, (16,), generator=seeded(2))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(20):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = functional.cross_entropy(model(x), y)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert float(loss.detach()) < 0.1
 
 
@@ -311,26 +349,32 @@ def test_wrong_images_are_told_in_one_line():
     with torch.device("meta"):
         large, dense = models.resnet18(), models.densenet121()
     for mistaken, words in (
-        (lambda: small(torch.zeros(2, 3, 8, 8)), "1 channel and 8x8 pixels, came 3 channels and 8x8 pixels"),
-        (lambda: small(torch.zeros(2, 1, 9, 8)), "1 channel and 8x8 pixels, came 1 channel and 9x8 pixels"),
-        (lambda: small(torch.zeros(1, 8, 8)), r"came shape \(1, 8, 8\)"),
-        (lambda: large(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, came 3 channels and 32x32 pixels"),
-        (lambda: dense(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, came 3 channels and 32x32 pixels"),
-        (lambda: models.cifar_resnet18(0), "at least one class, came 0"),
-        *((lambda build=build: build((1, 7, 8), 10), "at least 8 x 8 pixels, came 7 x 8") for build in SMALL.values()),
-        *((lambda build=build: build((1, 8, 8), 0), "at least one class, came 0") for build in SMALL.values()),
-        *((lambda build=build: build(image_shape=(3, 31, 40)), "at least 32 x 32 pixels, came 31 x 40") for build, _, _ in FULL.values()),
+        (lambda: small(torch.zeros(2, 3, 8, 8)), "1 channel and 8x8 pixels, got 3 channels and 8x8 pixels"),
+        (lambda: small(torch.zeros(2, 1, 9, 8)), "1 channel and 8x8 pixels, got 1 channel and 9x8 pixels"),
+        (lambda: small(torch.zeros(1, 8, 8)), r"got shape \(1, 8, 8\)"),
+        (lambda: large(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, got 3 channels and 32x32 pixels"),
+        (lambda: dense(torch.zeros(1, 3, 32, 32, device="meta")), "224x224 pixels, got 3 channels and 32x32 pixels"),
+        (lambda: models.cifar_resnet18(0), "at least one class, got 0"),
+        *((lambda build=build: build((1, 7, 8), 10), "at least 8 x 8 pixels, got 7 x 8") for build in SMALL.values()),
+        *((lambda build=build: build((1, 8, 8), 0), "at least one class, got 0") for build in SMALL.values()),
+        *(
+            (lambda build=build: build(image_shape=(3, 31, 40)), "at least 32 x 32 pixels, got 31 x 40")
+            for build, _, _ in FULL.values()
+        ),
     ):
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             mistaken()
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("build", "count"), [(models.small_resnet, 13), (models.small_resnext, 19), (models.small_densenet, 27)])
+@pytest.mark.parametrize(
+    ("build", "count"), [(models.small_resnet, 13), (models.small_resnext, 19), (models.small_densenet, 27)]
+)
 def test_every_relu_can_be_looked_at(build, count):
-    """One after the stem, two or three in each of six blocks; or two in each of twelve layers, one in either transition, one at the end."""
+    """One after the stem, two or three in each of six blocks; or two in each of twelve layers, one in either
+    transition, one at the end."""
     generator = torch.Generator().manual_seed(0)
     rows = layer_summary(build((1, 8, 8), 10, generator=generator), torch.rand(2, 1, 8, 8, generator=generator))
     seen = [row for row in rows if row.kind == "ReLU"]
-    assert len({row.path for row in seen}) == len(seen) == count
+    assert len({row.layer for row in seen}) == len(seen) == count
     assert all(row.zeros is not None for row in seen)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from quoin.cli import main
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses import token_nll
 from quoin.metrics import bits_per_character
 from quoin.models import (
@@ -18,14 +18,14 @@ from quoin.models import (
     chain_rule_log_prob,
     kneser_ney_discounts,
     kneser_ney_ngram,
-    laplace_law,
     laplace_ngram,
+    laplace_probs,
     laplace_unigram,
     ngram_counts,
     ngram_counts_definition,
 )
 from quoin.runs import Run
-from quoin.train import load_strictly, load_weights, save_weights
+from quoin.train import load_state_dict_strict, load_weights, save_weights
 
 WORDS = "the cat sat on the mat and the dog sat on the cat while the man and the cat ate the hat that the dog had on"
 
@@ -147,10 +147,10 @@ def test_weights_come_back_into_an_empty_model_and_no_others_do(text, tmp_path):
     load_weights(again, tmp_path / "ngram.safetensors")
     assert torch.equal(again(probe), model(probe))
     uneven = model.state_dict() | {"keys": model.keys[:-1]}
-    with pytest.raises(Mistake, match="shape"):
-        load_strictly(NgramModel(m, 3), uneven)
-    with pytest.raises(Mistake, match="lacks"):
-        load_strictly(NgramModel(m, 3), {"keys": model.keys})
+    with pytest.raises(UserError, match="shape"):
+        load_state_dict_strict(NgramModel(m, 3), uneven)
+    with pytest.raises(UserError, match="lacks"):
+        load_state_dict_strict(NgramModel(m, 3), {"keys": model.keys})
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_weights_come_back_into_an_empty_model_and_no_others_do(text, tmp_path):
         (lambda: ngram_counts(torch.tensor([], dtype=torch.int64), 2, 1), "1 tokens or more"),
         (lambda: ngram_counts(torch.tensor([0, 2]), 2, 1), "from 0 to 1, got 2"),
         (lambda: ngram_counts(torch.tensor([0, -1]), 2, 1), "from 0 to 1, got -1"),
-        (lambda: ngram_counts(torch.tensor([0.0, 1.0]), 2, 1), "whole numbers"),
-        (lambda: ngram_counts(torch.tensor([[0, 1]]), 2, 1), "1 axis"),
+        (lambda: ngram_counts(torch.tensor([0.0, 1.0]), 2, 1), "integers of ndim 1"),
+        (lambda: ngram_counts(torch.tensor([[0, 1]]), 2, 1), "ndim 1, got int64 of shape"),
         (lambda: ngram_counts(torch.tensor([0, 1]), 2**62, 1), "smaller vocabulary"),
         (lambda: ngram_counts_definition(torch.arange(9), 1000, 9), "at most"),
         (lambda: ngram_counts(torch.tensor([0, 1]), 2, 1).up_to(2), "from 1 to 1"),
@@ -170,20 +170,23 @@ def test_weights_come_back_into_an_empty_model_and_no_others_do(text, tmp_path):
         (lambda: laplace_ngram(ngram_counts(torch.tensor([0, 1]), 2, 2), [1.0, math.nan]), "0 or more, got nan"),
         (lambda: laplace_ngram(ngram_counts(torch.tensor([0, 1]), 2, 2), [1.0]), "each of the 2"),
         (lambda: laplace_unigram(torch.tensor([1, 2]), -0.5), "0 or more"),
-        (lambda: laplace_law(torch.tensor([1, 2]), math.nan, torch.tensor([0.5, 0.5])), "0 or more"),
+        (lambda: laplace_probs(torch.tensor([1, 2]), math.nan, torch.tensor([0.5, 0.5])), "0 or more"),
         (lambda: NgramModel(3, 0), "order"),
         (lambda: NgramModel(3, 2)(torch.tensor([[0, 3]])), "from 0 to 2, got 3"),
-        (lambda: NgramModel(3, 2).token_log_probs(torch.tensor([0, 1])), "2 axes"),
+        (lambda: NgramModel(3, 2).token_log_probs(torch.tensor([0, 1])), "ndim 2"),
         (lambda: MarkovModel([]), "tables"),
         (lambda: MarkovModel([torch.tensor([0.5, 0.5]), torch.tensor([0.5, 0.5])]), "tables"),
-        (lambda: MarkovModel([torch.tensor([0.5, 0.6])]), "a law"),
-        (lambda: chain_rule_log_prob(NgramModel(3, 2), torch.zeros(2, 0, dtype=torch.int64), torch.zeros(3)), "one token or more"),
+        (lambda: MarkovModel([torch.tensor([0.5, 0.6])]), "a distribution"),
+        (
+            lambda: chain_rule_log_prob(NgramModel(3, 2), torch.zeros(2, 0, dtype=torch.int64), torch.zeros(3)),
+            "one token or more",
+        ),
         (lambda: bits_per_character(torch.tensor(1.0), 0), "one character or more"),
         (lambda: token_nll(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)), "one token or more"),
     ],
 )
 def test_what_cannot_be_right_is_told_in_one_line(make, told):
-    with pytest.raises(Mistake, match=told) as caught:
+    with pytest.raises(UserError, match=told) as caught:
         make()
     assert "\n" not in str(caught.value)
 
@@ -192,7 +195,20 @@ def test_a_run_by_either_smoothing_is_opened_again_without_its_text(tmp_path, ca
     place = tmp_path / "text.txt"
     place.write_text("the cat sat on the mat. " * 40)
     for smoothing, number in (("kneser-ney", 1), ("laplace", 2)):
-        words = ["train", "ngram", "--data", f"text:{place}", "--order", "4", "--smoothing", smoothing, "--epochs", "2", "--threads", "1"]
+        words = [
+            "train",
+            "ngram",
+            "--data",
+            f"text:{place}",
+            "--order",
+            "4",
+            "--smoothing",
+            smoothing,
+            "--epochs",
+            "2",
+            "--num-threads",
+            "1",
+        ]
         assert main([*words, "--runs", str(tmp_path), "--json"]) == 0
         result = json.loads(capsys.readouterr().out)
         assert result["metrics"]["test_bits_per_character"] < 0.6  # after four letters all is known
@@ -201,8 +217,8 @@ def test_a_run_by_either_smoothing_is_opened_again_without_its_text(tmp_path, ca
     place.unlink()
     run = Run.open(tmp_path / "ngram-1").trained
     assert isinstance(run.model, NgramModel)
-    heard = run.model(run.vocabulary.encode("he ca")[None])[0, -1]
-    assert run.vocabulary.decode([int(heard.argmax())]) == "t"
+    heard = run.model(run.tokenizer.encode("he ca")[None])[0, -1]
+    assert run.tokenizer.decode([int(heard.argmax())]) == "t"
 
 
 def test_a_run_that_cannot_be_costs_one_line(tmp_path, capsys):
@@ -212,5 +228,5 @@ def test_a_run_that_cannot_be_costs_one_line(tmp_path, capsys):
     assert main([*words, "--order", "40"]) == 2
     assert "lower --order" in capsys.readouterr().err
     place.write_text("ab" * 40 + "c" * 20)
-    assert main([*words, "--order", "2", "--smoothing", "laplace", "--strength", "0"]) == 1
-    assert "raise --strength" in capsys.readouterr().err
+    assert main([*words, "--order", "2", "--smoothing", "laplace", "--pseudo-count", "0"]) == 1
+    assert "raise --pseudo-count" in capsys.readouterr().err

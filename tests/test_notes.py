@@ -1,13 +1,18 @@
 """The map is truthful: a home is public and says so where it computes; what is only mentioned does not count."""
 
+import importlib
+import json
 import subprocess
 import sys
 import textwrap
+import tomllib
 
 import pytest
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.notes import map as notes
+from quoin.notes.search import search
+from quoin.notes.source_index import build_index, mentions
 
 TOML = """
 [areas]
@@ -33,7 +38,9 @@ def house(tmp_path, monkeypatch):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(textwrap.dedent(text))
 
-    monkeypatch.setattr(notes, "_source", lambda: tmp_path)
+    write.root = tmp_path
+    monkeypatch.setattr(notes, "_NOTES", tmp_path / "notes")
+    monkeypatch.setattr(notes, "index", lambda: build_index(tmp_path))
     notes._table.cache_clear()
     yield write
     notes._table.cache_clear()
@@ -43,8 +50,17 @@ def found(id):
     return next(entry for entry in notes.entries() if entry.id == id)
 
 
+def unknown(written):
+    return [mention.id for mention in written if mention.id not in notes.titles()]
+
+
 def test_every_id_written_in_the_source_is_in_the_notes():
-    assert notes.unknown_ids() == []
+    assert unknown(mentions()) == []
+
+
+def test_the_stored_index_is_that_of_the_source():
+    stored = notes.index()
+    assert stored == json.loads(json.dumps(build_index())), "`make index` writes it anew"
 
 
 def test_the_notes_are_whole():
@@ -54,19 +70,22 @@ def test_the_notes_are_whole():
     assert all(row["title"].strip() for row in table.values())
 
 
-def test_our_own_figures_and_homes_are_on_the_map():
+def test_our_own_figures_and_implementations_are_on_the_map():
     assert found("D1F1").figures == ("quoin.notes.figures.networks.two_five_one",)
     for entry in notes.entries():
-        for home in entry.homes:
-            _, room, name, *inner = home.split(".")
-            value = getattr(__import__(f"quoin.{room}", fromlist=[name]), name)
+        for path in entry.implementations:
+            _, package, name, *inner = path.split(".")
+            value = getattr(__import__(f"quoin.{package}", fromlist=[name]), name)
             for part in inner:
                 value = getattr(value, part)
             assert entry.id in value.__doc__
 
 
 def test_a_home_is_public_and_closes_with_the_id(house):
-    house("layers/__init__.py", "from quoin.layers.dense import Dense, shown as dense\n__all__ = ['Dense', 'dense']")
+    house(
+        "layers/__init__.py",
+        "from quoin.layers.dense import Dense, format_value as dense\n__all__ = ['Dense', 'dense']",
+    )
     house(
         "layers/dense.py",
         '''
@@ -80,7 +99,7 @@ def test_a_home_is_public_and_closes_with_the_id(house):
                 """Notes: D1F1."""
             def _hidden(self):
                 """Notes: D1.2-1."""
-        def shown():
+        def format_value():
             """Exported under another name. Notes: Z1.1."""
         def private():
             """Not exported. Notes: D1.2-1."""
@@ -89,15 +108,15 @@ def test_a_home_is_public_and_closes_with_the_id(house):
         ''',
     )
     house("layers/other.py", 'def Dense():\n    """A private namesake.  Notes: D1.2-1."""\n')
-    assert found("Z1.1").homes == ("quoin.layers.Dense", "quoin.layers.dense")
-    assert found("Z1.2n").homes == ("quoin.layers.Dense",)
-    assert found("D1F1").homes == ("quoin.layers.Dense.apply",)
-    assert found("D1.2-1").homes == ()
+    assert found("Z1.1").implementations == ("quoin.layers.Dense", "quoin.layers.dense")
+    assert found("Z1.2n").implementations == ("quoin.layers.Dense",)
+    assert found("D1F1").implementations == ("quoin.layers.Dense.apply",)
+    assert found("D1.2-1").implementations == ()
 
 
 def test_a_public_name_whose_docstring_goes_on_is_no_home(house):
     house("prob.py", '__all__ = ["f"]\ndef f():\n    """Notes: Z1.1. But there is more to say."""\n')
-    assert found("Z1.1").homes == ()
+    assert found("Z1.1").implementations == ()
 
 
 def test_homes_in_a_room_within_a_room_and_in_a_room_of_one_file(house):
@@ -105,19 +124,19 @@ def test_homes_in_a_room_within_a_room_and_in_a_room_of_one_file(house):
     house("layers/attention/__init__.py", "from .exact import exact, cached\n__all__ = ['exact', 'cached']")
     house("layers/attention/exact.py", 'def exact():\n    "Notes: Z1.1."\ndef cached():\n    "Notes: Z1.2n."')
     house("prob.py", '__all__: list[str] = ["f"]\ndef f():\n    "Notes: D1.2-1."')
-    assert found("Z1.1").homes == ("quoin.layers.exact",)
-    assert found("Z1.2n").homes == ("quoin.layers.attention.cached",)
-    assert found("D1.2-1").homes == ("quoin.prob.f",)
+    assert found("Z1.1").implementations == ("quoin.layers.exact",)
+    assert found("Z1.2n").implementations == ("quoin.layers.attention.cached",)
+    assert found("D1.2-1").implementations == ("quoin.prob.f",)
 
 
 def test_claims_figures_and_recipes_carry_their_ids(house):
     house("notes/claims/area.py", '@claim(("Z1.1", "Z1.2n"), "s", right=a, printed=b)\ndef f(form, generator): ...')
     house("notes/figures/area.py", '@figure("D1F1", "c")\ndef g(): ...')
     house("recipes/two_words.py", 'NOTES = ("Z1.1",)')
-    house("train/loop.py", 'NOTES = ("Z1.1",)\n@claim("Z1.1", "not in the room of claims")\ndef h(generator): ...')
+    house("train/trainer.py", 'NOTES = ("Z1.1",)\n@claim("Z1.1", "not in the room of claims")\ndef h(generator): ...')
     assert found("Z1.1").as_json() == {
         "id": "Z1.1", "title": "a", "kind": "block", "area": 1,
-        "homes": [], "claims": ["quoin.notes.claims.area.f"], "figures": [], "recipes": ["two-words"],
+        "implementations": [], "claims": ["quoin.notes.claims.area.f"], "figures": [], "recipes": ["two-words"],
     }  # fmt: skip
     assert found("Z1.2n").claims == ("quoin.notes.claims.area.f",)
     assert found("D1F1").figures == ("quoin.notes.figures.area.g",)
@@ -135,7 +154,7 @@ def test_claims_figures_and_recipes_carry_their_ids(house):
 )
 def test_an_unknown_id_is_found_wherever_it_is_written(house, path, text):
     house(path, text)
-    assert [line.split()[0] for line in notes.unknown_ids()] == ["Z9.9"]
+    assert {*unknown(mentions(house.root))} == {"Z9.9"}
 
 
 @pytest.mark.parametrize(
@@ -153,19 +172,92 @@ def test_words_choose_ids_and_areas(house, words, ids):
 
 
 @pytest.mark.parametrize(
-    ("word", "hint"), [("Z1.2", "did you mean 'Z1.2n'"), ("tensors", "which begins"), ("4711", "quoin map"), ("", "quoin map")]
+    ("word", "hint"),
+    [("Z1.2", "did you mean 'Z1.2n'"), ("tensors", "which begins"), ("4711", "quoin map"), ("", "quoin map")],
 )
 def test_a_word_that_names_nothing_is_a_mistake(house, word, hint):
-    with pytest.raises(Mistake, match=hint) as caught:
+    with pytest.raises(UserError, match=hint) as caught:
         notes.select([word])
     assert "\n" not in str(caught.value)
 
 
 def test_an_id_without_a_claim_is_a_mistake_for_check(house):
-    with pytest.raises(Mistake, match="claim"):
+    with pytest.raises(UserError, match="claim"):
         notes.choose([found("Z1.1")], ["D1F1"], "claim")
 
 
 def test_the_map_does_not_import_torch():
     code = "import sys; from quoin import notes; notes.entries(); print(sorted({'torch', 'numpy'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+# What someone who knows PyTorch, Hugging Face or scikit-learn would look for, and what must be among the first three
+# answers.
+LOOKED_FOR = {
+    "huffman": "quoin.info.huffman_code",
+    "bahdanau": "quoin.models.BahdanauDecoder",
+    "weight decay": "quoin.losses.l2_penalty",
+    "perplexity": "quoin.metrics.perplexity",
+    "rope": "quoin.layers.RotaryEmbedding",
+    "rotary": "quoin.layers.RotaryEmbedding",
+    "MultiheadAttention": "quoin.layers.MultiHeadAttention",
+    "kl divergence": "quoin.prob.kl_divergence",
+    "cross_entropy": "quoin.losses.cross_entropy",
+    "mse": "quoin.losses.mse",
+    "top-p": "quoin.generate.top_p_filter",
+    "ddim": "quoin.generate.sample_ddim",
+    "roc auc": "quoin.metrics.roc_auc",
+    "tokenizer": "quoin.data.Tokenizer",
+    "kaiming": "quoin.layers.kaiming_normal",
+    "Conv2d": "torch.nn.Conv2d",
+    "nn.Embedding": "torch.nn.Embedding",
+    "lstm": "torch.nn.LSTM",
+    "TransformerEncoderLayer": "quoin.layers.TransformerBlock",
+    "CosineAnnealingLR": "quoin.optim.cosine",
+    "DataLoader": "quoin.data.BatchSampler",
+    "num_heads": "quoin.layers.MultiHeadAttention",
+    "UNet": "quoin.models.UNet",
+    "Normal": "quoin.prob.MultivariateNormal",
+    "LayerNorm": "torch.nn.LayerNorm",
+    "train_test_split": "quoin.data.split",
+    "DDIMScheduler": "quoin.generate.sample_ddim",
+    "roc_auc_score": "quoin.metrics.roc_auc",
+    "f1_score": "quoin.metrics.confusion_matrix",
+    "SGD": "quoin.optim.GradientDescent",
+    "seq2seq": "translate-dates",
+    "gpt": "transformer-lm",
+    "skip connection": "resnet",
+}
+
+
+@pytest.mark.parametrize("word", LOOKED_FOR)
+def test_what_people_look_for_is_found_at_once(word):
+    assert LOOKED_FOR[word] in [hit.name for hit in search(word)[:3]]
+
+
+def test_every_hit_can_be_pasted():
+    for query in ("attention", "entropy", "normal"):
+        for hit in search(query):
+            for line in hit.lines:
+                if line.startswith("from "):
+                    exec(line, {})
+                else:
+                    assert line.split()[:2] in (["quoin", "check"], ["quoin", "figure"], ["quoin", "train"])
+            assert hit.lines or hit.kind == "item"
+
+
+def test_keywords_name_what_there_is():
+    keywords = tomllib.loads((notes._NOTES / "keywords.toml").read_text(encoding="utf-8"))
+    named = {name for names in keywords.values() for name in names}
+    of_torch = {name for name in named if name.startswith("torch.")}
+    assert not {f"quoin.{name}" for name in named - of_torch} - notes.index()["names"].keys()
+    for path in of_torch:
+        package, _, name = path.rpartition(".")
+        assert hasattr(importlib.import_module(package), name)
+
+
+@pytest.mark.parametrize("query", ["", "?!", "xyzzyx", "attention xyzzyx"])
+def test_what_is_nowhere_is_not_found(query):
+    assert search(query) == []

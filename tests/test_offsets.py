@@ -1,4 +1,5 @@
-"""Columns far from zero, such as seconds since 1970: what a model learns is what it learns of the same numbers near zero."""
+"""Columns far from zero, such as seconds since 1970: what a model learns is what it learns of the same numbers near
+zero."""
 
 import csv
 import dataclasses
@@ -17,9 +18,18 @@ from quoin.data.prepared import prepare
 from quoin.runs import find_recipe, recipe_names
 
 OFFSET = 1_700_000_000.0
-TABULAR = [name for name in recipe_names() if {"data", "target"} <= {each.name for each in dataclasses.fields(find_recipe(name).options)}]
-REGRESSION = {"linear-regression", "polynomial-fit", "random-features", "regression-mlp"}
-QUICK = {"linear-regression", "logistic-regression", "polynomial-fit", "softmax-regression"}  # the others wait for make deep
+TABULAR = [
+    name
+    for name in recipe_names()
+    if {"data", "target"} <= {each.name for each in dataclasses.fields(find_recipe(name).options)}
+]
+REGRESSION = {"linear-regression", "polynomial-fit", "random-features", "mlp-regression"}
+QUICK = {
+    "linear-regression",
+    "logistic-regression",
+    "polynomial-fit",
+    "softmax-regression",
+}  # the others wait for make deep
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -42,7 +52,7 @@ def written(path: Path, features: np.ndarray, targets: np.ndarray) -> str:
 
 
 def trained(folder: Path, recipe: str, source: str, *more: object) -> tuple[Path, dict[str, float]]:
-    words = ["train", recipe, "--data", source, "--threads", 1, "--runs", folder, *more]
+    words = ["train", recipe, "--data", source, "--num-threads", 1, "--runs", folder, *more]
     code, out, err = tried(*words)
     assert code == 0, err or out
     (run,) = folder.iterdir()
@@ -56,7 +66,10 @@ def test_the_scaled_parts_are_those_without_the_offset(tmp_path, ending, classif
     labels = (targets > 0).astype(np.int64)
     parts = []
     for name, offset in (("near", 0.0), ("far", OFFSET)):
-        data = load(written(tmp_path / f"{name}{ending}", features + offset, labels if classify else targets + offset), target=None)
+        data = load(
+            written(tmp_path / f"{name}{ending}", features + offset, labels if classify else targets + offset),
+            target=None,
+        )
         assert data.is_classification == classify
         parts.append(prepare(data, split(data, 0)))
     near, far = parts
@@ -67,7 +80,9 @@ def test_the_scaled_parts_are_those_without_the_offset(tmp_path, ending, classif
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in TABULAR])
+@pytest.mark.parametrize(
+    "recipe", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in TABULAR]
+)
 def test_every_recipe_of_tables_learns_the_same_at_an_offset(tmp_path, recipe):
     features, targets = numbers()
     goals = {"near": targets, "far": targets + OFFSET}
@@ -76,7 +91,9 @@ def test_every_recipe_of_tables_learns_the_same_at_an_offset(tmp_path, recipe):
     found, one = [], ["--ignore", "u"] if recipe == "polynomial-fit" else []
     for name, offset in (("near", 0.0), ("far", OFFSET)):
         source = written(tmp_path / f"{name}.csv", features[:, :1] * [1, 0.5] + offset, goals[name])
-        code, _, err = tried("train", recipe, "--data", source, "--threads", 1, "--runs", tmp_path / name, "--max-steps", 3, *one)
+        code, _, err = tried(
+            "train", recipe, "--data", source, "--num-threads", 1, "--runs", tmp_path / name, "--max-steps", 3, *one
+        )
         if code == 2 and "expected images" in err:
             return
         assert code == 0, err
@@ -91,11 +108,14 @@ def test_every_recipe_of_tables_learns_the_same_at_an_offset(tmp_path, recipe):
 
 @pytest.mark.parametrize("recipe", sorted({*REGRESSION, "ridge"}))
 def test_every_regression_tells_loss_and_rmse_in_one_unit(tmp_path, recipe):
-    """Of (prediction - target)²/2 the mean is half the square of the rmse, whatever the unit; here the targets' is a thousand."""
+    """Of (prediction - target)²/2 the mean is half the square of the rmse, whatever the unit; here the targets' is a
+    thousand."""
     features, targets = numbers()
     own = [] if recipe == "ridge" else ["--data", written(tmp_path / "table.csv", features, 1000 * targets)]
     more = ["--ignore", "u"] if recipe == "polynomial-fit" else []
-    code, _, err = tried("train", recipe, *own, *more, "--threads", 1, "--runs", tmp_path / "runs", "--max-steps", 3)
+    code, _, err = tried(
+        "train", recipe, *own, *more, "--num-threads", 1, "--runs", tmp_path / "runs", "--max-steps", 3
+    )
     assert code == 0, err
     (run,) = (tmp_path / "runs").iterdir()
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -141,16 +161,20 @@ def test_what_64_bits_cannot_tell_apart_is_said(tmp_path):
     path = tmp_path / "fine.csv"
     path.write_text("t,u,y\n" + "".join(f"{10**18 + row},{row},{row % 2}\n" for row in range(40)))
     said = refused("train", "logistic-regression", "--data", f"csv:{path}", "--runs", tmp_path / "runs")
-    assert "tell apart in column 't'" in said
+    assert "distinguish in column 't'" in said
     assert "--ignore" in said
     without = ["--ignore", "t", "--max-steps", 2, "--runs", tmp_path / "runs"]
     assert tried("train", "logistic-regression", "--data", f"csv:{path}", *without)[0] == 0
-    path.write_text("t,u,y\n" + "".join(f"{row % 3},5,{row % 2}\n" for row in range(40)))  # a constant column is no such thing
+    path.write_text(
+        "t,u,y\n" + "".join(f"{row % 3},5,{row % 2}\n" for row in range(40))
+    )  # a constant column is no such thing
     assert load(f"csv:{path}", target=None).num_rows == 40
     path.write_text("t,u,y\n" + "".join(f"{10**18 + row},{row},{row % 2}\n" for row in range(2)))
     assert read_features(path, ["t", "u"]).shape == (2, 2)  # rows to predict for may be alike
     np.savez(tmp_path / "fine.npz", features=10**18 + np.arange(80).reshape(40, 2), targets=np.arange(40) % 2)
-    assert "are one there" in refused("train", "logistic-regression", "--data", f"npz:{tmp_path / 'fine.npz'}", "--runs", tmp_path / "runs")
+    assert "are one there" in refused(
+        "train", "logistic-regression", "--data", f"npz:{tmp_path / 'fine.npz'}", "--runs", tmp_path / "runs"
+    )
 
 
 ESTIMATORS = [name for name in quoin.estimators.__all__ if hasattr(getattr(quoin.estimators, name), "score")]

@@ -1,7 +1,8 @@
 """Every option of every recipe does something: another value changes what the run does, not only what its config says.
 
-Options are found in the recipes' dataclasses and another value is derived from a field's type, so a new option needs no line here. The
-tables hold what cannot be guessed: values that bite, other options under which one matters, small sizes for speed.
+Options are found in the recipes' dataclasses and another value is derived from a field's type, so a new option needs no
+line here. The tables hold what cannot be guessed: values that bite, other options under which one matters, small sizes
+for speed.
 """
 
 import dataclasses
@@ -17,13 +18,20 @@ import torch
 
 from commands import refused, tried
 from observing import Seen, difference, other_values, rates_of_all_differ
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.options import flag_name
 from quoin.runs import Recipe, find_recipe, recipe_names
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-QUICK = ("gan", "gmm", "lenet", "mlp", "optimizer-race", "transformer-lm")  # six unlike ones; the others are for `make deep`
+QUICK = (
+    "gan",
+    "gmm",
+    "lenet",
+    "mlp",
+    "optimizer-race",
+    "transformer-lm",
+)  # six unlike ones; the others are for `make deep`
 
 
 def recipes(*quick: str) -> list[Any]:
@@ -33,48 +41,60 @@ def recipes(*quick: str) -> list[Any]:
 # Less to compute, by the name of the option; what is not named here has the recipe's own default.
 SMALL: dict[str, Any] = {
     "epochs": 1,
-    "pairs": 200,
-    "texts": 200,
-    "samples": 20,
-    "evidence_draws": 5,
-    "repeats": 20,
+    "max_iter": 1,
+    "num_bandwidths": 1,
+    "max_degree": 0,
+    "num_doublings": 0,
+    "num_pairs": 200,
+    "num_texts": 200,
+    "num_samples": 20,
+    "num_importance_samples": 5,
+    "num_repeats": 20,
     "batch_size": 8,
     "batch_sizes": (2, 8),
-    "examples": 64,
-    "rows": 40,
-    "swaps": (4, 8),
+    "num_examples": 64,
+    "num_rows": 40,
+    "performer_features": (4, 8),
 }
-OF_TABLES = {"target", "ignore"}  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
+OF_TABLES = {
+    "target",
+    "ignore",
+}  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
 SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
     "classifier": [""],
-    "clip": [1e-3],
+    "max_grad_norm": [1e-3],
     "fold": ["1/3"],
     "ignore": [("a",)],
-    "kl_warm_up": [0.9],
+    "kl_warmup_ratio": [0.9],
     "min_variance": [0.9],
-    "rows": [20],
+    "num_rows": [20],
     "target": ["b"],
-    "vocabulary_size": [20, 100, 300],
-    "width": [32, 24, 48],
+    "vocab_size": [20, 100, 300],
+    "embed_dim": [32, 24, 48],
 }
 # What suits one recipe.
-OF_ONE: dict[str, dict[str, Any]] = {"gcn": {"batch_size": 1}, "inductive-bias": {"rows": (20, 40)}, "markov-source": {"length": 20_000}}
+OF_ONE: dict[str, dict[str, Any]] = {
+    "gcn": {"batch_size": 1},
+    "inductive-bias": {"num_rows": (20, 40)},
+    "markov-source": {"sequence_length": 20_000},
+}
 # Another option without which one has nothing to say; taken where the recipe has that option.
 CONTEXT: dict[str, dict[str, Any]] = {
     "epochs": {"schedule": "cosine"},
-    "features": {"attention": "performer"},
-    "micro_batch": {"batch_size": 8},
-    "tied": {"width": 32, "hidden": 32},
-    "vocabulary_size": {"vocabulary": "words", "source_vocabulary": "words", "target_vocabulary": "words"},
+    "num_features": {"attention": "performer"},
+    "micro_batch_size": {"batch_size": 8},
+    "tie_embeddings": {"embed_dim": 32, "hidden_dim": 32},
+    "vocab_size": {"tokenizer": "word", "source_tokenizer": "word", "target_tokenizer": "word"},
 }
 # What an option claims to change, where any difference would be too little.
-CLAIMS = {"batch_size": "rows", "micro_batch": "shapes"}
-RATES = {"epochs", "lr", "schedule", "warm_up"}  # every optimiser of a run follows these
+CLAIMS = {"batch_size": "rows", "micro_batch_size": "shapes"}
+RATES = {"epochs", "lr", "schedule", "warmup_ratio"}  # every optimizer of a run follows these
 INERT = {("ngram", "seed"): "counts: nothing is drawn"}
-BY_THE_RUN = {"epochs", "patience"}  # when a run stops: see test_a_run_stops_when_asked
+EPOCHS = {"epochs", "max_iter", "num_bandwidths", "max_degree", "num_doublings"}  # one of which every recipe has
+BY_THE_RUN = EPOCHS | {"patience"}  # when a run stops: see test_a_run_stops_when_asked
 
 
 @pytest.fixture(scope="module")
@@ -83,16 +103,46 @@ def files(tmp_path_factory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("sources")
     draw = numpy.random.default_rng(0)
     for name in ("images", "others"):
-        numpy.savez(folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3)
+        numpy.savez(
+            folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
+        )
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
-    words = ("the", "model", "of", "a", "law", "is", "drawn", "from", "data", "and", "so", "are", "these", "words", "again")
+    words = (
+        "the",
+        "model",
+        "of",
+        "a",
+        "law",
+        "is",
+        "drawn",
+        "from",
+        "data",
+        "and",
+        "so",
+        "are",
+        "these",
+        "words",
+        "again",
+    )
     (folder / "text.txt").write_text("\n".join(" ".join(draw.choice(words, 9)) for _ in range(120)))
-    (folder / "pairs.tsv").write_text("\n".join(f"{' '.join(draw.choice(words, 4))}\t{'even' if n % 2 else 'odd'}" for n in range(80)))
+    (folder / "pairs.tsv").write_text(
+        "\n".join(f"{' '.join(draw.choice(words, 4))}\t{'even' if n % 2 else 'odd'}" for n in range(80))
+    )
     # Where images are judged, by the classifier of a run: one of its own would be trained anew in every case.
     trained = tried(
-        "train", "lenet", "--data", f"npz:{folder / 'images.npz'}", "--max-steps", 2, "--threads", 1, "--json", "--runs", folder
+        "train",
+        "lenet",
+        "--data",
+        f"npz:{folder / 'images.npz'}",
+        "--max-steps",
+        2,
+        "--num-threads",
+        1,
+        "--json",
+        "--runs",
+        folder,
     )
     names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
@@ -122,12 +172,14 @@ class Cases:
         try:
             base = self.base(option)
             self.seen(base)
-        except Mistake:
+        except UserError:
             return []
         if option in BY_THE_RUN:
             return [base]
         choices = [
-            name for name, kind in self.kinds.items() if name != option and (kind is bool or typing.get_origin(kind) is typing.Literal)
+            name
+            for name, kind in self.kinds.items()
+            if name != option and (kind is bool or typing.get_origin(kind) is typing.Literal)
         ]
         others = [(name, value) for name in choices for value in other_values(self.kinds[name], getattr(base, name))]
         return [base, *(dataclasses.replace(base, **{name: value}) for name, value in others)]
@@ -144,7 +196,7 @@ class Cases:
             try:
                 changed = dataclasses.replace(base, **{option: candidate})
                 self.seen(changed)
-            except Mistake:
+            except UserError:
                 continue
             found.append(changed)
             if typing.get_origin(self.kinds[option]) is not typing.Literal:
@@ -155,13 +207,20 @@ class Cases:
         """Whether a recipe that takes no tables says so of this option."""
         try:
             self.seen(dataclasses.replace(self.base(""), **{option: TELLING[option][0]}))
-        except Mistake as mistake:
+        except UserError as mistake:
             return flag_name(option) in str(mistake)
         return False
 
     def other_sources(self) -> list[str]:
         """A recipe takes the first that is of its kind."""
-        return [*(self.files[form] for form in ("others", "csv", "one", "text", "tsv")), "circles", "linear", "topics", "numbers", "dates"]
+        return [
+            *(self.files[form] for form in ("others", "csv", "one", "text", "tsv")),
+            "circles",
+            "linear",
+            "topics",
+            "numbers",
+            "dates",
+        ]
 
     def _seen(self, options: Any, again: int = 0) -> Seen:
         return Seen(self.recipe, options)
@@ -197,7 +256,7 @@ def _fault(cases: Cases, option: str) -> str:
     for base in contexts:
         try:
             values = [base, *cases.changed(option, base)]
-        except Mistake:
+        except UserError:
             continue  # this choice does not go with the others of the base
         if len(values) == 1:
             return "no other value is taken: give TELLING one"
@@ -216,16 +275,21 @@ def test_the_same_options_do_the_same(name, files):
 
 def _spelt(field: dataclasses.Field, value: Any) -> list[Any]:
     """The words for an option that is not at its default; a test asks for epochs by itself."""
-    if value == field.default or field.name == "epochs":
+    if value == field.default or field.name in EPOCHS:
         return []
     return [flag_name(field.name), *(value if isinstance(value, tuple) else [value])]
 
 
 @pytest.mark.parametrize("name", recipes("gmm", "mlp", "transformer-lm"))
 def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
-    """After --epochs passes, after --max-steps steps, and after --patience passes that bring no better model."""
+    """After --epochs or what a recipe has for it, after --max-steps steps, and after --patience epochs that bring no
+    better model."""
     cases = Cases(name, files)
-    words = [word for each in dataclasses.fields(cases.recipe.options) for word in _spelt(each, getattr(cases.base(""), each.name))]
+    base = cases.base("")
+    (counted,) = (each.name for each in dataclasses.fields(base) if each.name in EPOCHS)
+    words = [
+        word for each in dataclasses.fields(cases.recipe.options) for word in _spelt(each, getattr(base, each.name))
+    ]
     build = Recipe.build
 
     def idle(recipe: Recipe, options: Any, place: Any) -> Any:
@@ -239,14 +303,17 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     monkeypatch.setattr(Recipe, "build", idle)
 
     def steps(*asked: object) -> int:
-        code, out, err = tried("train", name, *words, *asked, "--threads", 1, "--json", "--runs", tmp_path)
+        code, out, err = tried("train", name, *words, *asked, "--num-threads", 1, "--json", "--runs", tmp_path)
         assert code == 0, err
         return json.loads(out)["steps"]
 
-    once = steps("--epochs", 1)
-    assert steps("--epochs", 3) == 3 * once
-    assert steps("--epochs", 3, "--max-steps", once + 1) == once + 1
+    def epochs(count: int) -> tuple[str, int]:
+        return flag_name(counted), getattr(base, counted) + count - base.num_epochs
+
+    once = steps(*epochs(1))
+    assert steps(*epochs(3)) == 3 * once
+    assert steps(*epochs(3), "--max-steps", once + 1) == once + 1
     if cases.recipe.monitor is None:
         assert "--patience" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
     else:
-        assert [steps("--epochs", 4, "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]
+        assert [steps(*epochs(4), "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]

@@ -1,4 +1,5 @@
-"""Padding is never looked at: outputs and gradients are those of the problem with the padding cut off, whatever the padding holds."""
+"""Padding is never looked at: outputs and gradients are those of the problem with the padding cut off, whatever the
+padding holds."""
 
 import importlib
 import inspect
@@ -9,36 +10,36 @@ import torch
 from torch import Tensor, nn
 
 from padding_cases import ALL, CASES, SEEN
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
     Features,
     additive_attention_definition,
     attention_pooling_definition,
-    attention_weights,
     decoder_block,
     feature_attention_definition,
     multi_head_attention_definition,
     nadaraya_watson_definition,
     scaled_dot_product_attention_definition,
     scaled_dot_score,
+    softmax_weights,
     transformer_block,
 )
-from quoin.layers.attention import HeadMaps
+from quoin.layers.attention import HeadProjections
 from quoin.models import (
-    BagReader,
+    BagOfWordsEncoder,
     BahdanauDecoder,
-    PlainDecoder,
     RecurrentEncoder,
-    RecurrentReader,
+    RecurrentTextEncoder,
+    RNNDecoder,
     Seq2Seq,
     SequenceClassifier,
     Transformer,
-    TransformerReader,
+    TransformerTextEncoder,
+    next_token_log_probs,
     sequence_classifier_definition,
-    step_log_probs,
     translation_log_prob,
 )
-from quoin.tensor import GaussianWindow
+from quoin.tensor import GaussianKernel
 
 FILLS = [math.nan, math.inf, -math.inf, 1e38]
 FLAT = [(name, i) for name, makes in CASES.items() for i in range(len(makes))]
@@ -48,8 +49,8 @@ PACKAGES = ("tensor", "layers", "models", "losses", "metrics", "prob")
 NO_KEYS = {
     "attention_mask": "makes a mask",
     "check_mask": "looks at masks",
-    "valid_mask": "makes a mask",
-    "AttentionCore.weights": "a protocol",
+    "sequence_mask": "makes a mask",
+    "InnerAttention.weights": "a protocol",
     "dropout_definition": "its mask is of units",
     "masked_conv2d_definition": "its mask is of weights",
     "HiddenMarkovModel.log_prob": "refuses observations that are not finite; lengths are tried in test_contract_hmm.py",
@@ -70,7 +71,11 @@ def masked_names() -> set[str]:
             callables = {name: thing}
             if inspect.isclass(thing):
                 methods = inspect.getmembers(thing, inspect.isfunction)
-                callables = {f"{name}.{key}": each for key, each in methods if not key.startswith("_") and "quoin" in each.__module__}
+                callables = {
+                    f"{name}.{key}": each
+                    for key, each in methods
+                    if not key.startswith("_") and "quoin" in each.__module__
+                }
             for key, each in callables.items():
                 if callable(each) and any(p == "mask" or p.endswith("lengths") for p in _parameters(each)):
                     found.add(key)
@@ -121,67 +126,103 @@ PAD = 10
 
 def reader(kind: str) -> nn.Module:
     made = {
-        "bag": lambda: BagReader(11, 4, generator=GENERATOR),
-        "recurrent": lambda: RecurrentReader(nn.GRU, 11, 4, hidden=2, generator=GENERATOR),
-        "transformer": lambda: TransformerReader(11, [transformer_block(4, 2, generator=GENERATOR)], generator=GENERATOR),
+        "bag": lambda: BagOfWordsEncoder(11, 4, generator=GENERATOR),
+        "recurrent": lambda: RecurrentTextEncoder(nn.GRU, 11, 4, hidden_dim=2, generator=GENERATOR),
+        "transformer": lambda: TransformerTextEncoder(
+            11, [transformer_block(4, 2, generator=GENERATOR)], generator=GENERATOR
+        ),
     }
     return made[kind]()
 
 
 def classify_definition(model, x, n):
-    judge = model.judge
-    return sequence_classifier_definition(model.reader, x, torch.full((2,), SEEN) if n is None else n, judge.weight, judge.bias)
+    judge = model.head
+    return sequence_classifier_definition(
+        model.encoder, x, torch.full((2,), SEEN) if n is None else n, judge.weight, judge.bias
+    )
 
 
 def translators() -> list[nn.Module]:
     read = RecurrentEncoder(nn.GRU, 11, 4, 3, generator=GENERATOR)
     blocks = [transformer_block(4, 2, generator=GENERATOR)], [decoder_block(4, 2, generator=GENERATOR)]
     return [
-        Seq2Seq(read, PlainDecoder(nn.GRU, 11, 4, 3, generator=GENERATOR)),
-        Seq2Seq(read, BahdanauDecoder(nn.GRU, 11, 4, 3, read.width, generator=GENERATOR)),
+        Seq2Seq(read, RNNDecoder(nn.GRU, 11, 4, 3, generator=GENERATOR)),
+        Seq2Seq(read, BahdanauDecoder(nn.GRU, 11, 4, 3, read.memory_dim, generator=GENERATOR)),
         Transformer(11, 11, *blocks, generator=GENERATOR),
     ]
 
 
 TARGET = torch.tensor([[1, 2, 3, 4], [4, 3, 2, 2]])
 RECURRENT, LOOKING, ATTENDING = translators()
-# A model, the table that the padding's code stands in (None where its codes are scores as well), and what tokens and lengths give.
+# A model, the table that the padding's code stands in (None where its codes are scores as well), and what tokens and
+# lengths give.
 TOKENS = {
-    "BagReader.forward": [(m := reader("bag"), m.codes, lambda model, x, n: model(x, n)[:, :SEEN])],
-    "RecurrentReader.forward": [(m := reader("recurrent"), m.codes, lambda model, x, n: model(x, n)[:, :SEEN])],
-    "TransformerReader.forward": [(m := reader("transformer"), m.codes, lambda model, x, n: model(x, n)[:, :SEEN])],
+    "BagOfWordsEncoder.forward": [(m := reader("bag"), m.token_embedding, lambda model, x, n: model(x, n)[:, :SEEN])],
+    "RecurrentTextEncoder.forward": [
+        (m := reader("recurrent"), m.token_embedding, lambda model, x, n: model(x, n)[:, :SEEN])
+    ],
+    "TransformerTextEncoder.forward": [
+        (m := reader("transformer"), m.token_embedding, lambda model, x, n: model(x, n)[:, :SEEN])
+    ],
     "SequenceClassifier.forward": [
-        (m := SequenceClassifier(reader(kind), 3, generator=GENERATOR), m.reader.codes, lambda model, x, n: model(x, n))
+        (
+            m := SequenceClassifier(reader(kind), 3, generator=GENERATOR),
+            m.encoder.token_embedding,
+            lambda model, x, n: model(x, n),
+        )
         for kind in ("bag", "recurrent", "transformer")
     ],
     "sequence_classifier_definition": [
-        (m := SequenceClassifier(reader("bag"), 3, generator=GENERATOR), m.reader.codes, classify_definition),
+        (
+            m := SequenceClassifier(reader("bag"), 3, generator=GENERATOR),
+            m.encoder.token_embedding,
+            classify_definition,
+        ),
     ],
     "RecurrentEncoder.forward": [
         (
             m := RecurrentEncoder(kind, 11, 4, 3, bidirectional=both, generator=GENERATOR),
-            m.codes,
+            m.token_embedding,
             lambda model, x, n: model(x, n).memory[:, :SEEN],
         )
         for kind in (nn.GRU, nn.LSTM, nn.RNN)
         for both in (True, False)
     ],
-    "Seq2Seq.encode": [(RECURRENT, RECURRENT.encoder.codes, lambda model, x, n: model.encode(x, n).state.tensors[0])],
+    "Seq2Seq.encode": [
+        (RECURRENT, RECURRENT.encoder.token_embedding, lambda model, x, n: model.encode(x, n).state.tensors[0])
+    ],
     "Seq2Seq.forward": [
-        *[(m, m.encoder.codes, lambda model, x, n: model(x, TARGET, source_lengths=n)) for m in (RECURRENT, LOOKING)],
+        *[
+            (m, m.encoder.token_embedding, lambda model, x, n: model(x, TARGET, source_lengths=n))
+            for m in (RECURRENT, LOOKING)
+        ],
         *[(m, None, lambda model, x, n: model(TARGET, x, target_lengths=n)[:, :SEEN]) for m in (RECURRENT, LOOKING)],
     ],
-    "Transformer.encode": [(ATTENDING, ATTENDING.source_codes, lambda model, x, n: model.encode(x, n).memory[:, :SEEN])],
+    "Transformer.encode": [
+        (ATTENDING, ATTENDING.source_embedding, lambda model, x, n: model.encode(x, n).memory[:, :SEEN])
+    ],
     "Transformer.forward": [
-        (ATTENDING, ATTENDING.source_codes, lambda model, x, n: model(x, TARGET, source_lengths=n)),
+        (ATTENDING, ATTENDING.source_embedding, lambda model, x, n: model(x, TARGET, source_lengths=n)),
         (ATTENDING, None, lambda model, x, n: model(TARGET, x, target_lengths=n)[:, :SEEN]),
     ],
-    "step_log_probs": [
-        (ATTENDING, ATTENDING.source_codes, lambda model, x, n: step_log_probs(model, x, TARGET, source_lengths=n)),
-        (LOOKING, LOOKING.encoder.codes, lambda model, x, n: step_log_probs(model, x, TARGET, source_lengths=n)),
+    "next_token_log_probs": [
+        (
+            ATTENDING,
+            ATTENDING.source_embedding,
+            lambda model, x, n: next_token_log_probs(model, x, TARGET, source_lengths=n),
+        ),
+        (
+            LOOKING,
+            LOOKING.encoder.token_embedding,
+            lambda model, x, n: next_token_log_probs(model, x, TARGET, source_lengths=n),
+        ),
     ],
     "translation_log_prob": [
-        (m, None, lambda model, x, n: translation_log_prob(model, x, x, begin=0, source_lengths=n, target_lengths=n))
+        (
+            m,
+            None,
+            lambda model, x, n: translation_log_prob(model, x, x, bos_token_id=0, source_lengths=n, target_lengths=n),
+        )
         for m in (ATTENDING, LOOKING)
     ],
 }
@@ -204,7 +245,10 @@ def test_no_token_of_the_padding_is_read(name, which, fill):
         found = call(model, tokens, torch.full((2,), SEEN))
         expected = call(model, tokens[:, :SEEN], None)
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-        upstream, weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(2)), list(model.parameters())
+        upstream, weights = (
+            torch.randn(expected.shape, generator=torch.Generator().manual_seed(2)),
+            list(model.parameters()),
+        )
         ours = torch.autograd.grad(found, weights, upstream, allow_unused=True)
         right = torch.autograd.grad(expected, weights, upstream, allow_unused=True)
         for mine, its in zip(ours, right, strict=True):
@@ -218,18 +262,28 @@ def test_no_token_of_the_padding_is_read(name, which, fill):
 
 
 def projected(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    same = HeadMaps(lambda x: x, lambda x: x, lambda x: x)
+    same = HeadProjections(lambda x: x, lambda x: x, lambda x: x)
     return multi_head_attention_definition(q, k, v, [same, same], torch.ones(6, 2), mask=mask).output
 
 
-SHARED = [torch.randn(4, 3, generator=GENERATOR), torch.randn(4, 3, generator=GENERATOR), torch.randn(4, generator=GENERATOR)]
+SHARED = [
+    torch.randn(4, 3, generator=GENERATOR),
+    torch.randn(4, 3, generator=GENERATOR),
+    torch.randn(4, generator=GENERATOR),
+]
 PAIRWISE = {
     "exact": lambda q, k, v, mask: scaled_dot_product_attention_definition(q, k, v, mask).output,
-    "biased": lambda q, k, v, mask: scaled_dot_product_attention_definition(q, k, v, mask, 0.5, torch.zeros(mask.shape)).output,
+    "biased": lambda q, k, v, mask: (
+        scaled_dot_product_attention_definition(q, k, v, mask, 0.5, torch.zeros(mask.shape)).output
+    ),
     "additive": lambda q, k, v, mask: additive_attention_definition(q, k, v, *SHARED, mask).output,
-    "pooling": lambda q, k, v, mask: attention_pooling_definition(q, k, v, scaled_dot_score, attention_weights, mask=mask).output,
-    "window": lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, GaussianWindow(), 1.0, mask=mask).output,
-    "features": lambda q, k, v, mask: feature_attention_definition(Features(q.exp()), Features(k.square()), v, mask).output,
+    "pooling": lambda q, k, v, mask: (
+        attention_pooling_definition(q, k, v, scaled_dot_score, softmax_weights, mask=mask).output
+    ),
+    "window": lambda q, k, v, mask: nadaraya_watson_definition(q, k, v, GaussianKernel(), 1.0, mask=mask).output,
+    "features": lambda q, k, v, mask: (
+        feature_attention_definition(Features(q.exp()), Features(k.square()), v, mask).output
+    ),
     "scaled features": lambda q, k, v, mask: (
         feature_attention_definition(Features(q.exp()), Features(k.square(), k[..., :1]), v, mask).output
     ),
@@ -258,11 +312,11 @@ def test_lengths_and_masks_that_do_not_fit_are_told_in_one_line():
 
     layer, x = SelfAttention(4, 3, 2), torch.zeros(2, 5, 4)
     for mistaken, words in (
-        (lambda: layer(x, lengths=torch.tensor([5, 6])), "valid lengths from 0 to 5, came 6"),
+        (lambda: layer(x, lengths=torch.tensor([5, 6])), "valid lengths from 0 to 5, got 6"),
         (lambda: layer(x, lengths=torch.tensor([5])), "axis b of query to be 1 as in lengths"),
         (lambda: layer(x[0], lengths=torch.tensor([5])), "query with 3 axes"),
         (lambda: layer(x, mask=torch.ones(3, 5, 5, dtype=torch.bool)), r"broadcasts to \(2, 5, 5\)"),
     ):
-        with pytest.raises(Mistake, match=words) as caught:
+        with pytest.raises(UserError, match=words) as caught:
             mistaken()
         assert "\n" not in str(caught.value)

@@ -1,4 +1,5 @@
-"""Pairs of sentences: what is generated beside a second reading of it, parts that share no source, batches beside their slow twin."""
+"""Pairs of sentences: what is generated beside a second reading of it, parts that share no source, batches beside their
+slow twin."""
 
 import datetime
 import json
@@ -13,23 +14,23 @@ from quoin.data import (
     BOS,
     EOS,
     PAD,
-    CharacterVocabulary,
-    PairFacts,
+    CharTokenizer,
+    PairInfo,
     Pairs,
-    PairVocabulary,
+    SpecialTokenTokenizer,
     TokenPairs,
-    WordVocabulary,
+    WordTokenizer,
     check_source_name,
     load,
     load_pair_corpus,
     load_pairs,
     number_words,
     pad_sequences,
-    pair_facts,
-    part_pairs,
+    pair_info,
+    split_pairs,
 )
 from quoin.data.written_dates import DATE_STYLES
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 IN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 SENTENCES = st.text("abc é", min_size=1, max_size=12)
@@ -45,7 +46,7 @@ def as_pairs(rows, name="made"):
     return Pairs(name, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
 
 
-# ---- numbers and dates --------------------------------------------------------------------------------------------------
+# ---- numbers and dates ------------------------------------------------------------------------------------------
 
 ONES = dict(zip(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"], range(1, 10)))
 TEENS = dict(
@@ -96,12 +97,25 @@ def test_numbers_as_the_british_say_them(number, words):
 
 @pytest.mark.parametrize("number", [-1, 10**9])
 def test_a_number_out_of_reach_is_refused(number):
-    with pytest.raises(Mistake, match="999,999,999"):
+    with pytest.raises(UserError, match="999,999,999"):
         number_words(number)
 
 
-FORMS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%d %b '%y", "%A, %d %B %Y", "%a %b %d %Y", "%d of %B %Y", "%d.%m.%Y", "%d.%m.%y",
-         "%m/%d/%Y", "%m/%d/%y", "%d-%b-%Y", "%Y%m%d")  # fmt: skip
+FORMS = (
+    "%d %B %Y",
+    "%B %d, %Y",
+    "%d %b %Y",
+    "%d %b '%y",
+    "%A, %d %B %Y",
+    "%a %b %d %Y",
+    "%d of %B %Y",
+    "%d.%m.%Y",
+    "%d.%m.%y",
+    "%m/%d/%Y",
+    "%m/%d/%y",
+    "%d-%b-%Y",
+    "%Y%m%d",
+)
 
 
 def read_date(text):
@@ -136,7 +150,19 @@ def test_no_two_days_are_written_alike_and_every_style_comes():
             assert written.setdefault(style(first + datetime.timedelta(number)), number) == number
     ordinal = DATE_STYLES[6]
     endings = [ordinal(datetime.date(2011, 11, day)) for day in (1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 30)]
-    assert [re.search(r"\d+(..)", each)[1] for each in endings] == ["st", "nd", "rd", "th", "th", "th", "th", "st", "nd", "rd", "th"]
+    assert [re.search(r"\d+(..)", each)[1] for each in endings] == [
+        "st",
+        "nd",
+        "rd",
+        "th",
+        "th",
+        "th",
+        "th",
+        "st",
+        "nd",
+        "rd",
+        "th",
+    ]
 
 
 @pytest.mark.parametrize("source", ["dates", "numbers"])
@@ -144,16 +170,20 @@ def test_generated_pairs_are_different_and_a_function_of_the_seed(source):
     pairs = load_pairs(source, num_pairs=3000, seed=1)
     assert len(pairs) == len(set(pairs.sources)) == 3000
     assert pairs == load_pairs(source, num_pairs=3000, seed=1)
-    assert pairs.fingerprint == load_pairs(source, num_pairs=3000, seed=1).fingerprint != load_pairs(source, seed=2).fingerprint
+    assert (
+        pairs.fingerprint
+        == load_pairs(source, num_pairs=3000, seed=1).fingerprint
+        != load_pairs(source, seed=2).fingerprint
+    )
 
 
 @pytest.mark.parametrize("count", [0, 10**6])
 def test_a_number_of_pairs_that_cannot_be_drawn(count):
-    with pytest.raises(Mistake, match="from 1 to 100000"):
+    with pytest.raises(UserError, match="from 1 to 100000"):
         load_pairs("dates", num_pairs=count)
 
 
-# ---- parts --------------------------------------------------------------------------------------------------------------
+# ---- parts ------------------------------------------------------------------------------------------------------
 
 
 @given(PAIRS, st.integers(0, 100))
@@ -161,51 +191,51 @@ def test_no_source_is_in_two_parts_and_nothing_is_lost(rows, seed):
     pairs = as_pairs(rows)
     different = len(set(pairs.sources))
     if different < 10:
-        with pytest.raises(Mistake, match="10 different sources"):
-            part_pairs(pairs, seed)
+        with pytest.raises(UserError, match="10 different sources"):
+            split_pairs(pairs, seed)
         return
-    parts = part_pairs(pairs, seed)
+    parts = split_pairs(pairs, seed)
     assert sorted(pair for part in parts for pair in zip(part.sources, part.targets)) == sorted(rows)
     sets = [set(part.sources) for part in parts]
     assert sum(map(len, sets)) == different
     assert len(sets[1]) == len(sets[2]) == different // 10
-    assert parts == part_pairs(pairs, seed)
+    assert parts == split_pairs(pairs, seed)
 
 
 def test_another_seed_gives_other_parts():
     pairs = load_pairs("numbers", num_pairs=500)
-    assert set(part_pairs(pairs, 0).test.sources) != set(part_pairs(pairs, 1).test.sources)
+    assert set(split_pairs(pairs, 0).test.sources) != set(split_pairs(pairs, 1).test.sources)
 
 
-# ---- tokens -------------------------------------------------------------------------------------------------------------
+# ---- tokens -----------------------------------------------------------------------------------------------------
 
 
 @given(st.text("abc é", max_size=20))
 def test_a_sentence_comes_back_from_its_tokens(text):
-    for inner in (CharacterVocabulary.of("abc é"), WordVocabulary.of(["ab é ab"], 8, alphabet="abc é")):
-        vocabulary = PairVocabulary(inner)
+    for inner in (CharTokenizer.fit("abc é"), WordTokenizer.fit(["ab é ab"], 8, alphabet="abc é")):
+        vocabulary = SpecialTokenTokenizer(inner)
         tokens = vocabulary.encode(text)
         assert tokens[-1] == EOS
         assert bool((tokens[:-1] > max(PAD, BOS, EOS)).all())
-        assert vocabulary.size == inner.size + 3
+        assert vocabulary.vocab_size == inner.vocab_size + 3
         padded = [BOS, *tokens.tolist(), PAD, 3, EOS]  # what stands behind the end is not said
         assert vocabulary.decode(padded) == text
-        again = PairVocabulary.from_json(json.loads(json.dumps(vocabulary.as_json())))
+        again = SpecialTokenTokenizer.from_json(json.loads(json.dumps(vocabulary.as_json())))
         assert again.encode(text).equal(tokens)
 
 
 def test_tokens_and_characters_that_do_not_exist():
-    vocabulary = PairVocabulary(CharacterVocabulary.of("ab"))
-    with pytest.raises(Mistake, match="from 0 to 4, got 5"):
+    vocabulary = SpecialTokenTokenizer(CharTokenizer.fit("ab"))
+    with pytest.raises(UserError, match="from 0 to 4, got 5"):
         vocabulary.decode([3, 5])
-    with pytest.raises(Mistake, match="'z'"):
+    with pytest.raises(UserError, match="'z'"):
         vocabulary.encode("abz")
 
 
 @given(PAIRS, st.data())
 def test_batches_are_padded_as_their_slow_twin(rows, data):
     pairs = as_pairs(rows)
-    vocabulary = PairVocabulary(CharacterVocabulary.of("abc é"))
+    vocabulary = SpecialTokenTokenizer(CharTokenizer.fit("abc é"))
     tokens = TokenPairs(pairs, vocabulary, vocabulary)
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=6))
     batch = tokens.read(torch.tensor(chosen))
@@ -213,29 +243,29 @@ def test_batches_are_padded_as_their_slow_twin(rows, data):
     target = pad_sequences([vocabulary.encode(rows[row][1]) for row in chosen], PAD)
     inputs = pad_sequences([[BOS, *vocabulary.encode(rows[row][1])[:-1].tolist()] for row in chosen], PAD)
     assert batch.source.equal(source.tokens)
-    assert batch.source_lengths.equal(source.valid_lengths)
+    assert batch.source_lengths.equal(source.lengths)
     assert batch.targets.equal(target.tokens)
-    assert batch.target_lengths.equal(target.valid_lengths)
+    assert batch.target_lengths.equal(target.lengths)
     assert batch.inputs.equal(inputs.tokens)
     assert len(tokens) == len(rows)
 
 
 def test_a_corpus_has_its_facts_and_they_survive_json():
-    corpus = load_pair_corpus("numbers", target_tokens="words", num_pairs=300, seed=5)
-    facts = pair_facts(corpus)
-    again = PairFacts.from_json(json.loads(json.dumps(facts.as_json())))
-    assert again == facts
-    assert facts.num_pairs == 300
+    corpus = load_pair_corpus("numbers", target_tokenizer="word", num_pairs=300, seed=5)
+    data_info = pair_info(corpus)
+    again = PairInfo.from_json(json.loads(json.dumps(data_info.as_json())))
+    assert again == data_info
+    assert data_info.num_pairs == 300
     batch = corpus.train.read(torch.arange(len(corpus.train)))
-    assert facts.longest_target == batch.targets.shape[1]
-    said = [again.target_tokens.decode(row) for row in batch.targets]
-    heard = [again.source_tokens.decode(row) for row in batch.source]
+    assert data_info.longest_target == batch.targets.shape[1]
+    said = [again.target_tokenizer.decode(row) for row in batch.targets]
+    heard = [again.source_tokenizer.decode(row) for row in batch.source]
     assert [number_words(int(each)) for each in heard] == said
-    with pytest.raises(Mistake, match=r"restore the file"):
-        PairFacts.from_json({"source": "numbers"})
+    with pytest.raises(UserError, match=r"restore the file"):
+        PairInfo.from_json({"source": "numbers"})
 
 
-# ---- files --------------------------------------------------------------------------------------------------------------
+# ---- files ------------------------------------------------------------------------------------------------------
 
 
 def write(folder, content):
@@ -252,7 +282,9 @@ def test_a_file_of_pairs_is_read_once_each(tmp_path, rows):
     found = load_pairs(write(tmp_path, content))
     assert list(zip(found.sources, found.targets)) == list(dict.fromkeys(rows))
     assert found.fingerprint == load_pairs(write(tmp_path, content.replace("\n", "\r\n"))).fingerprint
-    with_credits = load_pairs(write(tmp_path, content.replace("\n", "\tby whom\n\n")))  # as collections of sentences come
+    with_credits = load_pairs(
+        write(tmp_path, content.replace("\n", "\tby whom\n\n"))
+    )  # as collections of sentences come
     assert with_credits.sources == found.sources
 
 
@@ -272,7 +304,7 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
     ],
 )
 def test_a_file_that_is_no_file_of_pairs(tmp_path, content, told):
-    with pytest.raises(Mistake, match=told) as mistake:
+    with pytest.raises(UserError, match=told) as mistake:
         load_pairs(write(tmp_path, content))
     one_line(mistake)
 
@@ -280,13 +312,13 @@ def test_a_file_that_is_no_file_of_pairs(tmp_path, content, told):
 def test_names_of_pairs(tmp_path):
     for name in ("dates", "numbers", "tsv:some.tsv"):
         check_source_name(name)
-    with pytest.raises(Mistake, match="did you mean 'dates'"):
+    with pytest.raises(UserError, match="did you mean 'dates'"):
         check_source_name("date")
-    with pytest.raises(Mistake, match="write tsv:PATH"):
+    with pytest.raises(UserError, match="write tsv:PATH"):
         check_source_name("tsv:")
-    with pytest.raises(Mistake, match="pairs of sentences"):
+    with pytest.raises(UserError, match="pairs of sentences"):
         load("dates")
-    with pytest.raises(Mistake, match="give dates, numbers or tsv:PATH"):
+    with pytest.raises(UserError, match="give dates, numbers or tsv:PATH"):
         load_pairs("topics")
-    with pytest.raises(Mistake, match="cannot be reached"):
+    with pytest.raises(UserError, match="cannot be reached"):
         load_pairs(f"tsv:{tmp_path / 'none.tsv'}")

@@ -1,4 +1,5 @@
-"""Densities and quadrature: scipy's integrals, closed forms, gradients against differences and formulas, and the words of each refusal."""
+"""Densities and quadrature: scipy's integrals, closed forms, gradients against differences and formulas, and the words
+of each refusal."""
 
 import math
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from torch import distributions as families
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob import (
     Density,
     condition_density,
@@ -33,7 +34,7 @@ def double(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-# ---- the rule itself ----------------------------------------------------------------------------------------------------
+# ---- the rule itself --------------------------------------------------------------------------------------------
 
 INTEGRALS = [  # edges, f, and the integral from the mathematics
     ((0, 1), lambda x: x**-0.5, 2),
@@ -74,7 +75,7 @@ def test_an_integral_knows_its_derivatives_in_the_ends():
     torch.testing.assert_close((batch.weights * batch.points).sum(-1), double(0.5, 4))
 
 
-# ---- one density --------------------------------------------------------------------------------------------------------
+# ---- one density ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -88,7 +89,9 @@ def test_the_normal_density_is_that_of_torch(dtype, shape, seed):
     torch.testing.assert_close(ours, theirs)
     slopes = [torch.autograd.grad(each.sum(), (x, mean, raw), retain_graph=True) for each in (ours, theirs)]
     torch.testing.assert_close(*slopes)
-    expected = torch.as_tensor(stats.norm.pdf(x.detach().numpy(), mean.detach().numpy(), std.detach().numpy()), dtype=dtype)
+    expected = torch.as_tensor(
+        stats.norm.pdf(x.detach().numpy(), mean.detach().numpy(), std.detach().numpy()), dtype=dtype
+    )
     torch.testing.assert_close(ours.detach(), expected)
 
 
@@ -105,7 +108,7 @@ LAWS = [
 
 @pytest.mark.parametrize(("distribution", "peer"), LAWS, ids=lambda each: type(each).__name__)
 def test_probabilities_are_differences_of_the_distribution_function(distribution, peer):
-    density = Density.of(distribution)
+    density = Density.from_distribution(distribution)
     for a, b in ((0.02, 0.3), (0.3, 0.31), (0.5, 0.999)):
         low, high = float(peer.ppf(a)), float(peer.ppf(b))
         assert float(density.probability((low, high))) == pytest.approx(b - a, abs=1e-8)
@@ -126,12 +129,19 @@ def test_probabilities_and_means_have_gradients_in_the_parameters():
     normal = families.Normal(mean, std)
     theirs = torch.autograd.grad(normal.cdf(double(2)[0]) - normal.cdf(double(-1)[0]), (mean, std))
     torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(torch.autograd.grad(density.expectation(lambda x: x**2), (mean, std)), (2 * mean, 2 * std))
+    torch.testing.assert_close(
+        torch.autograd.grad(density.expectation(lambda x: x**2), (mean, std)), (2 * mean, 2 * std)
+    )
     low, high = (torch.tensor(each, dtype=torch.float64, requires_grad=True) for each in (1.0, 4.0))
-    uniform = Density.of(families.Uniform(low, high))
-    for ours, theirs in ((uniform.probability((0, 2)), (2 - low) / (high - low)), (uniform.expectation(), (low + high) / 2)):
+    uniform = Density.from_distribution(families.Uniform(low, high))
+    for ours, theirs in (
+        (uniform.probability((0, 2)), (2 - low) / (high - low)),
+        (uniform.expectation(), (low + high) / 2),
+    ):
         torch.testing.assert_close(ours, theirs)
-        torch.testing.assert_close(*(torch.autograd.grad(each, (low, high), retain_graph=True) for each in (ours, theirs)))
+        torch.testing.assert_close(
+            *(torch.autograd.grad(each, (low, high), retain_graph=True) for each in (ours, theirs))
+        )
 
 
 def test_a_kink_belongs_at_an_edge():
@@ -140,14 +150,18 @@ def test_a_kink_belongs_at_an_edge():
     assert float(variance(triangle)) == pytest.approx(1 / 6, abs=1e-12)
 
 
-# ---- pairs and triples --------------------------------------------------------------------------------------------------
+# ---- pairs and triples ------------------------------------------------------------------------------------------
 
 
 def gaussian(matrix):
     """The centred normal density of two coordinates."""
     (a, c), (_, b) = matrix.tolist()
     det = a * b - c * c
-    density = lambda x, y: torch.exp(-(b * x**2 - 2 * c * x * y + a * y**2) / (2 * det)) / (2 * math.pi * math.sqrt(det))  # noqa: E731
+    normalizer = 2 * math.pi * math.sqrt(det)
+
+    def density(x, y):
+        return torch.exp(-(b * x**2 - 2 * c * x * y + a * y**2) / (2 * det)) / normalizer
+
     return Density(density, (-INF, -1.5, 0.0, 1.5, INF), (-INF, -1.0, 0.0, 1.0, INF))
 
 
@@ -187,7 +201,7 @@ def test_dependence_of_a_tilted_square(theta):
 
 
 def test_products():
-    first, second = Density(lambda x: 2 * x, (0, 1)), Density.of(families.Exponential(double(1)[0]))
+    first, second = Density(lambda x: 2 * x, (0, 1)), Density.from_distribution(families.Exponential(double(1)[0]))
     pair = product_density(first, second)
     assert pair.dim == 2
     assert float(pair(0.5, 1.0)) == pytest.approx(math.exp(-1))
@@ -200,12 +214,12 @@ def test_where_nothing_is_likely_another_law_must_be_named():
     split = Density(lambda x, y: torch.where((y < 1) | (y > 2), x, 0), (0, 1), (0, 1, 2, 3))
     other = Density(lambda x: torch.ones_like(x), (0, 1))
     for nowhere in (1.5, 17.0):
-        with pytest.raises(Mistake, match=f"{nowhere}.*density 0"):
+        with pytest.raises(UserError, match=f"{nowhere}.*density 0"):
             condition_density(split, {1: nowhere})
-        assert condition_density(split, {1: nowhere}, otherwise=other) is other
-    assert float(condition_density(split, {1: 2.5}, otherwise=other)(0.25)) == pytest.approx(0.5)
-    with pytest.raises(Mistake, match="in 1 dimensions, came 2"):
-        condition_density(split, {1: 1.5}, otherwise=split)
+        assert condition_density(split, {1: nowhere}, fallback=other) is other
+    assert float(condition_density(split, {1: 2.5}, fallback=other)(0.25)) == pytest.approx(0.5)
+    with pytest.raises(UserError, match="in 1 dimensions, got 2"):
+        condition_density(split, {1: 1.5}, fallback=split)
 
 
 def test_edges_of_a_batch():
@@ -220,22 +234,22 @@ REFUSED = [
     (lambda: Density(lambda x: 3 * x**2 - 0.5 + x, (0, 1)), "least value of -0.5"),
     (lambda: Density(lambda x: x * math.nan, (0, 1)), "nan"),
     (lambda: Density(lambda x: normal_density_1d(x, 1e3, 1e-3), LINE), "set edges where the mass is"),
-    (lambda: Density(lambda x: x), "came none"),
+    (lambda: Density(lambda x: x), "got none"),
     (lambda: Density(lambda x: x, (1, 0)), "increase"),
     (lambda: Density(lambda x: x, (0, INF, 3)), "increase"),
     (lambda: Density(lambda x: x, (0,)), "two edges"),
     (lambda: Density(lambda x: x, (0, 1), num_nodes=3), "at least 8 nodes"),
     (lambda: Density(lambda *x: x[0], *[(0, 1)] * 5), "nodes in all"),
-    (lambda: Density.of(families.Poisson(2.0)), "came Poisson"),
-    (lambda: Density.of(families.Normal(torch.zeros(2), 1.0)), "came a batch"),
-    (lambda: SUM(0.5), "2 coordinates, came 1"),
+    (lambda: Density.from_distribution(families.Poisson(2.0)), "got Poisson"),
+    (lambda: Density.from_distribution(families.Normal(torch.zeros(2), 1.0)), "got a batch"),
+    (lambda: SUM(0.5), "2 coordinates, got 1"),
     (lambda: SUM.expectation(), "function of 2 coordinates"),
     (lambda: SUM.probability((0, 1)), "2 intervals"),
     (lambda: SUM.probability((0, 1), (1, 0)), "2 intervals"),
     (lambda: SUM.marginal(0, 1), "some but not all"),
     (lambda: SUM.marginal(2), "some but not all"),
     (lambda: condition_density(SUM, {}), "some but not all"),
-    (lambda: Density.of(families.Cauchy(0.0, 1.0)).expectation(), "infinite"),
+    (lambda: Density.from_distribution(families.Cauchy(0.0, 1.0)).expectation(), "infinite"),
     (lambda: normal_density_1d(torch.zeros(2), 0.0, 0.0), "above zero"),
     (lambda: line_quadrature(torch.tensor([0, 1])), "float dtype"),
     (lambda: line_quadrature(double(0, INF, 0, 1).reshape(2, 2)), "both kinds"),
@@ -244,7 +258,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("mistaken", "words"), REFUSED, ids=range(len(REFUSED)))
 def test_refusals_say_what_came(mistaken, words):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         mistaken()
     assert words in str(caught.value)
     assert str(caught.value).startswith("expected")

@@ -1,7 +1,9 @@
-"""Quadratures know how far off they are: the true error is at most the estimate, over integrands whose integrals mathematics knows.
+"""Quadratures know how far off they are: the true error is at most the estimate, over integrands whose integrals
+mathematics knows.
 
-Smooth, oscillating, kinked, jumping, peaked and singular ones, on intervals and half-lines and boxes; by fixed nodes and by adaptive
-ones. And all who integrate find jumps: means and variances of densities and of torch laws, the gap from independence.
+Smooth, oscillating, kinked, jumping, peaked and singular ones, on intervals and half-lines and boxes; by fixed nodes
+and by adaptive ones. And all who integrate find jumps: means and variances of densities and of torch distributions, the
+gap from independence.
 """
 
 import math
@@ -10,8 +12,16 @@ import pytest
 import torch
 from torch import distributions as families
 
-from quoin.errors import Mistake
-from quoin.prob import Density, covariance, expectation, independence_gap_of_density, integrate, line_quadrature, variance
+from quoin.errors import UserError
+from quoin.prob import (
+    Density,
+    covariance,
+    expectation,
+    independence_gap_of_density,
+    integrate,
+    line_quadrature,
+    variance,
+)
 
 INF = math.inf
 PHI = lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2)))  # noqa: E731
@@ -32,13 +42,18 @@ FAMILY = {
     "root": (torch.sqrt, (0, 1), 2 / 3, 1e-9),
     "infinite at an edge": (lambda x: x**-0.5, (0, 1), 2.0, 1e-9),
     "kink": (lambda x: (x - 0.3).abs(), (0, 1), (0.3**2 + 0.7**2) / 2, 0.1),
-    "kink in the middle": (lambda x: (x - 0.5).abs(), (0, 1), 0.25, 0.1),
-    "kink of a slope": (lambda x: (x - 0.3).clamp(min=0) ** 2, (0, 1), 0.7**3 / 3, 1e-3),
+    "breakpoint in the middle": (lambda x: (x - 0.5).abs(), (0, 1), 0.25, 0.1),
+    "breakpoint of a slope": (lambda x: (x - 0.3).clamp(min=0) ** 2, (0, 1), 0.7**3 / 3, 1e-3),
     "jump": (lambda x: (x < 0.3).double(), (0, 1), 0.3, 0.6),
     "jump in the middle": (lambda x: (x < 0.5).double(), (0, 1), 0.5, 0.6),
     "mirrored jumps": (lambda x: ((x > 0.123) & (x < 0.877)).double(), (0, 1), 0.754, 0.6),
     "six jumps": (lambda x: (torch.floor(7 * x) % 2).double(), (0, 1), 3 / 7, None),
-    "jump of a smooth one": (lambda x: torch.where(x < 1 / math.e, torch.exp(x), 0), (0, 1), math.exp(1 / math.e) - 1, None),
+    "jump of a smooth one": (
+        lambda x: torch.where(x < 1 / math.e, torch.exp(x), 0),
+        (0, 1),
+        math.exp(1 / math.e) - 1,
+        None,
+    ),
     "peak": (lambda x: torch.exp(-(((x - 0.4) / 0.02) ** 2) / 2), (0, 1), 0.02 * math.sqrt(2 * math.pi), None),
     "sharp peak": (lambda x: 1e-3 / (1e-6 + (x - 0.3) ** 2), (0, 1), math.atan(700) + math.atan(300), None),
     "infinite inside": (lambda x: (x - 0.3).abs().log(), (0, 1), 0.3 * math.log(0.3) + 0.7 * math.log(0.7) - 1, None),
@@ -79,12 +94,12 @@ def test_a_jump_anywhere_is_found_and_never_hidden_by_luck(seed):
 
 BOXES = {  # f, edges, integral, the most that the error may be
     "smooth": (lambda x, y: torch.exp(x + y), ((0, 1), (0, 1)), (math.e - 1) ** 2, 1e-8),
-    "kinks along the axes": (lambda x, y: ((x - 0.5) * (y - 0.5)).abs(), ((0, 1), (0, 1)), 1 / 16, 1e-8),
+    "breakpoints along the axes": (lambda x, y: ((x - 0.5) * (y - 0.5)).abs(), ((0, 1), (0, 1)), 1 / 16, 1e-8),
     "a corner": (lambda x, y: ((x < 0.3) & (y < 0.8)).double(), ((0, 1), (0, 1)), 0.24, 1e-3),
     "a triangle": (lambda x, y: (x + y < 1).double(), ((0, 1), (0, 1)), 0.5, 0.05),
     "another triangle": (lambda x, y: (x + 2 * y < 1).double(), ((0, 1), (0, 1)), 0.25, 0.05),
     "a disc": (lambda x, y: (x**2 + y**2 < 1).double(), ((-1, 1), (-1, 1)), math.pi, 0.3),
-    "a kink across": (lambda x, y: (x - y).abs(), ((0, 1), (0, 1)), 1 / 3, 1e-3),
+    "a breakpoint across": (lambda x, y: (x - y).abs(), ((0, 1), (0, 1)), 1 / 3, 1e-3),
     "three": (lambda x, y, z: x * y * z, ((0, 1), (0, 1), (0, 1)), 1 / 8, 1e-3),
     "normal": (lambda x, y: normal_pdf(x) * normal_pdf(y), ((-INF, -1, 0, 1, INF),) * 2, 1.0, 1e-6),
 }
@@ -97,15 +112,15 @@ def test_on_boxes_too(name):
     assert abs(float(found.output) - integral) <= float(found.error) <= most
 
 
-# ---- all who integrate --------------------------------------------------------------------------------------------------
+# ---- all who integrate ------------------------------------------------------------------------------------------
 
 
 NORMAL = families.Normal(torch.zeros((), dtype=torch.float64), 1.0)
 below = lambda x: (x < 0.3).double()  # noqa: E731
 MEANS = {
-    "Density.expectation": lambda: Density.of(NORMAL).expectation(below),
-    "expectation of a density": lambda: expectation(Density.of(NORMAL), below),
-    "expectation of a torch law": lambda: expectation(NORMAL, below),
+    "Density.expectation": lambda: Density.from_distribution(NORMAL).expectation(below),
+    "expectation of a density": lambda: expectation(Density.from_distribution(NORMAL), below),
+    "expectation of a torch distribution": lambda: expectation(NORMAL, below),
 }
 
 
@@ -115,11 +130,11 @@ def test_the_mean_of_an_indicator_is_a_probability(name):
 
 
 def test_its_error_is_told():
-    found = Density.of(NORMAL).integral(below)
+    found = Density.from_distribution(NORMAL).integral(below)
     assert abs(float(found.output) - PHI(0.3)) <= float(found.error) <= 1e-7
 
 
-@pytest.mark.parametrize("law", [NORMAL, Density.of(NORMAL)])
+@pytest.mark.parametrize("law", [NORMAL, Density.from_distribution(NORMAL)])
 def test_variances_and_covariances_of_indicators(law):
     above = lambda x: (x > -1.1).double()  # noqa: E731
     p, q, both = PHI(0.3), PHI(1.1), PHI(0.3) - PHI(-1.1)
@@ -128,7 +143,9 @@ def test_variances_and_covariances_of_indicators(law):
 
 
 def test_a_batch_of_torch_laws():
-    laws = families.Normal(torch.tensor([0.0, 1.0, 30.0], dtype=torch.float64), torch.tensor([1.0, 2.0, 0.1], dtype=torch.float64))
+    laws = families.Normal(
+        torch.tensor([0.0, 1.0, 30.0], dtype=torch.float64), torch.tensor([1.0, 2.0, 0.1], dtype=torch.float64)
+    )
     expected = [PHI(0.3), PHI(-0.35), 0.0]
     assert expectation(laws, below).tolist() == pytest.approx(expected, abs=1e-8)
 
@@ -136,7 +153,7 @@ def test_a_batch_of_torch_laws():
 def test_the_gap_from_independence_has_kinks():
     joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
     assert float(independence_gap_of_density(joint, 0)) == pytest.approx(1 / 32, abs=1e-9)
-    theta = 0.7  # |θ (1 - 2x)(1 - 2y)| / 2, whose mean is θ/8, with edges where it has no kink
+    theta = 0.7  # |θ (1 - 2x)(1 - 2y)| / 2, whose mean is θ/8, with edges where it has no breakpoint
     tilted = Density(lambda x, y: 1 + theta * (1 - 2 * x) * (1 - 2 * y), (0, 0.3, 1), (0, 1))
     assert float(independence_gap_of_density(tilted, 1)) == pytest.approx(theta / 8, abs=1e-9)
 
@@ -149,5 +166,5 @@ def test_gradients_reach_through_adapted_nodes():
 
 
 def test_no_box_is_refused():
-    with pytest.raises(Mistake, match="edges of a box"):
+    with pytest.raises(UserError, match="edges of a box"):
         integrate(lambda: torch.ones(()))

@@ -1,4 +1,5 @@
-"""Every example of the README, run in order in an empty folder as a newcomer would, with `...` standing for what varies."""
+"""Every example of the README, run in order in an empty folder as a newcomer would, with `...` standing for what
+varies."""
 
 import doctest
 import os
@@ -24,7 +25,15 @@ def matches(expected: str, got: str) -> bool:
 def run_console(block: str, folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", block, flags=re.MULTILINE):
-        done = subprocess.run(command, shell=True, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         told = without_progress(done.stdout)
         assert matches(expected, told), f"$ {command}\nexpected:\n{expected}\ngot:\n{told}"
 
@@ -32,7 +41,9 @@ def run_console(block: str, folder: Path) -> None:
 def run_python(block: str, folder: Path, names: dict) -> None:
     test = doctest.DocTestParser().get_doctest(block, names, "README.md", "README.md", 0)
     printed: list[str] = []
-    failed = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=printed.append, clear_globs=False).failed
+    failed = (
+        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=printed.append, clear_globs=False).failed
+    )
     names.update(test.globs)
     assert not failed, "".join(printed)
 

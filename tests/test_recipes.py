@@ -13,8 +13,9 @@ from commands import stopping
 from quoin import notes
 from quoin.cli import main
 from quoin.data import check_source_name
-from quoin.options import Checked, options_from_json
+from quoin.options import ValidatedOptions, options_from_json
 from quoin.runs import Run, RunConfig, find_recipe, recipe_names
+from quoin.runs.catalog import SUBJECTS
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
 from quoin.train import Monitor
@@ -32,6 +33,10 @@ def test_there_are_recipes():
 def test_a_recipe_says_what_it_is(name):
     recipe = find_recipe(name)
     assert recipe.summary.endswith(".")
+    assert len(recipe.summary) <= 110
+    assert len(set(recipe.keywords)) == len(recipe.keywords) > 0
+    assert all(word == word.lower() for word in recipe.keywords)
+    assert recipe.subject in SUBJECTS
     assert notes.known(recipe.notes) == recipe.notes  # raises for an id that is none
     assert len(set(recipe.notes)) == len(recipe.notes) > 0
     assert isinstance(recipe.target, Target)
@@ -46,8 +51,9 @@ def test_default_options_are_valid_and_survive_json(name):
     kind = find_recipe(name).options
     assert issubclass(kind, RunOptions)
     options = kind()
+    assert options.num_epochs >= 1
     assert dataclasses.is_dataclass(options)
-    assert isinstance(options, Checked)
+    assert isinstance(options, ValidatedOptions)
     with pytest.raises(dataclasses.FrozenInstanceError):
         options.seed = 1  # pyright: ignore
     assert options_from_json(kind, json.loads(json.dumps(dataclasses.asdict(options))), "here") == options
@@ -58,15 +64,21 @@ def test_default_options_are_valid_and_survive_json(name):
 
 
 def test_recipe_files_import_no_torch():
-    code = "import sys\nfrom quoin.runs import find_recipe, recipe_names\n[find_recipe(name).options() for name in recipe_names()]"
+    code = (
+        "import sys\nfrom quoin.runs import find_recipe, recipe_names\n[find_recipe(name).options() for name in "
+        "recipe_names()]"
+    )
     done = subprocess.run([sys.executable, "-c", f"{code}\nsys.exit('torch' in sys.modules)"])
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.deep) for name in RECIPES])
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.deep) for name in RECIPES]
+)
 def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
-    """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a report."""
-    words = ["train", name, "--threads", "1", "--max-steps", "50", "--json"]
+    """SIGKILL in the middle of an epoch, after the first checkpoints: the same metrics to the last bit, and a
+    report."""
+    words = ["train", name, "--num-threads", "1", "--max-steps", "50", "--json"]
     run = tmp_path / "killed" / f"{name}-1"
     command = stopping(signal.SIGKILL, *words, "--checkpoint-every", 1, "--runs", tmp_path / "killed")
     killed = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

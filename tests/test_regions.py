@@ -1,4 +1,5 @@
-"""Linear regions against brute force and exact formulas: polygons in a window, pieces on a segment, kinks between them."""
+"""Linear regions against brute force and exact formulas: polygons in a window, pieces on a segment, breakpoints between
+them."""
 
 import itertools
 import math
@@ -10,20 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.expressivity import (
     activation_pattern,
     affine_layers,
+    break_lines,
     folding_net,
-    folding_regions,
-    kink_lines,
+    max_regions,
     max_zero_definition,
     max_zero_net,
-    most_regions,
+    num_folding_regions,
     piece_maps,
     pieces_on_segment,
     regions_in_window,
-    relu_chain,
+    relu_network,
 )
 from quoin.layers import Affine
 from quoin.models import MLP
@@ -38,8 +39,11 @@ pytestmark = pytest.mark.usefixtures("one_thread")  # tensors here are too small
 
 def random_net(sizes, seed, dtype=torch.float64) -> nn.Sequential:
     generator = torch.Generator().manual_seed(seed)
-    maps = [(torch.randn(m, n, generator=generator), torch.randn(m, generator=generator)) for n, m in itertools.pairwise(sizes)]
-    return relu_chain([Affine(weight.to(dtype), bias.to(dtype)) for weight, bias in maps])
+    maps = [
+        (torch.randn(m, n, generator=generator), torch.randn(m, generator=generator))
+        for n, m in itertools.pairwise(sizes)
+    ]
+    return relu_network([Affine(weight.to(dtype), bias.to(dtype)) for weight, bias in maps])
 
 
 def grid_patterns(net, points: int) -> set[tuple[bool, ...]]:
@@ -53,7 +57,7 @@ def grid_patterns(net, points: int) -> set[tuple[bool, ...]]:
     return {tuple(row) for row in torch.cat(found, dim=1).unique(dim=0).tolist()}
 
 
-# ---- in a window --------------------------------------------------------------------------------------------------------
+# ---- in a window ------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=12, deadline=None)
@@ -87,9 +91,11 @@ def test_the_mesh_fills_the_window_and_the_network_is_affine_on_each_polygon(wid
     areas = regions.mesh.areas()
     assert (areas > 0).all()  # corners run round each polygon the same way
     assert areas.sum() == pytest.approx(12.0, rel=1e-12)
-    edges = sum(map(len, regions.polygons)) - len(regions.mesh.neighbours())  # each inner edge is an edge of two
+    edges = sum(map(len, regions.polygons)) - len(regions.mesh.neighbors())  # each inner edge is an edge of two
     assert len(regions.mesh.points) - edges + len(regions) == 1  # Euler
-    weights = torch.rand(len(regions), 3, regions.mesh.corners.shape[1], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weights = torch.rand(
+        len(regions), 3, regions.mesh.corners.shape[1], generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     x = (weights / weights.sum(dim=2, keepdim=True)) @ torch.from_numpy(regions.mesh.points[regions.mesh.corners])
     claimed = x @ regions.maps.weight.mT + regions.maps.bias[:, None]
     said = net.double()(x)
@@ -101,37 +107,56 @@ def test_the_mesh_fills_the_window_and_the_network_is_affine_on_each_polygon(wid
 def test_one_layer_in_general_position_makes_the_greatest_number(n):
     net = folding_net(n, 1, 1) if n == 1 else folding_net(n, 1, 2)
     if n == 1:
-        assert pieces_on_segment(net, [0.0], [1.0]).num_linear == 2
+        assert pieces_on_segment(net, [0.0], [1.0]).num_linear_pieces == 2
     else:
-        assert regions_in_window(net, (0.0, 0.0), (1.0, 1.0)).num_linear == 1 + n + math.comb(n, 2) == most_regions([n], 2)
+        assert (
+            regions_in_window(net, (0.0, 0.0), (1.0, 1.0)).num_linear_regions
+            == 1 + n + math.comb(n, 2)
+            == max_regions([n], 2)
+        )
 
 
 @pytest.mark.parametrize(("width", "depth"), [(4, 2), (4, 3), (5, 2), (6, 2), (7, 2), (4, 4)])
 def test_folding_meets_its_formula(width, depth):
     regions = regions_in_window(folding_net(width, depth, 2), (0.0, 0.0), (1.0, 1.0))
     expected = (width // 2) ** (2 * (depth - 1)) * (1 + width + width * (width - 1) // 2)
-    assert len(regions) == regions.num_linear == folding_regions(width, depth, 2) == expected <= most_regions([width] * depth, 2)
+    assert (
+        len(regions)
+        == regions.num_linear_regions
+        == num_folding_regions(width, depth, 2)
+        == expected
+        <= max_regions([width] * depth, 2)
+    )
 
 
 def test_regions_with_one_map_are_one_linear_region():
     # relu(x) + relu(-x) + relu(y) - relu(y): y's units cut the plane, but the function does not bend there.
     first = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     last = torch.tensor([[1.0, 1.0, 1.0, -1.0]])
-    regions = regions_in_window(relu_chain([Affine(first, torch.zeros(4)), Affine(last, torch.zeros(1))]))
-    assert (len(regions), regions.num_linear) == (4, 2)
+    regions = regions_in_window(relu_network([Affine(first, torch.zeros(4)), Affine(last, torch.zeros(1))]))
+    assert (len(regions), regions.num_linear_regions) == (4, 2)
     # A layer that is off everywhere leaves one region of slope zero.
-    dead = relu_chain([Affine(first[:2], torch.zeros(2)), Affine(-torch.eye(2), torch.zeros(2)), Affine(torch.ones(1, 2), torch.zeros(1))])
+    dead = relu_network(
+        [
+            Affine(first[:2], torch.zeros(2)),
+            Affine(-torch.eye(2), torch.zeros(2)),
+            Affine(torch.ones(1, 2), torch.zeros(1)),
+        ]
+    )
     regions = regions_in_window(dead)
-    assert (len(regions), regions.num_linear) == (2, 1)
+    assert (len(regions), regions.num_linear_regions) == (2, 1)
 
 
 def test_lines_through_one_point_and_along_the_border():
-    # Ten lines through the origin cut the window in twenty; a line along the border, or one that touches a corner, cuts nothing.
+    # Ten lines through the origin cut the window in twenty; a line along the border, or one that touches a corner, cuts
+    # nothing.
     angle = torch.arange(10, dtype=torch.float64) * math.pi / 10 + 0.1
     star = Affine(torch.stack([angle.cos(), angle.sin()], dim=1), torch.zeros(10, dtype=torch.float64))
-    assert len(regions_in_window(relu_chain([star, Affine(torch.ones(1, 10).double(), torch.zeros(1).double())]))) == 20
+    assert (
+        len(regions_in_window(relu_network([star, Affine(torch.ones(1, 10).double(), torch.zeros(1).double())]))) == 20
+    )
     edge = Affine(torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), torch.tensor([-1.0, 2.0, 0.0]))
-    regions = regions_in_window(relu_chain([edge, Affine(torch.ones(1, 3), torch.zeros(1))]))
+    regions = regions_in_window(relu_network([edge, Affine(torch.ones(1, 3), torch.zeros(1))]))
     assert len(regions) == 1
     assert regions.patterns.tolist() == [[False, True, False]]
 
@@ -139,7 +164,9 @@ def test_lines_through_one_point_and_along_the_border():
 def test_copies_of_a_layer_add_no_regions():
     net = random_net([2, 6, 1], 3)
     first, last = affine_layers(net)
-    twice = relu_chain([Affine(first.weight.repeat(2, 1), first.bias.repeat(2)), Affine(last.weight.repeat(1, 2) / 2, last.bias)])
+    twice = relu_network(
+        [Affine(first.weight.repeat(2, 1), first.bias.repeat(2)), Affine(last.weight.repeat(1, 2) / 2, last.bias)]
+    )
     assert len(regions_in_window(twice)) == len(regions_in_window(net))
 
 
@@ -150,16 +177,18 @@ def test_an_mlp_is_read_as_it_stands_and_left_alone():
     x = torch.randn(20, 2)
     for point, pattern in zip(x.double(), activation_pattern(net, x), strict=True):
         weight, bias = piece_maps(affine_layers(net), pattern[None])
-        torch.testing.assert_close(weight[0] @ point + bias[0], net(point[None].float())[0].double(), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            weight[0] @ point + bias[0], net(point[None].float())[0].double(), rtol=1e-5, atol=1e-5
+        )
     assert regions.maps.weight.shape[1:] == (3, 2)
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     # The Jacobian is the map's weight.
-    centre = torch.from_numpy(regions.polygons[0].mean(axis=0))
-    jacobian = torch.autograd.functional.jacobian(lambda x: net(x[None])[0], centre.float())
+    center = torch.from_numpy(regions.polygons[0].mean(axis=0))
+    jacobian = torch.autograd.functional.jacobian(lambda x: net(x[None])[0], center.float())
     torch.testing.assert_close(jacobian, regions.maps.weight[0].float())
 
 
-# ---- on a segment -------------------------------------------------------------------------------------------------------
+# ---- on a segment -----------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25, deadline=None)
@@ -187,17 +216,17 @@ def test_pieces_on_a_segment(widths, inputs, seed, dtype):
         assert {tuple(row) for row in found.patterns.tolist()} <= cut
 
 
-# ---- kinks --------------------------------------------------------------------------------------------------------------
+# ---- breakpoints ------------------------------------------------------------------------------------------------
 
 
 def test_kinks_of_shallow_networks_are_whole_lines_and_those_of_max_are_not():
     for seed in range(5):
-        lines = kink_lines(regions_in_window(random_net([2, 6, 1], seed), (-30.0, -30.0), (30.0, 20.0)))
+        lines = break_lines(regions_in_window(random_net([2, 6, 1], seed), (-30.0, -30.0), (30.0, 20.0)))
         assert len(lines) == 6
-        assert all(line.covered == pytest.approx(1, abs=1e-7) and line.spread < 1e-7 for line in lines)
-    lines = kink_lines(regions_in_window(max_zero_net(), (-1.0, -1.0), (1.0, 1.0)))
-    assert sorted(line.covered for line in lines) == pytest.approx([0.5] * 3)
-    assert kink_lines(regions_in_window(relu_chain([Affine(torch.ones(1, 2), torch.zeros(1))]))) == []
+        assert all(line.fraction == pytest.approx(1, abs=1e-7) and line.relative_variation < 1e-7 for line in lines)
+    lines = break_lines(regions_in_window(max_zero_net(), (-1.0, -1.0), (1.0, 1.0)))
+    assert sorted(line.fraction for line in lines) == pytest.approx([0.5] * 3)
+    assert break_lines(regions_in_window(relu_network([Affine(torch.ones(1, 2), torch.zeros(1))]))) == []
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -209,7 +238,7 @@ def test_max_zero_net_is_its_definition(dtype):
     torch.testing.assert_close(*gradients)
 
 
-# ---- reading a network, and what is refused -----------------------------------------------------------------------------
+# ---- reading a network, and what is refused ---------------------------------------------------------------------
 
 
 def test_affine_layers_collapse_and_complete():
@@ -217,7 +246,7 @@ def test_affine_layers_collapse_and_complete():
     layers = affine_layers(net)
     assert [tuple(each.weight.shape) for each in layers] == [(3, 3), (2, 3), (2, 2)]
     x = torch.randn(50, 3)
-    torch.testing.assert_close(relu_chain(layers)(x.double()).float(), net(x))
+    torch.testing.assert_close(relu_network(layers)(x.double()).float(), net(x))
     shared = nn.Linear(2, 2)
     assert len(affine_layers(nn.Sequential(shared, nn.ReLU(), shared))) == 2
 
@@ -232,37 +261,40 @@ class Branched(nn.Module):
 
 
 REFUSED = [
-    (lambda: affine_layers(nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))), "ReLU, came Tanh"),
-    (lambda: affine_layers(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.Linear(2, 1))), "came Dropout"),
+    (lambda: affine_layers(nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))), "ReLU, got Tanh"),
+    (lambda: affine_layers(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.Linear(2, 1))), "got Dropout"),
     (lambda: affine_layers(nn.ReLU()), "at least one Linear"),
-    (lambda: affine_layers(Branched()), "came another function"),
+    (lambda: affine_layers(Branched()), "got another function"),
     (lambda: affine_layers(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(2, 1))), "expected"),
-    (lambda: affine_layers(relu_chain([Affine(torch.full((1, 2), math.nan), torch.zeros(1))])), "inf or NaN"),
-    (lambda: regions_in_window(random_net([3, 4, 1], 0)), "2 inputs, came 3"),
+    (lambda: affine_layers(relu_network([Affine(torch.full((1, 2), math.nan), torch.zeros(1))])), "inf or NaN"),
+    (lambda: regions_in_window(random_net([3, 4, 1], 0)), "2 inputs, got 3"),
     (lambda: regions_in_window(random_net([2, 4, 1], 0), (1.0, 0.0), (0.0, 1.0)), "lower left"),
     (lambda: regions_in_window(random_net([2, 4, 1], 0), (0.0,), (1.0,)), "2 finite numbers"),
     (lambda: regions_in_window(random_net([2, 4, 1], 0), (0.0, 0.0), (1.0, math.inf)), "2 finite numbers"),
     (lambda: pieces_on_segment(random_net([2, 4, 1], 0), (0.0, 0.0), (0.0, 0.0)), "two different ends"),
-    (lambda: kink_lines(regions_in_window(random_net([2, 4, 2], 0))), "one output, came 2"),
+    (lambda: break_lines(regions_in_window(random_net([2, 4, 2], 0))), "one output, got 2"),
 ]
 
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
 def test_mistakes_are_told_in_one_line(call, words):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         call()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-# ---- pictures -----------------------------------------------------------------------------------------------------------
+# ---- pictures ---------------------------------------------------------------------------------------------------
 
 
 def test_maps_of_polygons_are_drawn_and_nothing_to_draw_is_told():
     regions = regions_in_window(random_net([2, 3, 1], 0))
-    plain, coloured = PolygonMap(regions.polygons), PolygonMap(regions.polygons, list(range(len(regions))), [[0.0, 0.0]], [1])
-    drawn = polygon_maps({"plain": plain, "coloured": coloured}).figure.axes
+    plain, colored = (
+        PolygonMap(regions.polygons),
+        PolygonMap(regions.polygons, list(range(len(regions))), [[0.0, 0.0]], [1]),
+    )
+    drawn = polygon_maps({"plain": plain, "coloured": colored}).figure.axes
     assert [len(axes.collections[0].get_paths()) for axes in drawn] == [len(regions)] * 2  # pyright: ignore
     assert [len(axes.collections) for axes in drawn] == [1, 2]  # the second has points on it
-    with pytest.raises(Mistake, match="at least one map"):
+    with pytest.raises(UserError, match="at least one map"):
         polygon_maps({"none": PolygonMap([])})

@@ -1,4 +1,5 @@
-"""Run folders that somebody edited or a disk damaged: whatever they hold, every command that opens one answers 0, 1 or 2 in one line."""
+"""Run folders that somebody edited or a disk damaged: whatever they hold, every command that opens one answers 0, 1 or
+2 in one line."""
 
 import fcntl
 import hashlib
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from commands import tried
-from quoin.data.remembered import RememberedData
+from quoin.data.data_info import DataInfo
 from quoin.train import RunFolder
 from quoin.train.checkpoint import checkpoint_steps
 from run_folders import KINDS, USED, command_words, copy_to_resume, opening_commands, train_every_kind
@@ -58,24 +59,27 @@ def test_every_command_that_opens_a_run_is_tried(runs):
     assert opening_commands() == set(COMMANDS)
 
 
-def test_every_kind_of_facts_is_among_the_runs(runs):
+def test_every_kind_of_data_info_is_among_the_runs(runs):
     """A new kind of data needs a run here; each is read back as what it was."""
     whole = [RunFolder.open(Path(run)).config["data"] for run in runs.values()]
-    for kind in RememberedData.__subclasses__():
+    for kind in DataInfo.__subclasses__():
         names = set(kind.__dataclass_fields__)
         assert any(data is not None and data.keys() == names for data in whole), kind
 
 
 def test_every_whole_run_is_opened(runs):
-    """The damage that follows is to runs that these commands answer with 0; the others are refused for what they are."""
-    asked = [command for command in COMMANDS if command not in ("resume", "inspect")]  # these two draw at length, and are tried below
+    """The damage that follows is to runs that these commands answer with 0; the others are refused for what they
+    are."""
+    asked = [
+        command for command in COMMANDS if command not in ("resume", "inspect")
+    ]  # these two draw at length, and are tried below
     for kind, run in runs.items():
         copy_to_resume(run)
         codes = {command: answer(command, kind, run)[0] for command in asked}
         assert codes == {command: 0 if command in USED[kind] else 2 for command in asked}, kind
 
 
-# ---- each damage that was seen, by name ---------------------------------------------------------------------------------------
+# ---- each damage that was seen, by name -------------------------------------------------------------------------
 
 
 def edit(file: str, **changes):
@@ -118,53 +122,136 @@ REFUSED = ["resume", "compare"]  # the commands that read metrics and results
 NAMED = {  # damage: (kinds of runs, what it does, the commands that must refuse it)
     "a metrics line that is a list": (["classifier"], metrics_line("[1, 2]"), REFUSED),
     "a metrics line that is a number": (["classifier"], metrics_line("3"), REFUSED),
-    "a metrics line without epoch": (["classifier"], metrics_line('{"step": 1, "seconds": 1, "train_loss": 1}'), REFUSED),
+    "a metrics line without epoch": (
+        ["classifier"],
+        metrics_line('{"step": 1, "seconds": 1, "train_loss": 1}'),
+        REFUSED,
+    ),
     "a metrics line of text": (["classifier"], metrics_line(line(train_loss="low")), REFUSED),
     "a metrics line of no JSON": (["classifier"], metrics_line("nothing"), REFUSED),
-    "a metrics line of a value 1e308": (["classifier"], metrics_line(line(train_loss=1e308, validation_loss=-1e308)), []),
+    "a metrics line of a value 1e308": (
+        ["classifier"],
+        metrics_line(line(train_loss=1e308, validation_loss=-1e308)),
+        [],
+    ),
     "an epoch of 1e308": (["classifier"], metrics_line(line(epoch=1e308, train_loss=1.0)), []),
     "a metrics line of 400 digits": (["classifier"], metrics_line(line(train_loss=10**400)), REFUSED),
     "a metrics line [[[": (["classifier"], metrics_line("[[["), REFUSED),
     "a last metrics line [[[": (["classifier"], metrics_line("[[[", last=True), []),
     "a last metrics line of 100,000 brackets": (["classifier"], metrics_line("[" * 100_000, last=True), []),
     "a last metrics line of a list": (["classifier"], metrics_line("[1]", last=True), REFUSED),
-    "a metric called as a formula": (["classifier"], metrics_line(line(**{"train_$\\frac{$": 1.0, "validation_$x$ $": 2.0})), []),
-    "a metric called by a control character": (["classifier"], metrics_line(line(**{"train_\x00\x1b[2J": 1.0})), REFUSED),
+    "a metric called as a formula": (
+        ["classifier"],
+        metrics_line(line(**{"train_$\\frac{$": 1.0, "validation_$x$ $": 2.0})),
+        [],
+    ),
+    "a metric called by a control character": (
+        ["classifier"],
+        metrics_line(line(**{"train_\x00\x1b[2J": 1.0})),
+        REFUSED,
+    ),
     "metrics that are NaN": (["classifier"], metrics_line(line(train_loss=float("nan"))), REFUSED),
-    **{f"a checkpoint called {name}": (["classifier"], stray_checkpoint(name), []) for name in ("²", "٣", "-1", "9" * 30, "0" * 30, "7")},
-    "a study of a number": (["seeds", "classifier"], edit("config.json", study=5), COMMANDS),
-    "a study of text": (["folds"], edit("config.json", study="seed"), COMMANDS),
-    "a study over something else": (["seeds"], edit("config.json", study={"over": "days", "count": 2}), COMMANDS),
-    "a study of 10**12 runs": (["seeds"], edit("config.json", study__count=10**12), COMMANDS),
-    "no study where there is one": (["seeds"], edit("config.json", study=None), COMMANDS),
-    "class names of a number": (["classifier", "labels", "images", "drawn-images"], edit("config.json", data__class_names=3), ["predict"]),
-    "class names of numbers": (["classifier", "labels", "drawn-images"], edit("config.json", data__class_names=[1, 2]), []),
+    **{
+        f"a checkpoint called {name}": (["classifier"], stray_checkpoint(name), [])
+        for name in ("²", "٣", "-1", "9" * 30, "0" * 30, "7")
+    },
+    "a study of a number": (["seeds", "classifier"], edit("config.json", multirun=5), COMMANDS),
+    "a study of text": (["folds"], edit("config.json", multirun="seed"), COMMANDS),
+    "a study over something else": (["seeds"], edit("config.json", multirun={"over": "days", "count": 2}), COMMANDS),
+    "a study of 10**12 runs": (["seeds"], edit("config.json", multirun__count=10**12), COMMANDS),
+    "no study where there is one": (["seeds"], edit("config.json", multirun=None), COMMANDS),
+    "class names of a number": (
+        ["classifier", "labels", "images", "drawn-images"],
+        edit("config.json", data__class_names=3),
+        ["predict"],
+    ),
+    "class names of numbers": (
+        ["classifier", "labels", "drawn-images"],
+        edit("config.json", data__class_names=[1, 2]),
+        [],
+    ),
     "class names of text": (["classifier", "labels", "drawn-images"], edit("config.json", data__class_names="xy"), []),
     "one class too few": (["classifier", "labels"], edit("config.json", data__class_names=["x"]), ["predict"]),
-    "feature names of a number": (["classifier", "regression"], edit("config.json", data__feature_names=3), ["predict"]),
-    "feature names of lists": (["classifier", "regression"], edit("config.json", data__feature_names=[[], {}]), ["predict"]),
-    "one feature name too few": (["classifier", "regression"], edit("config.json", data__feature_names=["a"]), ["predict"]),
+    "feature names of a number": (
+        ["classifier", "regression"],
+        edit("config.json", data__feature_names=3),
+        ["predict"],
+    ),
+    "feature names of lists": (
+        ["classifier", "regression"],
+        edit("config.json", data__feature_names=[[], {}]),
+        ["predict"],
+    ),
+    "one feature name too few": (
+        ["classifier", "regression"],
+        edit("config.json", data__feature_names=["a"]),
+        ["predict"],
+    ),
     "a shape of text": (["classifier", "regression"], edit("config.json", data__feature_shape=["2"]), ["predict"]),
     "a shape of -2": (["classifier"], edit("config.json", data__feature_shape=[-2, -1]), ["predict"]),
-    "an image of 10**9 pixels a side": (["drawn-images", "pixels"], edit("config.json", data__image_shape=[1, 10**9, 10**9]), ["generate"]),
+    "an image of 10**9 pixels a side": (
+        ["drawn-images", "pixels"],
+        edit("config.json", data__image_shape=[1, 10**9, 10**9]),
+        ["generate"],
+    ),
     "data of text": (["classifier", "language", "seeds"], edit("config.json", data="digits"), COMMANDS),
     "data of a list": (["translation"], edit("config.json", data=[1]), COMMANDS),
     "data that say nothing": (["classifier", "language"], edit("config.json", data={}), ["predict"]),
     "no data where there are some": (["classifier", "language", "pixels"], edit("config.json", data=None), ["predict"]),
-    "a vocabulary of text": (["language"], edit("config.json", data__vocabulary="abc"), ["generate", "compress", "compare"]),
-    "a vocabulary of numbers": (["language", "counts"], edit("config.json", data__vocabulary__characters=[1, 2]), ["generate"]),
-    "a vocabulary of another kind": (["language", "byte-pairs"], edit("config.json", data__vocabulary__kind=["bpe"]), ["generate"]),
-    "words that are none": (["counts"], edit("config.json", data__vocabulary__words=[[], None]), ["generate", "compress"]),
-    "merges of text": (["byte-pairs"], edit("config.json", data__vocabulary__merges=[["a", "b"]]), ["generate"]),
-    "merges of three": (["byte-pairs"], edit("config.json", data__vocabulary__merges=[[97, 98, 99]]), ["generate"]),
-    "a source vocabulary of a number": (["translation"], edit("config.json", data__source_vocabulary=7), ["predict"]),
-    "a target vocabulary of null": (["translation"], edit("config.json", data__target_vocabulary=None), ["predict"]),
-    "a text vocabulary of a list": (["labels"], edit("config.json", data__text_vocabulary=[]), ["predict"]),
+    "a vocabulary of text": (
+        ["language"],
+        edit("config.json", data__tokenizer_json="abc"),
+        ["generate", "compress", "compare"],
+    ),
+    "a vocabulary of numbers": (
+        ["language", "counts"],
+        edit("config.json", data__tokenizer_json__characters=[1, 2]),
+        ["generate"],
+    ),
+    "a vocabulary of another kind": (
+        ["language", "byte-pairs"],
+        edit("config.json", data__tokenizer_json__kind=["bpe"]),
+        ["generate"],
+    ),
+    "words that are none": (
+        ["counts"],
+        edit("config.json", data__tokenizer_json__words=[[], None]),
+        ["generate", "compress"],
+    ),
+    "merges of text": (["byte-pairs"], edit("config.json", data__tokenizer_json__merges=[["a", "b"]]), ["generate"]),
+    "merges of three": (["byte-pairs"], edit("config.json", data__tokenizer_json__merges=[[97, 98, 99]]), ["generate"]),
+    "a source vocabulary of a number": (
+        ["translation"],
+        edit("config.json", data__source_tokenizer_json=7),
+        ["predict"],
+    ),
+    "a target vocabulary of null": (
+        ["translation"],
+        edit("config.json", data__target_tokenizer_json=None),
+        ["predict"],
+    ),
+    "a text vocabulary of a list": (["labels"], edit("config.json", data__tokenizer_json=[]), ["predict"]),
     "result metrics of a list": (["classifier", "seeds"], edit("result.json", metrics=[1]), ["compare"]),
-    "result metrics of text": (["classifier", "drawn-images"], edit("result.json", metrics={"test_loss": "low"}), ["compare"]),
-    "a result of 1e308": (["classifier"], edit("result.json", metrics={"test_loss": 1e308, "test_$\\frac{$": -1e308}), []),
-    "units beyond all memory": (["classifier"], edit("config.json", options__hidden=[10**9, 10**9]), ["predict", "resume"]),
-    "a language model beyond all memory": (["language"], edit("config.json", options__hidden=10**9), ["generate", "resume"]),
+    "result metrics of text": (
+        ["classifier", "drawn-images"],
+        edit("result.json", metrics={"test_loss": "low"}),
+        ["compare"],
+    ),
+    "a result of 1e308": (
+        ["classifier"],
+        edit("result.json", metrics={"test_loss": 1e308, "test_$\\frac{$": -1e308}),
+        [],
+    ),
+    "units beyond all memory": (
+        ["classifier"],
+        edit("config.json", options__hidden_dims=[10**9, 10**9]),
+        ["predict", "resume"],
+    ),
+    "a language model beyond all memory": (
+        ["language"],
+        edit("config.json", options__hidden_dim=10**9),
+        ["generate", "resume"],
+    ),
     "an option of another type": (["regression", "mixture"], edit("config.json", options__seed="zero"), REFUSED),
     "a recipe that is none": (["classifier"], edit("config.json", recipe="mlp" * 60), COMMANDS[:4]),
     "an environment of a list": (["classifier"], edit("environment.json", threads=[1]), ["resume", "eval", "inspect"]),
@@ -177,9 +264,12 @@ DRAWN = ("metric", "epoch", "result", "checkpoint")  # damage of such a name rea
 
 @pytest.mark.parametrize("name", NAMED)
 def test_each_damage_by_name(name, runs):
-    """Every command; those that draw at length, where the damage reaches them. All of them on all kinds are a matter of `make deep`."""
+    """Every command; those that draw at length, where the damage reaches them. All of them on all kinds are a matter of
+    `make deep`."""
     kinds, _, refusing = NAMED[name]
-    reached = [each for each in COMMANDS if each in refusing or each not in DRAWING or any(word in name for word in DRAWN)]
+    reached = [
+        each for each in COMMANDS if each in refusing or each not in DRAWING or any(word in name for word in DRAWN)
+    ]
     for kind in kinds:
         refuse_or_answer(name, kind, reached if kind == kinds[0] else refusing, runs)
 
@@ -200,7 +290,7 @@ def refuse_or_answer(name: str, kind: str, commands: list[str], runs: dict[str, 
         assert code == 2 or command not in refusing, (kind, command)
 
 
-# ---- states that are well sealed and lack something -----------------------------------------------------------------------------
+# ---- states that are well sealed and lack something -------------------------------------------------------------
 
 
 def reseal(checkpoint: Path, state: object) -> None:
@@ -219,7 +309,11 @@ def names_to(value: object, depth: int) -> list[tuple[str, ...]]:
     """The ways to everything with a name, down to a depth."""
     if not isinstance(value, dict) or not depth:
         return []
-    return [way for name, inner in value.items() for way in [(name,), *((name, *rest) for rest in names_to(inner, depth - 1))]]
+    return [
+        way
+        for name, inner in value.items()
+        for way in [(name,), *((name, *rest) for rest in names_to(inner, depth - 1))]
+    ]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("seeds", "folds")])
@@ -243,7 +337,7 @@ def test_a_state_that_lacks_something(kind, runs):
             assert len(way) > 1 or new != "gone" or set(codes) == {2}, (way, codes)
 
 
-# ---- any damage -------------------------------------------------------------------------------------------------------------------
+# ---- any damage -------------------------------------------------------------------------------------------------
 
 DEEP = ["[" * 100_000, "[" * 200 + "]" * 200, '{"a":' * 40 + "1" + "}" * 40]
 RAW = [*DEEP, "9" * 5000, "9" * 400, "1e999", "NaN", "-Infinity", '"\\ud800"', '"\\u0000"', "\x00", "1e", "{]"]
@@ -255,10 +349,19 @@ MARKED = st.sampled_from([["raw", each] for each in RAW])
 LEAVES = st.one_of(st.none(), st.booleans(), st.sampled_from(NUMBERS), st.sampled_from(ODD), MARKED)
 OBJECTS = st.dictionaries(st.sampled_from(["kind", "over", "mean", "$", "a"]), LEAVES, max_size=2)
 VALUES = st.one_of(LEAVES, st.lists(LEAVES, max_size=3), OBJECTS)
-FILES = ["config.json", "config.json", "config.json", "metrics.jsonl", "metrics.jsonl", "result.json", "result.json", "environment.json"]
+FILES = [
+    "config.json",
+    "config.json",
+    "config.json",
+    "metrics.jsonl",
+    "metrics.jsonl",
+    "result.json",
+    "result.json",
+    "environment.json",
+]
 HOWS = ["replace"] * 9 + ["delete", "delete", "double", "rename", "cut", "bytes", "empty", "gone", "checkpoint"]
 STRAYS = ["²", "٣", "-1", "9" * 30, "0" * 30, "１２", "00000002", "00000000", "12", "+1", "1e3", " 1", "_"]
-OFTEN = ("data", "study", "metrics", "vocabulary", "class_names")  # what the commands look into beyond the type
+OFTEN = ("data", "multirun", "metrics", "tokenizer_json", "class_names")  # what the commands look into beyond the type
 MARK = "the raw text goes here"
 
 
@@ -278,7 +381,8 @@ def damages(draw) -> dict:
 
 
 def way_to(value: object, places: list[int]) -> tuple:
-    """The way to a node of a JSON value: at each level any of the children, so that a long list does not take all tries."""
+    """The way to a node of a JSON value: at each level any of the children, so that a long list does not take all
+    tries."""
     inner = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     inner += [name for name in inner if name in OFTEN and value[name]] * 5
     if not inner or not places:
@@ -336,7 +440,9 @@ def apply(damage: dict, run: Path) -> None:
     elif how in ("cut", "bytes", "empty"):
         content = file.read_bytes()
         at = damage["at"] % len(content)
-        file.write_bytes({"cut": content[:at], "bytes": content[:at] + b"\xff\x00\xfe" + content[at:], "empty": b""}[how])
+        file.write_bytes(
+            {"cut": content[:at], "bytes": content[:at] + b"\xff\x00\xfe" + content[at:], "empty": b""}[how]
+        )
     elif damage["file"] == "metrics.jsonl":
         lines = file.read_text().splitlines()
         number = damage["at"] % len(lines)
@@ -351,7 +457,10 @@ EXAMPLES = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    phases=[Phase.explicit, Phase.generate],  # a failure is told as it came: each try to make it smaller is a run of its own
+    phases=[
+        Phase.explicit,
+        Phase.generate,
+    ],  # a failure is told as it came: each try to make it smaller is a run of its own
     suppress_health_check=list(HealthCheck),
 )
 

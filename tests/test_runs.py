@@ -13,18 +13,18 @@ import torch
 
 from quoin.cli import main
 from quoin.data import load
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.runs import Run, find_recipe, resume
 from quoin.runs.multirun import resume_multirun
 from quoin.tasks.supervised import Classification
 from quoin.train import (
-    Place,
+    DeviceContext,
     RunFolder,
 )
 from quoin.train.checkpoint import checkpoint_steps
 from tasks import Crash, Disk, difference, left_behind, timeless
 
-QUICK = ["--threads", "1", "--device", "cpu", "--hidden", "8", "--epochs", "3"]
+QUICK = ["--num-threads", "1", "--device", "cpu", "--hidden-dims", "8", "--epochs", "3"]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,9 @@ def write_csv(path: Path, source: str) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*data.feature_names, data.target_name])
-        writer.writerows([*map(repr, row.tolist()), data.class_names[label]] for row, label in zip(data.features, data.targets))
+        writer.writerows(
+            [*map(repr, row.tolist()), data.class_names[label]] for row, label in zip(data.features, data.targets)
+        )
 
 
 # Studies
@@ -60,8 +62,8 @@ def test_a_study_holds_its_runs_and_their_mean_and_spread(over, count, tmp_path)
     for name, found in study.result["metrics"].items():
         values = [result["metrics"][name] for result in results]
         assert found["mean"] == pytest.approx(sum(values) / count)
-        assert found["spread"] == pytest.approx(statistics.stdev(values))
-        assert (found["least"], found["largest"]) == (min(values), max(values))
+        assert found["std"] == pytest.approx(statistics.stdev(values))
+        assert (found["min"], found["max"]) == (min(values), max(values))
     assert (study.path / "report.html").exists()
     assert all((member.path / "report.html").exists() for member in members)
     if over == "seed":
@@ -71,15 +73,16 @@ def test_a_study_holds_its_runs_and_their_mean_and_spread(over, count, tmp_path)
 
 
 def test_the_test_parts_of_the_folds_are_disjoint_and_cover_every_row(tmp_path):
-    """Read from the tasks that the recipe builds: each row of iris (its features are not all distinct) is judged once."""
+    """Read from the tasks that the recipe builds: each row of iris (its features are not all distinct) is judged
+    once."""
     recipe, data = find_recipe("mlp"), load("iris")
     judged = []
     for index in range(4):
-        task = recipe.build(recipe.options(data="iris", fold=f"{index}/4"), Place())  # pyright: ignore
+        task = recipe.build(recipe.options(data="iris", fold=f"{index}/4"), DeviceContext())  # pyright: ignore
         assert isinstance(task, Classification)
         parts = task.data
         assert parts.train.num_rows + parts.validation.num_rows + parts.test.num_rows == data.num_rows
-        judged.append(parts.feature_scale.invert(parts.test.features))
+        judged.append(parts.feature_scaler.inverse_transform(parts.test.features))
     rows = torch.cat(judged)
     assert len(rows) == data.num_rows
     torch.testing.assert_close(rows.sort(0).values, data.features.double().sort(0).values, rtol=1e-6, atol=1e-6)
@@ -99,7 +102,9 @@ def test_a_killed_study_resumes_to_the_same_bits(operation, tmp_path, monkeypatc
     finished = [each.parent for each in path.glob("fold-*/report.html")]
     stamps = {each: (each / "result.json").stat().st_mtime_ns for each in finished}
     assert main(["resume", str(path)]) == 0
-    assert all((each / "result.json").stat().st_mtime_ns == stamp for each, stamp in stamps.items())  # what is finished stays
+    assert all(
+        (each / "result.json").stat().st_mtime_ns == stamp for each, stamp in stamps.items()
+    )  # what is finished stays
     for name in ("fold-0", "fold-1", "."):
         whole = left_behind(RunFolder.open(tmp_path / "whole" / "mlp-1" / name))
         assert difference(whole, left_behind(RunFolder.open(path / name))) is None
@@ -121,7 +126,7 @@ def test_a_member_killed_before_its_report_gets_one(tmp_path):
 
 @pytest.mark.parametrize("recipe", ["mlp", "linear-regression"])
 def test_eval_gives_the_metrics_of_the_result(recipe, tmp_path, capsys):
-    words = QUICK if recipe == "mlp" else ["--threads", "1", "--epochs", "3"]
+    words = QUICK if recipe == "mlp" else ["--num-threads", "1", "--epochs", "3"]
     run = train(tmp_path, *words, recipe=recipe)
     capsys.readouterr()
     assert main(["eval", str(run.path), "--json"]) == 0
@@ -130,7 +135,21 @@ def test_eval_gives_the_metrics_of_the_result(recipe, tmp_path, capsys):
 
 
 def test_the_result_is_that_of_the_best_epoch(tmp_path):
-    run = train(tmp_path, "--threads", "1", "--hidden", "8", "--data", "wine", "--epochs", "12", "--lr", "1", "--schedule", "constant")
+    run = train(
+        tmp_path,
+        "--num-threads",
+        "1",
+        "--hidden-dims",
+        "8",
+        "--data",
+        "wine",
+        "--epochs",
+        "12",
+        "--lr",
+        "1",
+        "--schedule",
+        "constant",
+    )
     lines, monitor = run.metrics(), find_recipe("mlp").monitor
     assert monitor is not None
     best = max(lines, key=lambda line: line[monitor.metric] if monitor.greater_is_better else -line[monitor.metric])
@@ -162,7 +181,7 @@ def test_predict_gives_the_models_outputs_even_when_the_training_file_is_gone(tm
     torch.testing.assert_close(opened.outputs(data.features).double(), logits, rtol=1e-4, atol=1e-5)
     probabilities = torch.tensor([[float(cell) for cell in row[1:]] for row in rows[1:]], dtype=torch.float64)
     torch.testing.assert_close(probabilities, logits.softmax(-1), rtol=1e-4, atol=1e-5)
-    names = opened.facts.class_names
+    names = opened.data_info.class_names
     assert names is not None
     assert [row[0] for row in rows[1:]] == [names[int(best)] for best in logits.argmax(-1)]
 
@@ -175,7 +194,7 @@ def test_data_that_changed_are_refused_when_resuming_and_evaluating(tmp_path):
     text = table.read_text()
     table.write_text(text.replace("5.0", "5.5", 1))
     for attempt in (lambda: resume(run.path, step=12, show_progress=False), lambda: Run.open(run.path).evaluate()):
-        with pytest.raises(Mistake, match=r"the data of .* changed since it was started"):
+        with pytest.raises(UserError, match=r"the data of .* changed since it was started"):
             attempt()
     table.write_text(text)
     assert main(["resume", str(run.path)]) == 0
@@ -191,7 +210,11 @@ def test_a_damaged_checkpoint_is_refused_by_every_command_and_the_way_out_works(
     file.write_bytes(content)
     asked = tmp_path / "ask.csv"
     write_csv(asked, "iris")
-    for words in (["resume", str(run.path), "--step", str(newest)], ["eval", str(run.path)], ["predict", str(run.path), str(asked)]):
+    for words in (
+        ["resume", str(run.path), "--step", str(newest)],
+        ["eval", str(run.path)],
+        ["predict", str(run.path), str(asked)],
+    ):
         capsys.readouterr()
         assert main(words) == 2
         told = capsys.readouterr().err
@@ -217,23 +240,28 @@ def test_a_rate_far_too_large_fails_with_one_line_and_exit_code_1(tmp_path, caps
 
 @pytest.mark.parametrize(
     ("recipe", "shows"),
-    [("mlp", ("Confusion matrix", "Worst mistakes", "Loss over the epochs")), ("linear-regression", ("Predicted against true",))],
+    [
+        ("mlp", ("Confusion matrix", "Worst errors", "Loss over the epochs")),
+        ("linear-regression", ("Predicted against true",)),
+    ],
 )
 def test_the_report_is_one_page_that_asks_nothing_of_the_network(recipe, shows, tmp_path):
-    words = QUICK if recipe == "mlp" else ["--threads", "1", "--epochs", "3"]
+    words = QUICK if recipe == "mlp" else ["--num-threads", "1", "--epochs", "3"]
     page = (train(tmp_path, *words, recipe=recipe).path / "report.html").read_text(encoding="utf-8")
     assert all(f"<h2>{title}</h2>" in page for title in shows)
     assert page.count("<svg") >= len(shows)
     assert "<script" not in page
     assert "@import" not in page
-    for reference in re.findall(r"""(?:src|href|data)\s*=\s*["']([^"']*)""", page) + re.findall(r"url\(([^)]*)\)", page):
+    for reference in re.findall(r"""(?:src|href|data)\s*=\s*["']([^"']*)""", page) + re.findall(
+        r"url\(([^)]*)\)", page
+    ):
         assert reference.startswith(("#", "data:")), reference
     # What looks like an address is the name of an XML namespace and nothing else.
     assert all(re.search(r"xmlns(:\w+)?=[\"']$", page[: found.start()]) for found in re.finditer("https?://", page))
 
 
 def test_scores_of_a_margin_are_not_passed_off_as_probabilities(tmp_path, capsys):
-    assert main(["train", "svm", "--max-steps", "20", "--threads", "1", "--runs", str(tmp_path)]) == 0
+    assert main(["train", "svm", "--max-steps", "20", "--num-threads", "1", "--runs", str(tmp_path)]) == 0
     data = load("breast-cancer")
     np.savez(tmp_path / "rows.npz", features=data.features.numpy())
     capsys.readouterr()
@@ -246,7 +274,7 @@ def test_scores_of_a_margin_are_not_passed_off_as_probabilities(tmp_path, capsys
 
 
 def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, capsys):
-    words = ["train", "linear-regression", "--max-steps", "20", "--threads", "1", "--runs", str(tmp_path)]
+    words = ["train", "linear-regression", "--max-steps", "20", "--num-threads", "1", "--runs", str(tmp_path)]
     assert main(words) == 0
     before = RunFolder.open(tmp_path / "linear-regression-1").result
     capsys.readouterr()
@@ -259,7 +287,7 @@ def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, caps
 
 
 def test_a_study_that_misses_says_how_many_runs_kept_the_target(tmp_path, capsys):
-    words = ["train", "mlp", "--seeds", "2", "--max-steps", "1", "--threads", "1", "--runs", str(tmp_path)]
+    words = ["train", "mlp", "--seeds", "2", "--max-steps", "1", "--num-threads", "1", "--runs", str(tmp_path)]
     assert main(words) == 0
     assert "kept by 0 of 2 runs; missed" in capsys.readouterr().out
 

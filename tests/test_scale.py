@@ -1,7 +1,8 @@
 """Lengths, angles and distances of very large and very small vectors: float32 against float64, values and gradients.
 
-Every public function of geometry.py, norms.py and distances.py has a line here, or a reason. 1e30 squared is beyond float32 and
-1e-30 squared vanishes in it, so a form that squares before it divides shows. Expected values are those of float64, which holds both.
+Every public function of geometry.py, norms.py and distances.py has a line here, or a reason. 1e30 squared is beyond
+float32 and 1e-30 squared vanishes in it, so a form that squares before it divides shows. Expected values are those of
+float64, which holds both.
 """
 
 import math
@@ -13,11 +14,11 @@ from quoin.tensor import (
     angle,
     cosine_similarity,
     distances,
-    frobenius,
+    frobenius_norm,
     geometry,
     hyperplane_distance,
     hyperplane_side,
-    manhattan,
+    manhattan_distance,
     norm,
     norms,
     project,
@@ -26,7 +27,9 @@ from quoin.tensor import (
 )
 
 SIZES = [1e30, 1e-30]
-GIVEN = {name: torch.randn(3, 4, generator=torch.Generator().manual_seed(place)).double() for place, name in enumerate("xyz")}
+GIVEN = {
+    name: torch.randn(3, 4, generator=torch.Generator().manual_seed(place)).double() for place, name in enumerate("xyz")
+}
 
 # name: (function, which of x, y, z it takes, the power of the size with which it grows)
 CASES = {
@@ -36,14 +39,18 @@ CASES = {
     "project onto a plane": (lambda x, y: project(x, y[:2].mT), "xy", 1),
     "project onto a plane that is larger or smaller": (lambda y: project(torch.ones(4).to(y), y[:2].mT), "y", 0),
     "hyperplane_distance": (lambda x, y: hyperplane_distance(x, y[0]), "xy", 1),
-    "hyperplane_distance with an offset": (lambda y: hyperplane_distance(torch.ones(4).to(y), y[0], y[1].sum()), "y", 0),
+    "hyperplane_distance with an offset": (
+        lambda y: hyperplane_distance(torch.ones(4).to(y), y[0], y[1].sum()),
+        "y",
+        0,
+    ),
     "hyperplane_side": (lambda x, y: hyperplane_side(x, y[0]), "xy", 0),
     "norm": (norm, "x", 1),
     "norm 1": (lambda x: norm(x, 1), "x", 1),
     "norm 3": (lambda x: norm(x, 3), "x", 1),
     "norm inf": (lambda x: norm(x, math.inf), "x", 1),
-    "manhattan": (manhattan, "xy", 1),
-    "frobenius": (frobenius, "x", 1),
+    "manhattan_distance": (manhattan_distance, "xy", 1),
+    "frobenius_norm": (frobenius_norm, "x", 1),
     "scaled_offsets": (lambda x, y, z: scaled_offsets(x, y, z[0].abs()), "xyz", 0),
     "squared_distances with one width": (lambda x, y, z: squared_distances(x, y, z[0, 0].abs()), "xyz", 0),
     "squared_distances with widths": (lambda x, y, z: squared_distances(x, y, z[0].abs()), "xyz", 0),
@@ -54,8 +61,8 @@ REASONS = {
     "squared_distances_definition": "the square of a distance of 1e30 is beyond float32 by itself",
     "is_norm": "takes a function, no vectors",
     "NormTest": "a result",
-    "Width": "a type",
-    "as_width": "gives back what it takes",
+    "Bandwidth": "a type",
+    "as_bandwidth": "gives back what it takes",
 }
 
 
@@ -106,7 +113,13 @@ def near(found, expected):
 
 
 def test_a_point_on_a_plane_of_any_size_is_on_it():
-    for size in (2.0**-120, 2.0**-100, 1.0, 2.0**100, 2.0**124):  # of these, times whole numbers, float32 rounds nothing
+    for size in (
+        2.0**-120,
+        2.0**-100,
+        1.0,
+        2.0**100,
+        2.0**124,
+    ):  # of these, times whole numbers, float32 rounds nothing
         normal = torch.tensor([3.0, -5.0, 7.0]) * size
         assert hyperplane_distance(torch.tensor([5.0, 3.0, 0.0]), normal) == 0
         assert hyperplane_side(torch.tensor([5.0, 3.0, 1.0]), normal) == 1

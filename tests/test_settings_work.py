@@ -1,7 +1,8 @@
 """Every setting of a run does something, and a study's runs are the runs they stand for.
 
-Settings are found in their dataclass. What is watched is what a step finds around it: threads, algorithms, autocast, the compiler, the
-layout of images, where checkpoints are written, when the run ends; a setting that changes none of these fails by its name.
+Settings are found in their dataclass. What is watched is what a step finds around it: threads, algorithms, autocast,
+the compiler, the layout of images, where checkpoints are written, when the run ends; a setting that changes none of
+these fails by its name.
 """
 
 import contextlib
@@ -21,13 +22,16 @@ from commands import refused, tried
 from observing import other_values, stepped_rates
 from quoin.options import flag_name
 from quoin.runs import RunConfig, find_recipe, recipe_names
-from quoin.train import Place, RunFolder
+from quoin.train import DeviceContext, RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Values that bite where the derived ones may not; a GPU may be absent, and is then asked for in vain.
-TELLING: dict[str, list[Any]] = {"threads": [2], "checkpoint_every": [3], "max_steps": [5], "device": ["cuda:99"]}
-FOR_A_GPU = {"device", "precision"}  # refused by name on the CPU; what precision does there: test_precision_is_that_of_the_forward_pass
+TELLING: dict[str, list[Any]] = {"num_threads": [2], "checkpoint_every": [3], "max_steps": [5], "device": ["cuda:99"]}
+FOR_A_GPU = {
+    "device",
+    "precision",
+}  # refused by name on the CPU; what precision does there: test_precision_is_that_of_the_forward_pass
 # The base: long enough for two epochs, and for all to be seen in the first.
 BASE = ("train", "lenet", "--epochs", 2, "--batch-size", 512, "--json")
 
@@ -36,13 +40,21 @@ class Around:
     """What the steps of one run found around them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, runs: Path, words: list[object]) -> None:
-        self.seen: dict[str, Any] = {"threads": set(), "deterministic": set(), "autocast": set(), "layouts": set(), "compiled": 0}
+        self.seen: dict[str, Any] = {
+            "threads": set(),
+            "deterministic": set(),
+            "autocast": set(),
+            "layouts": set(),
+            "compiled": 0,
+        }
         self.seen["checkpoints"] = []
         with monkeypatch.context() as patch:
             patch.setattr(torch, "compile", self._compile)
             patch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")  # there is a compiler
             save = RunFolder.save_checkpoint
-            patch.setattr(RunFolder, "save_checkpoint", lambda folder, state, step: self._saved(step) or save(folder, state, step))
+            patch.setattr(
+                RunFolder, "save_checkpoint", lambda folder, state, step: self._saved(step) or save(folder, state, step)
+            )
             handle = register_module_forward_pre_hook(self._look)
             try:
                 code, out, err = tried(*BASE, *words, "--runs", runs)
@@ -101,25 +113,30 @@ def test_every_setting_changes_what_a_run_finds(name, base, tmp_path, monkeypatc
 def test_what_a_run_sets_is_put_back(tmp_path):
     """A notebook that trains goes on with the threads and the algorithms that it had."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    code, out, _ = tried("train", "mlp", "--max-steps", 2, "--threads", 2, "--deterministic", "--json", "--runs", tmp_path)
+    code, out, _ = tried(
+        "train", "mlp", "--max-steps", 2, "--num-threads", 2, "--deterministic", "--json", "--runs", tmp_path
+    )
     assert code == 0
     assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == before
     assert tried("resume", json.loads(out)["run"])[0] == 0
     assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == before
 
 
-DESCENDING = [name for name in recipe_names() if hasattr(find_recipe(name).options, "micro_batch")]
+DESCENDING = [name for name in recipe_names() if hasattr(find_recipe(name).options, "micro_batch_size")]
 QUICK = ("diffusion-2d", "gan", "lenet", "mlp", "transformer-lm")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in DESCENDING])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.deep) for name in DESCENDING]
+)
 def test_precision_is_that_of_the_forward_pass(name):
-    """Wherever a gradient is followed, some of the forward pass of a step is under autocast to the dtype that was asked for."""
+    """Wherever a gradient is followed, some of the forward pass of a step is under autocast to the dtype that was asked
+    for."""
     recipe = find_recipe(name)
-    small = {"pairs": 200, "texts": 200, "examples": 64, "epochs": 1, "batch_size": 8}
+    small = {"num_pairs": 200, "num_texts": 200, "num_examples": 64, "epochs": 1, "batch_size": 8}
     names = {each.name for each in dataclasses.fields(recipe.options)}
     options = recipe.options(**{key: value for key, value in small.items() if key in names})
-    task = recipe.build(options, Place(autocast_dtype=torch.bfloat16))
+    task = recipe.build(options, DeviceContext(autocast_dtype=torch.bfloat16))
     seen = set()
 
     def look(module: nn.Module, given: tuple[Any, ...]) -> None:
@@ -134,10 +151,27 @@ def test_precision_is_that_of_the_forward_pass(name):
     assert torch.bfloat16 in seen
 
 
-@pytest.mark.parametrize(("flag", "member", "own"), [("--seeds", "seed-1", ("--seed", 1)), ("--folds", "fold-1", ("--fold", "1/2"))])
+@pytest.mark.parametrize(
+    ("flag", "member", "own"), [("--seeds", "seed-1", ("--seed", 1)), ("--folds", "fold-1", ("--fold", "1/2"))]
+)
 def test_a_run_of_a_study_is_the_run_that_it_stands_for(flag, member, own, tmp_path):
-    """To the bit, and so in every option: the same lines and the same result as without the study, at the rates of the same schedule."""
-    asked = ("train", "mlp", "--epochs", 3, "--batch-size", 256, "--schedule", "cosine", "--warm-up", 0.2, "--threads", 1, "--json")
+    """To the bit, and so in every option: the same lines and the same result as without the study, at the rates of the
+    same schedule."""
+    asked = (
+        "train",
+        "mlp",
+        "--epochs",
+        3,
+        "--batch-size",
+        256,
+        "--schedule",
+        "cosine",
+        "--warmup-ratio",
+        0.2,
+        "--num-threads",
+        1,
+        "--json",
+    )
     rates: list[dict[int, list[list[float]]]] = [{}, {}]
     found = []
     for words, noted in zip(((flag, 2), own), rates):
@@ -145,11 +179,11 @@ def test_a_run_of_a_study_is_the_run_that_it_stands_for(flag, member, own, tmp_p
             code, out, err = tried(*asked, *words, "--runs", tmp_path)
         assert code == 0, err
         found.append(Path(json.loads(out)["run"]))
-    of_study, alone = found[0] / member, found[1]
+    of_multirun, alone = found[0] / member, found[1]
     curves = [list(each.values()) for each in rates]
     assert curves[0] == 2 * curves[1]  # both members, at the rates of the one run
     assert len(curves[1][0]) == json.loads((alone / "result.json").read_text())["steps"] > 3
-    assert _told(of_study) == _told(alone)
+    assert _told(of_multirun) == _told(alone)
 
 
 def _told(run: Path) -> Any:

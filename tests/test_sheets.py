@@ -1,4 +1,5 @@
-"""Sheets, tables of images and clouds of points: every pixel in its place, names by their rows and columns, bad input in one line."""
+"""Sheets, tables of images and clouds of points: every pixel in its place, names by their rows and columns, bad input
+in one line."""
 
 import itertools
 import re
@@ -12,28 +13,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoin import plot
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 
-def axes_of(drawing: plot.Drawing, place: int = 0) -> Any:
+def axes_of(drawing: plot.Plot, place: int = 0) -> Any:
     return drawing.figure.axes[place]
 
 
-def mosaic(drawing: plot.Drawing) -> np.ndarray:
+def mosaic(drawing: plot.Plot) -> np.ndarray:
     """The one image that all are drawn as."""
     (image,) = axes_of(drawing).images
     return np.asarray(image.get_array())
 
 
 def cell(page: np.ndarray, place: tuple[int, int], grid: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
-    """What stands in a cell, found from the size of the page alone: images of `size` with equal gaps before, between and behind."""
+    """What stands in a cell, found from the size of the page alone: images of `size` with equal gaps before, between
+    and behind."""
     gaps = [(extent - count * each) // (count + 1) for extent, count, each in zip(page.shape, grid, size)]
     top, left = (gap + at * (each + gap) for gap, at, each in zip(gaps, place, size))
     return page[top : top + size[0], left : left + size[1]]
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 4), st.integers(1, 5), st.sampled_from([None, 1, 3]), st.integers(2, 9), st.integers(2, 9), st.integers(0, 999))
+@given(
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.sampled_from([None, 1, 3]),
+    st.integers(2, 9),
+    st.integers(2, 9),
+    st.integers(0, 999),
+)
 def test_every_image_of_a_table_stands_in_its_cell(rows, columns, channels, height, width, seed):
     shape = (rows, columns, *([] if channels is None else [channels]), height, width)
     images = torch.rand(shape, generator=torch.Generator().manual_seed(seed))
@@ -44,13 +53,16 @@ def test_every_image_of_a_table_stands_in_its_cell(rows, columns, channels, heig
 
 
 @pytest.mark.parametrize(
-    ("count", "columns", "grid"), [(64, None, (8, 8)), (7, None, (3, 3)), (5, 2, (3, 2)), (1, None, (1, 1)), (3, 9, (1, 3))]
+    ("count", "columns", "grid"),
+    [(64, None, (8, 8)), (7, None, (3, 3)), (5, 2, (3, 2)), (1, None, (1, 1)), (3, 9, (1, 3))],
 )
 def test_a_sheet_goes_row_by_row_and_ends_empty(count, columns, grid):
     images = torch.arange(count).reshape(-1, 1, 1, 1).expand(-1, 1, 4, 4) / (2 * count)  # no two alike, none white
     page = mosaic(plot.image_sheet(images, columns=columns))
     cells = [cell(page, (row, column), grid, (4, 4)) for row in range(grid[0]) for column in range(grid[1])]
-    assert [float(each.max()) for each in cells[:count]] == pytest.approx([place / (2 * count) for place in range(count)])
+    assert [float(each.max()) for each in cells[:count]] == pytest.approx(
+        [place / (2 * count) for place in range(count)]
+    )
     paper = page[0, 0]
     assert paper.max() > paper.min()  # a colour, which no grey image has
     assert all((each == paper).all() for each in cells[count:])
@@ -73,11 +85,14 @@ def test_names_stand_at_their_rows_and_columns_and_do_not_touch():
     boxes = [text.get_window_extent() for text in axes.get_xticklabels()]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
     edge = drawing.figure.bbox
-    assert all(edge.x0 <= box.x0 and box.x1 <= edge.x1 for box in [*boxes, *(text.get_window_extent() for text in axes.get_yticklabels())])
+    assert all(
+        edge.x0 <= box.x0 and box.x1 <= edge.x1
+        for box in [*boxes, *(text.get_window_extent() for text in axes.get_yticklabels())]
+    )
 
 
 def test_clouds_share_one_scale_and_hold_the_ends():
-    drawing = plot.point_clouds({"noise": [[0, 0], [5, 1]], "between": [[90, 90], [0, 0]], "data": [[-1, 2], [0, 0]]})
+    drawing = plot.scatter_panels({"noise": [[0, 0], [5, 1]], "between": [[90, 90], [0, 0]], "data": [[-1, 2], [0, 0]]})
     limits = {(axes.get_xlim(), axes.get_ylim()) for axes in drawing.figure.axes}
     assert len(limits) == 1
     ((left, right), (bottom, top)) = limits.pop()
@@ -88,7 +103,7 @@ def test_clouds_share_one_scale_and_hold_the_ends():
 
 
 def test_groups_of_a_map_look_different():
-    drawing = plot.point_map({str(group): torch.full((2, 2), float(group)) for group in range(12)})
+    drawing = plot.scatter_by_class({str(group): torch.full((2, 2), float(group)) for group in range(12)})
     axes = axes_of(drawing)
     looks = {(tuple(marks.get_facecolor()[0]), len(marks.get_paths()[0].vertices)) for marks in axes.collections}
     assert len(looks) == 12
@@ -98,8 +113,8 @@ def test_groups_of_a_map_look_different():
 KINDS = {
     "sheet": lambda: plot.image_sheet(torch.rand(5, 3, 4, 6, generator=torch.Generator().manual_seed(0))),
     "table": lambda: plot.image_table(torch.zeros(2, 3, 4, 4), row_labels="ab", column_labels="xyz", title="A < B"),
-    "clouds": lambda: plot.point_clouds({"a": torch.zeros(3000, 2), "b": [[float("nan"), 0], [1, 1]]}, title="t"),
-    "map": lambda: plot.point_map({"a": [[1, 1]], "b": [[1, 1]]}, x_label="x"),
+    "clouds": lambda: plot.scatter_panels({"a": torch.zeros(3000, 2), "b": [[float("nan"), 0], [1, 1]]}, title="t"),
+    "map": lambda: plot.scatter_by_class({"a": [[1, 1]], "b": [[1, 1]]}, x_label="x"),
 }
 
 
@@ -123,12 +138,12 @@ def test_pictures_are_deterministic_and_whole(kind):
         (lambda: plot.image_table(torch.zeros(2, 8, 8)), "4 or 5 axes"),
         (lambda: plot.image_table(torch.zeros(2, 3, 8, 8), row_labels=["a"]), "2 row labels"),
         (lambda: plot.image_table(torch.zeros(2, 3, 8, 8), column_labels=["a"]), "3 column labels"),
-        (lambda: plot.point_clouds({}), "at least one cloud"),
-        (lambda: plot.point_clouds({"a": torch.zeros(4, 3)}), "2 numbers"),
-        (lambda: plot.point_map({"a": torch.zeros(4)}), "2 axes"),
+        (lambda: plot.scatter_panels({}), "at least one cloud"),
+        (lambda: plot.scatter_panels({"a": torch.zeros(4, 3)}), "2 numbers"),
+        (lambda: plot.scatter_by_class({"a": torch.zeros(4)}), "2 axes"),
     ],
 )
 def test_a_bad_input_is_one_line(bad, says):
-    with pytest.raises(Mistake, match=says) as caught:
+    with pytest.raises(UserError, match=says) as caught:
         bad()
     assert "\n" not in str(caught.value)

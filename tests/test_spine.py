@@ -11,8 +11,8 @@ import pytest
 
 import quoin
 from commands import tried
-from quoin.errors import Mistake
-from quoin.options import Checked, default, option
+from quoin.errors import UserError
+from quoin.options import ValidatedOptions, default, option
 from quoin.runs import Run, find_recipe, recipe_names
 from quoin.runs.kinds import KINDS, trained_class
 from quoin.train import RunFolder
@@ -24,7 +24,7 @@ STEP = "train/gradient_updater.py"
 # Beside the step: what differentiates or plays through training to show it, peers, L-BFGS, gradients by the input.
 NO_TRAINING = ("autodiff/", "notes/", "bench/", "optim/", "losses/", "inspect/", "generate/")
 MOST_LINES = 80
-DEEPEST = 4  # option classes from a recipe's own up to Checked: its kind, what that kind is made of, a part
+DEEPEST = 5  # a run, its epochs, a kind, what varies it, and the recipe
 
 
 def sources(pattern: str = "**/*.py") -> Iterator[tuple[str, ast.Module]]:
@@ -39,11 +39,18 @@ def calls_of_backward(tree: ast.AST) -> list[int]:
 
 def _is_updater(value: ast.expr) -> bool:
     """`self.updater.backward(loss, weight)` asks the one step for it."""
-    return ast.unparse(value).split(".")[-1].split("[")[0] in {"updater", "updaters", "rival"} or ast.unparse(value) == "self"
+    return (
+        ast.unparse(value).split(".")[-1].split("[")[0] in {"updater", "updaters", "rival"}
+        or ast.unparse(value) == "self"
+    )
 
 
 def test_only_the_step_calls_backward_to_train():
-    found = {file: lines for file, tree in sources() if (lines := calls_of_backward(tree)) and not file.startswith(NO_TRAINING)}
+    found = {
+        file: lines
+        for file, tree in sources()
+        if (lines := calls_of_backward(tree)) and not file.startswith(NO_TRAINING)
+    }
     assert found.keys() == {STEP}
     assert len(found[STEP]) == 1
 
@@ -56,7 +63,9 @@ def test_a_backward_elsewhere_would_be_seen():
 def nested(tree: ast.Module) -> list[str]:
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     outer = [node for node in ast.walk(tree) if isinstance(node, definitions[:2])]
-    return [inner.name for each in outer for inner in ast.walk(each) if inner is not each and isinstance(inner, definitions)]
+    return [
+        inner.name for each in outer for inner in ast.walk(each) if inner is not each and isinstance(inner, definitions)
+    ]
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -71,7 +80,7 @@ def test_a_nested_definition_would_be_seen():
 
 
 def depth(kind: type) -> int:
-    return 1 + max((depth(base) for base in kind.__bases__ if base is not Checked), default=0)
+    return 1 + max((depth(base) for base in kind.__bases__ if base is not ValidatedOptions), default=0)
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -81,11 +90,11 @@ def test_options_are_composed(name):
 
 def test_a_changed_default_keeps_help_and_range():
     @dataclasses.dataclass(frozen=True)
-    class Base(Checked):
+    class Base(ValidatedOptions):
         lr: float = option(0.1, "the learning rate", above=0.0)
 
     @dataclasses.dataclass(frozen=True)
-    class Other(Checked):
+    class Other(ValidatedOptions):
         size: int = option(3, "how large")
 
     @dataclasses.dataclass(frozen=True)
@@ -98,15 +107,15 @@ def test_a_changed_default_keeps_help_and_range():
     assert fields["lr"].metadata == {"help": "the learning rate", "bounds": {"above": 0.0}}
     assert fields["size"].metadata["help"] == "how wide"
     assert Base().lr == 0.1
-    with pytest.raises(Mistake, match="above"):
+    with pytest.raises(UserError, match="above"):
         Changed(lr=0.0)
     with pytest.raises(TypeError, match="no base class has this option"):
 
-        class Wrong(Checked):
+        class Wrong(ValidatedOptions):
             nothing: int = default(1)
 
 
-# ---- runs ----------------------------------------------------------------------------------------------------------------
+# ---- runs -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -148,11 +157,13 @@ def test_what_a_kind_can_do_is_what_its_commands_do(folders):
 
 
 def test_a_kind_that_cannot_says_what_it_can(folders):
-    with pytest.raises(Mistake, match="translates sentences and cannot generate: use `quoin predict`"):
+    with pytest.raises(UserError, match="translates sentences and cannot generate: use `quoin predict`"):
         Run.open(folders["translation"]).generate(3)
-    with pytest.raises(Mistake, match="is a language model and cannot predict: use `quoin eval --data`, `quoin generate`"):
+    with pytest.raises(
+        UserError, match="is a language model and cannot predict: use `quoin eval --data`, `quoin generate`"
+    ):
         Run.open(folders["language"]).predict(["a"])
-    with pytest.raises(Mistake, match="holds several runs"):
+    with pytest.raises(UserError, match="holds several runs"):
         Run.open(folders["seeds"]).predict([])
 
 
@@ -164,7 +175,7 @@ def test_a_kind_that_nobody_knows_is_one_line(folders):
     run = copy_run(folders["classifier"])
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps(config | {"kind": "sorcery"}))
-    with pytest.raises(Mistake, match=r"expected a kind of run .* came 'sorcery'"):
+    with pytest.raises(UserError, match=r"expected a kind of run .* got 'sorcery'"):
         Run.open(run)
 
 
@@ -207,7 +218,7 @@ def test_a_run_generates_by_its_seed(folders):
 
 def test_a_run_gives_its_parts(folders):
     run = Run.open(copy_run(folders["classifier"]))
-    assert (run.kind, run.recipe.name, run.options.hidden) == ("classification", "mlp", (3,))
+    assert (run.kind, run.recipe.name, run.options.hidden_dims) == ("classification", "mlp", (3,))
     assert run.metrics is not None
     assert run.metrics["test_loss"] == pytest.approx(run.evaluate()["test_loss"])
     assert run.history[-1]["epoch"] == 1

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from quoin.train.state import generator_states, load_generator_states, pack, snapshot, unpack
+from quoin.train.state import copy_state, flatten_state, generator_states, load_generator_states, unflatten_state
 from tasks import difference
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool)
@@ -17,23 +17,31 @@ DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int
 
 def tensors():
     shapes = some.lists(some.integers(0, 3), max_size=3)
-    return some.builds(lambda shape, dtype: torch.arange(math.prod(shape)).reshape(shape).to(dtype), shapes, some.sampled_from(DTYPES))
+    return some.builds(
+        lambda shape, dtype: torch.arange(math.prod(shape)).reshape(shape).to(dtype), shapes, some.sampled_from(DTYPES)
+    )
 
 
-leaves = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(max_size=4) | tensors()
+leaves = (
+    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(max_size=4) | tensors()
+)
 keys = some.sampled_from(["a", "b", "a.b", "b.a", "0", "$tensor", "$dict", "$float", ""]) | some.integers(0, 2)
 trees = some.recursive(
     leaves,
-    lambda inner: some.lists(inner, max_size=3) | some.lists(inner, max_size=3).map(tuple) | some.dictionaries(keys, inner, max_size=4),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.lists(inner, max_size=3).map(tuple)
+        | some.dictionaries(keys, inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
 
 def through_files(tree):
     """There and back through the bytes of both files."""
-    skeleton, named = pack(tree)
+    skeleton, named = flatten_state(tree)
     text = json.dumps(skeleton, allow_nan=False)
-    return unpack(json.loads(text), safetensors.torch.load(safetensors.torch.save(named)) if named else {})
+    return unflatten_state(json.loads(text), safetensors.torch.load(safetensors.torch.save(named)) if named else {})
 
 
 def same(one, other) -> bool:
@@ -53,7 +61,7 @@ def same(one, other) -> bool:
 @settings(max_examples=300, deadline=None)
 def test_any_tree_comes_back_to_the_bit_and_in_order(tree):
     assert same(tree, through_files(tree))
-    assert same(tree, snapshot(tree))
+    assert same(tree, copy_state(tree))
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.1 + 0.2, 5e-324, -0.0])
@@ -69,9 +77,9 @@ def test_paths_that_are_spelt_alike_stay_apart():
 
 def test_one_tensor_is_stored_once_and_comes_back_as_one():
     shared = torch.randn(4, 3)
-    skeleton, named = pack({"embed": shared, "head": shared.detach(), "other": shared.clone()})
+    skeleton, named = flatten_state({"embed": shared, "head": shared.detach(), "other": shared.clone()})
     assert len(named) == 2
-    back = unpack(skeleton, named)
+    back = unflatten_state(skeleton, named)
     assert back["embed"] is back["head"]
     assert back["other"] is not back["embed"]
 
@@ -83,13 +91,13 @@ def test_the_same_storage_seen_in_two_shapes_is_two_tensors():
 
 
 def test_a_view_does_not_drag_its_storage_along():
-    _, named = pack({"corner": torch.zeros(1000, 1000)[0, :2]})
+    _, named = flatten_state({"corner": torch.zeros(1000, 1000)[0, :2]})
     assert named["corner"].untyped_storage().nbytes() == 8
 
 
 def test_a_snapshot_does_not_move_when_training_goes_on():
     weight = torch.nn.Parameter(torch.zeros(2))
-    kept = snapshot({"weight": weight})
+    kept = copy_state({"weight": weight})
     with torch.no_grad():
         weight += 1
     assert kept["weight"].tolist() == [0, 0]
@@ -98,13 +106,13 @@ def test_a_snapshot_does_not_move_when_training_goes_on():
 
 def test_what_could_name_code_is_refused_with_its_place():
     with pytest.raises(TypeError, match=r"task\.hook is a function"):
-        pack({"task": {"hook": lambda: None}})
+        flatten_state({"task": {"hook": lambda: None}})
 
 
 def test_generators_go_on_where_they_stood():
     torch.manual_seed(0)
     torch.rand(3)
-    there = snapshot(generator_states())
+    there = copy_state(generator_states())
     expected = torch.rand(5)
     torch.rand(7)
     load_generator_states(there)

@@ -1,6 +1,8 @@
-"""A second process that puts a link in the place of a part of a run while it is trained: nothing outside changes, whatever the moment.
+"""A second process that puts a link in the place of a part of a run while it is trained: nothing outside changes,
+whatever the moment.
 
-No race is run: a link takes the place right before one system call of durable.py, or of the removal of a folder; each call has its turn.
+No race is run: a link takes the place right before one system call of durable.py, or of the removal of a folder; each
+call has its turn.
 """
 
 import os
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 from commands import KEPT, seen
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.train import RunFolder, durable
 from quoin.train.checkpoint import checkpoint_steps
 from tasks import TwoWeights, new_folder, run_loop
@@ -83,7 +85,7 @@ class Swap:
 def life(run: RunFolder) -> None:
     """All that is written into a run, one after another."""
     run_loop(TwoWeights(), run, resume=True, epochs=2)
-    run.forget_result()
+    run.delete_result()
     run.save_result({"metrics": {}})
     run.save_report("page")
     run.save_output("inspect/a.svg", b"picture")
@@ -101,7 +103,7 @@ def lived(base: Path, place: Path, entry: str, moment: int, monkeypatch) -> Swap
         patch.setattr(shutil, "os", swap)
         try:
             life(run)
-        except Mistake as mistake:
+        except UserError as mistake:
             told = str(mistake)
     assert swap.before is not None or not told, "refused, and nothing was swapped"
     assert len(told.splitlines()) <= 1

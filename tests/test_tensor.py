@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from quoin.errors import Mistake
-from quoin.tensor import check_labels, check_shapes, log_sum_exp, one_hot, softmax
+from quoin.errors import UserError
+from quoin.tensor import check_labels, check_shapes, check_token_ids, logsumexp, one_hot, softmax
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ def test_right_shapes_pass(legend, shapes):
 @pytest.mark.parametrize(
     ("legend", "left", "right", "words"),
     [
-        ("n d, m d", (5, 3), (7, 4), ["axis d of right", "3 as in left", "came 4", "(7, 4)"]),
+        ("n d, m d", (5, 3), (7, 4), ["axis d of right", "3 as in left", "got 4", "(7, 4)"]),
         ("n, n", (5,), (5, 1), ["right with 1 axis (n)", "(5, 1)"]),
         ("... n d, ... m d", (5, 3), (3,), ["right with at least 2 axes (m d)", "(3,)"]),
-        ("... d, ... d", (2, 3), (4, 3), ["leading axes (2,) of right", "came (4,)"]),
-        ("..., ...", (4,), (4, 1), ["leading axes (4,) of right", "came (4, 1)"]),
+        ("... d, ... d", (2, 3), (4, 3), ["leading axes (2,) of right", "got (4,)"]),
+        ("..., ...", (4,), (4, 1), ["leading axes (4,) of right", "got (4, 1)"]),
         ("n, ()", (4,), (1,), ["right with 0 axes", "(1,)"]),
         ("n 3, n", (4, 2), (4,), ["left to have size 3", "(4, 2)"]),
-        ("n n, n", (4, 5), (4,), ["axis n of left", "came 5"]),
+        ("n n, n", (4, 5), (4,), ["axis n of left", "got 5"]),
     ],
 )
 def test_wrong_shapes_name_argument_axis_and_sizes(legend, left, right, words):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(UserError) as caught:
         check_shapes(legend, left=torch.zeros(left), right=torch.zeros(right))
     message = str(caught.value)
     assert "\n" not in message
@@ -48,7 +48,7 @@ def test_wrong_shapes_name_argument_axis_and_sizes(legend, left, right, words):
 
 def test_none_is_passed_over():
     check_shapes("n, m n, m", x=torch.zeros(3), weight=torch.zeros(2, 3), bias=None)
-    with pytest.raises(Mistake, match="axis n of weight"):
+    with pytest.raises(UserError, match="axis n of weight"):
         check_shapes("n, m, m n", x=torch.zeros(3), bias=None, weight=torch.zeros(2, 4))
 
 
@@ -62,7 +62,7 @@ def test_softmax_of_a_known_table(axis):
     # softmax(log k) = k / sum k, exactly what the definition says of integers.
     counts = torch.arange(1, 25, dtype=torch.float64).reshape(2, 3, 4)
     torch.testing.assert_close(softmax(counts.log(), axis), counts / counts.sum(axis, keepdim=True), rtol=1e-14, atol=0)
-    torch.testing.assert_close(log_sum_exp(counts.log(), axis), counts.sum(axis).log(), rtol=1e-14, atol=0)
+    torch.testing.assert_close(logsumexp(counts.log(), axis), counts.sum(axis).log(), rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -70,14 +70,14 @@ def test_extremes(dtype):
     far = torch.tensor([[1000.0, -1000.0], [-1000.0, -1000.0], [3e38, 0.0]], dtype=dtype)
     assert torch.equal(softmax(far), torch.tensor([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]], dtype=dtype))
     expected = torch.tensor([1000.0, -1000 + math.log(2), 3e38], dtype=dtype)
-    torch.testing.assert_close(log_sum_exp(far), expected)
+    torch.testing.assert_close(logsumexp(far), expected)
 
 
 def test_log_sum_exp_at_infinity_agrees_with_torch():
     inf = math.inf
     x = torch.tensor([[-inf, -inf], [-inf, 0.0], [inf, 0.0], [inf, inf]])
-    assert torch.equal(log_sum_exp(x), torch.tensor([-inf, 0.0, inf, inf]))
-    assert torch.equal(log_sum_exp(x), torch.logsumexp(x, -1))
+    assert torch.equal(logsumexp(x), torch.tensor([-inf, 0.0, inf, inf]))
+    assert torch.equal(logsumexp(x), torch.logsumexp(x, -1))
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
@@ -91,13 +91,35 @@ def test_one_hot_is_the_identity_matrix_looked_up(dtype):
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([0, 5], "from 0 to 4 for 5 classes, came 5"),
-        ([-1, 0], "came -1"),
-        ([0.0, 1.0], "integer labels, came torch.float32"),
-        ([True], "integer labels, came torch.bool"),
+        ([0, 5], "from 0 to 4 for 5 classes, got 5"),
+        ([-1, 0], "got -1"),
+        ([0.0, 1.0], "integer labels, got torch.float32"),
+        ([True], "integer labels, got torch.bool"),
     ],
 )
 def test_bad_labels(labels, words):
     for call in (check_labels, one_hot):
-        with pytest.raises(Mistake, match=words):
+        with pytest.raises(UserError, match=words):
             call(torch.tensor(labels), 5)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        ([0, 5, 7], "token ids from 0 to 4, got 5 at position 1; use the vocabulary"),
+        ([-1, 0], "got -1 at position 0"),
+        ([[0, 1], [2, 9]], "ndim 1, got int64 of shape"),
+        ([0.0], "integers of ndim 1, got float32"),
+        ([True], "integers of ndim 1, got bool"),
+    ],
+)
+def test_bad_token_ids(tokens, words):
+    with pytest.raises(UserError, match=words):
+        check_token_ids(torch.tensor(tokens), 5, ndim=1)
+
+
+def test_token_ids_of_sequences_and_of_short_integers():
+    check_token_ids(torch.zeros(2, 3, dtype=torch.uint16), 1, ndim=2)
+    check_token_ids(torch.zeros(0, dtype=torch.long), 1, ndim=1)
+    with pytest.raises(UserError, match="got 9 at position 1 of sequence 1"):
+        check_token_ids(torch.tensor([[0, 1], [2, 9]]), 5, ndim=2)

@@ -1,4 +1,5 @@
-"""Texts and vocabularies: the corpus beside a second reading of it, encoders beside slow twins, and every text back as it was."""
+"""Texts and vocabularies: the corpus beside a second reading of it, encoders beside slow twins, and every text back as
+it was."""
 
 import gzip
 import hashlib
@@ -15,22 +16,22 @@ from hypothesis import strategies as st
 
 import quoin.data.text
 from quoin.data import (
-    BytePairVocabulary,
-    ByteVocabulary,
-    CharacterVocabulary,
+    BPETokenizer,
+    ByteTokenizer,
+    CharTokenizer,
     Text,
-    Vocabulary,
-    WordVocabulary,
-    check_same_vocabulary,
+    Tokenizer,
+    WordTokenizer,
+    check_same_tokenizer,
     load,
     load_corpus,
     load_text,
-    vocabulary_fingerprint,
-    vocabulary_from_json,
+    tokenizer_fingerprint,
+    tokenizer_from_json,
 )
-from quoin.data.byte_pairs import pieces_of
-from quoin.data.text import part_sizes, text_pieces
-from quoin.errors import Mistake
+from quoin.data.bpe import pieces_of
+from quoin.data.text import split_sizes, text_pieces
+from quoin.errors import UserError
 
 WORDS = st.text("ab \n't1.,é", max_size=200)
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -42,7 +43,7 @@ def one_line(mistake):
     return str(mistake.value)
 
 
-# ---- texts --------------------------------------------------------------------------------------------------------------
+# ---- texts ------------------------------------------------------------------------------------------------------
 
 
 def paragraphs(text):
@@ -70,7 +71,7 @@ def test_topics_are_the_help_texts_with_each_paragraph_once():
 
 def test_a_python_without_its_help_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
-    with pytest.raises(Mistake, match="text:PATH") as caught:
+    with pytest.raises(UserError, match="text:PATH") as caught:
         load_text("topics")
     one_line(caught)
 
@@ -78,10 +79,10 @@ def test_a_python_without_its_help_is_told(monkeypatch):
 @settings(deadline=None)
 @given(st.text(max_size=300))
 def test_the_parts_are_the_text_and_the_last_two_are_a_tenth_each(content):
-    parts = Text("any", content).parts()
+    parts = Text("any", content).splits()
     assert "".join(parts) == content
     assert len(parts.test) == len(parts.validation) == len(content) // 10
-    assert part_sizes(len(content)) == tuple(map(len, parts))
+    assert split_sizes(len(content)) == tuple(map(len, parts))
 
 
 @IN_FOLDER
@@ -110,14 +111,14 @@ def test_what_is_no_utf8_is_told_with_its_place(tmp_path, before, after, bad, pi
     path.write_bytes(before.encode() + bad + after.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quoin.data.text, "_PIECE", piece)
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(UserError) as caught:
             load_text(f"text:{path}")
     assert f"0x{bad[0]:02x} at position {len(before.encode())}:" in one_line(caught)
 
 
 def test_a_character_cut_off_at_the_end_is_told(tmp_path):
     (tmp_path / "cut.txt").write_bytes("wörté".encode()[:-1])
-    with pytest.raises(Mistake, match="0xc3 at position 5"):
+    with pytest.raises(UserError, match="0xc3 at position 5"):
         load_text(f"text:{tmp_path / 'cut.txt'}")
 
 
@@ -127,32 +128,36 @@ def test_files_that_are_no_texts_cost_one_line(tmp_path):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a text" * 100)[:-12])
     (tmp_path / "plain.gz").write_bytes(b"no gzip at all")
     hints = {
-        "empty.txt": "is empty", "empty.gz": "there is none", "cut.gz": "cut short", "plain.gz": "damaged",
-        "none.txt": "cannot be reached", ".": "is a folder",
-    }  # fmt: skip
+        "empty.txt": "is empty",
+        "empty.gz": "there is none",
+        "cut.gz": "cut short",
+        "plain.gz": "damaged",
+        "none.txt": "cannot be reached",
+        ".": "is a folder",
+    }
     for name, hint in hints.items():
-        with pytest.raises(Mistake, match=hint) as caught:
+        with pytest.raises(UserError, match=hint) as caught:
             load_text(f"text:{tmp_path / name}")
         one_line(caught)
     for source in ("digits", "text:", "csv:a.csv", ""):
-        with pytest.raises(Mistake, match="text:PATH") as caught:
+        with pytest.raises(UserError, match="text:PATH") as caught:
             load_text(source)
         one_line(caught)
     for source in ("topics", "text:a.txt", "tokens:a"):
-        with pytest.raises(Mistake, match="is a text") as caught:
+        with pytest.raises(UserError, match="is a text") as caught:
             load(source)
         one_line(caught)
 
 
-# ---- vocabularies -------------------------------------------------------------------------------------------------------
+# ---- vocabularies -----------------------------------------------------------------------------------------------
 
 
 def of_all_kinds(text):
     return [
-        CharacterVocabulary.of(text),
-        WordVocabulary.of([text], len(set(text)) + 5),
-        ByteVocabulary(),
-        BytePairVocabulary.of([text], 280),
+        CharTokenizer.fit(text),
+        WordTokenizer.fit([text], len(set(text)) + 5),
+        ByteTokenizer(),
+        BPETokenizer.fit([text], 280),
     ]
 
 
@@ -165,12 +170,12 @@ def kind(vocabulary):
 def test_every_text_comes_back_and_its_tokens_are_in_range(text, data):
     other = "".join(data.draw(st.lists(st.sampled_from(text), max_size=30)))  # the same characters in another order
     for vocabulary in of_all_kinds(text):
-        assert isinstance(vocabulary, Vocabulary)
+        assert isinstance(vocabulary, Tokenizer)
         for each in (text, other, ""):
             tokens = vocabulary.encode(each)
             assert tokens.dtype == torch.int64
             assert tokens.ndim == 1
-            assert not len(tokens) or (tokens.min() >= 0 and tokens.max() < vocabulary.size)
+            assert not len(tokens) or (tokens.min() >= 0 and tokens.max() < vocabulary.vocab_size)
             assert vocabulary.decode(tokens) == vocabulary.decode(tokens.tolist()) == each, kind(vocabulary)
 
 
@@ -178,9 +183,9 @@ def test_every_text_comes_back_and_its_tokens_are_in_range(text, data):
 @given(ANY.filter(len))
 def test_a_vocabulary_comes_back_from_json(text):
     for vocabulary in of_all_kinds(text):
-        again = vocabulary_from_json(json.loads(json.dumps(vocabulary.as_json())))
-        assert vocabulary_fingerprint(again) == vocabulary_fingerprint(vocabulary)
-        assert again.size == vocabulary.size
+        again = tokenizer_from_json(json.loads(json.dumps(vocabulary.as_json())))
+        assert tokenizer_fingerprint(again) == tokenizer_fingerprint(vocabulary)
+        assert again.vocab_size == vocabulary.vocab_size
         assert again.encode(text).equal(vocabulary.encode(text))
 
 
@@ -189,12 +194,14 @@ def test_a_vocabulary_comes_back_from_json(text):
 def test_characters_and_words_beside_their_slow_twins(text, more):
     letters = sorted(set(text))
     kept = "".join(each for each in more if each in letters)
-    assert CharacterVocabulary.of(text).encode(kept).tolist() == [letters.index(each) for each in kept]
-    vocabulary = WordVocabulary.of([text], len(letters) + 2)
+    assert CharTokenizer.fit(text).encode(kept).tolist() == [letters.index(each) for each in kept]
+    vocabulary = WordTokenizer.fit([text], len(letters) + 2)
     counts = Counter(word for word in re.findall(r"\w+", text) if len(word) > 1)
     assert len(vocabulary.words) == min(2, len(counts))
     if counts:
-        assert min(counts[word] for word in vocabulary.words) >= max([counts[w] for w in counts if w not in vocabulary.words], default=0)
+        assert min(counts[word] for word in vocabulary.words) >= max(
+            [counts[w] for w in counts if w not in vocabulary.words], default=0
+        )
     pieces = [*letters, *vocabulary.words]
     expected = []
     for word in re.split(r"(\W)", kept):
@@ -203,7 +210,8 @@ def test_characters_and_words_beside_their_slow_twins(text, more):
 
 
 def merged(word, merges, spelt):
-    """Byte pairs as the paper has it: of all pairs that are there, the one learnt first is merged, everywhere, until there is none."""
+    """Byte pairs as the paper has it: of all pairs that are there, the one learnt first is merged, everywhere, until
+    there is none."""
     tokens = list(word)
     rank = {pair: place for place, pair in reversed(list(enumerate(merges)))}
     while pairs := [pair for pair in pairwise(tokens) if pair in rank]:
@@ -218,14 +226,16 @@ def merged(word, merges, spelt):
     return tokens
 
 
-SPLIT = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?[a-zé]+| ?[0-9]+| ?[^\sa-zé0-9]+|\s+(?!\S)|\s+")  # GPT-2's, for these letters
+SPLIT = re.compile(
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?[a-zé]+| ?[0-9]+| ?[^\sa-zé0-9]+|\s+(?!\S)|\s+"
+)  # GPT-2's, for these letters
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(WORDS.filter(len), min_size=1, max_size=3), WORDS, st.integers(256, 290))
 def test_byte_pairs_beside_the_papers_rule(texts, more, size):
-    vocabulary = BytePairVocabulary.of(texts, size)
-    assert vocabulary.size <= size
+    vocabulary = BPETokenizer.fit(texts, size)
+    assert vocabulary.vocab_size <= size
     counts = Counter()
     for word in (match.encode() for text in texts for match in SPLIT.findall(text)):
         counts.update(pairwise(word))
@@ -236,7 +246,7 @@ def test_byte_pairs_beside_the_papers_rule(texts, more, size):
     for left, right in vocabulary.merges:
         if spelt[left] + spelt[right] not in spelt:
             spelt.append(spelt[left] + spelt[right])
-    assert len(spelt) == vocabulary.size
+    assert len(spelt) == vocabulary.vocab_size
     expected = [token for word in SPLIT.findall(more) for token in merged(word.encode(), vocabulary.merges, spelt)]
     assert vocabulary.encode(more).tolist() == expected
 
@@ -244,37 +254,42 @@ def test_byte_pairs_beside_the_papers_rule(texts, more, size):
 @settings(deadline=None, max_examples=60)
 @given(ANY | st.lists(st.sampled_from(["a", " ", "   ", "    ", "\n\n"]), max_size=30).map("".join), st.integers(1, 6))
 def test_cutting_a_text_into_pieces_changes_no_byte_pair(text, piece):
-    vocabulary = BytePairVocabulary.of([load_text("topics").content[:3000], text], 400)
+    vocabulary = BPETokenizer.fit([load_text("topics").content[:3000], text], 400)
     whole = vocabulary._merger.encode(text).ids
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("quoin.data.byte_pairs._PIECE", piece)
+        patch.setattr("quoin.data.bpe._PIECE", piece)
         assert "".join(pieces_of(text)) == text
         assert vocabulary.encode(text).tolist() == whole
 
 
 def test_byte_pairs_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(Mistake, match=r"pip install 'quoin\[text\]'") as caught:
-        BytePairVocabulary([])
+    with pytest.raises(UserError, match=r"pip install 'quoin\[text\]'") as caught:
+        BPETokenizer([])
     one_line(caught)
 
 
 def test_the_commonest_words_have_tokens():
-    assert WordVocabulary.of(["aa bb bb cc cc cc"], 5).words == ("cc",)  # after three letters and the space
-    assert WordVocabulary.of(["aa bb bb cc cc cc"], 6).words == ("bb", "cc")
-    assert WordVocabulary.of(["aa bb bb", "cc bb aa cc cc cc"], 5, alphabet="ac").words == ("cc",)
+    assert WordTokenizer.fit(["aa bb bb cc cc cc"], 5).words == ("cc",)  # after three letters and the space
+    assert WordTokenizer.fit(["aa bb bb cc cc cc"], 6).words == ("bb", "cc")
+    assert WordTokenizer.fit(["aa bb bb", "cc bb aa cc cc cc"], 5, alphabet="ac").words == ("cc",)
 
 
 def test_a_character_without_a_token_is_named_with_its_place():
-    strange = {"abé": r"'é' \(U\+00E9\) at position 2", "a\U0001f600": "position 1", "\x00": "position 0", "ab\udc80": "position 2"}
-    for vocabulary in (CharacterVocabulary.of("abc"), WordVocabulary.of(["abc ab"], 6)):
+    strange = {
+        "abé": r"'é' \(U\+00E9\) at position 2",
+        "a\U0001f600": "position 1",
+        "\x00": "position 0",
+        "ab\udc80": "position 2",
+    }
+    for vocabulary in (CharTokenizer.fit("abc"), WordTokenizer.fit(["abc ab"], 6)):
         for text, found in strange.items():
-            with pytest.raises(Mistake, match=found) as caught:
+            with pytest.raises(UserError, match=found) as caught:
                 vocabulary.encode(text)
-            assert "bytes or bpe" in one_line(caught)
-    for vocabulary in (ByteVocabulary(), BytePairVocabulary([])):
+            assert "byte or bpe" in one_line(caught)
+    for vocabulary in (ByteTokenizer(), BPETokenizer([])):
         assert vocabulary.decode(vocabulary.encode("é\x00\U0001f600")) == "é\x00\U0001f600"
-        with pytest.raises(Mistake, match=r"half of a character.*position 1"):
+        with pytest.raises(UserError, match=r"half of a character.*position 1"):
             vocabulary.encode("a\ud800")
         assert vocabulary.decode([0xC3]) == "\ufffd"  # half a character, as a model may draw it
 
@@ -282,47 +297,58 @@ def test_a_character_without_a_token_is_named_with_its_place():
 @pytest.mark.parametrize("vocabulary", of_all_kinds("to be or not to be"), ids=kind)
 def test_numbers_that_are_no_tokens_are_refused(vocabulary):
     for tokens, hint in [
-        ([0, vocabulary.size], f"got {vocabulary.size} at position 1"), (torch.tensor([-1]), "got -1 at position 0"),
-        (torch.zeros(2, 2, dtype=torch.long), "row by row"), (torch.tensor([0.5]), "whole numbers"),
-    ]:  # fmt: skip
-        with pytest.raises(Mistake, match=hint) as caught:
+        ([0, vocabulary.vocab_size], f"got {vocabulary.vocab_size} at position 1"),
+        (torch.tensor([-1]), "got -1 at position 0"),
+        (torch.zeros(2, 2, dtype=torch.long), "ndim 1"),
+        (torch.tensor([0.5]), "integers of ndim 1"),
+    ]:
+        with pytest.raises(UserError, match=hint) as caught:
             vocabulary.decode(tokens)
         one_line(caught)
 
 
 def test_vocabularies_that_cannot_be_are_refused():
     for make in (
-        lambda: CharacterVocabulary(""), lambda: CharacterVocabulary("aa"), lambda: CharacterVocabulary(["ab"]),
-        lambda: CharacterVocabulary.of(""), lambda: WordVocabulary("ab", ["ab", "ab"]), lambda: WordVocabulary("ab", ["a"]),
-        lambda: WordVocabulary.of(["abc"], 2), lambda: BytePairVocabulary([(0, 256)]), lambda: BytePairVocabulary([(-1, 0)]),
-        lambda: BytePairVocabulary.of(["a"], 255), lambda: vocabulary_from_json({}), lambda: vocabulary_from_json({"kind": "character"}),
-        lambda: vocabulary_from_json({"kind": "words"}), lambda: vocabulary_from_json({"kind": "bpe", "merges": [[1]]}),
-        lambda: vocabulary_from_json({"kind": "characters", "characters": 5}),
+        lambda: CharTokenizer(""),
+        lambda: CharTokenizer("aa"),
+        lambda: CharTokenizer(["ab"]),
+        lambda: CharTokenizer.fit(""),
+        lambda: WordTokenizer("ab", ["ab", "ab"]),
+        lambda: WordTokenizer("ab", ["a"]),
+        lambda: WordTokenizer.fit(["abc"], 2),
+        lambda: BPETokenizer([(0, 256)]),
+        lambda: BPETokenizer([(-1, 0)]),
+        lambda: BPETokenizer.fit(["a"], 255),
+        lambda: tokenizer_from_json({}),
+        lambda: tokenizer_from_json({"kind": "character"}),
+        lambda: tokenizer_from_json({"kind": "word"}),
+        lambda: tokenizer_from_json({"kind": "bpe", "merges": [[1]]}),
+        lambda: tokenizer_from_json({"kind": "char", "characters": 5}),
         lambda: load_corpus("topics", "letters"),  # pyright: ignore[reportArgumentType]
-    ):  # fmt: skip
-        with pytest.raises(Mistake) as caught:
+    ):
+        with pytest.raises(UserError) as caught:
             make()
         one_line(caught)
 
 
 def test_another_vocabulary_than_the_models_is_refused():
-    check_same_vocabulary(CharacterVocabulary.of("abc"), CharacterVocabulary("abc"), "the file")
-    for other in (CharacterVocabulary("abd"), CharacterVocabulary("acb"), WordVocabulary("abc", []), ByteVocabulary()):
-        with pytest.raises(Mistake, match=r"\(characters, 3 tokens, \w{8}\), but the file has another") as caught:
-            check_same_vocabulary(CharacterVocabulary.of("abc"), other, "the file")
+    check_same_tokenizer(CharTokenizer.fit("abc"), CharTokenizer("abc"), "the file")
+    for other in (CharTokenizer("abd"), CharTokenizer("acb"), WordTokenizer("abc", []), ByteTokenizer()):
+        with pytest.raises(UserError, match=r"\(char, 3 tokens, \w{8}\), but the file has another") as caught:
+            check_same_tokenizer(CharTokenizer.fit("abc"), other, "the file")
         one_line(caught)
 
 
-# ---- corpora ------------------------------------------------------------------------------------------------------------
+# ---- corpora ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["characters", "words", "bytes", "bpe"])
+@pytest.mark.parametrize("name", ["char", "word", "byte", "bpe"])
 def test_a_corpus_is_its_text_in_tokens(name):
     text, corpus = load_text("topics"), load_corpus("topics", name, 500)
-    assert corpus.vocabulary.size == {"characters": len(set(text.content)), "words": 500, "bytes": 256, "bpe": 500}[name]
+    assert corpus.tokenizer.vocab_size == {"char": len(set(text.content)), "word": 500, "byte": 256, "bpe": 500}[name]
     assert corpus.fingerprint == text.fingerprint
-    for part, content in zip((corpus.train, corpus.validation, corpus.test), text.parts()):
-        assert corpus.vocabulary.decode(part.in_memory()) == content
+    for part, content in zip((corpus.train, corpus.validation, corpus.test), text.splits()):
+        assert corpus.tokenizer.decode(part.in_memory()) == content
         assert part.num_characters == len(content)
     assert corpus.train.before is None
     assert corpus.validation.before == corpus.train.in_memory()[-1]
@@ -332,13 +358,13 @@ def test_a_corpus_is_its_text_in_tokens(name):
 def test_words_and_byte_pairs_are_learnt_from_the_training_part_alone(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("to be or not " * 40 + "zebra crossings " * 6)
-    assert "zebra" not in Text("t", path.read_text()).parts().train
-    words = load_corpus(f"text:{path}", "words", 1000).vocabulary
-    assert isinstance(words, WordVocabulary)
+    assert "zebra" not in Text("t", path.read_text()).splits().train
+    words = load_corpus(f"text:{path}", "word", 1000).tokenizer
+    assert isinstance(words, WordTokenizer)
     assert words.words == ("be", "not", "or", "to")
-    pairs = load_corpus(f"text:{path}", "bpe", 1000).vocabulary
+    pairs = load_corpus(f"text:{path}", "bpe", 1000).tokenizer
     assert len(pairs.encode("zebra")) == 5
     assert len(pairs.encode(" not")) == 1
     path.write_text("too short")
-    with pytest.raises(Mistake, match="10 characters or more"):
+    with pytest.raises(UserError, match="10 characters or more"):
         load_corpus(f"text:{path}")

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from quoin.cli import main
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.metrics import bleu, exact_match
 from quoin.runs import Run
 from quoin.runs.kinds import translation as translation_run
 from quoin.runs.kinds.translation import TrainedTranslator
 
-SMALL = ["--pairs", "200", "--epochs", "2", "--hidden", "16", "--width", "8", "--threads", "1"]
+SMALL = ["--num-pairs", "200", "--epochs", "2", "--hidden-dim", "16", "--embed-dim", "8", "--num-threads", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +36,30 @@ def by_hand(said, right):
 def test_bleu_is_its_formula():
     pytest.importorskip("sacrebleu")
     right = "the quick brown fox jumps over the lazy dog today"
-    for said in (right, "the quick brown fox jumps over a dog", "the quick brown fox jumps over the lazy lazy dog again today"):
+    for said in (
+        right,
+        "the quick brown fox jumps over a dog",
+        "the quick brown fox jumps over the lazy lazy dog again today",
+    ):
         assert bleu([said], [right]) == pytest.approx(by_hand(said, right))
         letters = [" ".join(each.replace(" ", "")) for each in (said, right)]
-        assert bleu([said.replace(" ", "")], [right.replace(" ", "")], tokens="characters") == pytest.approx(by_hand(*letters))
+        assert bleu([said.replace(" ", "")], [right.replace(" ", "")], tokens="characters") == pytest.approx(
+            by_hand(*letters)
+        )
     assert exact_match(["a", "b", "c"], ["a", "x", "c"]) == pytest.approx(2 / 3)
     for call in (bleu, exact_match):
-        with pytest.raises(Mistake, match="got 1 and 0"):
+        with pytest.raises(UserError, match="got 1 and 0"):
             call(["a"], [])
 
 
 def test_a_run_tells_what_is_right_and_where_it_looked(run):
     metrics = json.loads((run / "result.json").read_text())["metrics"]
-    assert {"test_loss", "test_exact", "test_bleu", "validation_exact", "train_exact"} <= set(metrics)
-    assert 0 <= metrics["test_exact"] <= 1
+    assert {"test_loss", "test_exact_match", "test_bleu", "validation_exact_match", "train_exact_match"} <= set(metrics)
+    assert 0 <= metrics["test_exact_match"] <= 1
     assert metrics["test_loss"] < math.log(12)  # below a uniform guess of the characters
     page = (run / "report.html").read_text(encoding="utf-8")
-    assert "Right and wrong" in page
-    assert "Where it looked" in page
+    assert "Exact match by source length" in page
+    assert "Attention weights" in page
 
 
 def test_it_translates_lines(run, tmp_path, capsys):
@@ -63,7 +69,7 @@ def test_it_translates_lines(run, tmp_path, capsys):
     found = opened.predict(lines)
     assert [opened.predict([line])[0] for line in lines] == found  # as alone, so in company
     said = [each.text for each in found]
-    assert len(opened.predict(lines, beam=3)) == 4
+    assert len(opened.predict(lines, num_beams=3)) == 4
     (tmp_path / "dates.txt").write_text("\n".join(lines) + "\n")
     capsys.readouterr()
     assert main(["predict", str(run), str(tmp_path / "dates.txt")]) == 0
@@ -74,11 +80,11 @@ def test_it_translates_lines(run, tmp_path, capsys):
 
 def test_a_translation_without_an_end_is_told(run, tmp_path, capsys, monkeypatch):
     (tmp_path / "dates.txt").write_text("3 March 2005\n4 March 2005\n")
-    monkeypatch.setattr(translation_run, "longest", lambda facts: 1)  # no ISO date is that short
+    monkeypatch.setattr(translation_run, "longest", lambda data_info: 1)  # no ISO date is that short
     assert not any(each.ended for each in Run.open(run).predict(["3 March 2005"]))
     capsys.readouterr()
     assert main(["predict", str(run), str(tmp_path / "dates.txt")]) == 0
-    assert "note: 2 of 2 translations, the first in line 1, found no end" in capsys.readouterr().err
+    assert "note: 2 of 2 translations, the first in line 1, had no EOS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -101,11 +107,11 @@ def test_bad_lines_are_told(run, tmp_path, capsys, text, words):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--beam", "0"], "--beam must be at least 1"),
+        (["--num-beams", "0"], "--num-beams must be at least 1"),
         (["--data", "digits"], "pairs of sentences"),
-        (["--pairs", "3"], "--pairs must be at least 10"),
+        (["--num-pairs", "3"], "--num-pairs must be at least 10"),
         (["--cell", "rnn"], "--cell"),
-        (["--hidden", "0"], "--hidden must be at least 1"),
+        (["--hidden-dim", "0"], "--hidden-dim must be at least 1"),
     ],
 )
 def test_bad_flags_are_told(tmp_path, capsys, flags, words):
@@ -115,9 +121,23 @@ def test_bad_flags_are_told(tmp_path, capsys, flags, words):
     assert len(told.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("flags", [["--cell", "lstm", "--layers", "2", "--dropout", "0.1", "--beam", "2"], ["--no-attention"]])
+@pytest.mark.parametrize(
+    "flags", [["--cell", "lstm", "--num-layers", "2", "--dropout", "0.1", "--num-beams", "2"], ["--no-attention"]]
+)
 def test_other_ways_to_translate(tmp_path, flags):
-    words = ["train", "translate-dates", *SMALL, *flags, "--max-steps", "4", "--micro-batch", "20", "--runs", str(tmp_path), "--json"]
+    words = [
+        "train",
+        "translate-dates",
+        *SMALL,
+        *flags,
+        "--max-steps",
+        "4",
+        "--micro-batch-size",
+        "20",
+        "--runs",
+        str(tmp_path),
+        "--json",
+    ]
     assert main(words) == 0
     assert isinstance(Run.open(tmp_path / "translate-dates-1").trained, TrainedTranslator)
 
@@ -126,7 +146,7 @@ def test_sentences_of_a_file_in_words(tmp_path):
     numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     rows = [f"{numbers[a]} and {numbers[b]}\t{a} {b}" for a in range(10) for b in range(10)]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows))
-    words = ["--data", f"tsv:{tmp_path / 'pairs.tsv'}", "--source-vocabulary", "words", "--target-vocabulary", "words"]
+    words = ["--data", f"tsv:{tmp_path / 'pairs.tsv'}", "--source-tokenizer", "word", "--target-tokenizer", "word"]
     assert main(["train", "translate-dates", *SMALL, *words, "--runs", str(tmp_path), "--json"]) == 0
     (tmp_path / "pairs.tsv").unlink()  # a run needs its pairs no more
     assert len(Run.open(tmp_path / "translate-dates-1").predict(["six and seven"])) == 1

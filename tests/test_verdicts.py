@@ -1,7 +1,7 @@
 """A result that is a test's verdict is true by its verdict: `if markov_test(joint)` asks what it says.
 
-The source is read for every dataclass and named tuple that is called a test, or carries a truth value. Each is either tried here, once
-where its verdict is yes and once where it is no, or listed with what it is instead of a verdict.
+The source is read for every dataclass and named tuple that is called a test, or carries a truth value. Each is either
+tried here, once where its verdict is yes and once where it is no, or listed with what it is instead of a verdict.
 """
 
 import ast
@@ -12,10 +12,10 @@ import torch
 
 import quoin
 from quoin.autodiff import check_gradient
-from quoin.cli.checkup import Finding
+from quoin.cli.doctor import Finding
 from quoin.notes.claims import Evidence
 from quoin.optim import hessian_test, is_convex, is_convex_set
-from quoin.prob import MarkovChain, lumping_test, markov_test, same_law_test
+from quoin.prob import MarkovChain, energy_test, lumpability_test, markov_test
 from quoin.tensor import is_norm
 
 HIDDEN = MarkovChain(torch.full((3,), 1 / 3), torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
@@ -31,13 +31,29 @@ def generator():
 VERDICTS = {
     "MarkovTest": [
         (lambda: markov_test(torch.full((2, 2, 2), 1 / 8)), lambda: markov_test(REMEMBERS)),
-        (lambda: lumping_test(HIDDEN, torch.tensor([0, 1, 2])), lambda: lumping_test(HIDDEN, torch.tensor([0, 0, 1]))),
+        (
+            lambda: lumpability_test(HIDDEN, torch.tensor([0, 1, 2])),
+            lambda: lumpability_test(HIDDEN, torch.tensor([0, 0, 1])),
+        ),
     ],
-    "SameLawTest": [
-        (lambda: same_law_test(ROWS[:30], ROWS[30:], generator=generator()), lambda: same_law_test(ROWS, ROWS + 5, generator=generator()))
+    "TwoSampleTest": [
+        (
+            lambda: energy_test(ROWS[:30], ROWS[30:], generator=generator()),
+            lambda: energy_test(ROWS, ROWS + 5, generator=generator()),
+        )
     ],
-    "NormTest": [(lambda: is_norm(lambda x: x.abs().sum()), lambda: is_norm(lambda x: x.square().sum()))],
-    "HessianTest": [(lambda: hessian_test(lambda x: x.square().sum(), ROWS), lambda: hessian_test(lambda x: -x.square().sum(), ROWS))],
+    "NormTest": [
+        (
+            lambda: is_norm(lambda x: x.abs().sum(), generator=generator()),
+            lambda: is_norm(lambda x: x.square().sum(), generator=generator()),
+        )
+    ],
+    "HessianTest": [
+        (
+            lambda: hessian_test(lambda x: x.square().sum(), ROWS),
+            lambda: hessian_test(lambda x: -x.square().sum(), ROWS),
+        )
+    ],
     "SegmentSearch": [
         (
             lambda: is_convex(lambda x: x.square().sum(), ROWS, generator=generator()),
@@ -54,11 +70,15 @@ VERDICTS = {
             lambda: check_gradient(lambda x: x.square().sum(), torch.ones(2), torch.ones(2)),
         )
     ],
-    "Evidence": [(lambda: Evidence("gap", 1.0, 2.0, "two", cases=1), lambda: Evidence("gap", 3.0, 2.0, "two", cases=1))],
-    "cli/checkup.py Finding": [(lambda: Finding("Python", "3.11", True), lambda: Finding("keras", "not installed", False, needed=False))],
+    "Evidence": [
+        (lambda: Evidence("gap", 1.0, 2.0, "two", cases=1), lambda: Evidence("gap", 3.0, 2.0, "two", cases=1))
+    ],
+    "cli/doctor.py Finding": [
+        (lambda: Finding("Python", "3.11", True), lambda: Finding("keras", "not installed", False, needed=False))
+    ],
 }
 NO_VERDICT = {
-    "RangeTest": "a curve: `burst` says how it ended",
+    "LRRangeTest": "a curve: `burst` says how it ended",
     "RankBounds": "two numbers: `decided` says whether they meet, either may be right",
     "CP": "factors, with what is known of them",
     "Approximation": "a network, with what is known of its error",
@@ -66,14 +86,14 @@ NO_VERDICT = {
     "Fit": "a fit",
     "HingeFit": "a fit",
     "ScoresFit": "a fit",
-    "Gap": "two errors and their difference",
+    "GeneralizationGap": "two errors and their difference",
     "EarlyStop": "an epoch and how it was found",
     "bench/attention_findings.py Finding": "of three values: nothing may be asked of it",
     "Translation": "a text",
-    "LoopState": "a state",
-    "Ending": "how a run ended",
-    "Finished": "how a run ended",
-    "Place": "a device and what is to be done there",
+    "TrainerState": "a state",
+    "TrainOutput": "how a run ended",
+    "RunResult": "how a run ended",
+    "DeviceContext": "a device and what is to be done there",
     "Node": "part of a graph",
     "Leaf": "part of a graph",
     "Call": "part of a graph",
@@ -90,14 +110,17 @@ NO_VERDICT = {
 
 def carries_truth(node: ast.ClassDef) -> bool:
     fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-    properties = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.decorator_list and each.returns]
+    properties = [
+        each for each in node.body if isinstance(each, ast.FunctionDef) and each.decorator_list and each.returns
+    ]
     return any("bool" in ast.unparse(each.annotation).split(" | ") for each in fields) or any(
         ast.unparse(each.returns) == "bool" for each in properties if each.returns
     )
 
 
 def results() -> dict[str, bool]:
-    """Every such class as 'Name', and as 'path Name' where its name alone is listed neither way; with whether it defines __bool__."""
+    """Every such class as 'Name', and as 'path Name' where its name alone is listed neither way; with whether it
+    defines __bool__."""
     root, found = Path(quoin.__file__).parent, {}
     for path in sorted(root.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -119,7 +142,9 @@ def test_every_result_with_a_truth_value_is_listed_and_every_verdict_defines_boo
     assert {name for name, defines in found.items() if defines} == set(VERDICTS)
 
 
-@pytest.mark.parametrize(("name", "place"), [(name, place) for name, pairs in VERDICTS.items() for place in range(len(pairs))])
+@pytest.mark.parametrize(
+    ("name", "place"), [(name, place) for name, pairs in VERDICTS.items() for place in range(len(pairs))]
+)
 def test_a_test_is_true_by_its_verdict(name, place):
     yes, no = VERDICTS[name][place]
     assert bool(yes()) is True

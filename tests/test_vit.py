@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models import PatchEmbedding, ViT, patch_embedding_definition
 
 
@@ -31,28 +31,42 @@ def test_the_patch_embedding_is_its_definition(channels, rows, columns, side, wi
     torch.testing.assert_close(ours, defined)
     upstream = torch.randn(ours.shape, dtype=dtype, generator=generator)
     leaves = [images, weight, bias]
-    for mine, its in zip(torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(defined, leaves, upstream), strict=True):
+    for mine, its in zip(
+        torch.autograd.grad(ours, leaves, upstream), torch.autograd.grad(defined, leaves, upstream), strict=True
+    ):
         torch.testing.assert_close(mine, its)
 
 
 def test_where_a_patch_stands_is_seen():
-    model = ViT((1, 4, 4), 3, side=2, width=8, heads=2, layers=1, generator=torch.Generator().manual_seed(0)).double().eval()
+    model = (
+        ViT(
+            (1, 4, 4),
+            3,
+            patch_size=2,
+            embed_dim=8,
+            num_heads=2,
+            num_layers=1,
+            generator=torch.Generator().manual_seed(0),
+        )
+        .double()
+        .eval()
+    )
     images = torch.randn(2, 1, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     turned = images.flip(2)  # with patches of equal rows exchanged, only the positions tell
     flat = images[:, :, :1].expand_as(images).clone()
     flat[:, :, 2:] += 1
     assert (model(flat) - model(flat.roll(2, dims=2))).abs().max() > 1e-6
-    torch.nn.init.zeros_(model.positions.codes)
+    torch.nn.init.zeros_(model.position_embedding.weight)
     torch.testing.assert_close(model(flat), model(flat.roll(2, dims=2)))
     assert (model(images) - model(turned)).abs().max() > 1e-6
 
 
 def test_mistakes_are_told():
-    with pytest.raises(Mistake, match="side divides images of 8 x 6 pixels, came 4"):
-        ViT((1, 8, 6), 10, side=4)
-    with pytest.raises(Mistake, match="heads that divide the width 8, came 3"):
-        ViT((1, 8, 8), 10, side=4, width=8, heads=3)
-    with pytest.raises(Mistake, match="at least one block"):
-        ViT((1, 8, 8), 10, side=4, layers=0)
-    with pytest.raises(Mistake, match="at least one class"):
-        ViT((1, 8, 8), 0, side=4)
+    with pytest.raises(UserError, match="side divides images of 8 x 6 pixels, got 4"):
+        ViT((1, 8, 6), 10, patch_size=4)
+    with pytest.raises(UserError, match="num_heads that divide embed_dim 8, got 3"):
+        ViT((1, 8, 8), 10, patch_size=4, embed_dim=8, num_heads=3)
+    with pytest.raises(UserError, match="at least one block"):
+        ViT((1, 8, 8), 10, patch_size=4, num_layers=0)
+    with pytest.raises(UserError, match="at least one class"):
+        ViT((1, 8, 8), 0, patch_size=4)

@@ -1,9 +1,10 @@
 """Kill training again and again, for real: `python tests/torture.py 1000`.
 
-One process imports everything and forks a child for each attempt, so that a kill costs a fraction of a second. Each child runs the
-command line, `quoin train mlp` first and `quoin resume` from then on, and gets SIGKILL at a random moment: while it starts, steps, saves,
-evaluates or draws its report. After every kill the newest checkpoint must load; when at last a run gets through, its checkpoint, metrics
-and result must be those of a run that was never stopped, to the bit. Exits with 1 on the first difference.
+One process imports everything and forks a child for each attempt, so that a kill costs a fraction of a second. Each
+child runs the command line, `quoin train mlp` first and `quoin resume` from then on, and gets SIGKILL at a random
+moment: while it starts, steps, saves, evaluates or draws its report. After every kill the newest checkpoint must load;
+when at last a run gets through, its checkpoint, metrics and result must be those of a run that was never stopped, to
+the bit. Exits with 1 on the first difference.
 """
 
 import argparse
@@ -25,11 +26,22 @@ from quoin.data import load
 from quoin.train import RunFolder
 from tasks import difference, left_behind
 
-OPTIONS = ["--threads", "1", "--device", "cpu", "--hidden", "16", "--batch-size", "128"]
+OPTIONS = ["--num-threads", "1", "--device", "cpu", "--hidden-dims", "16", "--batch-size", "128"]
 VARIANTS = [  # ten steps an epoch
     ["--checkpoint-every", "1", "--max-steps", "65"],
     ["--checkpoint-every", "3", "--epochs", "15"],
-    ["--checkpoint-every", "7", "--epochs", "30", "--patience", "4", "--micro-batch", "50", "--clip", "1"],
+    [
+        "--checkpoint-every",
+        "7",
+        "--epochs",
+        "30",
+        "--patience",
+        "4",
+        "--micro-batch-size",
+        "50",
+        "--max-grad-norm",
+        "1",
+    ],
 ]
 
 
@@ -109,7 +121,9 @@ class Torture:
         runs = self.root / f"run-{self.finished}"
         kills, log, run = 0, self.root / f"log-{self.finished}", None
         while True:
-            words = ["resume", str(run.path)] if run else ["train", "mlp", *OPTIONS, *VARIANTS[index], "--runs", str(runs)]
+            words = (
+                ["resume", str(run.path)] if run else ["train", "mlp", *OPTIONS, *VARIANTS[index], "--runs", str(runs)]
+            )
             code = attempt(words, log, self.when(run, training, in_all) if kills < kills_left else None)
             if code == 0:
                 break
@@ -133,7 +147,7 @@ class Torture:
 def warm_up() -> None:
     """Import and load all that a child needs; nothing here may start a thread, for a fork would lose it."""
     torch.set_num_threads(1)
-    importlib.import_module("torch._dynamo")  # the first optimiser asks for it
+    importlib.import_module("torch._dynamo")  # the first optimizer asks for it
     load("digits")
     plot.curves({"a": ([0.0, 1.0], [1.0, 2.0])}).inline()
 
@@ -159,6 +173,8 @@ def torture(kills: int, seed: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Kill training for real and see that nothing is lost.")
     parser.add_argument("kills", type=int, nargs="?", default=1000)
-    parser.add_argument("--seed", type=int, default=None, help="of the moments; printed at the end (default: from the clock)")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="of the moments; printed at the end (default: from the clock)"
+    )
     chosen = parser.parse_args()
     torture(chosen.kills, chosen.seed if chosen.seed is not None else time.time_ns() % 2**32)

@@ -1,7 +1,8 @@
-"""JSON that somebody may have edited: parsed once, held against a type, refused in one line that names the file and the place in it.
+"""JSON that somebody may have edited: parsed once, held against a type, refused in one line that names the file and the
+place in it.
 
-A type says what a document must hold: a dataclass or a TypedDict of whole numbers, numbers, text, lists of them ..., each narrowed where
-needed by `Annotated[int, Must(...)]`. Imports no torch.
+A type says what a document must hold: a dataclass or a TypedDict of whole numbers, numbers, text, lists of them ...,
+each narrowed where needed by `Annotated[int, Must(...)]`. Imports no torch.
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["Count", "Must", "Name", "Size", "checked", "parse_json"]
 
@@ -30,7 +31,9 @@ class Must(NamedTuple):
 
 Count = Annotated[int, Must("a whole number from 0 on", lambda number: number >= 0)]
 Size = Annotated[int, Must("a whole number from 1 to a million", lambda number: 1 <= number <= 10**6)]
-Name = Annotated[str, Must("a name of 1 to 200 printable characters", lambda text: 0 < len(text) <= 200 and text.isprintable())]
+Name = Annotated[
+    str, Must("a name of 1 to 200 printable characters", lambda text: 0 < len(text) <= 200 and text.isprintable())
+]
 
 
 def parse_json(content: bytes, where: str) -> Any:
@@ -45,9 +48,9 @@ def parse_json(content: bytes, where: str) -> Any:
             return value
         raise ValueError(f"nested more than {DEEPEST} deep")
     except RecursionError:
-        raise Mistake(f"{where} cannot be read as JSON (nested too deep): {REMEDY}") from None
+        raise UserError(f"{where} cannot be read as JSON (nested too deep): {REMEDY}") from None
     except ValueError as error:
-        raise Mistake(f"{where} cannot be read as JSON ({str(error)[:100]}): {REMEDY}") from None
+        raise UserError(f"{where} cannot be read as JSON ({str(error)[:100]}): {REMEDY}") from None
 
 
 def _whole(digits: str) -> int:
@@ -72,13 +75,14 @@ def _depth(value: Any) -> int:
 
 
 def checked(kind: Any, value: Any, where: str) -> Any:
-    """`value` as a `kind`: lists become tuples and objects dataclasses where the type says so; else a Mistake that begins with `where`.
+    """`value` as a `kind`: lists become tuples and objects dataclasses where the type says so; else a UserError that
+    begins with `where`.
 
     >>> checked(tuple[int, ...], [1, 2], "here")
     (1, 2)
     >>> checked(dict[str, int], {"a": 1.5}, "here")
     Traceback (most recent call last):
-    quoin.errors.Mistake: here: expected a whole number for a, came 1.5; restore the file or train again
+    quoin.errors.UserError: here: expected a whole number for a, got 1.5; restore the file or train again
     """
     return _checked(kind, value, where, "")
 
@@ -89,7 +93,7 @@ def _checked(kind: Any, value: Any, where: str, place: str) -> Any:
         found = _checked(inner[0], value, where, place)
         for must in inner[1:]:
             if isinstance(must, Must) and not must.holds(found):
-                raise _mistake(must.words, value, where, place)
+                raise _error(must.words, value, where, place)
         return found
     if origin is typing.NotRequired:
         return _checked(inner[0], value, where, place)
@@ -100,25 +104,29 @@ def _checked(kind: Any, value: Any, where: str, place: str) -> Any:
     if origin is dict and isinstance(value, dict):
         of_keys, of_values = inner
         return {
-            _checked(of_keys, key, where, f"a name in {place or 'it'}"): _checked(of_values, each, where, _under(place, key))
+            _checked(of_keys, key, where, f"a name in {place or 'it'}"): _checked(
+                of_values, each, where, _under(place, key)
+            )
             for key, each in value.items()
         }
     if origin is tuple and isinstance(value, (list, tuple)) and (inner[1:] == (...,) or len(inner) == len(value)):
         kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
-        return tuple(_checked(each, item, where, f"{place}[{number}]") for number, (each, item) in enumerate(zip(kinds, value)))
+        return tuple(
+            _checked(each, item, where, f"{place}[{number}]") for number, (each, item) in enumerate(zip(kinds, value))
+        )
     if origin is list and isinstance(value, list):
         return [_checked(inner[0], item, where, f"{place}[{number}]") for number, item in enumerate(value)]
     if not _is(kind, origin, inner, value):
-        raise _mistake(_spoken(kind), value, where, place)
+        raise _error(_spoken(kind), value, where, place)
     return value
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, where: str, place: str) -> Any:
-    """The first kind of a union that fits; where one may also be None, the Mistake is that of the other."""
+    """The first kind of a union that fits; where one may also be None, the UserError is that of the other."""
     for kind in kinds[:-1]:
         try:
             return _checked(kind, value, where, place)
-        except Mistake:
+        except UserError:
             if kinds[1:] == (type(None),) and value is not None:
                 raise
     return _checked(kinds[-1], value, where, place)
@@ -126,23 +134,27 @@ def _one_of(kinds: tuple[Any, ...], value: Any, where: str, place: str) -> Any:
 
 def _fields(kind: Any, value: Any, where: str, place: str) -> Any:
     if not isinstance(value, dict):
-        raise _mistake(_SPOKEN[dict], value, where, place)
+        raise _error(_SPOKEN[dict], value, where, place)
     kinds = typing.get_type_hints(kind, include_extras=True)
     if not typing.is_typeddict(kind):
-        needed = {each.name for each in dataclasses.fields(kind) if each.default is each.default_factory is dataclasses.MISSING}
+        needed = {
+            each.name
+            for each in dataclasses.fields(kind)
+            if each.default is each.default_factory is dataclasses.MISSING
+        }
     else:
         needed = kind.__required_keys__
     if missing := sorted(needed - value.keys()):
-        raise Mistake(f"{where}: expected {_under(place, missing[0])}, and there is none; {REMEDY}")
+        raise UserError(f"{where}: expected {_under(place, missing[0])}, and there is none; {REMEDY}")
     if strange := [name for name in value if name not in kinds]:
-        raise Mistake(f"{where}: expected no {_under(place, strange[0])}, came one; {REMEDY}")
+        raise UserError(f"{where}: expected no {_under(place, strange[0])}, got one; {REMEDY}")
     found = {name: _checked(kinds[name], each, where, _under(place, name)) for name, each in value.items()}
     if typing.is_typeddict(kind):
         return found
     try:
         return kind(**found)
-    except Mistake as mistake:  # what the fields must be together
-        raise Mistake(f"{where}: {mistake}") from None
+    except UserError as mistake:  # what the fields must be together
+        raise UserError(f"{where}: {mistake}") from None
 
 
 def _is(kind: Any, origin: Any, inner: tuple[Any, ...], value: Any) -> bool:
@@ -158,12 +170,14 @@ def _is(kind: Any, origin: Any, inner: tuple[Any, ...], value: Any) -> bool:
 
 
 def _under(place: str, name: object) -> str:
-    told = shown(name, 40)[1:-1] if isinstance(name, str) else shown(name, 40)
+    told = format_value(name, 40)[1:-1] if isinstance(name, str) else format_value(name, 40)
     return f"{place}.{told}" if place else told
 
 
-def _mistake(words: str, value: Any, where: str, place: str) -> Mistake:
-    return Mistake(f"{where}: expected {words}{f' for {place[-80:]}' if place else ''}, came {shown(value, 40)}; {REMEDY}")
+def _error(words: str, value: Any, where: str, place: str) -> UserError:
+    return UserError(
+        f"{where}: expected {words}{f' for {place[-80:]}' if place else ''}, got {format_value(value, 40)}; {REMEDY}"
+    )
 
 
 _SPOKEN = {

@@ -1,7 +1,7 @@
 """Packages whose public names are imported when they are first asked for: a run loads what it needs and no more.
 
-A package lists its exports where type checkers and documentation tools look for them, under `if TYPE_CHECKING`, and calls
-`export_lazily(__name__)`.
+A package lists its exports where type checkers and documentation tools look for them, under `if TYPE_CHECKING`, and
+calls `export_lazily(__name__)`.
 """
 
 import ast
@@ -26,7 +26,7 @@ class _LazyPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._origins:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         found = getattr(importlib.import_module(self._origins[name]), name)
         setattr(self, name, found)
         return found
@@ -41,6 +41,10 @@ class _LazyPackage(ModuleType):
 
 
 def _exports(source: str) -> dict[str, str]:
-    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    blocks = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     return {each.asname or each.name: node.module or "" for node in imports for each in node.names}

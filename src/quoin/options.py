@@ -7,9 +7,9 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from quoin.errors import Mistake, nearest, shown
+from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["Checked", "default", "flag_name", "option", "options_from_json"]
+__all__ = ["ValidatedOptions", "default", "flag_name", "option", "options_from_json"]
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
@@ -33,14 +33,14 @@ def default(value: Any, help: str | None = None) -> Any:
     """An option of a base class with another default; its range stays, and its help unless another is given.
 
     >>> @dataclass(frozen=True)
-    ... class Base(Checked):
+    ... class Base(ValidatedOptions):
     ...     lr: float = option(0.1, "the learning rate", above=0.0)
     >>> @dataclass(frozen=True)
     ... class Slow(Base):
     ...     lr: float = default(0.01)
     >>> Slow(lr=-1.0)
     Traceback (most recent call last):
-    quoin.errors.Mistake: --lr must be above 0.0, got -1.0
+    quoin.errors.UserError: --lr must be above 0.0, got -1.0
     """
     return _Default(value, help)
 
@@ -51,13 +51,17 @@ class _Default(typing.NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checked:
+class ValidatedOptions:
     """Base of every options class: a value out of its range or of the wrong type is refused at construction."""
 
     def __init_subclass__(cls) -> None:
-        """Each `default` becomes a field: the base's own, but for what changes. It runs before `dataclass` looks at the class."""
+        """Each `default` becomes a field: the base's own, but for what changes. It runs before `dataclass` looks at the
+        class."""
         for name, changed in [each for each in vars(cls).items() if isinstance(each[1], _Default)]:
-            base = next((each for kind in cls.__mro__[1:] if (each := getattr(kind, "__dataclass_fields__", {}).get(name))), None)
+            base = next(
+                (each for kind in cls.__mro__[1:] if (each := getattr(kind, "__dataclass_fields__", {}).get(name))),
+                None,
+            )
             if base is None:
                 raise TypeError(f"{cls.__name__}.{name}: no base class has this option; declare it with option(...)")
             metadata = base.metadata | ({"help": changed.help} if changed.help else {})
@@ -73,7 +77,7 @@ class Checked:
                     _check_range(each.name, number, each.metadata.get("bounds", {}))
 
 
-Options = TypeVar("Options", bound=Checked)
+Options = TypeVar("Options", bound=ValidatedOptions)
 
 
 def flag_name(field_name: str) -> str:
@@ -86,18 +90,21 @@ def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -
     names = {each.name for each in dataclasses.fields(kind)}
     for name in values:
         if name not in names:
-            raise Mistake(f"{where} has an option {shown(name)} that this Quoin does not know: restore the file or train again")
+            raise UserError(
+                f"{where} has an option {format_value(name)} that this Quoin does not know: restore the file or "
+                "train again"
+            )
     try:
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-    except Mistake as mistake:
-        raise Mistake(f"{where}: {mistake}") from None
+    except UserError as mistake:
+        raise UserError(f"{where}: {mistake}") from None
 
 
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
         if value not in inner:
-            raise Mistake(f"{flag_name(name)} is {shown(value)}: {nearest(str(value), map(str, inner))}")
+            raise UserError(f"{flag_name(name)} is {format_value(value)}: {did_you_mean(str(value), map(str, inner))}")
         return
     if origin is tuple:
         fits = isinstance(value, tuple) and all(_is(inner[0], item) for item in value)
@@ -106,7 +113,7 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
     else:
         fits = _is(kind, value)
     if not fits:
-        raise Mistake(f"{flag_name(name)} expects {_spoken(kind)}, got {shown(value)}")
+        raise UserError(f"{flag_name(name)} expects {_spoken(kind)}, got {format_value(value)}")
 
 
 def _is(kind: Any, value: Any) -> bool:
@@ -123,9 +130,11 @@ def _spoken(kind: Any) -> str:
 
 def _check_range(name: str, value: float, bounds: dict[str, float]) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise Mistake(f"{flag_name(name)} must be a finite number, got {value}")
+        raise UserError(f"{flag_name(name)} must be a finite number, got {value}")
     if abs(value) > _LARGEST[type(value)]:
-        raise Mistake(f"{flag_name(name)} is {shown(value)}: expected a number of at most {_LARGEST[type(value)]} in size")
+        raise UserError(
+            f"{flag_name(name)} is {format_value(value)}: expected a number of at most {_LARGEST[type(value)]} in size"
+        )
     for words, bound in bounds.items():
         if not _FITS[words](value, bound):
-            raise Mistake(f"{flag_name(name)} must be {words} {bound}, got {shown(value)}")
+            raise UserError(f"{flag_name(name)} must be {words} {bound}, got {format_value(value)}")

@@ -16,7 +16,6 @@ from quoin.autodiff import (
     derivatives,
     directional_derivative,
     directional_derivative_definition,
-    draw_graph,
     finite_differences,
     forward_pass,
     gradient,
@@ -26,6 +25,7 @@ from quoin.autodiff import (
     jacobian,
     jacobian_definition,
     jvp,
+    plot_graph,
     quadratic_model,
     replay,
     same_bits,
@@ -83,27 +83,33 @@ CASES = {
     "vjp": lambda x: vjp(_map, x(POINT), x([1, 2, 3])),
     "vjp adjoint": lambda x: vjp(_map, f64(POINT), x([1, 2, 200])),
     "jvp": lambda x: jvp(_map, x(POINT), x(WAY)),
-    "jvp direction": lambda x: jvp(_map, f64(POINT), x(WAY)),
+    "jvp tangent": lambda x: jvp(_map, f64(POINT), x(WAY)),
     "directional_derivative": lambda x: directional_derivative(_cost, x(POINT), x(WAY)),
     "directional_derivative direction": lambda x: directional_derivative(_cost, f64(POINT), x(WAY)),
     "directional_derivative_definition": lambda x: directional_derivative_definition(_cost, x(POINT), x(WAY)),
-    "directional_derivative_definition direction": lambda x: directional_derivative_definition(_cost, f64(POINT), x(WAY)),
+    "directional_derivative_definition direction": lambda x: directional_derivative_definition(
+        _cost, f64(POINT), x(WAY)
+    ),
     "jacobian": lambda x: jacobian(_map, x(POINT)),
     "jacobian_definition": lambda x: jacobian_definition(_map, x(POINT)),
     "hessian": lambda x: hessian(lambda z: z[0] ** 2 * z[1], x(POINT)),
     "hessian_definition": lambda x: hessian_definition(lambda z: z[0] ** 2 * z[1], x(POINT)),
     "finite_differences": lambda x: finite_differences(_cost, x([3, 2]), step=1.0),
     "check_gradient": lambda x: check_gradient(_cost, x([3, 2])).agrees,
-    "check_gradient claimed": lambda x: check_gradient(_cost, f64([3, 100]), x([6, 200])).agrees,
+    "check_gradient gradient": lambda x: check_gradient(_cost, f64([3, 100]), x([6, 200])).agrees,
     "derivatives": lambda x: derivatives(lambda z: z**3, x(3), 3),
     "taylor": lambda x: taylor(lambda z: z**3, x(3), 3)(x([1, 2, 5])),
     "TaylorPolynomial": lambda x: TaylorPolynomial(x(3), x([1, 20, 7]))(x([1, 20])),
     "TaylorPolynomial points": lambda x: TaylorPolynomial(f64(3), f64([1, 20, 7]))(x([1, 20])),
     "quadratic_model": lambda x: quadratic_model(_cost, x(POINT))(x([[1, 20], [5, 100]])),
     "quadratic_model points": lambda x: quadratic_model(_cost, f64(POINT))(x([[1, 20], [5, 100]])),
-    "QuadraticModel": lambda x: QuadraticModel(x(POINT), x(7), x([1, 100]), x([[2, 1], [1, 20]]))(x([[1, 20], [5, 100]])),
+    "QuadraticModel": lambda x: QuadraticModel(x(POINT), x(7), x([1, 100]), x([[2, 1], [1, 20]]))(
+        x([[1, 20], [5, 100]])
+    ),
     "forward_pass": lambda x: _passes(x, x(INPUTS), RELU),
-    "forward_pass points": lambda x: forward_pass(x(INPUTS), [f64(each) for each in WEIGHTS], [f64(each) for each in BIASES]).output,
+    "forward_pass points": lambda x: (
+        forward_pass(x(INPUTS), [f64(each) for each in WEIGHTS], [f64(each) for each in BIASES]).output
+    ),
     "backward_pass": lambda x: _passes(x, x(INPUTS), TANH),
     "backward_pass sigmoid": lambda x: _passes(x, x(INPUTS), SIGMOID),
     "Var": _of_variables(lambda a, b: (a * b + a / b - b).sum()),
@@ -118,7 +124,7 @@ CASES = {
     "trace adjoints": lambda x: _made(trace(_cost, f64(POINT), adjoint=x(200))),
     "replay": lambda x: replay(trace(lambda z: _cost(z.double()), x(POINT)))[-1],
     "replay changed": lambda x: replay(trace(_cost, f64(POINT)), {0: x(WAY)})[-1],
-    "draw_graph": lambda x: draw_graph(trace(_cost, x(POINT))).alt,
+    "plot_graph": lambda x: plot_graph(trace(_cost, x(POINT))).alt,
     "same_bits": lambda x: [same_bits(x(POINT), x(POINT)), same_bits(x(POINT), x([3, 0]))],
 }
 

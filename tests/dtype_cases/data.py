@@ -11,7 +11,7 @@ TOKENS = [3, 0, 5, 1, 2, 4, 0, 3, 1]
 
 
 def scale(x):
-    return q.Standardiser.fit(x([[0, 100], [200, 7], [3, 90]]))
+    return q.StandardScaler.fit(x([[0, 100], [200, 7], [3, 90]]))
 
 
 def padded(x):
@@ -19,63 +19,94 @@ def padded(x):
 
 
 CASES = {
-    "Standardiser.fit": scale,
-    "Standardiser.apply": lambda x: scale(x).apply(x([[0, 100], [200, 3]])),
-    "Standardiser.invert": lambda x: scale(x).invert(x([[0, 1], [2, -1]])),
-    "background": lambda x: q.background(q.Standardiser(x([[[100]]]), x([[[3]]]))),
-    "shift": lambda x: q.shift(x(IMAGES), seeded(), 1, fill=0.5),
-    "shift colours": lambda x: q.shift(x(IMAGES), seeded(), 1, fill=x([[[7]]])),
-    "crop": lambda x: q.crop(x(IMAGES), seeded(), 2),
-    "flip": lambda x: q.flip(x(IMAGES), seeded()),
-    "cutout": lambda x: q.cutout(x(IMAGES), seeded(), 2, fill=0.5),
+    "StandardScaler.fit": scale,
+    "StandardScaler.transform": lambda x: scale(x).transform(x([[0, 100], [200, 3]])),
+    "StandardScaler.inverse_transform": lambda x: scale(x).inverse_transform(x([[0, 1], [2, -1]])),
+    "background": lambda x: q.background(q.StandardScaler(x([[[100]]]), x([[[3]]]))),
+    "random_shift": lambda x: q.random_shift(x(IMAGES), seeded(), 1, fill=0.5),
+    "random_shift colours": lambda x: q.random_shift(x(IMAGES), seeded(), 1, fill=x([[[7]]])),
+    "random_resized_crop": lambda x: q.random_resized_crop(x(IMAGES), seeded(), 2),
+    "random_horizontal_flip": lambda x: q.random_horizontal_flip(x(IMAGES), seeded()),
+    "random_cutout": lambda x: q.random_cutout(x(IMAGES), seeded(), 2, fill=0.5),
     "pad_sequences": padded,
     "MarkovSource": lambda x: q.MarkovSource(x([[0.5, 0.5], [0.25, 0.75]])).chain.transition,
     "MarkovSource whole": lambda x: q.MarkovSource(x([[0, 1], [1, 0]])).sample(5, generator=seeded()).diff().abs(),
     "read_windows": lambda x: q.read_windows(x(TOKENS), torch.tensor([0, 4]), 3),
     "RandomWindows.read": lambda x: q.RandomWindows(x(TOKENS), 2, 2, seed=0).read(torch.tensor([0, 4])),
-    "CarriedLanes.read": lambda x: q.CarriedLanes(x(TOKENS), 2, 2, seed=0).read(torch.tensor([0, 4])),
+    "BPTTWindows.read": lambda x: q.BPTTWindows(x(TOKENS), 2, 2, seed=0).read(torch.tensor([0, 4])),
 }
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
 ROUNDINGS: dict[str, float] = {}
 
 TEXT = "made of texts, not of numbers"
-TOKENS_ALONE = "takes texts and whole tokens, which check_tokens holds"
+TOKENS_ALONE = "takes texts and whole tokens, which check_token_ids checks"
 SIZES = "takes sizes, Python floats and a generator"
 ROWS = "takes rows of a Dataset, whose numbers are float32 by its own check"
 FILES = "takes names of files and sources"
 RESULT = "a result, built by functions that are tried or take no numbers"
 FACTS = "facts in words and sizes"
-NO_NUMBERS = dict.fromkeys(["Dataset", "as_classes", "as_regression", "fold", "split", "prepare", "part_images", "Prepared"], ROWS)
-NO_NUMBERS |= dict.fromkeys(["LabelledGraph", "karate_club"], "a graph with whole labels; its weights are read by quoin.layers")
-NO_NUMBERS |= dict.fromkeys(["Facts", "ImageFacts", "LabelledFacts", "PairFacts", "TextFacts"], FACTS)
-NO_NUMBERS |= dict.fromkeys(["labelled_facts", "pair_facts", "facts_of_text"], FACTS)
-NO_NUMBERS |= dict.fromkeys(["Batches", "blobs", "circles", "linear", "moons", "polynomial", "copy_sequences", "directions"], SIZES)
-NO_NUMBERS |= dict.fromkeys(["hidden_source", "markov_source", "kfold", "order", "keyed_generator", "number_words"], SIZES)
-NO_NUMBERS |= dict.fromkeys(["segment_digits", "tiny_pictures"], SIZES)
-NO_NUMBERS |= dict.fromkeys(["BytePairVocabulary", "ByteVocabulary", "CharacterVocabulary", "WordVocabulary"], TOKENS_ALONE)
-NO_NUMBERS |= dict.fromkeys(["PairVocabulary", "TextStream", "TokenWriter"], TOKENS_ALONE)
-NO_NUMBERS |= dict.fromkeys(["Vocabulary", "StoredTokens"], "a protocol")
-NO_NUMBERS |= dict.fromkeys(["CopySequences", "Fold", "ImageParts", "LabelledBatch", "Padded", "PairBatch", "PairParts", "Split"], RESULT)
-NO_NUMBERS |= dict.fromkeys(["TextParts", "TokenBatch", "CorpusPart", "TokenFile", "TokenFilePart", "Tokenized"], RESULT)
-NO_NUMBERS |= dict.fromkeys(["Corpus", "LabelledCorpus", "LabelledTexts", "PairCorpus", "Pairs", "Text", "TokenPairs"], TEXT)
-NO_NUMBERS |= dict.fromkeys(["Directions", "encode_texts", "fit_vocabulary", "label_corpus", "part_pairs", "symbol_corpus"], TEXT)
-NO_NUMBERS |= dict.fromkeys(["tokenize_text", "vocabulary_fingerprint", "vocabulary_from_json", "check_same_vocabulary"], TEXT)
-NO_NUMBERS |= dict.fromkeys(["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES)
+NO_NUMBERS = dict.fromkeys(
+    ["Dataset", "as_classes", "as_regression", "fold", "split", "prepare", "split_images", "PreparedData"], ROWS
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["LabeledGraph", "load_karate_club"], "a graph with whole labels; its weights are read by quoin.layers"
+)
+NO_NUMBERS |= dict.fromkeys(["TabularInfo", "ImageInfo", "LabeledTextInfo", "PairInfo", "TextInfo"], FACTS)
+NO_NUMBERS |= dict.fromkeys(["labeled_text_info", "pair_info", "text_info"], FACTS)
+NO_NUMBERS |= dict.fromkeys(
+    [
+        "BatchSampler",
+        "make_blobs",
+        "make_circles",
+        "make_linear",
+        "make_moons",
+        "make_polynomial",
+        "make_copy_sequences",
+        "make_walk_directions",
+    ],
+    SIZES,
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["make_hmm_source", "make_markov_source", "kfold", "epoch_permutation", "keyed_generator", "number_words"], SIZES
+)
+NO_NUMBERS |= dict.fromkeys(["make_segment_digits", "make_tiny_images"], SIZES)
+NO_NUMBERS |= dict.fromkeys(["BPETokenizer", "ByteTokenizer", "CharTokenizer", "WordTokenizer"], TOKENS_ALONE)
+NO_NUMBERS |= dict.fromkeys(["SpecialTokenTokenizer", "TextStream", "TokenWriter"], TOKENS_ALONE)
+NO_NUMBERS |= dict.fromkeys(["Tokenizer", "StoredTokens"], "a protocol")
+NO_NUMBERS |= dict.fromkeys(
+    ["CopySequences", "Fold", "ImageSplits", "LabeledBatch", "Padded", "PairBatch", "PairSplits", "Split"], RESULT
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["TextSplits", "TokenBatch", "CorpusSplit", "TokenFile", "TokenFileSplit", "Tokenized"], RESULT
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["Corpus", "LabeledCorpus", "LabeledTexts", "PairCorpus", "Pairs", "Text", "TokenPairs"], TEXT
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["WalkDirections", "encode_texts", "fit_tokenizer", "load_labeled_corpus", "split_pairs", "make_symbol_corpus"],
+    TEXT,
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["tokenize_text", "tokenizer_fingerprint", "tokenizer_from_json", "check_same_tokenizer"], TEXT
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES
+)
 NO_NUMBERS |= dict.fromkeys(["open_tokens", "read_features", "tokenize_file"], FILES)
 
 # Tokens and rows: whole numbers, held against int64.
-LETTERS = q.CharacterVocabulary("abc")
+LETTERS = q.CharTokenizer("abc")
 TABLE = q.Dataset("table", torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 0]), ("one", "two"), ("no", "yes"))
 PAIRS = q.Pairs("pairs", ("ab", "c", "aa"), ("a", "b", "a"))
 
 
-def labelled(x):
-    return q.LabelledTexts(PAIRS, LETTERS, ("a", "b")).read(x([2, 0, 1]))
+def labeled(x):
+    return q.LabeledTexts(PAIRS, LETTERS, ("a", "b")).read(x([2, 0, 1]))
 
 
 def translated(x):
-    known = q.PairVocabulary(LETTERS)
+    known = q.SpecialTokenTokenizer(LETTERS)
     return q.TokenPairs(PAIRS, known, known).read(x([2, 0, 1]))
 
 
@@ -87,11 +118,11 @@ def taken(x):
 MARKED = {
     "read_windows starts": lambda x: q.read_windows(torch.tensor(TOKENS), x([4, 0]), 3),
     "Dataset.take": taken,
-    "LabelledTexts.read": labelled,
+    "LabeledTexts.read": labeled,
     "TokenPairs.read": translated,
-    "CharacterVocabulary.decode": lambda x: LETTERS.decode(x([2, 0, 1])),
-    "ByteVocabulary.decode": lambda x: q.ByteVocabulary().decode(x([100, 97, 98])),
-    "PairVocabulary.decode": lambda x: q.PairVocabulary(LETTERS).decode(x([3, 4, 5])),
+    "CharTokenizer.decode": lambda x: LETTERS.decode(x([2, 0, 1])),
+    "ByteTokenizer.decode": lambda x: q.ByteTokenizer().decode(x([100, 97, 98])),
+    "SpecialTokenTokenizer.decode": lambda x: q.SpecialTokenTokenizer(LETTERS).decode(x([3, 4, 5])),
 }
 CASES |= MARKED
 WHOLE = set(MARKED)

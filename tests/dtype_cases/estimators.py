@@ -27,12 +27,14 @@ def scores(face):
 
 
 def weighed(x):
-    fitted = q.LinearRegressor().fit(x(ROWS).numpy(), x(TARGETS).numpy(), sample_weight=x([100, 90, 3, 120, 60, 7]).numpy())
+    fitted = q.LinearRegressor().fit(
+        x(ROWS).numpy(), x(TARGETS).numpy(), sample_weight=x([100, 90, 3, 120, 60, 7]).numpy()
+    )
     return torch.from_numpy(fitted.coef_)
 
 
 def mixture(x):
-    fitted = q.MixtureDensity(min_variance=1.0, random_state=0).fit(x(ROWS).numpy())
+    fitted = q.GaussianMixtureEM(min_variance=1.0, random_state=0).fit(x(ROWS).numpy())
     return torch.from_numpy(fitted.score_samples(x(ROWS).numpy())), fitted.bic(x(ROWS).numpy())
 
 
@@ -43,13 +45,13 @@ CASES = {
     "PolynomialRegressor": regressed(q.PolynomialRegressor(2, l2=1.0)),
     "KernelRegressor": regressed(q.KernelRegressor(bandwidth=50.0)),
     "KernelClassifier": chances(q.KernelClassifier(bandwidth=50.0)),
-    "GaussianClassifier": chances(q.GaussianClassifier(ridge=1.0)),
+    "GaussianDiscriminantAnalysis": chances(q.GaussianDiscriminantAnalysis(reg_covar=1.0)),
     "LogisticClassifier": chances(q.LogisticClassifier(1.0)),
     "SoftmaxClassifier": chances(q.SoftmaxClassifier(1.0)),
     "LinearSVM": scores(q.LinearSVM(1.0)),
-    "MixtureDensity": mixture,
-    "KernelFeatures": lambda x: torch.from_numpy(
-        q.KernelFeatures(4, gamma=1e-4, random_state=0).fit(x(ROWS).numpy()).transform(x(NEW).numpy())
+    "GaussianMixtureEM": mixture,
+    "RandomKernelFeatures": lambda x: torch.from_numpy(
+        q.RandomKernelFeatures(4, gamma=1e-4, random_state=0).fit(x(ROWS).numpy()).transform(x(NEW).numpy())
     ),
 }
 

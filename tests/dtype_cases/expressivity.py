@@ -3,45 +3,46 @@
 import torch
 
 from quoin.expressivity import (
+    ContinuityModulus,
     Curvature,
     ExponentialSum,
     Lipschitz,
-    Modulus,
     PiecewiseLinear,
     activation_pattern,
     affine_distance,
     affine_layers,
-    check_promise,
+    break_lines,
+    check_regularity,
     clipped_ramp,
-    enclosed_height,
     exponential_sum_definition,
     fit_exponentials,
     from_relu_network,
     gradient_jump,
+    interior_peak,
     interpolant,
-    kink_lines,
+    l1_distance,
     max_min_definition,
     max_min_net,
     max_zero_definition,
-    mean_distance,
     modulus_of_continuity,
     modulus_of_continuity_definition,
     piece_maps,
     pieces_on_segment,
     piecewise_linear_definition,
     regions_in_window,
-    relu_chain,
     relu_form_definition,
+    relu_network,
     sawtooth_definition,
     shallow_definition,
-    stack,
+    stack_networks,
     sup_error_in_span,
     to_relu_network,
     to_relu_network_with_identity,
 )
 from quoin.layers import Affine
 
-# Breakpoints that stay in order as int8 and leave it when taken apart; truth values have two values only, so that these are refused.
+# Breakpoints that stay in order as int8 and leave it when taken apart; truth values have two values only, so that these
+# are refused.
 BREAKS, SLOPES = [1, 20, 100], [3, 0, 100, 2]
 POINTS = [0, 3, 50, 120]
 PLANE, HEIGHTS = [[0, 100], [3, 2], [90, 1], [7, 50]], [3, 100, 20, 0]
@@ -61,16 +62,19 @@ def _layers(x):
 
 
 def _net(x):
-    return relu_chain(_layers(x))
+    return relu_network(_layers(x))
 
 
 def _line_net(x):
-    return relu_chain([Affine(x([[1], [3]]), x([0, 1])), Affine(x([[100, 2]]), x([3]))])
+    return relu_network([Affine(x([[1], [3]]), x([0, 1])), Affine(x([[100, 2]]), x([3]))])
 
 
 def _of_function(name, call):
     """Everything in one dtype, and the points alone beside a function in float64."""
-    return {name: lambda x: call(x, x(BREAKS), x(SLOPES), x(7)), f"{name} points": lambda x: call(x, f64(BREAKS), f64(SLOPES), f64(7))}
+    return {
+        name: lambda x: call(x, x(BREAKS), x(SLOPES), x(7)),
+        f"{name} points": lambda x: call(x, f64(BREAKS), f64(SLOPES), f64(7)),
+    }
 
 
 def _of_net(name, call):
@@ -93,9 +97,9 @@ CASES = {
     "from_relu_network": lambda x: from_relu_network(_line_net(x))(f64(POINTS)),
     "shallow_definition": lambda x: shallow_definition(x(PLANE), *_layers(x)),
     "shallow_definition points": lambda x: shallow_definition(x(PLANE), *_layers(f64)),
-    "relu_chain": lambda x: _net(x)(x(PLANE)),
+    "relu_network": lambda x: _net(x)(x(PLANE)),
     "affine_layers": lambda x: affine_layers(_net(x)),
-    "stack": lambda x: stack([_net(x), _net(x)])(x(PLANE)),
+    "stack_networks": lambda x: stack_networks([_net(x), _net(x)])(x(PLANE)),
     **_of_net("activation_pattern", lambda net: activation_pattern(net, f64(PLANE).to(net[0].weight.dtype))),
     "activation_pattern points": lambda x: activation_pattern(_net(f64), x(PLANE)),
     "piece_maps": lambda x: piece_maps(_layers(x), torch.tensor([[True, False], [True, True]])),
@@ -104,22 +108,34 @@ CASES = {
     "pieces_on_segment ends": lambda x: pieces_on_segment(_net(f64), x([0, 0]), x([3, 100])).values,
     **_of_net("regions_in_window", lambda net: len(regions_in_window(net))),
     "regions_in_window corners": lambda x: len(regions_in_window(_net(f64), x([0, 0]), x([3, 100]))),
-    **_of_net("kink_lines", lambda net: [line.offset for line in kink_lines(regions_in_window(net))]),
-    **_of_net("enclosed_height", lambda net: enclosed_height(net, (-1.0, -1.0), (1.0, 1.0))),
-    "mean_distance": lambda x: mean_distance(_line_net(x), _line_net(f64)),
-    "exponential_sum_definition": lambda x: exponential_sum_definition(x([[0, 1], [2, 1]]), x([[1, 2], [0, 1]]), x([100, 3])),
+    **_of_net("break_lines", lambda net: [line.offset for line in break_lines(regions_in_window(net))]),
+    **_of_net("interior_peak", lambda net: interior_peak(net, (-1.0, -1.0), (1.0, 1.0))),
+    "l1_distance": lambda x: l1_distance(_line_net(x), _line_net(f64)),
+    "exponential_sum_definition": lambda x: exponential_sum_definition(
+        x([[0, 1], [2, 1]]), x([[1, 2], [0, 1]]), x([100, 3])
+    ),
     "ExponentialSum": lambda x: ExponentialSum(x([[1, 2], [0, 1]]), x([100, 3]), x([1, 2]))(x([[0, 1], [2, 1]])),
-    "ExponentialSum points": lambda x: ExponentialSum(f64([[1, 2], [0, 1]]), f64([100, 3]), f64([1, 2]))(x([[0, 1], [2, 1]])),
-    "fit_exponentials": lambda x: fit_exponentials(x([[0], [1], [2]]), x([3, 100, 20]), x([[0], [1]]), x([1])).coefficients,
-    "fit_exponentials centre": lambda x: fit_exponentials(f64([[0], [1], [2]]), f64([3, 100, 20]), f64([[0], [1]]), x([1])).coefficients,
+    "ExponentialSum points": lambda x: ExponentialSum(f64([[1, 2], [0, 1]]), f64([100, 3]), f64([1, 2]))(
+        x([[0, 1], [2, 1]])
+    ),
+    "fit_exponentials": lambda x: (
+        fit_exponentials(x([[0], [1], [2]]), x([3, 100, 20]), x([[0], [1]]), x([1])).coefficients
+    ),
+    "fit_exponentials center": lambda x: (
+        fit_exponentials(f64([[0], [1], [2]]), f64([3, 100, 20]), f64([[0], [1]]), x([1])).coefficients
+    ),
     "sup_error_in_span": lambda x: sup_error_in_span(x([[1, 0], [1, 1], [1, 200]]), x([3, 100, 20])),
-    "modulus_of_continuity": lambda x: modulus_of_continuity(lambda z: z.square(), tuple(x([0, 1]).tolist()), x([0, 1]).tolist()),
+    "modulus_of_continuity": lambda x: modulus_of_continuity(
+        lambda z: z.square(), tuple(x([0, 1]).tolist()), x([0, 1]).tolist()
+    ),
     "modulus_of_continuity_definition": lambda x: modulus_of_continuity_definition(x(POINTS), x(HEIGHTS), 50.0),
-    "check_promise": lambda x: check_promise(Lipschitz(300.0), x(POINTS), x(HEIGHTS)),
-    "Lipschitz.breach": lambda x: len(Lipschitz(4.0).breach(x([0, 1, 2, 3]), x([3, 100, 20, 0]))) > 0,
-    "Modulus.breach": lambda x: len(Modulus(lambda distance: 98 * distance).breach(x([0, 1, 2, 3]), x([3, 100, 20, 0]))) > 0,
-    "Curvature.breach": lambda x: len(Curvature(4.0).breach(x([0, 1, 2, 3]), x([3, 67, 131, 67]))) > 0,
-    "Curvature.breach kept": lambda x: len(Curvature(4.0).breach(x([0, 1, 2, 3]), x([0, 60, 120, 180]))) > 0,
+    "check_regularity": lambda x: check_regularity(Lipschitz(300.0), x(POINTS), x(HEIGHTS)),
+    "Lipschitz.violation": lambda x: len(Lipschitz(4.0).violation(x([0, 1, 2, 3]), x([3, 100, 20, 0]))) > 0,
+    "ContinuityModulus.violation": lambda x: (
+        len(ContinuityModulus(lambda distance: 98 * distance).violation(x([0, 1, 2, 3]), x([3, 100, 20, 0]))) > 0
+    ),
+    "Curvature.violation": lambda x: len(Curvature(4.0).violation(x([0, 1, 2, 3]), x([3, 67, 131, 67]))) > 0,
+    "Curvature.violation kept": lambda x: len(Curvature(4.0).violation(x([0, 1, 2, 3]), x([0, 60, 120, 180]))) > 0,
     "max_min_definition": lambda x: max_min_definition(x(PLANE), x(LINES), x([[2], [1]]), UPWARD),
     "max_min_definition points": lambda x: max_min_definition(x(PLANE), f64(LINES), f64([[2], [1]]), UPWARD),
     "max_min_net": lambda x: max_min_net(x(LINES), x([[2], [1]]), UPWARD, [0.0, 0.0])(x(PLANE)),
@@ -140,24 +156,24 @@ FLOATS = "takes a function, which it asks at float64 points of its own"
 # Public names that take no numbers in tensors, each with its reason.
 NO_NUMBERS: dict[str, str] = {
     "Approximation": RESULT,
-    "KinkLine": RESULT,
+    "BreakLine": RESULT,
     "ManyInputApproximation": RESULT,
     "Pieces": RESULT,
     "Regions": RESULT,
     "Mesh": "polygons in numpy's float64, made by regions_in_window",
-    "Promise": "abstract: each promise has its cases",
-    "approximate": FLOATS,
-    "approximate_many": FLOATS,
+    "Regularity": "abstract: each promise has its cases",
+    "approximate_1d": FLOATS,
+    "approximate_nd": FLOATS,
     "narrow_net": FLOATS,
-    "fewest_units": PLAIN,
+    "min_units": PLAIN,
     "folding_net": PLAIN,
-    "folding_regions": PLAIN,
-    "follow_then_rest": PLAIN,
+    "num_folding_regions": PLAIN,
+    "partial_sawtooth_net": PLAIN,
     "interpolated_exponential": PLAIN,
     "max_zero_net": PLAIN,
-    "most_regions": PLAIN,
-    "region_order": PLAIN,
-    "sawtooth_gap": PLAIN,
+    "max_regions": PLAIN,
+    "region_growth_order": PLAIN,
+    "sawtooth_l1_lower_bound": PLAIN,
     "sawtooth_net": PLAIN,
     "zigzag_net": PLAIN,
 }

@@ -35,7 +35,7 @@ def learning(x):
 
 
 def patches(images):
-    return q.strongest_patches(nn.Sequential(nn.MaxPool2d(2, padding=1)), images, "0", count=2)
+    return q.top_activating_patches(nn.Sequential(nn.MaxPool2d(2, padding=1)), images, "0", count=2)
 
 
 def numbers(found):
@@ -75,32 +75,40 @@ CASES = {
     "intermediates": lambda x: outputs(q.intermediates(dense(x), x(ROWS))),
     "intermediates whole": lambda x: outputs(q.intermediates(bent(), x([[0, 3, 200]]))),
     "jacobian_rank": lambda x: q.jacobian_rank(dense(x), x(ROWS[0])),
-    "strongest_patches": lambda x: numbers(q.strongest_patches(conv(x), x(IMAGES), "0", count=2)),
-    "strongest_patches whole": lambda x: numbers(patches(x(IMAGES))),
+    "top_activating_patches": lambda x: numbers(q.top_activating_patches(conv(x), x(IMAGES), "0", count=2)),
+    "top_activating_patches whole": lambda x: numbers(patches(x(IMAGES))),
     "crop_patches": cut,
     "input_gradient": lambda x: q.input_gradient(dense(x), x(ROWS)),
-    "gradient_times_input": lambda x: q.gradient_times_input(dense(x), x(ROWS)),
-    "smooth_gradient": lambda x: q.smooth_gradient(dense(x), x(ROWS), noise=0.0, num_samples=2, generator=torch.Generator()),
+    "input_x_gradient": lambda x: q.input_x_gradient(dense(x), x(ROWS)),
+    "smoothgrad": lambda x: q.smoothgrad(dense(x), x(ROWS), noise=0.0, num_samples=2, generator=torch.Generator()),
     "saliency": lambda x: q.saliency(x([[[[-128, 3], [200, 0]], [[100, 7], [0, 0]]]])),
     "gradient_norms": lambda x: q.gradient_norms(learning(x), x(ROWS), lambda output: output.sum()),
-    "stability_report": lambda x: [row[2:] for row in q.stability_report(learning(x), x(ROWS), lambda output: output.sum()).rows],
+    "stability_report": lambda x: [
+        row[2:] for row in q.stability_report(learning(x), x(ROWS), lambda output: output.sum()).rows
+    ],
     "layer_summary": lambda x: [(row.zeros, row.dead) for row in q.layer_summary(dense(x), x(ROWS))],
-    "layer_summary whole": lambda x: [(row.zeros, row.dead) for row in q.layer_summary(bent(), x([[0, 3, 200], [0, 0, 1]]))],
+    "layer_summary whole": lambda x: [
+        (row.zeros, row.dead) for row in q.layer_summary(bent(), x([[0, 3, 200], [0, 0, 1]]))
+    ],
     "gradients_through_time": through_time,
     "contraction_bound": lambda x: q.contraction_bound(x([[3, 0], [0, 4]]), 3, 0.5),
-    "num_components": lambda x: q.num_components(x([[0, 0], [3, 4], [200, 100], [201, 100]]), 5.0),
+    "num_connected_components": lambda x: q.num_connected_components(x([[0, 0], [3, 4], [200, 100], [201, 100]]), 5.0),
 }
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
 ROUNDINGS: dict[str, float] = {}
 
 RESULT = "a result, built by the functions that are tried"
-NO_NUMBERS = dict.fromkeys(["AttentionMaps", "DeadUnits", "FeatureMaps", "GradientThroughTime", "Intermediate", "Kernels"], RESULT)
+NO_NUMBERS = dict.fromkeys(
+    ["AttentionMaps", "DeadUnits", "FeatureMaps", "GradientThroughTime", "Intermediate", "Kernels"], RESULT
+)
 NO_NUMBERS |= dict.fromkeys(["LayerSummary", "Patch", "ReceptiveField", "ReceptiveFields", "Sparsity"], RESULT)
 NO_NUMBERS |= dict.fromkeys(["StabilityReport", "StabilityRow"], RESULT)
-NO_NUMBERS |= dict.fromkeys(["kernels", "pixel_weights", "has_attention", "watching_attention"], "takes a model and no numbers beside it")
 NO_NUMBERS |= dict.fromkeys(
-    ["draw_attention_maps", "draw_feature_maps", "draw_gradients_through_time", "draw_kernels", "draw_patches"],
+    ["kernels", "pixel_weights", "has_attention", "capture_attention"], "takes a model and no numbers beside it"
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["plot_attention_maps", "plot_feature_maps", "plot_gradients_through_time", "plot_kernels", "plot_patches"],
     "draws results of this package; what the pictures hold is tried in quoin.plot",
 )
 NO_NUMBERS |= {"receptive_fields": "takes a model and sizes"}
@@ -108,7 +116,7 @@ NO_NUMBERS |= {"receptive_fields": "takes a model and sizes"}
 # Classes: whole numbers, held against int64.
 MARKED = {
     "input_gradient classes": lambda x: q.input_gradient(dense(torch.tensor), torch.ones(3, 4), x([0, 1, 1])),
-    "gradient_times_input classes": lambda x: q.gradient_times_input(dense(torch.tensor), torch.ones(3, 4), x([0, 1, 1])),
+    "input_x_gradient classes": lambda x: q.input_x_gradient(dense(torch.tensor), torch.ones(3, 4), x([0, 1, 1])),
 }
 CASES |= MARKED
 WHOLE = set(MARKED)

@@ -3,9 +3,9 @@
 import torch
 
 from quoin import losses as q
-from quoin.prob import Denoised, DiagonalNormal, LatentModel, PredictNoise, linear_schedule
+from quoin.prob import Denoised, DiagonalNormal, EpsilonPrediction, LatentModel, linear_beta_schedule
 
-SCHEDULE = linear_schedule(4)
+SCHEDULE = linear_beta_schedule(4)
 TIMES = torch.tensor([2, 4])
 PICTURES, GUESSES = [[0, 100, 30], [90, 1, 5]], [[60, 20, 7], [3, 90, 5]]
 LAW, OTHER = [0.5, 0.25, 0.25], [0.25, 0.25, 0.5]
@@ -22,13 +22,13 @@ class Sums(LatentModel):
     def log_likelihood(self, x, z):
         return -(x - z).square().sum(dim=-1) / 2
 
-    def sample_prior(self, shape=(), *, generator):
-        return torch.zeros(*shape, 2)
+    def sample_prior(self, sample_shape=(), *, generator):
+        return torch.zeros(*sample_shape, 2)
 
 
 def score_gradient(x):
     parameter = x([2.0]).requires_grad_()
-    return q.score_gradient_definition(x([100, 3]), parameter * x([3, 1]), parameter)
+    return q.score_function_gradient_definition(x([100, 3]), parameter * x([3, 1]), parameter)
 
 
 def law_of(x):
@@ -42,12 +42,12 @@ def knows(clean):
 
 def bound(x, **options):
     clean = x(PICTURES)
-    return q.diffusion_bound(knows(clean), SCHEDULE, clean, generator=torch.Generator(), **options)
+    return q.diffusion_vlb(knows(clean), SCHEDULE, clean, generator=torch.Generator(), **options)
 
 
 def sampled_bound(x):
     clean = x(PICTURES)
-    return q.sampled_diffusion_bound(knows(clean), SCHEDULE, clean, num_times=3, generator=torch.Generator())
+    return q.sampled_diffusion_vlb(knows(clean), SCHEDULE, clean, num_times=3, generator=torch.Generator())
 
 
 def decode(z):
@@ -69,31 +69,39 @@ CASES = {
     "adversarial_value": lambda x: q.adversarial_value(x(LAW), x(OTHER), x([0.5, 0.75, 0.25])),
     "input_gradients": gradients(q.input_gradients),
     "input_gradients_definition": gradients(q.input_gradients_definition),
-    "zero_centred_penalty": lambda x: q.zero_centred_penalty(x(PICTURES), 0.5),
-    "one_centred_penalty": lambda x: q.one_centred_penalty(x(PICTURES), 0.5),
-    "mixed_examples": lambda x: q.mixed_examples(x(PICTURES), x(PICTURES), generator=torch.Generator()),  # alike: u is no matter
+    "r1_penalty": lambda x: q.r1_penalty(x(PICTURES), 0.5),
+    "gradient_penalty": lambda x: q.gradient_penalty(x(PICTURES), 0.5),
+    "interpolate_examples": lambda x: q.interpolate_examples(
+        x(PICTURES), x(PICTURES), generator=torch.Generator()
+    ),  # alike: u is no matter
     # diffusion and flow
-    "denoising_loss": lambda x: q.denoising_loss(lambda noisy, t: noisy, SCHEDULE, PredictNoise(), x(PICTURES), TIMES, x(GUESSES)),
+    "denoising_loss": lambda x: q.denoising_loss(
+        lambda noisy, t: noisy, SCHEDULE, EpsilonPrediction(), x(PICTURES), TIMES, x(GUESSES)
+    ),
     "flow_matching_loss": lambda x: q.flow_matching_loss(lambda at, t: at, x(PICTURES), x(GUESSES), x([0.5, 0.25])),
-    "noise_kl": lambda x: q.noise_kl(SCHEDULE, x(PICTURES)),
+    "prior_kl": lambda x: q.prior_kl(SCHEDULE, x(PICTURES)),
     "denoising_kl_definition": lambda x: q.denoising_kl_definition(SCHEDULE, x(PICTURES), x(GUESSES), 3),
     "denoising_kl": lambda x: q.denoising_kl(SCHEDULE, x(PICTURES), x(GUESSES), TIMES),
-    "first_step_log_prob": lambda x: q.first_step_log_prob(SCHEDULE, x(PICTURES), x(GUESSES)),
-    "first_step_log_prob bins": lambda x: q.first_step_log_prob(SCHEDULE, x([[0.25, 1], [0, -1]]), x([[0, 1], [1, 0]]), bin_width=0.25),
-    "diffusion_bound": bound,
-    "diffusion_bound bins": lambda x: bound(x, bin_width=0.25),
-    "sampled_diffusion_bound": sampled_bound,
+    "reconstruction_log_prob": lambda x: q.reconstruction_log_prob(SCHEDULE, x(PICTURES), x(GUESSES)),
+    "reconstruction_log_prob bins": lambda x: q.reconstruction_log_prob(
+        SCHEDULE, x([[0.25, 1], [0, -1]]), x([[0, 1], [1, 0]]), bin_width=0.25
+    ),
+    "diffusion_vlb": bound,
+    "diffusion_vlb bins": lambda x: bound(x, bin_width=0.25),
+    "sampled_diffusion_vlb": sampled_bound,
     # bounds
     "elbo_definition": lambda x: q.elbo_definition(x([0, 100]), x([150, 20]), x([1, 2])),
     "elbo_groupings": lambda x: q.elbo_groupings(x(LAW), x([1, 0.5, 0.25]), x(OTHER)),
-    "elbo_by_score": lambda x: q.elbo_by_score(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
-    "elbo_by_baseline": lambda x: q.elbo_by_baseline(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
-    "elbo_by_paths": lambda x: q.elbo_by_paths(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
-    "elbo_by_analytic_kl": lambda x: q.elbo_by_analytic_kl(Sums(), law_of(x), x(POINTS[:2]), x(NOISE), kl=x([3, 100])),
-    "elbo_by_stochastic_backprop": lambda x: q.elbo_by_stochastic_backprop(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
-    "normal_gradients": lambda x: q.normal_gradients(lambda z: z.square().sum(dim=-1), x(POINTS)),
-    "score_gradient_definition": score_gradient,
-    "gaussian_vae_loss": lambda x: q.gaussian_vae_loss(x(PICTURES), x([[1, 20], [90, 3]]), x([[0, 1], [1, 0]]), x(NOISE), decode, 2.0),
+    "elbo_reinforce": lambda x: q.elbo_reinforce(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
+    "elbo_reinforce_baseline": lambda x: q.elbo_reinforce_baseline(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
+    "elbo_reparameterized": lambda x: q.elbo_reparameterized(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
+    "elbo_analytic_kl": lambda x: q.elbo_analytic_kl(Sums(), law_of(x), x(POINTS[:2]), x(NOISE), kl=x([3, 100])),
+    "elbo_bonnet_price": lambda x: q.elbo_bonnet_price(Sums(), law_of(x), x(POINTS[:2]), x(NOISE)),
+    "bonnet_price_gradients": lambda x: q.bonnet_price_gradients(lambda z: z.square().sum(dim=-1), x(POINTS)),
+    "score_function_gradient_definition": score_gradient,
+    "gaussian_vae_loss": lambda x: q.gaussian_vae_loss(
+        x(PICTURES), x([[1, 20], [90, 3]]), x([[0, 1], [1, 0]]), x(NOISE), decode, 2.0
+    ),
     "gaussian_vae_loss_definition": lambda x: q.gaussian_vae_loss_definition(
         x(PICTURES), x([[1, 20], [90, 3]]), x([[1, 2], [2, 1]]), x(NOISE), decode, 2.0
     ),
@@ -106,10 +114,10 @@ ROUNDINGS: dict[str, float] = {}
 
 RESULT = "a result, built by the functions that are tried"
 NO_NUMBERS = {
-    "DiffusionBound": RESULT,
+    "DiffusionVLB": RESULT,
     "ElboGroupings": RESULT,
     "GaussianVAELoss": RESULT,
     "InputGradients": RESULT,
-    "NormalGradients": RESULT,
-    "kl_warm_up": "takes Python floats",
+    "BonnetPriceGradients": RESULT,
+    "kl_warmup": "takes Python floats",
 }

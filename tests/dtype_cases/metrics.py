@@ -10,11 +10,13 @@ from quoin import metrics as q
 WORDS = "takes texts"
 
 CASES = {
-    "density_and_coverage": lambda x: q.density_and_coverage(x(POINTS), x(OTHERS), neighbours=1),
-    "density_and_coverage_definition": lambda x: q.density_and_coverage_definition(x(POINTS), x(OTHERS), neighbours=1),
+    "density_and_coverage": lambda x: q.density_and_coverage(x(POINTS), x(OTHERS), num_neighbors=1),
+    "density_and_coverage_definition": lambda x: q.density_and_coverage_definition(
+        x(POINTS), x(OTHERS), num_neighbors=1
+    ),
     "nearest_distances": lambda x: q.nearest_distances(x(POINTS), x(OTHERS)),
     "nearest_distances_definition": lambda x: q.nearest_distances_definition(x(POINTS), x(OTHERS)),
-    "nearness": lambda x: q.nearness(x(POINTS), x(OTHERS), x([[9, 9], [100, 50]])),
+    "nn_distance_ratio": lambda x: q.nn_distance_ratio(x(POINTS), x(OTHERS), x([[9, 9], [100, 50]])),
     "bits_per_dimension": lambda x: q.bits_per_dimension(x([0, -100, -120]), 3),
     "sample_quality": lambda x: q.sample_quality(
         x([*POINTS, [1, 1], [2, 30]]), x([*OTHERS, [7, 8], [90, 3], [80, 9]]), torch.clone, train=x([[9, 9], [100, 50]])
@@ -25,8 +27,10 @@ CASES = {
     "zero_one_loss": lambda x: q.zero_one_loss(x([1, 2, 3]), x([1, 3, 2])),
     "accuracy": lambda x: q.accuracy(x([1, 2, 3, 0]), x([1, 3, 2, 0])),
     "predictive_entropy": lambda x: q.predictive_entropy(x(LAWS)),
-    "decide": lambda x: q.decide(x(LAWS), x([[0, 100, 3], [1, 0, 60]])),
-    "decide whole costs": lambda x: q.decide(torch.tensor(LAWS, dtype=torch.float64), x([[0, 100, 3], [1, 0, 60]])),
+    "minimize_expected_cost": lambda x: q.minimize_expected_cost(x(LAWS), x([[0, 100, 3], [1, 0, 60]])),
+    "minimize_expected_cost whole costs": lambda x: q.minimize_expected_cost(
+        torch.tensor(LAWS, dtype=torch.float64), x([[0, 100, 3], [1, 0, 60]])
+    ),
     "calibration_curve": lambda x: q.calibration_curve(x([0.25, 0.5, 1, 0]), x([0, 1, 1, 0]), num_bins=2),
     "expected_calibration_error": lambda x: q.expected_calibration_error(x(LAWS), LABELS),
     "roc_curve": lambda x: q.roc_curve(x([0, 150, 130, 3]), torch.tensor([0, 1, 0, 1])),
@@ -34,25 +38,35 @@ CASES = {
     "roc_auc_definition": lambda x: q.roc_auc_definition(x([0, 150, 130, 3]), torch.tensor([0, 1, 0, 1])),
     "root_mean_squared_error": lambda x: q.root_mean_squared_error(x(SEEN), x(RIGHT)),
     "root_mean_squared_error far": lambda x: q.root_mean_squared_error(x([0, 10]), x([255, 20])),
-    "r_squared": lambda x: q.r_squared(x(SEEN), x(RIGHT)),
-    "sliding_token_nll": lambda x: q.sliding_token_nll(lambda seen: x([SCORES]), torch.tensor([0, 2, 1]), window=2, fresh=2),
+    "r2_score": lambda x: q.r2_score(x(SEEN), x(RIGHT)),
+    "sliding_window_nll": lambda x: q.sliding_window_nll(
+        lambda seen: x([SCORES]), torch.tensor([0, 2, 1]), window=2, stride=2
+    ),
     "perplexity": lambda x: q.perplexity(x([0, 3, 8])),
     "bits_per_character": lambda x: q.bits_per_character(x([0, 150, 255]), 3),
     "empirical_risk": lambda x: q.empirical_risk(losses.squared_loss, x(SEEN), x(RIGHT)),
     "empirical_risk whole": lambda x: q.empirical_risk(torch.maximum, x(SEEN), x(RIGHT)),
     "held_out_loss": lambda x: q.held_out_loss(torch.abs, losses.squared_loss, x([0, 100]), x([150, 20])),
     "held_out_loss whole": lambda x: q.held_out_loss(torch.clone, torch.maximum, x([0, 100]), x([150, 20])),
-    "expected_risk": lambda x: q.expected_risk(torch.clone, losses.squared_loss, q.Population(x([0, 100]), x([150, 20]), x([0.5, 0.5]))),
+    "expected_risk": lambda x: q.expected_risk(
+        torch.clone, losses.squared_loss, q.Population(x([0, 100]), x([150, 20]), x([0.5, 0.5]))
+    ),
     "expected_risk whole": lambda x: q.expected_risk(
         torch.clone, torch.maximum, q.Population(x([0, 100]), x([150, 20]), torch.tensor([0.5, 0.5]))
     ),
-    "estimated_risk": lambda x: q.estimated_risk(torch.clone, losses.squared_loss, x(SEEN), x(RIGHT)),
-    "sampled_risk": lambda x: q.sampled_risk(torch.clone, torch.maximum, lambda n, _: (x(SEEN), x(RIGHT)), 4, generator=torch.Generator()),
-    "generalisation_gap": lambda x: q.generalisation_gap(torch.clone, torch.maximum, (x([0, 9]), x([7, 3])), (x(SEEN), x(RIGHT))),
+    "estimate_risk": lambda x: q.estimate_risk(torch.clone, losses.squared_loss, x(SEEN), x(RIGHT)),
+    "monte_carlo_risk": lambda x: q.monte_carlo_risk(
+        torch.clone, torch.maximum, lambda n, _: (x(SEEN), x(RIGHT)), 4, generator=torch.Generator()
+    ),
+    "generalization_gap": lambda x: q.generalization_gap(
+        torch.clone, torch.maximum, (x([0, 9]), x([7, 3])), (x(SEEN), x(RIGHT))
+    ),
     "cross_validate": lambda x: q.cross_validate(
         constant_fit, losses.squared_loss, x(SEEN), x(RIGHT), [(torch.tensor([0, 1]), torch.tensor([2, 3]))]
     ),
-    "learning_curve": lambda x: q.learning_curve(constant_fit, losses.squared_loss, (x(SEEN), x(RIGHT)), (x([1, 2]), x([0, 120])), [1, 3]),
+    "learning_curve": lambda x: q.learning_curve(
+        constant_fit, losses.squared_loss, (x(SEEN), x(RIGHT)), (x([1, 2]), x([0, 120])), [1, 3]
+    ),
 }
 
 # Labels, tokens and modes: whole numbers, held against int64.
@@ -62,7 +76,9 @@ MARKED = {
     "roc_curve labels": lambda x: q.roc_curve(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
     "roc_auc labels": lambda x: q.roc_auc(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
     "roc_auc_definition labels": lambda x: q.roc_auc_definition(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
-    "sliding_token_nll tokens": lambda x: q.sliding_token_nll(lambda seen: FLOATS[None], x([0, 2, 1]), window=2, fresh=2),
+    "sliding_window_nll tokens": lambda x: q.sliding_window_nll(
+        lambda seen: FLOATS[None], x([0, 2, 1]), window=2, stride=2
+    ),
     "cross_validate rows": lambda x: q.cross_validate(
         constant_fit, losses.squared_loss, torch.tensor([0.0, 3.0]), torch.tensor([1.0, 7.0]), [(x([0]), x([1]))]
     ),
@@ -80,14 +96,14 @@ NO_NUMBERS = {
     "CalibrationCurve": RESULT,
     "CrossValidation": RESULT,
     "Decision": RESULT,
-    "Gap": RESULT,
+    "GeneralizationGap": RESULT,
     "LearningCurve": RESULT,
     "RiskEstimate": RESULT,
     "RocCurve": RESULT,
     "EarlyStop": RESULT,
     "Population": "tensors held by name; expected_risk is what computes with them",
     "early_stop": "takes a list of Python floats",
-    "population_of_density": "takes a function and Python floats; its nodes are float64",
+    "population_from_density": "takes a function and Python floats; its nodes are float64",
     "bleu": WORDS,
     "exact_match": WORDS,
 }

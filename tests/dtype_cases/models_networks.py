@@ -7,7 +7,15 @@ from torch import nn
 
 from dtypes import in_dtype, whole
 from quoin import models as q
-from quoin.layers import BasicBlock, ExactAttention, Links, RecurrentWeights, decoder_block, gru_cell_definition, transformer_block
+from quoin.layers import (
+    BasicBlock,
+    EdgeList,
+    ExactAttention,
+    RecurrentWeights,
+    decoder_block,
+    gru_cell_definition,
+    transformer_block,
+)
 
 LINKS = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 IMAGE = (1, 4, 4)
@@ -33,12 +41,14 @@ def bahdanau_definition(x):
 
 def unet_definition(x):
     kernels = x(whole(2, 2, 3, 3, most=2)), x(whole(2, 2, 3, 3, most=3))
-    weights = q.UNetBlockWeights(x([1, 2]), x([3, 0]), kernels[0], x([1, 0]), x([2, 1]), x([0, 1]), kernels[1], x([0, 2]))
-    return q.unet_block_definition(x(whole(1, 2, 3, 3)), x([[1, 20]]), weights, groups=2)
+    weights = q.UNetBlockWeights(
+        x([1, 2]), x([3, 0]), kernels[0], x([1, 0]), x([2, 1]), x([0, 1]), kernels[1], x([0, 2])
+    )
+    return q.unet_block_definition(x(whole(1, 2, 3, 3)), x([[1, 20]]), weights, num_groups=2)
 
 
 def unet(x):
-    model = in_dtype(lambda: q.UNet((1, 4, 4), widths=(4, 8), groups=2, head_width=4, generator=generator()), x)
+    model = in_dtype(lambda: q.UNet((1, 4, 4), channels=(4, 8), num_groups=2, head_dim=4, generator=generator()), x)
     return model(x(whole(2, 1, 4, 4, most=3)), torch.tensor([1, 5]))
 
 
@@ -48,16 +58,16 @@ def block():
 
 def decoder_step(x):
     model = in_dtype(lambda: q.TransformerDecoder([decoder_block(4, 2, generator=generator())]), x)
-    return model.step(model.start(x(whole(1, 2, 4, most=3)), 4), x(whole(1, 3, 4, most=3)))[0]
+    return model.decode_step(model.init_cache(x(whole(1, 2, 4, most=3)), 4), x(whole(1, 3, 4, most=3)))[0]
 
 
 def reader_step(x):
-    model = in_dtype(lambda: q.ReaderBlock(4, 2, core=ExactAttention(), generator=generator()), x)
+    model = in_dtype(lambda: q.CopyTransformerBlock(4, 2, inner_attention=ExactAttention(), generator=generator()), x)
     return model(x(whole(1, 3, 4, most=3)))
 
 
 def vae(x, decoder=lambda net: q.GaussianDecoder(net, IMAGE, 0.5)):
-    return in_dtype(lambda: q.mlp_vae(IMAGE, 2, decoder, hidden=(3,), generator=generator()), x)
+    return in_dtype(lambda: q.mlp_vae(IMAGE, 2, decoder, hidden_dims=(3,), generator=generator()), x)
 
 
 def decoder(make):
@@ -81,7 +91,7 @@ def pixels_of(make):
 
 
 def gan(x):
-    return in_dtype(lambda: q.mlp_gan(2, hidden=(3,), generator=generator()), x)
+    return in_dtype(lambda: q.mlp_gan(2, hidden_dims=(3,), generator=generator()), x)
 
 
 def pixels(make, use):
@@ -89,11 +99,13 @@ def pixels(make, use):
 
 
 def plain():
-    return q.PixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel=3, first_kernel=3, generator=generator())
+    return q.PixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel_size=3, first_kernel_size=3, generator=generator())
 
 
 def gated():
-    return q.GatedPixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel=3, first_kernel=3, generator=generator())
+    return q.GatedPixelCNN(
+        (1, 3, 3), 2, channels=2, num_layers=1, kernel_size=3, first_kernel_size=3, generator=generator()
+    )
 
 
 def read(reader):
@@ -112,9 +124,9 @@ def law_of(make):
     return case
 
 
-def realised(x):
+def realized(x):
     model = nn.Linear(2, 2)
-    return q.realisation(model, x([1, 2, 3, 20, 100, 7]))(x([[1, 20], [3, 0]]))
+    return q.functional_model(model, x([1, 2, 3, 20, 100, 7]))(x([[1, 20], [3, 0]]))
 
 
 def small_block(inputs, outputs, stride):
@@ -130,17 +142,28 @@ def tied():
 
 def resnet():
     stem = nn.Conv2d(1, 2, 3, padding=1, bias=False)
-    return q.ResNet(IMAGE, 3, stem=stem, pool=nn.Identity(), block=small_block, depths=[1], outputs=[2], generator=generator())
+    return q.ResNet(
+        IMAGE,
+        3,
+        stem=stem,
+        pool=nn.Identity(),
+        block=small_block,
+        num_blocks=[1],
+        out_channels=[2],
+        generator=generator(),
+    )
 
 
 def densenet():
     stem = OrderedDict(conv0=nn.Conv2d(1, 2, 3, padding=1, bias=False))
-    return q.DenseNet(IMAGE, 3, stem=stem, channels=2, depths=[1], growth=2, generator=generator())
+    return q.DenseNet(IMAGE, 3, stem=stem, channels=2, block_config=[1], growth_rate=2, generator=generator())
 
 
 def nodes(x):
     weights = x([1, 1, 2, 2])
-    return in_dtype(lambda: q.NodeClassifier(Links(LINKS, weights, 3), [2], 2, generator=generator()), x)(x([[0], [2]]))
+    return in_dtype(lambda: q.NodeClassifier(EdgeList(LINKS, weights, 3), [2], 2, generator=generator()), x)(
+        x([[0], [2]])
+    )
 
 
 CASES = {
@@ -151,13 +174,17 @@ CASES = {
     "SoftmaxRegression": module(lambda: q.SoftmaxRegression(2, 3), 3, 2),
     "LinearRegression": module(lambda: q.LinearRegression(2), 3, 2),
     "LinearGaussian": module(lambda: q.LinearGaussian(2, scale=0.5), 3, 2),
-    "LinearGaussian.log_prob": lambda x: in_dtype(lambda: q.LinearGaussian(2, scale=2.0), x).log_prob(x([100, 3]), x(whole(2, 2))),
-    "PolynomialRegression": module(lambda: q.PolynomialRegression(2), 3, 1),
-    "TimeMLP": lambda x: in_dtype(lambda: q.TimeMLP(2, hidden=3, depth=1, time_dim=4, generator=generator()), x)(
-        x([[1, 2], [3, 0]]), torch.tensor([1, 5])
+    "LinearGaussian.log_prob": lambda x: in_dtype(lambda: q.LinearGaussian(2, scale=2.0), x).log_prob(
+        x([100, 3]), x(whole(2, 2))
     ),
-    "TimeMLP times": lambda x: q.TimeMLP(2, hidden=3, depth=1, time_dim=4, generator=generator())(torch.ones(2, 2), x([1, 5])),
-    "realisation": realised,
+    "PolynomialRegression": module(lambda: q.PolynomialRegression(2), 3, 1),
+    "TimeMLP": lambda x: in_dtype(
+        lambda: q.TimeMLP(2, hidden_dim=3, num_layers=1, time_dim=4, generator=generator()), x
+    )(x([[1, 2], [3, 0]]), torch.tensor([1, 5])),
+    "TimeMLP times": lambda x: q.TimeMLP(2, hidden_dim=3, num_layers=1, time_dim=4, generator=generator())(
+        torch.ones(2, 2), x([1, 5])
+    ),
+    "functional_model": realized,
     # images
     "ImageClassifier": module(lambda: q.ImageClassifier(nn.Flatten(), nn.Linear(16, 2), IMAGE), 2, 1, 4, 4),
     "ResNet": module(resnet, 2, 1, 4, 4),
@@ -165,35 +192,53 @@ CASES = {
     "DenseNet": module(densenet, 2, 1, 4, 4),
     "Inception": module(lambda: q.Inception(2, 2, (2, 2), (2, 2), 2), 2, 2, 4, 4),
     "PatchEmbedding": module(lambda: q.PatchEmbedding(IMAGE, 2, 4, generator=generator()), 2, 1, 4, 4),
-    "ViT": module(lambda: q.ViT(IMAGE, 2, side=2, width=4, heads=2, layers=1, generator=generator()), 2, 1, 4, 4, most=1),
+    "ViT": module(
+        lambda: q.ViT(IMAGE, 2, patch_size=2, embed_dim=4, num_heads=2, num_layers=1, generator=generator()),
+        2,
+        1,
+        4,
+        4,
+        most=1,
+    ),
     "AttentionBlock": module(lambda: q.AttentionBlock(4, 2, generator=generator()), 2, 3, 4, most=3),
     "AttentionClassifier": module(
-        lambda: q.AttentionClassifier(IMAGE, 2, width=4, heads=2, layers=1, generator=generator()), 2, 1, 4, 4, most=1
+        lambda: q.AttentionClassifier(IMAGE, 2, embed_dim=4, num_heads=2, num_layers=1, generator=generator()),
+        2,
+        1,
+        4,
+        4,
+        most=1,
     ),
-    "ImageDiscriminator": module(lambda: q.ImageDiscriminator((1, 8, 8), width=2), 2, 1, 8, 8, most=1),
-    "UNetBlock": lambda x: in_dtype(lambda: q.UNetBlock(2, 2, groups=2), x)(x(whole(1, 2, 3, 3)), x([[1, 2]])),
+    "ImageDiscriminator": module(lambda: q.ImageDiscriminator((1, 8, 8), base_channels=2), 2, 1, 8, 8, most=1),
+    "UNetBlock": lambda x: in_dtype(lambda: q.UNetBlock(2, 2, num_groups=2), x)(x(whole(1, 2, 3, 3)), x([[1, 2]])),
     "UNet": unet,
     # sequences and graphs
     "TransformerEncoder": module(lambda: q.TransformerEncoder([block()]), 1, 3, 4, most=3),
-    "TransformerDecoder": lambda x: in_dtype(lambda: q.TransformerDecoder([decoder_block(4, 2, generator=generator())]), x)(
-        x(whole(1, 3, 4, most=3)), x(whole(1, 2, 4, most=3))
+    "TransformerDecoder": lambda x: in_dtype(
+        lambda: q.TransformerDecoder([decoder_block(4, 2, generator=generator())]), x
+    )(x(whole(1, 3, 4, most=3)), x(whole(1, 2, 4, most=3))),
+    "TransformerDecoder.decode_step": decoder_step,
+    "CopyTransformerBlock": reader_step,
+    "GCN": lambda x: in_dtype(lambda: q.GCN([2, 3, 2], generator=generator()), x)(
+        x(whole(3, 2)), EdgeList(LINKS, x([1, 1, 2, 2]), 3)
     ),
-    "TransformerDecoder.step": decoder_step,
-    "ReaderBlock": reader_step,
-    "GCN": lambda x: in_dtype(lambda: q.GCN([2, 3, 2], generator=generator()), x)(x(whole(3, 2)), Links(LINKS, x([1, 1, 2, 2]), 3)),
     "NodeClassifier": nodes,
     # generative
     "VAE": lambda x: vae(x)(x(whole(2, 1, 4, 4, most=1))),
     "VAE.log_likelihood": lambda x: vae(x).log_likelihood(x(whole(2, 1, 4, 4, most=1)), x([[1, 0], [2, 1]])),
     "VAE.log_prior": lambda x: vae(x).log_prior(x([[1, 20], [100, 3]])),
     "VAE.decode_mean": lambda x: vae(x).decode_mean(x([[1, 0], [2, 1]])),
-    "Encoder": lambda x: in_dtype(lambda: q.Encoder(nn.Sequential(nn.Flatten(), nn.Linear(16, 4))), x)(x(whole(2, 1, 4, 4, most=1))).mean,
+    "VAEEncoder": lambda x: (
+        in_dtype(lambda: q.VAEEncoder(nn.Sequential(nn.Flatten(), nn.Linear(16, 4))), x)(
+            x(whole(2, 1, 4, 4, most=1))
+        ).mean
+    ),
     "GaussianDecoder": decoder(lambda net: q.GaussianDecoder(net, IMAGE, 0.5)),
     "LearnedGaussianDecoder": decoder(lambda net: q.LearnedGaussianDecoder(net, IMAGE, 0.5)),
-    "BernoulliDecoder": decoder(lambda net: q.BernoulliDecoder(net, IMAGE)),
+    "BinomialDecoder": decoder(lambda net: q.BinomialDecoder(net, IMAGE)),
     "GaussianDecoder pixels": pixels_of(lambda net: q.GaussianDecoder(net, IMAGE, 0.5)),
     "LearnedGaussianDecoder pixels": pixels_of(lambda net: q.LearnedGaussianDecoder(net, IMAGE, 0.5)),
-    "BernoulliDecoder pixels": pixels_of(lambda net: q.BernoulliDecoder(net, IMAGE)),
+    "BinomialDecoder pixels": pixels_of(lambda net: q.BinomialDecoder(net, IMAGE)),
     "GAN": lambda x: gan(x)(x([[1, 0], [2, 1]])),
     "GAN.decode_mean": lambda x: gan(x).decode_mean(x([[1, 0], [2, 1]])),
     "GAN.discriminator": lambda x: gan(x).discriminator(x([[1, 0], [2, 1]])),
@@ -201,8 +246,8 @@ CASES = {
     "PixelCNN.log_prob": pixels(plain, lambda model, images: model.log_prob(images)),
     "GatedPixelCNN": pixels(gated, lambda model, images: model(images)),
     "GatedPixelCNN.log_prob": pixels(gated, lambda model, images: model.log_prob(images)),
-    "WindowReader": read(q.WindowReader),
-    "GatedPixelReader": read(q.GatedPixelReader),
+    "WindowPixelPredictor": read(q.WindowPixelPredictor),
+    "GatedPixelPredictor": read(q.GatedPixelPredictor),
     "DiagonalNormalNet": law_of(lambda: q.DiagonalNormalNet([2, 3, 4], generator=generator())),
     "TriangularNormalNet": law_of(lambda: q.TriangularNormalNet([2, 3, 2], generator=generator())),
     "DeepLatentGaussian.log_prior": lambda x: latent(x).log_prior(x([[1, 20]])),
@@ -236,7 +281,7 @@ def seq2seq(decoder):
 
 
 def plain_decoder():
-    return seq2seq(q.PlainDecoder(nn.GRU, 3, 2, 4, generator=generator()))
+    return seq2seq(q.RNNDecoder(nn.GRU, 3, 2, 4, generator=generator()))
 
 
 def bahdanau():
@@ -255,44 +300,52 @@ def reader(make):
     return lambda x: in_dtype(make, torch.tensor).eval()(x([[0, 1, 2], [1, 1, 0]]), x([2, 3]))
 
 
-def coloured():
-    return q.GatedPixelCNN((1, 3, 3), 2, channels=2, num_layers=1, kernel=3, first_kernel=3, num_classes=2, generator=generator())
+def colored():
+    return q.GatedPixelCNN(
+        (1, 3, 3), 2, channels=2, num_layers=1, kernel_size=3, first_kernel_size=3, num_classes=2, generator=generator()
+    )
 
 
 def read_through(kind):
     """The logits of every pixel in its turn."""
 
     def case(x):
-        reader = kind(in_dtype(coloured, torch.tensor), PIXELS, x([1, 0]))
+        reader = kind(in_dtype(colored, torch.tensor), PIXELS, x([1, 0]))
         return [reader(place) for place in range(9)]
 
     return case
 
 
-def labelled_unet(x):
-    make = lambda: q.UNet((1, 4, 4), widths=(4, 8), groups=2, head_width=4, num_classes=2, generator=generator())  # noqa: E731
+def labeled_unet(x):
+    make = lambda: q.UNet((1, 4, 4), channels=(4, 8), num_groups=2, head_dim=4, num_classes=2, generator=generator())  # noqa: E731
     return in_dtype(make, torch.tensor)(torch.ones(2, 1, 4, 4), x([1, 5]), x([0, 1]))
 
 
 PIXELS = torch.tensor(whole(2, 1, 3, 3, most=1), dtype=torch.float32)
 MARKED = {
     "GPT": reads(gpt),
-    "LanguageTransformer": reads(lambda: q.LanguageTransformer(3, [block()], generator=generator())),
+    "TransformerLanguageModel": reads(lambda: q.TransformerLanguageModel(3, [block()], generator=generator())),
     "RecurrentLanguageModel": reads(recurrent),
-    "CopyReader": reads(lambda: q.CopyReader(3, 4, heads=2, depth=1, generator=generator())),
-    "SlidingContext": reads(lambda: q.SlidingContext(gpt(), 2)),
-    "BagReader": reader(lambda: q.BagReader(3, 4, generator=generator())),
-    "RecurrentReader": reader(lambda: q.RecurrentReader(nn.GRU, 3, 2, 3, generator=generator())),
-    "TransformerReader": reader(lambda: q.TransformerReader(3, [block()], generator=generator())),
-    "SequenceClassifier": reader(lambda: q.SequenceClassifier(q.BagReader(3, 4, generator=generator()), 2, generator=generator())),
+    "CopyTransformer": reads(lambda: q.CopyTransformer(3, 4, num_heads=2, num_layers=1, generator=generator())),
+    "SlidingWindowModel": reads(lambda: q.SlidingWindowModel(gpt(), 2)),
+    "BagOfWordsEncoder": reader(lambda: q.BagOfWordsEncoder(3, 4, generator=generator())),
+    "RecurrentTextEncoder": reader(lambda: q.RecurrentTextEncoder(nn.GRU, 3, 2, 3, generator=generator())),
+    "TransformerTextEncoder": reader(lambda: q.TransformerTextEncoder(3, [block()], generator=generator())),
+    "SequenceClassifier": reader(
+        lambda: q.SequenceClassifier(q.BagOfWordsEncoder(3, 4, generator=generator()), 2, generator=generator())
+    ),
     "Transformer": translates(translator),
-    "PlainDecoder": translates(plain_decoder),
+    "RNNDecoder": translates(plain_decoder),
     "BahdanauDecoder": translates(bahdanau),
     "Seq2Seq": translates(plain_decoder),
-    "GatedPixelCNN labels": lambda x: in_dtype(coloured, torch.tensor)(PIXELS, x([1, 0])),
-    "GatedPixelReader labels": read_through(q.GatedPixelReader),
-    "WindowReader labels": read_through(q.WindowReader),
-    "UNet labels": labelled_unet,
-    "TimeMLP whole times": lambda x: q.TimeMLP(2, hidden=3, depth=1, time_dim=4, generator=generator())(torch.ones(2, 2), x([1, 5])),
-    "NodeClassifier nodes": lambda x: q.NodeClassifier(Links(LINKS, torch.ones(4), 3), [2], 2, generator=generator())(x([[0], [2]])),
+    "GatedPixelCNN labels": lambda x: in_dtype(colored, torch.tensor)(PIXELS, x([1, 0])),
+    "GatedPixelPredictor labels": read_through(q.GatedPixelPredictor),
+    "WindowPixelPredictor labels": read_through(q.WindowPixelPredictor),
+    "UNet labels": labeled_unet,
+    "TimeMLP whole times": lambda x: q.TimeMLP(2, hidden_dim=3, num_layers=1, time_dim=4, generator=generator())(
+        torch.ones(2, 2), x([1, 5])
+    ),
+    "NodeClassifier nodes": lambda x: q.NodeClassifier(
+        EdgeList(LINKS, torch.ones(4), 3), [2], 2, generator=generator()
+    )(x([[0], [2]])),
 }

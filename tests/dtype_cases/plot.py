@@ -1,4 +1,5 @@
-"""Cases for `quoin.plot`: see tests/dtypes.py. A drawing is compared by the numbers of its marks: lines, points, cells and outlines."""
+"""Cases for `quoin.plot`: see tests/dtypes.py. A drawing is compared by the numbers of its marks: lines, points, cells
+and outlines."""
 
 from unittest.mock import patch
 
@@ -13,18 +14,18 @@ from quoin.plot import (
     bars,
     curves,
     ellipses,
-    heat_map,
+    feature_map_rows,
+    heatmap,
     image_grid,
     image_sheet,
     image_table,
-    map_rows,
-    nodes,
-    point_clouds,
-    point_map,
+    node_values,
     polygon_maps,
     scatter,
+    scatter_by_class,
+    scatter_panels,
+    shaded_text,
     viewable,
-    writing,
 )
 
 POINTS = [[0, 100], [3, 2], [120, 1]]
@@ -34,7 +35,8 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
 
 def marks(draw):
-    """Every number that was drawn; where the words of the picture go is not asked, which would take most of the time."""
+    """Every number that was drawn; where the words of the picture go is not asked, which would take most of the
+    time."""
     with patch("matplotlib.figure.Figure.draw_without_rendering"):
         drawing = draw()
     found = []
@@ -52,22 +54,24 @@ CASES = {
     "attention": lambda x: marks(lambda: attention([AttentionLayer("first", x([TABLE]), ("a", "b"), ("c", "d", "e"))])),
     "bars": lambda x: marks(lambda: bars({"a": x(3), "b": x(200)})),
     "curves": lambda x: marks(lambda: curves({"a": (x([0, 1, 100]), x([3, 200, 1]))})),
-    "ellipses": lambda x: marks(lambda: ellipses(x(POINTS), torch.tensor([0, 1, 1]), x([[0, 100], [3, 2]]), x([[[4, 0], [0, 9]]] * 2))),
+    "ellipses": lambda x: marks(
+        lambda: ellipses(x(POINTS), torch.tensor([0, 1, 1]), x([[0, 100], [3, 2]]), x([[[4, 0], [0, 9]]] * 2))
+    ),
     "ellipses labels": lambda x: marks(
         lambda: ellipses(torch.tensor(POINTS), x([0, 1, 1]), torch.ones(2, 2), torch.eye(2).expand(2, 2, 2))
     ),
-    "heat_map": lambda x: marks(lambda: heat_map(x(TABLE))),
+    "heatmap": lambda x: marks(lambda: heatmap(x(TABLE))),
     "image_grid": lambda x: marks(lambda: image_grid(x(IMAGES))),
     "image_sheet": lambda x: marks(lambda: image_sheet(x(IMAGES))),
     "image_table": lambda x: marks(lambda: image_table(x([IMAGES]))),
-    "map_rows": lambda x: marks(lambda: map_rows({"a": x([TABLE])})),
-    "nodes": lambda x: marks(lambda: nodes(torch.tensor([[0, 1], [1, 2]]), {"degree": x([3, 200, 1])})),
-    "nodes edges": lambda x: marks(lambda: nodes(x([[0, 1], [1, 2]]), {"degree": [3.0, 2.0, 1.0]})),
-    "point_clouds": lambda x: marks(lambda: point_clouds({"a": x(POINTS)})),
-    "point_map": lambda x: marks(lambda: point_map({"a": x(POINTS)})),
+    "feature_map_rows": lambda x: marks(lambda: feature_map_rows({"a": x([TABLE])})),
+    "node_values": lambda x: marks(lambda: node_values(torch.tensor([[0, 1], [1, 2]]), {"degree": x([3, 200, 1])})),
+    "node_values edges": lambda x: marks(lambda: node_values(x([[0, 1], [1, 2]]), {"degree": [3.0, 2.0, 1.0]})),
+    "scatter_panels": lambda x: marks(lambda: scatter_panels({"a": x(POINTS)})),
+    "scatter_by_class": lambda x: marks(lambda: scatter_by_class({"a": x(POINTS)})),
     "polygon_maps": lambda x: marks(lambda: polygon_maps({"a": PolygonMap([CORNERS], x([200]), x(POINTS), (0, 1, 1))})),
     "scatter": lambda x: marks(lambda: scatter(x([0, 100, 3]), x([200, 1, 2]))),
-    "writing": lambda x: marks(lambda: writing(["to", "be"], x([0, 200]))),
+    "shaded_text": lambda x: marks(lambda: shaded_text(["to", "be"], x([0, 200]))),
 }
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
@@ -78,10 +82,10 @@ WORDS = "draws sizes and words"
 
 # Public names that take no numbers in tensors, each with its reason.
 NO_NUMBERS: dict[str, str] = {
-    "AttentionDrawing": DRAWN,
+    "AttentionPlot": DRAWN,
     "AttentionLayer": DRAWN,
-    "Drawing": DRAWN,
-    "GraphDrawing": DRAWN,
+    "Plot": DRAWN,
+    "GraphPlot": DRAWN,
     "Panel": DRAWN,
     "PolygonMap": DRAWN,
     "Box": WORDS,

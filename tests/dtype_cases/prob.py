@@ -11,13 +11,13 @@ ROUNDINGS: dict[str, float] = {}
 RESULT = "holds the answer of a function that has a case"
 ABSTRACT = "abstract: those that are it have cases"
 SIZES = "takes sizes and plain Python numbers"
-DRAWS = "draws its own numbers from a generator; the laws it draws from have cases"
+DRAWS = "draws its own numbers from a generator; the distributions it draws from have cases"
 
 # Public names that take no numbers in tensors, each with its reason.
 NO_NUMBERS: dict[str, str] = {
     "Integral": RESULT,
     "Absorption": RESULT,
-    "BackStep": RESULT,
+    "PosteriorStep": RESULT,
     "BaumWelch": RESULT,
     "BaumWelchStep": RESULT,
     "ByParts": RESULT,
@@ -26,7 +26,7 @@ NO_NUMBERS: dict[str, str] = {
     "Denoised": RESULT,
     "EvidenceEstimate": RESULT,
     "ExponentialOptimum": RESULT,
-    "HiddenPath": RESULT,
+    "ViterbiPath": RESULT,
     "HiddenPosterior": RESULT,
     "HiddenSample": RESULT,
     "HistoryChain": RESULT,
@@ -34,10 +34,10 @@ NO_NUMBERS: dict[str, str] = {
     "MarkovTest": RESULT,
     "Prokhorov": RESULT,
     "Quadrature": RESULT,
-    "SameLawTest": RESULT,
+    "TwoSampleTest": RESULT,
     "TotalVariation": RESULT,
     "TypewriterInterval": RESULT,
-    "WalkLaw": RESULT,
+    "WalkDistribution": RESULT,
     "WeightedMoments": RESULT,
     "ComponentNormals": ABSTRACT,
     "Components": ABSTRACT,
@@ -48,17 +48,17 @@ NO_NUMBERS: dict[str, str] = {
     "Emission": ABSTRACT,
     "FiniteChain": ABSTRACT,
     "LatentModel": ABSTRACT,
-    "Parametrisation": ABSTRACT,
+    "PredictionType": ABSTRACT,
     "Process": ABSTRACT,
     "Proposal": ABSTRACT,
-    "ReparametrisedLaw": ABSTRACT,
-    "StartLaw": ABSTRACT,
+    "ReparameterizedDistribution": ABSTRACT,
+    "InitialDistribution": ABSTRACT,
     "TractableLatentModel": ABSTRACT,
     "RandomWalk": SIZES,
-    "cosine_schedule": SIZES,
-    "linear_schedule": SIZES,
+    "cosine_beta_schedule": SIZES,
+    "linear_beta_schedule": SIZES,
     "pairings": SIZES,
-    "sigmoid_schedule": SIZES,
+    "sigmoid_beta_schedule": SIZES,
     "iid_sample": DRAWS,
     "importance_log_evidence": DRAWS,
     "mc_log_evidence": DRAWS,

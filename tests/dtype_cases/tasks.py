@@ -5,15 +5,29 @@ import torch
 from quoin import tasks as q
 
 CASES = {
-    "Classification.measure": lambda x: q.Classification.measure(None, x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])),
-    "Regression.measure": lambda x: q.Regression.measure(None, x([0, 100, 3]), x([150, 20, 9])),
+    "Classification.compute_metrics": lambda x: q.Classification.compute_metrics(
+        None, x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])
+    ),
+    "Regression.compute_metrics": lambda x: q.Regression.compute_metrics(None, x([0, 100, 3]), x([150, 20, 9])),
     "in_squared_unit": lambda x: q.in_squared_unit(x([200, 3]), 2.0),
-    "rows_at_once": lambda x: q.rows_at_once(x([[1, 2], [3, 4]])),
+    "eval_batch_size": lambda x: q.eval_batch_size(x([[1, 2], [3, 4]])),
 }
 
 ROUNDINGS: dict[str, float] = {}
 
 OPTIONS = "takes a recipe's options: numbers come from the data they name"
-NO_NUMBERS = dict.fromkeys(["classes", "numbers", "raw_images", "learner", "image_classifier", "attending_classifier"], OPTIONS)
-NO_NUMBERS |= dict.fromkeys(["language_task", "carried_language_task", "recurrent_model", "vae_decoder", "vae_task"], OPTIONS)
+NO_NUMBERS = dict.fromkeys(
+    [
+        "load_classification_data",
+        "load_regression_data",
+        "load_raw_images",
+        "supervised_task",
+        "image_classifier",
+        "attention_image_classifier",
+    ],
+    OPTIONS,
+)
+NO_NUMBERS |= dict.fromkeys(
+    ["language_task", "stateful_language_task", "recurrent_model", "vae_decoder", "vae_task"], OPTIONS
+)
 NO_NUMBERS |= {"SupervisedTask": "the abstract of Classification and Regression, on data of float32"}

@@ -9,15 +9,17 @@ LOSSES = [200, 100, 3]
 
 
 def added(x):
-    totals = q.Totals()
+    totals = q.MeanMetrics()
     for each in LOSSES:
         totals.add({"loss": x(each)}, 2)
-    return totals.means()
+    return totals.compute()
 
 
 def descended(x):
     weight = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
-    updater = q.GradientUpdater(nn.Identity(), torch.optim.SGD([weight], 0.1), total_steps=1, place=q.Place())
+    updater = q.GradientUpdater(
+        nn.Identity(), torch.optim.SGD([weight], 0.1), total_steps=1, device_context=q.DeviceContext()
+    )
     updater.zero_grad()
     updater.backward(weight * x(LOSSES), 0.5)
     return weight.grad
@@ -25,14 +27,14 @@ def descended(x):
 
 def loaded(x):
     model = nn.Linear(2, 1)
-    q.load_strictly(model, {"weight": x([[100, 3]]), "bias": x([200])})
+    q.load_state_dict_strict(model, {"weight": x([[100, 3]]), "bias": x([200])})
     return model.weight, model.bias
 
 
 CASES = {
-    "Totals.add": added,
+    "MeanMetrics.add": added,
     "GradientUpdater.backward": descended,
-    "load_strictly": loaded,
+    "load_state_dict_strict": loaded,
 }
 
 # name -> how many roundings it may lose, where the mathematics makes it worse than dtypes.ROUNDINGS
@@ -43,14 +45,14 @@ NO_NUMBERS = dict.fromkeys(["load_weights", "save_weights", "read_checkpoint", "
 NO_NUMBERS |= dict.fromkeys(["Monitor", "Task"], "names a metric, a protocol")
 NO_NUMBERS |= {
     "GradientTask": "the abstract of tasks",
-    "first_bad_tensor": "takes a model and a function",
-    "Diverged": "an error",
-    "Ending": "a result of a loop",
-    "Loop": "runs a task",
-    "Place": "a device and a dtype",
+    "first_nonfinite_tensor": "takes a model and a function",
+    "NonFiniteLossError": "an error",
+    "TrainOutput": "a result of a loop",
+    "Trainer": "runs a task",
+    "DeviceContext": "a device and a dtype",
     "Progress": "shows metrics in Python floats",
     "check_finite": "takes metrics, Python floats or sums of losses",
-    "choose_place": "takes the names of a device and a dtype",
+    "setup_device": "takes the names of a device and a dtype",
     "describe_environment": "takes a place and a seed",
     "torch_as_it_was": "takes nothing",
 }

@@ -1,11 +1,21 @@
-"""Record and differentiate operations: trace any function to its graph, forward values, backward adjoints, replay; a teaching tape."""
+"""Record and differentiate operations: trace any function to its graph, forward values, backward adjoints, replay; a
+teaching tape."""
 
 from typing import TYPE_CHECKING
 
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.autodiff.backprop import RELU, SIGMOID, TANH, Activation, BackwardPass, ForwardPass, backward_pass, forward_pass
+    from quoin.autodiff.backprop import (
+        RELU,
+        SIGMOID,
+        TANH,
+        Activation,
+        BackwardPass,
+        ForwardPass,
+        backward_pass,
+        forward_pass,
+    )
     from quoin.autodiff.derivatives import (
         Derivative,
         directional_derivative,
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     )
     from quoin.autodiff.differences import Differences, GradientCheck, check_gradient, finite_differences
     from quoin.autodiff.graph import Graph, Node, same_bits
-    from quoin.autodiff.picture import draw_graph
+    from quoin.autodiff.picture import plot_graph
     from quoin.autodiff.replay import replay
     from quoin.autodiff.rules import RULES, Rule
     from quoin.autodiff.tape import Var, backward, concatenate
@@ -52,7 +62,6 @@ __all__ = [
     "derivatives",
     "directional_derivative",
     "directional_derivative_definition",
-    "draw_graph",
     "finite_differences",
     "forward_pass",
     "gradient",
@@ -62,6 +71,7 @@ __all__ = [
     "jacobian",
     "jacobian_definition",
     "jvp",
+    "plot_graph",
     "quadratic_model",
     "replay",
     "same_bits",

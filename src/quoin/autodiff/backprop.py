@@ -1,6 +1,7 @@
-"""Forward and backward propagation through a multilayer perceptron, written out by hand; the fast form is torch's autograd.
+"""Forward and backward propagation through an MLP, written out by hand; the fast form is torch's autograd.
 
-Layer l of L maps h^(l-1) to z^(l) = h^(l-1) W^(l)ᵀ + b^(l) and then, but for the last, to h^(l) = σ(z^(l)); h^(0) = x and the
+Layer l of L maps h^(l-1) to z^(l) = h^(l-1) W^(l)ᵀ + b^(l) and then, but for the last, to h^(l) = σ(z^(l)); h^(0) = x
+and the
 output is o = z^(L).   n examples, d inputs, q outputs
 """
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_same_dtype, check_shapes
 
 __all__ = ["RELU", "SIGMOID", "TANH", "Activation", "BackwardPass", "ForwardPass", "backward_pass", "forward_pass"]
@@ -32,12 +33,12 @@ class ForwardPass(NamedTuple):
     """The output and everything that was computed on the way to it."""
 
     output: Tensor  # (n, q)
-    before: tuple[Tensor, ...]  # z^(1), ..., z^(L), the last of which is the output
-    after: tuple[Tensor, ...]  # h^(0) = x, ..., h^(L-1)
+    preactivations: tuple[Tensor, ...]  # z^(1), ..., z^(L), the last of which is the output
+    activations: tuple[Tensor, ...]  # h^(0) = x, ..., h^(L-1)
 
 
 class BackwardPass(NamedTuple):
-    """The derivatives of the objective J, in the order of the layers, and at the input."""
+    """The derivatives of the loss J, in the order of the layers, and at the input."""
 
     weights: tuple[Tensor, ...]
     biases: tuple[Tensor, ...]
@@ -45,20 +46,24 @@ class BackwardPass(NamedTuple):
     x: Tensor
 
 
-def forward_pass(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], activation: Activation = RELU) -> ForwardPass:
+def forward_pass(
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], activation: Activation = RELU
+) -> ForwardPass:
     """z^(l) = W^(l) h^(l-1) + b^(l) and h^(l) = σ(z^(l)), from the input to the output, every one of them kept.
 
     Notes: Z5.14.
     """
     if not weights or len(weights) != len(biases):
-        raise Mistake(f"expected one or more weights and a bias for each, came {len(weights)} and {len(biases)}; pair them up")
-    before, after = [], [x]
+        raise UserError(
+            f"expected one or more weights and a bias for each, got {len(weights)} and {len(biases)}; pair them up"
+        )
+    preactivations, activations = [], [x]
     for weight, bias in zip(weights, biases):
-        check_shapes("n d, h d, h", activations=after[-1], weight=weight, bias=bias)
-        check_same_dtype(after[-1], weight, bias)
-        before.append(after[-1] @ weight.T + bias)
-        after.append(activation.function(before[-1]))
-    return ForwardPass(before[-1], tuple(before), tuple(after[:-1]))
+        check_shapes("n d, h d, h", activations=activations[-1], weight=weight, bias=bias)
+        check_same_dtype(activations[-1], weight, bias)
+        preactivations.append(activations[-1] @ weight.T + bias)
+        activations.append(activation.function(preactivations[-1]))
+    return ForwardPass(preactivations[-1], tuple(preactivations), tuple(activations[:-1]))
 
 
 def backward_pass(
@@ -76,18 +81,23 @@ def backward_pass(
 
     Notes: Z5.15.
     """
-    if len(weights) != len(forward.before):
-        raise Mistake(f"expected the {len(forward.before)} weights of the forward pass, came {len(weights)}; give the same ones")
+    if len(weights) != len(forward.preactivations):
+        raise UserError(
+            f"expected the {len(forward.preactivations)} weights of the forward pass, got {len(weights)}; give the "
+            "same ones"
+        )
     check_shapes("n q, n q", output=forward.output, output_adjoint=output_adjoint)
     if not weight_decay >= 0:
-        raise Mistake(f"expected a weight decay λ of 0 or more, came {weight_decay}; 0 leaves the term out")
+        raise UserError(f"expected a weight decay λ of 0 or more, got {weight_decay}; 0 leaves the term out")
     delta = output_adjoint
     weight_gradients, bias_gradients, deltas = [], [], []
     for layer in reversed(range(len(weights))):
         deltas.append(delta)
-        weight_gradients.append(delta.T @ forward.after[layer] + weight_decay * weights[layer])
+        weight_gradients.append(delta.T @ forward.activations[layer] + weight_decay * weights[layer])
         bias_gradients.append(delta.sum(dim=0))
         delta = delta @ weights[layer]
         if layer > 0:
-            delta = delta * activation.derivative(forward.before[layer - 1], forward.after[layer])
-    return BackwardPass(tuple(reversed(weight_gradients)), tuple(reversed(bias_gradients)), tuple(reversed(deltas)), delta)
+            delta = delta * activation.derivative(forward.preactivations[layer - 1], forward.activations[layer])
+    return BackwardPass(
+        tuple(reversed(weight_gradients)), tuple(reversed(bias_gradients)), tuple(reversed(deltas)), delta
+    )

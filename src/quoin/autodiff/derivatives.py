@@ -1,7 +1,8 @@
 """Derivatives of functions of many variables: gradient, Jacobian, Hessian, and their products with vectors.
 
 Each stands once as its definition, one partial derivative or one row at a time, and once at the cost that automatic
-differentiation has: a gradient for about one more evaluation, a product with J for another, and never the matrix in between.
+differentiation has: a gradient for about one more evaluation, a product with J for another, and never the matrix in
+between.
 A derivative that does not exist (|x| at 0) is what torch takes by convention.   p numbers in, m numbers out
 """
 
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = [
     "Derivative",
@@ -60,7 +61,8 @@ def gradient(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
 
 
 def vjp(f: Function, x: Tensor, adjoint: Tensor | None = None) -> Derivative:
-    """f(x) and Jᵀu for an adjoint u of f(x), in one reverse sweep; u may be left out where f(x) is one number, and is 1.
+    """f(x) and Jᵀu for an adjoint u of f(x), in one reverse sweep; u may be left out where f(x) is one number, and is
+    1.
 
     Notes: Z2.6.
     """
@@ -69,25 +71,29 @@ def vjp(f: Function, x: Tensor, adjoint: Tensor | None = None) -> Derivative:
         output = _output(f, point)
     if adjoint is None:
         if output.numel() != 1:
-            raise Mistake(f"expected an adjoint for an output of shape {tuple(output.shape)}; give one of that shape")
+            raise UserError(f"expected an adjoint for an output of shape {tuple(output.shape)}; give one of that shape")
         adjoint = torch.ones_like(output)
     if adjoint.shape != output.shape:
-        raise Mistake(f"expected an adjoint of the output's shape {tuple(output.shape)}, came {tuple(adjoint.shape)}; reshape it")
+        raise UserError(
+            f"expected an adjoint of the output's shape {tuple(output.shape)}, got {tuple(adjoint.shape)}; reshape it"
+        )
     if not output.requires_grad:  # a constant function
         return Derivative(output, torch.zeros_like(x))
     (product,) = torch.autograd.grad(output, point, adjoint.to(output), allow_unused=True, materialize_grads=True)
     return Derivative(output.detach(), product)
 
 
-def jvp(f: Function, x: Tensor, direction: Tensor) -> Derivative:
-    """f(x) and Jv for a direction v of x, in one evaluation in forward mode.
+def jvp(f: Function, x: Tensor, tangent: Tensor) -> Derivative:
+    """f(x) and Jv for a tangent v of x, in one evaluation in forward mode.
 
     Notes: Z2.6, Z13.4.
     """
-    if direction.shape != x.shape:
-        raise Mistake(f"expected a direction of the shape of x, {tuple(x.shape)}, came {tuple(direction.shape)}; reshape it")
+    if tangent.shape != x.shape:
+        raise UserError(
+            f"expected a direction of the shape of x, {tuple(x.shape)}, got {tuple(tangent.shape)}; reshape it"
+        )
     _ready_for_forward_mode()
-    found = torch.func.jvp(lambda x: _output(f, x), (_point(x),), (direction.detach().to(x),))
+    found = torch.func.jvp(lambda x: _output(f, x), (_point(x),), (tangent.detach().to(x),))
     return Derivative(found[0].detach(), found[1].detach())
 
 
@@ -97,7 +103,7 @@ def directional_derivative_definition(f: Function, x: Tensor, direction: Tensor)
 
 
 def directional_derivative(f: Function, x: Tensor, direction: Tensor) -> Tensor:  # -> ()
-    """The slope of f on the way from x along v, d/dt f(x + tv) at t = 0, in one evaluation; v is not made of length one.
+    """The derivative of f at x along v, d/dt f(x + tv) at t = 0, in one evaluation; v is not made of length one.
 
     Notes: Z13.4.
     """
@@ -113,7 +119,8 @@ def jacobian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p
 
 
 def jacobian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
-    """`jacobian_definition` with all its sweeps in one vectorised one: by rows, or by columns where x has fewer numbers.
+    """`jacobian_definition` with all its sweeps in one vectorised one: by rows, or by columns where x has fewer
+    numbers.
 
     Notes: Z13.4.
     """
@@ -121,7 +128,8 @@ def jacobian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
     checked = lambda x: _output(f, x)  # noqa: E731
     output = checked(point)
     _ready_for_forward_mode()
-    # A sweep a row in reverse mode, a sweep a column in forward mode; at a draw reverse, which more operations know.
+    # A sweep a row in reverse mode, a sweep a column in forward mode; of equal numbers reverse, which more operations
+    # support.
     transform = torch.func.jacrev if output.numel() <= point.numel() else torch.func.jacfwd
     found = transform(checked)(point)
     assert isinstance(found, Tensor)
@@ -132,11 +140,14 @@ def hessian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p.
     """H_ij = ∂²f/∂x_i∂x_j, row by row: the gradient of each entry of the gradient."""
     point = _point(x).clone().requires_grad_()
     with torch.enable_grad():
-        slope = torch.zeros_like(point) + 0 * point.sum()  # so that it has a graph even where f is constant or linear
+        first = torch.zeros_like(point) + 0 * point.sum()  # so that it has a graph even where f is constant or linear
         output = _single(f)(point)
         if output.requires_grad:
-            slope = slope + torch.autograd.grad(output, point, create_graph=True, allow_unused=True, materialize_grads=True)[0]
-    rows = [torch.autograd.grad(slope, point, unit, retain_graph=True)[0] for unit in _units(slope.detach())]
+            first = (
+                first
+                + torch.autograd.grad(output, point, create_graph=True, allow_unused=True, materialize_grads=True)[0]
+            )
+    rows = [torch.autograd.grad(first, point, unit, retain_graph=True)[0] for unit in _units(first.detach())]
     return _stacked(rows, x, x.shape + x.shape)
 
 
@@ -157,7 +168,8 @@ def hessian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p...)
 
 @functools.cache
 def _ready_for_forward_mode() -> None:
-    """torch loads a part of its forward mode at first use, which warns of torch's own old ways; the caller need not hear it."""
+    """torch loads a part of its forward mode at first use, which warns of torch's own old ways; the caller need not
+    hear it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.func.jvp(torch.neg, (torch.zeros(()),), (torch.ones(()),))
@@ -165,16 +177,18 @@ def _ready_for_forward_mode() -> None:
 
 def _point(x: Tensor) -> Tensor:
     if not isinstance(x, Tensor) or not x.is_floating_point():
-        came = str(x.dtype) if isinstance(x, Tensor) else shown(x)
-        raise Mistake(f"expected a float tensor to differentiate at, came {came}; convert it with .double()")
+        got = str(x.dtype) if isinstance(x, Tensor) else format_value(x)
+        raise UserError(f"expected a float tensor to differentiate at, got {got}; convert it with .double()")
     return x.detach()
 
 
 def _output(f: Function, x: Tensor) -> Tensor:
     output = f(x)
     if not isinstance(output, Tensor) or not output.is_floating_point():
-        came = str(output.dtype) if isinstance(output, Tensor) else shown(output)
-        raise Mistake(f"expected a function that gives a float tensor, came {came}; stay in torch and do not call .item()")
+        got = str(output.dtype) if isinstance(output, Tensor) else format_value(output)
+        raise UserError(
+            f"expected a function that gives a float tensor, got {got}; stay in torch and do not call .item()"
+        )
     return output
 
 
@@ -184,7 +198,9 @@ def _single(f: Function) -> Function:
     def single(x: Tensor) -> Tensor:
         output = _output(f, x)
         if output.numel() != 1:
-            raise Mistake(f"expected a function that gives one number, came shape {tuple(output.shape)}; sum it, or use jacobian")
+            raise UserError(
+                f"expected a function that gives one number, got shape {tuple(output.shape)}; sum it, or use jacobian"
+            )
         return output.reshape(())
 
     return single

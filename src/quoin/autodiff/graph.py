@@ -1,7 +1,8 @@
-"""A recorded computation: values, the calls that made them, and the numbers on both. Recording is trace.py, running again replay.py.
+"""A recorded computation: values, the calls that made them, and the numbers on both. Recording is trace.py, running
+again replay.py.
 
-A node is one tensor at one moment: a call with three outputs makes three nodes, and a tensor written to in place is a new
-node from there on. The graph owns copies of all its numbers, so nothing done later can change them.
+A node is one tensor at one moment: a call with three outputs makes three nodes, and a tensor written to in place is a
+new node from there on. The graph owns copies of all its numbers, so nothing done later can change them.
 """
 
 from collections.abc import Callable
@@ -11,18 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Call", "GeneratorState", "Graph", "Leaf", "Node", "Ref", "same_bits", "summary"]
+__all__ = ["Call", "GeneratorState", "Graph", "Leaf", "Node", "Ref", "same_bits", "summarize"]
 
 LEAVES = ("input", "parameter", "buffer", "variable", "constant")
 
 
 @dataclass(frozen=True)
 class Node:
-    """One value of the computation: the operation that made it, from which nodes, the value, and its adjoint ∂output/∂value.
+    """One value of the computation: the operation that made it, from which nodes, the value, and its adjoint
+    ∂output/∂value.
 
-    A leaf's `op` is input, parameter, buffer, variable (some other tensor that requires a gradient) or constant. `module`
-    is the path of the innermost module at work, `use` how often that module had been called, itself included. The adjoint is
-    None where the value is no float, where autograd was off, or where the graph was traced without one.
+    A leaf's `op` is input, parameter, buffer, variable (some other tensor that requires a gradient) or constant.
+    `module` is the path of the innermost module at work, `use` how often that module had been called, itself included.
+    The adjoint is None where the value is no float, where autograd was off, or where the graph was traced without one.
     """
 
     index: int
@@ -43,21 +45,21 @@ class Node:
         return self.op in LEAVES
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where in the model this happened: `features.1`, and `features.1 (use 2)` when that module is used again."""
         return f"{self.module} (use {self.use})" if self.use > 1 else self.module
 
 
 @dataclass(frozen=True)
 class Ref:
-    """The place of a tensor among the arguments of a call."""
+    """The position of a tensor among the arguments of a call."""
 
     node: int
 
 
 @dataclass(frozen=True)
 class GeneratorState:
-    """The place of a generator among the arguments of a call, and its state before it."""
+    """The position of a generator among the arguments of a call, and its state before it."""
 
     device: torch.device
     state: Tensor
@@ -65,7 +67,7 @@ class GeneratorState:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor that came from outside, as it was when first used: its numbers (in `copy`), its layout, its share in a storage."""
+    """A tensor from outside, as it was when first used: its numbers (in `copy`), its layout, its part of a storage."""
 
     node: int
     storage: int | None  # leaves of one storage overlap or lie side by side, and share it again in a replay
@@ -76,10 +78,11 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Call:
-    """One operation as it was called; `outputs` are the nodes of the tensors it gave back, `writes` of those it wrote to.
+    """One operation as it was called; `outputs` are the nodes of the tensors it gave back, `writes` of those it wrote
+    to.
 
-    What a result may depend on beside the arguments is kept too: the states of torch's generators where the call drew
-    from them, whether gradients were on, and autocast.
+    What a result may depend on beside the arguments is kept too: the states of torch's generators where the call
+    sampled from them, whether gradients were on, and autocast.
     """
 
     function: Callable[..., Any]
@@ -121,26 +124,26 @@ class Graph:
         rows = [("node", "op", "name", "module", "from", "shape", "value", "adjoint")]
         for node in self.nodes:
             sources = " ".join(map(str, node.inputs))
-            numbers = summary(node.value), summary(node.adjoint) if node.adjoint is not None else "-"
-            rows.append((str(node.index), node.op, node.name, node.place, sources, str(node.shape), *numbers))
+            numbers = summarize(node.value), summarize(node.adjoint) if node.adjoint is not None else "-"
+            rows.append((str(node.index), node.op, node.name, node.location, sources, str(node.shape), *numbers))
         widths = [max(map(len, column)) for column in zip(*rows)]
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
 
 
-def summary(tensor: Tensor, most: int = 3) -> str:
+def summarize(tensor: Tensor, max_entries: int = 3) -> str:
     """The numbers of a small tensor, the mean and the range of a large one.
 
-    >>> summary(torch.tensor([1.0, -0.5]))
+    >>> summarize(torch.tensor([1.0, -0.5]))
     '1 -0.5'
-    >>> summary(torch.arange(5.0))
+    >>> summarize(torch.arange(5.0))
     'mean 2, 0 to 4'
     """
     values = tensor.detach().cpu()
     if values.is_sparse:
         values = values.to_dense()
-    if values.numel() <= most or values.is_complex():
-        few = values.reshape(-1)[:most].tolist()
-        return " ".join(f"{value:.4g}" for value in few) + (" ..." if values.numel() > most else "")
+    if values.numel() <= max_entries or values.is_complex():
+        few = values.reshape(-1)[:max_entries].tolist()
+        return " ".join(f"{value:.4g}" for value in few) + (" ..." if values.numel() > max_entries else "")
     values = values.double()
     low, high = values.aminmax()
     return f"mean {float(values.mean()):.3g}, {float(low):.3g} to {float(high):.3g}"

@@ -1,4 +1,5 @@
-"""Which module is at work: a stack kept by torch's global module hooks, so that modules inside any function are seen."""
+"""Which module is at work: a stack kept by torch's global module hooks, so that modules inside any function are
+seen."""
 
 import threading
 from collections import Counter

@@ -1,21 +1,28 @@
-"""A recorded graph as a picture: a box for each node with its numbers in it, both ways."""
+"""A recorded graph as a plot: a box for each node with its numbers in it, both ways."""
 
 from torch import Tensor
 
-from quoin.autodiff.graph import Graph, Node, summary
-from quoin.plot import Box, GraphDrawing, graph
+from quoin.autodiff.graph import Graph, Node, summarize
+from quoin.plot import Box, GraphPlot, graph
 
-__all__ = ["draw_graph"]
+__all__ = ["plot_graph"]
 
-_COLOURS = {"input": "#d6e9f5", "parameter": "#fbe3d3", "buffer": "#eeeeee", "variable": "#fbe3d3", "constant": "#eeeeee"}
+_COLORS = {
+    "input": "#d6e9f5",
+    "parameter": "#fbe3d3",
+    "buffer": "#eeeeee",
+    "variable": "#fbe3d3",
+    "constant": "#eeeeee",
+}
 _OUTPUT, _OPERATION = "#d5efe3", "#ffffff"
 _MOST_NUMBERS = 64
 
 
-def draw_graph(traced: Graph, *, title: str = "") -> GraphDrawing:
-    """The graph from its inputs (blue) and parameters (orange) down to its output (green), with v = value and dv = adjoint.
+def plot_graph(traced: Graph, *, title: str = "") -> GraphPlot:
+    """The graph from its inputs (blue) and parameters (orange) down to its output (green), with v = value and dv =
+    adjoint.
 
-    Save it as .svg, .png or .html; the page tells the numbers of each node in full, up to 64 of them.
+    Save it as .svg, .png or .html; the page has the numbers of each node in full, up to 64 of them.
 
     Notes: Z5.16.
     """
@@ -25,19 +32,19 @@ def draw_graph(traced: Graph, *, title: str = "") -> GraphDrawing:
 
 def _box(node: Node, is_output: bool) -> Box:
     size = "×".join(map(str, node.shape)) or "number"
-    lines = [size, f"v {summary(node.value, 2)}"]
+    lines = [size, f"v {summarize(node.value, 2)}"]
     if node.adjoint is not None:
-        lines.append(f"dv {summary(node.adjoint, 2)}")
-    facts = [("name", node.name)] if node.name else []
-    facts += [("op", node.op), ("shape", str(node.shape)), ("type", str(node.value.dtype).removeprefix("torch."))]
+        lines.append(f"dv {summarize(node.adjoint, 2)}")
+    details = [("name", node.name)] if node.name else []
+    details += [("op", node.op), ("shape", str(node.shape)), ("type", str(node.value.dtype).removeprefix("torch."))]
     if node.module:
-        facts.append(("module", node.place))
+        details.append(("module", node.location))
     if node.inputs:
-        facts.append(("from", " ".join(map(str, node.inputs))))
-    facts += [("value", _full(node.value)), ("adjoint", "-" if node.adjoint is None else _full(node.adjoint))]
-    colour = _OUTPUT if is_output else _COLOURS.get(node.op, _OPERATION)
-    short = ".".join(node.name.split(".")[-2:])  # the whole path would make the picture as wide as it is long
-    return Box(short or node.op, tuple(lines), colour, tuple(facts))
+        details.append(("from", " ".join(map(str, node.inputs))))
+    details += [("value", _full(node.value)), ("adjoint", "-" if node.adjoint is None else _full(node.adjoint))]
+    color = _OUTPUT if is_output else _COLORS.get(node.op, _OPERATION)
+    short = ".".join(node.name.split(".")[-2:])  # the whole path would make the plot as wide as it is long
+    return Box(short or node.op, tuple(lines), color, tuple(details))
 
 
 def _full(tensor: Tensor) -> str:
@@ -46,7 +53,7 @@ def _full(tensor: Tensor) -> str:
         tensor = tensor.to_dense()
     if tensor.numel() > _MOST_NUMBERS:
         first = " ".join(f"{value:.6g}" for value in tensor.reshape(-1)[:8].tolist())
-        return f"{summary(tensor)}; {first} ..."
+        return f"{summarize(tensor)}; {first} ..."
     if tensor.ndim < 2:
         return " ".join(f"{value:.6g}" for value in tensor.reshape(-1).tolist())
     return "\n".join(" ".join(f"{value:.6g}" for value in row) for row in tensor.reshape(-1, tensor.shape[-1]).tolist())

@@ -1,14 +1,15 @@
-"""The states of torch's default generators, for a call that draws from them without saying so, as dropout does."""
+"""The states of torch's default generators, for a call that samples from them and takes no generator, as dropout
+does."""
 
 import torch
 from torch import Tensor
 
-__all__ = ["States", "default_states", "differing_states", "set_default_states"]
+__all__ = ["States", "changed_rng_states", "rng_states", "set_rng_states"]
 
 States = tuple[tuple[str, Tensor], ...]
 
 
-def default_states() -> States:
+def rng_states() -> States:
     """device -> state, of the CPU and of every accelerator in use."""
     states = [("cpu", torch.default_generator.get_state())]
     if torch.cuda.is_initialized():
@@ -16,13 +17,13 @@ def default_states() -> States:
     return tuple(states)
 
 
-def differing_states(before: States, after: States) -> States:
+def changed_rng_states(before: States, after: States) -> States:
     """Those of `before` that `after` no longer has."""
     now = {device: state.numpy().tobytes() for device, state in after}
     return tuple((device, state) for device, state in before if state.numpy().tobytes() != now[device])
 
 
-def set_default_states(states: States) -> None:
+def set_rng_states(states: States) -> None:
     for device, state in states:
         if device == "cpu":
             torch.default_generator.set_state(state)

@@ -1,7 +1,7 @@
 """Recording: a mode that stands between a function and torch, and writes down every call on its way.
 
-It works above autograd, so a node is what the author of the function wrote (`linear`, `cross_entropy`), not the kernels beneath.
-Not seen are writes through numpy, and operations that torch hides: of those the result is a leaf.
+It works above autograd, so a node is what the author of the function wrote (`linear`, `cross_entropy`), not the kernels
+beneath. Not seen are writes through numpy, and operations that torch hides: of those the result is a leaf.
 """
 
 from collections.abc import Callable
@@ -16,17 +16,28 @@ from torch.overrides import TorchFunctionMode
 
 from quoin.autodiff.graph import Call, GeneratorState, Leaf, Ref
 from quoin.autodiff.modules import ModuleStack
-from quoin.autodiff.randomness import States, default_states, differing_states
-from quoin.autodiff.snapshot import lay_out, snapshot, storage_key
+from quoin.autodiff.randomness import States, changed_rng_states, rng_states
+from quoin.autodiff.snapshot import copy_storage, restride, storage_key
 from quoin.autodiff.trees import leaves, mapped
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["Draft", "Recorder"]
 
 # Their memory holds what happened to be there: a replay must be given it, as it is given an input.
 _UNSET = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 # Asked often, answered without a tensor, and changing nothing: not worth looking for changes.
-_QUESTIONS = {"size", "dim", "numel", "stride", "is_floating_point", "is_complex", "element_size", "is_contiguous", "nelement", "__len__"}
+_QUESTIONS = {
+    "size",
+    "dim",
+    "numel",
+    "stride",
+    "is_floating_point",
+    "is_complex",
+    "element_size",
+    "is_contiguous",
+    "nelement",
+    "__len__",
+}
 # They change what follows though they give no new tensor.
 _ACTS = {"backward", "requires_grad_", "retain_grad", "detach_"}
 
@@ -53,14 +64,18 @@ class _Known:
 
 
 class Recorder(TorchFunctionMode):
-    """Every torch call made under it, as drafts of nodes, steps to replay and, in `edges`, autograd's place for each node."""
+    """Every torch call made under it, as drafts of nodes, steps to replay and, in `edges`, autograd's edge for each
+    node.
+    """
 
     def __init__(self, modules: ModuleStack):
         super().__init__()
         self.drafts: list[Draft] = []
         self.steps: list[Leaf | Call] = []
         self.edges: dict[int, GradientEdge] = {}
-        self.written_through: set[int] = set()  # nodes that others saw through shared memory, past autograd's edge of them
+        self.written_through: set[int] = (
+            set()
+        )  # nodes that others saw through shared memory, past autograd's edge of them
         self._modules = modules
         self._known: dict[int, _Known] = {}
         self._storages: dict[int, Tensor] = {}  # a copy of each leaf's storage as it was at first sight
@@ -82,17 +97,18 @@ class Recorder(TorchFunctionMode):
         given = list({id(tensor): tensor for tensor in leaves((args, kwargs), Tensor)}.values())
         versions = [tensor._version for tensor in given]
         before = [self._known[id(tensor)].node for tensor in given]
-        states = default_states()
+        states = rng_states()
         result = func(*args, **kwargs)
-        drawn = differing_states(states, default_states())
+        changed_states = changed_rng_states(states, rng_states())
         written = [(t, node) for t, node, version in zip(given, before, versions) if t._version != version]
         if func.__name__ == "__set__":
             written = [(given[0], before[0])]
-        self._record(func, seen, result, written, drawn)
+        self._record(func, seen, result, written, changed_states)
         return result
 
     def use(self, tensor: Tensor) -> int:
-        """The node that `tensor` is at this moment, a new one where it is new here or was written to through another's memory."""
+        """The node that `tensor` is at this moment, a new one where it is new here or was written to through another's
+        memory."""
         known = self._known.get(id(tensor))
         if known is None:
             return self.leaf(tensor)
@@ -112,20 +128,22 @@ class Recorder(TorchFunctionMode):
     def leaf(self, tensor: Tensor, op: str = "", name: str = "") -> int:
         """A node for a tensor from outside, with all a replay needs to make it again."""
         if is_functorch_wrapped_tensor(tensor):
-            raise Mistake(
-                "expected operations on plain tensors, came one inside vmap, grad or another transform of torch.func; "
+            raise UserError(
+                "expected operations on plain tensors, got one inside vmap, grad or another transform of torch.func; "
                 "trace the function that it transforms"
             )
         if not op:
             owned = self._modules.name_of(tensor)
-            other = "parameter" if isinstance(tensor, nn.Parameter) else "variable" if tensor.requires_grad else "constant"
+            other = (
+                "parameter" if isinstance(tensor, nn.Parameter) else "variable" if tensor.requires_grad else "constant"
+            )
             op, name = owned or (other, name)
         key = storage_key(tensor)
         if key is not None and key in self._storages:
-            copy = lay_out(tensor, self._storages[key].untyped_storage())
+            copy = restride(tensor, self._storages[key].untyped_storage())
             value = None
         else:
-            copy = value = snapshot(tensor)
+            copy = value = copy_storage(tensor)
             if key is not None:
                 self._storages[key] = copy
         node = self._add(op, (), tensor, name, value)
@@ -140,11 +158,18 @@ class Recorder(TorchFunctionMode):
                 gradient = self.leaf(tensor.grad, "constant", "gradient")
                 self._step(_lay_gradient, (Ref(known.node), Ref(gradient)), {}, (), (), ())
 
-    def _record(self, func: Callable, seen: tuple[tuple, dict], result: Any, written: list[tuple[Tensor, int]], drawn: States) -> None:
+    def _record(
+        self,
+        func: Callable,
+        seen: tuple[tuple, dict],
+        result: Any,
+        written: list[tuple[Tensor, int]],
+        changed_states: States,
+    ) -> None:
         made = list(leaves(result, Tensor))
         rewritten = {id(tensor) for tensor, _ in written}
         fresh = [tensor for tensor in made if id(tensor) not in self._known]
-        if not (fresh or written or drawn or func.__name__ in _ACTS):
+        if not (fresh or written or changed_states or func.__name__ in _ACTS):
             return
         if func.__name__ in _UNSET and not written:
             for tensor in fresh:
@@ -165,9 +190,11 @@ class Recorder(TorchFunctionMode):
             elif id(tensor) not in rewritten and tensor.requires_grad:
                 self.edges.setdefault(self._known[id(tensor)].node, get_gradient_edge(tensor))
             outputs.append(self._known[id(tensor)].node)
-        self._step(func, args, kwargs, tuple(outputs), tuple(writes), drawn)
+        self._step(func, args, kwargs, tuple(outputs), tuple(writes), changed_states)
 
-    def _add(self, op: str, inputs: tuple[int, ...], tensor: Tensor, name: str = "", value: Tensor | None = None) -> int:
+    def _add(
+        self, op: str, inputs: tuple[int, ...], tensor: Tensor, name: str = "", value: Tensor | None = None
+    ) -> int:
         node = len(self.drafts)
         copy = tensor.detach().clone() if value is None else value
         self.drafts.append(Draft(op, name, *self._modules.here(), inputs, copy))
@@ -176,10 +203,12 @@ class Recorder(TorchFunctionMode):
             self.edges[node] = get_gradient_edge(tensor)
         return node
 
-    def _step(self, func: Callable, args: tuple, kwargs: dict, outputs: tuple, writes: tuple, drawn: States) -> None:
+    def _step(
+        self, func: Callable, args: tuple, kwargs: dict, outputs: tuple, writes: tuple, changed_states: States
+    ) -> None:
         devices = ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",)
         autocast = tuple((kind, torch.get_autocast_dtype(kind)) for kind in devices if torch.is_autocast_enabled(kind))
-        self.steps.append(Call(func, args, kwargs, outputs, writes, drawn, torch.is_grad_enabled(), autocast))
+        self.steps.append(Call(func, args, kwargs, outputs, writes, changed_states, torch.is_grad_enabled(), autocast))
 
     def _seen(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments with a Ref for each tensor, and the state of each generator."""

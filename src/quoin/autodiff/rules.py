@@ -1,8 +1,8 @@
 """The table of the tape: what each operation computes, and what it does to an adjoint on the way back.
 
 For y = op(x_1, ..., x_k) and the adjoint g = ∂J/∂y, a row gives g ∂y/∂x_1, ..., g ∂y/∂x_k. The values are tensors; the
-adjoints are written in the tape's own variables, so the way back is a computation like any other, and can be differentiated
-again. Broadcasting is an operation of its own, which leaves the others free of it.
+adjoints are written in the tape's own variables, so the way back is a computation like any other, and can be
+differentiated again. Broadcasting is an operation of its own, which leaves the others free of it.
 """
 
 from collections.abc import Callable
@@ -23,16 +23,16 @@ class Rule(NamedTuple):
 def _put(g: torch.Tensor, shape: torch.Size, index: Any) -> torch.Tensor:
     """A tensor of zeros with g added at `index`, once for each time it is named there."""
     zeros = g.new_zeros(shape)
-    places = torch.arange(zeros.numel(), device=g.device).reshape(shape)[index]
-    return zeros.reshape(-1).index_add(0, places.reshape(-1), g.reshape(-1)).reshape(shape)
+    indices = torch.arange(zeros.numel(), device=g.device).reshape(shape)[index]
+    return zeros.reshape(-1).index_add(0, indices.reshape(-1), g.reshape(-1)).reshape(shape)
 
 
-def _parts(g: Any, y: Any, *inputs_and_axis: Any) -> tuple[Any, ...]:
-    *inputs, axis = inputs_and_axis
+def _parts(g: Any, y: Any, *inputs_and_dim: Any) -> tuple[Any, ...]:
+    *inputs, dim = inputs_and_dim
     parts, start = [], 0
     for each in inputs:
-        stop = start + each.shape[axis]
-        parts.append(g[(slice(None),) * axis + (slice(start, stop),)])
+        stop = start + each.shape[dim]
+        parts.append(g[(slice(None),) * dim + (slice(start, stop),)])
         start = stop
     return tuple(parts)
 
@@ -58,8 +58,8 @@ RULES: dict[str, Rule] = {
     "sign": Rule(torch.sign, lambda g, out, x: (g * 0,)),
     # sums and products over axes
     "sum": Rule(
-        lambda x, axes: x.sum(dim=axes, keepdim=True) if axes else x.clone(),
-        lambda g, out, x, axes: (g.expand(x.shape),),
+        lambda x, dims: x.sum(dim=dims, keepdim=True) if dims else x.clone(),
+        lambda g, out, x, dims: (g.expand(x.shape),),
     ),
     "expand": Rule(
         lambda x, shape: x.expand(shape),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["handed", "lay_out", "snapshot", "storage_key"]
+__all__ = ["copy_storage", "restride", "storage_key", "writable_copy"]
 
 
 def storage_key(tensor: Tensor) -> int | None:
@@ -18,35 +18,35 @@ def storage_key(tensor: Tensor) -> int | None:
     return tensor.untyped_storage()._cdata
 
 
-def snapshot(tensor: Tensor) -> Tensor:
+def copy_storage(tensor: Tensor) -> Tensor:
     """A copy of the whole storage under `tensor`, and the tensor laid out on it as it was."""
     if storage_key(tensor) is None:
         return tensor.detach().clone()
-    return lay_out(tensor, tensor.untyped_storage().clone())
+    return restride(tensor, tensor.untyped_storage().clone())
 
 
-def lay_out(like: Tensor, storage: Any) -> Tensor:
+def restride(like: Tensor, storage: Any) -> Tensor:
     """A tensor on `storage` with the type, the shape, the strides and the offset of `like`."""
     with torch.no_grad():
         made = torch.empty(0, dtype=like.dtype, device=like.device)
         return made.set_(storage, like.storage_offset(), like.size(), like.stride())
 
 
-class _Handed(torch.autograd.Function):
+class _WritableCopy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return snapshot(tensor)
+        return copy_storage(tensor)
 
     @staticmethod
     def backward(ctx: Any, *adjoints: Tensor) -> Tensor:
         return adjoints[0]
 
 
-def handed(tensor: Tensor) -> Tensor:
+def writable_copy(tensor: Tensor) -> Tensor:
     """A copy that f may do anything with, in-place writing too, which autograd forbids on a leaf."""
-    apart = snapshot(tensor)
-    if not (apart.is_floating_point() or apart.is_complex()):
-        return apart
-    made = _Handed.apply(apart.requires_grad_())
+    copied = copy_storage(tensor)
+    if not (copied.is_floating_point() or copied.is_complex()):
+        return copied
+    made = _WritableCopy.apply(copied.requires_grad_())
     assert isinstance(made, Tensor)
     return made

@@ -1,7 +1,8 @@
-"""A small reverse mode to read: variables that remember how they were made, and one loop that sends adjoints back.
+"""A small reverse mode to read: variables that record how they were made, and one loop that sends adjoints back.
 
-The rules of the operations are the table in rules.py. Methods bear torch's names, so a function of `Var`s is mostly a function of
-tensors too, and `if`, `for` and `while` need nothing special: what is recorded is what ran. The fast form is torch.autograd.
+The rules of the operations are the table in rules.py. Methods bear torch's names, so a function of `Var`s is mostly a
+function of tensors too, and `if`, `for` and `while` need nothing special: what is recorded is what ran. The fast form
+is torch.autograd.
 """
 
 import itertools
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff.rules import RULES
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["Var", "backward", "concatenate"]
 
@@ -20,7 +21,7 @@ _count = itertools.count()
 
 
 class Var:
-    """A value, and the operation and the variables it came from.
+    """A value, and the operation and the variables that made it.
 
     >>> x = Var(3.0)
     >>> y = x * x + x
@@ -31,9 +32,13 @@ class Var:
     """
 
     def __init__(self, value: Any, op: str = "", inputs: tuple["Var", ...] = (), settings: tuple = ()):
-        made = torch.as_tensor(value) if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.get_default_dtype())
+        made = (
+            torch.as_tensor(value)
+            if isinstance(value, Tensor)
+            else torch.tensor(value, dtype=torch.get_default_dtype())
+        )
         if not made.is_floating_point():
-            raise Mistake(f"expected floats for a variable, came {made.dtype}; convert them with .double()")
+            raise UserError(f"expected floats for a variable, got {made.dtype}; convert them with .double()")
         self.value, self.op, self.inputs, self.settings = made.detach(), op, inputs, settings
         self.born = next(_count)  # later than its inputs: the order of births is an order of the graph
 
@@ -63,20 +68,25 @@ class Var:
 
     def __pow__(self, exponent: float) -> "Var":
         if not isinstance(exponent, (int, float)):
-            raise Mistake(f"expected a plain number as an exponent, came {shown(exponent)}; write (y * x.log()).exp() for x ** y")
+            raise UserError(
+                f"expected a plain number as an exponent, got {format_value(exponent)}; write (y * x.log()).exp() "
+                "for x ** y"
+            )
         return _apply("pow", self, settings=(exponent,))
 
     def __matmul__(self, other: "Var | Tensor") -> "Var":
         left, right = self, _like(other, self)
         if not left.ndim or not right.ndim or left.shape[-1] != right.shape[-min(2, right.ndim)]:
             sides = f"{tuple(left.shape)} @ {tuple(right.shape)}"
-            raise Mistake(f"expected the last axis of the left to be the rows of the right, came {sides}; transpose one")
+            raise UserError(
+                f"expected the last axis of the left to be the rows of the right, got {sides}; transpose one"
+            )
         rows, columns = left.ndim == 1, right.ndim == 1  # a vector is a matrix of one row, or of one column
         left = left.reshape((1, *left.shape)) if rows else left
         right = right.reshape((*right.shape, 1)) if columns else right
         batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         product = _apply("matmul", left.expand((*batch, *left.shape[-2:])), right.expand((*batch, *right.shape[-2:])))
-        kept = [size for axis, size in enumerate(product.shape[-2:]) if not (rows, columns)[axis]]
+        kept = [size for dim, size in enumerate(product.shape[-2:]) if not (rows, columns)[dim]]
         return product.reshape((*batch, *kept))
 
     def __getitem__(self, index: Any) -> "Var":
@@ -137,9 +147,9 @@ class Var:
 
     def sum(self, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> "Var":
         given = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-        axes = tuple(axis % self.ndim for axis in given)
-        summed = _apply("sum", self, settings=(axes,))
-        return summed if keepdim else summed.reshape([size for axis, size in enumerate(self.shape) if axis not in axes])
+        dims = tuple(dim % self.ndim for dim in given)
+        summed = _apply("sum", self, settings=(dims,))
+        return summed if keepdim else summed.reshape([size for dim, size in enumerate(self.shape) if dim not in dims])
 
     def mean(self, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> "Var":
         summed = self.sum(dim, keepdim)
@@ -154,7 +164,7 @@ class Var:
     def sum_to(self, shape: Sequence[int]) -> "Var":
         """What undoes `expand` from `shape` on the way back: the sum over every copy."""
         new = self.ndim - len(shape)
-        copied = [axis for axis in range(self.ndim) if axis < new or (shape[axis - new] == 1 and self.shape[axis] != 1)]
+        copied = [dim for dim in range(self.ndim) if dim < new or (shape[dim - new] == 1 and self.shape[dim] != 1)]
         return self.sum(copied, keepdim=True).reshape(shape) if copied else self
 
     def put(self, shape: Sequence[int], index: Any) -> "Var":
@@ -173,33 +183,38 @@ class Var:
 def concatenate(variables: Sequence[Var], dim: int = 0) -> Var:
     """Variables end to end along an axis."""
     if not variables:
-        raise Mistake("expected one or more variables to concatenate, came none; give a list")
+        raise UserError("expected one or more variables to concatenate, got none; give a list")
     return _apply("concatenate", *variables, settings=(dim % variables[0].ndim,))
 
 
 def backward(output: Var, adjoint: Var | None = None) -> dict[Var, Var]:
     """The adjoint ∂output/∂v of every variable v that output was made from: last made, first served.
 
-    An adjoint is a variable made by the rules from others, so it can be sent through `backward` again for a second derivative.
+    An adjoint is a variable made by the rules from others, so it can be sent through `backward` again for a second
+    derivative.
 
     >>> x = Var(2.0)
-    >>> slope = backward(x**3)[x]
-    >>> slope, backward(slope)[x]
+    >>> derivative = backward(x**3)[x]
+    >>> derivative, backward(derivative)[x]
     (Var(12., mul), Var(12., mul))
 
     Notes: Z2.6.
     """
     if adjoint is None and output.value.numel() != 1:
-        raise Mistake(f"expected an output of one number, came shape {tuple(output.shape)}; sum it, or give its adjoint")
+        raise UserError(
+            f"expected an output of one number, got shape {tuple(output.shape)}; sum it, or give its adjoint"
+        )
     adjoint = Var(torch.ones_like(output.value)) if adjoint is None else adjoint
     if adjoint.shape != output.shape:
-        raise Mistake(f"expected an adjoint of shape {tuple(output.shape)}, came {tuple(adjoint.shape)}; reshape it")
+        raise UserError(f"expected an adjoint of shape {tuple(output.shape)}, got {tuple(adjoint.shape)}; reshape it")
     adjoints = {output: adjoint}
     for variable in _past(output):
         if variable.op:
             rule, g = RULES[variable.op], adjoints[variable]
-            for source, share in zip(variable.inputs, rule.adjoints(g, variable, *variable.inputs, *variable.settings), strict=True):
-                adjoints[source] = adjoints[source] + share if source in adjoints else share
+            for source, contribution in zip(
+                variable.inputs, rule.adjoints(g, variable, *variable.inputs, *variable.settings), strict=True
+            ):
+                adjoints[source] = adjoints[source] + contribution if source in adjoints else contribution
     return adjoints
 
 
@@ -219,17 +234,23 @@ def _apply(op: str, *inputs: Var, settings: tuple = ()) -> Var:
 
 
 def _pair(op: str, left: Any, right: Any) -> Var:
-    """An operation on two, spread to one shape first."""
+    """An operation on two, broadcast to one shape first."""
     left = _like(left, right) if not isinstance(left, Var) else left
     right = _like(right, left)
     try:
         shape = torch.broadcast_shapes(left.shape, right.shape)
     except RuntimeError as error:
-        came = f"{tuple(left.shape)} and {tuple(right.shape)}"
-        raise Mistake(f"expected shapes that broadcast for {op}, came {came}; make their last axes equal or 1") from error
+        got = f"{tuple(left.shape)} and {tuple(right.shape)}"
+        raise UserError(
+            f"expected shapes that broadcast for {op}, got {got}; make their last axes equal or 1"
+        ) from error
     return _apply(op, left.expand(shape), right.expand(shape))
 
 
 def _like(value: Any, other: Var) -> Var:
     """A plain number or tensor as a constant of the other's type."""
-    return value if isinstance(value, Var) else Var(torch.as_tensor(value, dtype=other.value.dtype, device=other.value.device))
+    return (
+        value
+        if isinstance(value, Var)
+        else Var(torch.as_tensor(value, dtype=other.value.dtype, device=other.value.device))
+    )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient, hessian
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["QuadraticModel", "TaylorPolynomial", "derivatives", "quadratic_model", "taylor"]
@@ -24,19 +24,28 @@ def derivatives(f: Function, x: float | Tensor, order: int) -> Tensor:  # (order
     Notes: Z13.3.
     """
     if not isinstance(order, int) or order < 0:
-        raise Mistake(f"expected an order of 0 or more, came {shown(order)}; give e.g. 3")
+        raise UserError(f"expected an order of 0 or more, got {format_value(order)}; give e.g. 3")
     point = x.detach().clone() if isinstance(x, Tensor) else torch.tensor(x, dtype=torch.float64)
     if point.shape != () or not point.is_floating_point():
-        raise Mistake(f"expected one float to differentiate at, came {point.dtype} of shape {tuple(point.shape)}; give a float")
+        raise UserError(
+            f"expected one float to differentiate at, got {point.dtype} of shape {tuple(point.shape)}; give a float"
+        )
     point.requires_grad_()
     with torch.enable_grad():
         value = f(point)
         if not isinstance(value, Tensor) or value.shape != ():
-            raise Mistake(f"expected a function that gives one number, came {shown(value)}; use quadratic_model for many variables")
+            raise UserError(
+                f"expected a function that gives one number, got {format_value(value)}; use quadratic_model for "
+                "many variables"
+            )
         found = [value]
         for _ in range(order):
             # A constant has no graph, and its derivatives are zero.
-            value = torch.autograd.grad(value, point, create_graph=True)[0] if value.requires_grad else torch.zeros_like(point)
+            value = (
+                torch.autograd.grad(value, point, create_graph=True)[0]
+                if value.requires_grad
+                else torch.zeros_like(point)
+            )
             found.append(value)
     return torch.stack([value.detach() for value in found])
 
@@ -45,12 +54,12 @@ def derivatives(f: Function, x: float | Tensor, order: int) -> Tensor:  # (order
 class TaylorPolynomial:
     """c_0 + c_1 (x - a) + ... + c_n (x - a)ⁿ about the centre a."""
 
-    centre: Tensor  # ()
+    center: Tensor  # ()
     coefficients: Tensor  # (n + 1,)
 
     def __call__(self, x: Tensor) -> Tensor:  # (...) -> (...)
         """By Horner's rule."""
-        step = as_floating(x) - as_floating(self.centre)
+        step = as_floating(x) - as_floating(self.center)
         value = torch.zeros_like(step)
         for coefficient in self.coefficients.flip(0):
             value = value * step + coefficient
@@ -58,7 +67,8 @@ class TaylorPolynomial:
 
 
 def taylor(f: Function, x: float | Tensor, order: int) -> TaylorPolynomial:
-    """The Taylor polynomial of f about x, Σ_k f⁽ᵏ⁾(x)/k! (· - x)ᵏ for k up to `order`; of order 1, the linear approximation.
+    """The Taylor polynomial of f about x, Σ_k f⁽ᵏ⁾(x)/k! (· - x)ᵏ for k up to `order`; of order 1, the linear
+    approximation.
 
     >>> taylor(torch.exp, 0.0, 3).coefficients
     tensor([1.0000, 1.0000, 0.5000, 0.1667], dtype=torch.float64)
@@ -74,14 +84,14 @@ def taylor(f: Function, x: float | Tensor, order: int) -> TaylorPolynomial:
 class QuadraticModel:
     """f(a) + ∇f(a)·(x - a) + ½ (x - a)ᵀ H (x - a) about the centre a."""
 
-    centre: Tensor  # (p,)
+    center: Tensor  # (p,)
     value: Tensor  # ()
     gradient: Tensor  # (p,)
     hessian: Tensor  # (p, p)
 
     def __call__(self, x: Tensor) -> Tensor:  # (..., p) -> (...)
-        check_shapes("... p, p", x=x, centre=self.centre)
-        step = as_floating(x) - as_floating(self.centre)
+        check_shapes("... p, p", x=x, center=self.center)
+        step = as_floating(x) - as_floating(self.center)
         return self.value + step @ self.gradient + torch.einsum("...i,ij,...j->...", step, self.hessian, step) / 2
 
 
@@ -91,6 +101,6 @@ def quadratic_model(f: Function, x: Tensor) -> QuadraticModel:  # (p,)
     Notes: Z13.4.
     """
     check_shapes("p", x=x)
-    slope, curvature = gradient(f, x), hessian(f, x)
+    first, curvature = gradient(f, x), hessian(f, x)
     with torch.no_grad():
-        return QuadraticModel(x.detach().clone(), f(x).reshape(()), slope, curvature)
+        return QuadraticModel(x.detach().clone(), f(x).reshape(()), first, curvature)

@@ -27,7 +27,8 @@ def leaves(tree: Any, kind: type[Kind]) -> Iterator[Kind]:
 
 
 def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """`change` on everything inside, in containers built anew, so that what happens to the old ones later does not matter.
+    """`change` on everything inside, in containers built anew, so that what happens to the old ones later does not
+    matter.
 
     >>> mapped((1, [2, slice(3)]), lambda value: value and 10 * value)
     (10, [20, slice(None, 30, None)])

@@ -6,21 +6,21 @@ from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
     from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
-    from quoin.bench.measured import Measured, Side, summary
-    from quoin.bench.row import Contestant, Row
-    from quoin.bench.rows import choose_rows
-    from quoin.bench.runner import run_row
+    from quoin.bench.benchmark import Benchmark, Implementation
+    from quoin.bench.benchmarks import select_benchmarks
+    from quoin.bench.result import BenchmarkResult, Measurement, summary
+    from quoin.bench.runner import run_benchmark
 
 __all__ = [
-    "Contestant",
+    "Benchmark",
+    "BenchmarkResult",
     "Finding",
-    "Measured",
-    "Row",
-    "Side",
+    "Implementation",
+    "Measurement",
     "attention_findings",
     "attention_tables",
-    "choose_rows",
-    "run_row",
+    "run_benchmark",
+    "select_benchmarks",
     "summary",
 ]
 

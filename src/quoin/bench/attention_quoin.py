@@ -1,38 +1,48 @@
-"""The rows `attention`, on Quoin: exact, and of linear cost with elu + 1 and with Performer's features."""
+"""The benchmarks `attention`, on Quoin: exact, and of linear cost with elu + 1 and with Performer's features."""
 
 import torch
 from torch import nn
 
-from quoin.bench.attention_problem import FEATURES, WIDTH, attention_laps
-from quoin.bench.worker import Laps
-from quoin.layers import EluPlusOne, ExactAttention, FeatureMapAttention, PerformerFeatures, orthogonal_directions
+from quoin.bench.attention_problem import HEAD_DIM, NUM_FEATURES, time_attention
+from quoin.bench.worker import Repeats
+from quoin.layers import EluPlusOne, ExactAttention, FeatureMapAttention, PerformerFeatures, orthogonal_random_matrix
 
 __all__ = ["elu", "elu_causal", "exact", "performer", "performer_causal"]
 
 
-def exact(laps: Laps, length: str, work: str) -> dict[str, float]:
-    return _laps(laps, length, work, ExactAttention(), causal=True)
+def exact(repeats: Repeats, length: str, work: str) -> dict[str, float]:
+    return _time_attention(repeats, length, work, ExactAttention(), causal=True)
 
 
-def elu(laps: Laps, length: str, work: str) -> dict[str, float]:
-    return _laps(laps, length, work, FeatureMapAttention(EluPlusOne()), causal=False)
+def elu(repeats: Repeats, length: str, work: str) -> dict[str, float]:
+    return _time_attention(repeats, length, work, FeatureMapAttention(EluPlusOne()), causal=False)
 
 
-def elu_causal(laps: Laps, length: str, work: str) -> dict[str, float]:
-    return _laps(laps, length, work, FeatureMapAttention(EluPlusOne()), causal=True)
+def elu_causal(repeats: Repeats, length: str, work: str) -> dict[str, float]:
+    return _time_attention(repeats, length, work, FeatureMapAttention(EluPlusOne()), causal=True)
 
 
-def performer(laps: Laps, length: str, work: str) -> dict[str, float]:
-    return _laps(laps, length, work, FeatureMapAttention(_features()), causal=False)
+def performer(repeats: Repeats, length: str, work: str) -> dict[str, float]:
+    return _time_attention(repeats, length, work, FeatureMapAttention(_features()), causal=False)
 
 
-def performer_causal(laps: Laps, length: str, work: str) -> dict[str, float]:
-    return _laps(laps, length, work, FeatureMapAttention(_features()), causal=True)
+def performer_causal(repeats: Repeats, length: str, work: str) -> dict[str, float]:
+    return _time_attention(repeats, length, work, FeatureMapAttention(_features()), causal=True)
 
 
 def _features() -> PerformerFeatures:
-    return PerformerFeatures(WIDTH, FEATURES, generator=torch.Generator().manual_seed(1), law=orthogonal_directions)  # as the peer has
+    return PerformerFeatures(  # as the peer has
+        HEAD_DIM, NUM_FEATURES, generator=torch.Generator().manual_seed(1), random_matrix=orthogonal_random_matrix
+    )
 
 
-def _laps(laps: Laps, length: str, work: str, core: nn.Module, *, causal: bool) -> dict[str, float]:
-    return attention_laps(laps, length, work, lambda query, key, value: core(query, key, value, causal=causal), causal=causal)
+def _time_attention(
+    repeats: Repeats, length: str, work: str, inner_attention: nn.Module, *, causal: bool
+) -> dict[str, float]:
+    return time_attention(
+        repeats,
+        length,
+        work,
+        lambda query, key, value: inner_attention(query, key, value, causal=causal),
+        causal=causal,
+    )

@@ -1,4 +1,4 @@
-"""The row `compress`: English prose as the context mix, xz and bzip2 pack it, each at its best setting."""
+"""The benchmark `compress`: English prose as the context mix, xz and bzip2 pack it, each at its best setting."""
 
 import bz2
 import lzma
@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable
 from pydoc_data.topics import topics
 
-from quoin.bench.worker import Laps
-from quoin.info import pack, unpack
+from quoin.bench.worker import Repeats
+from quoin.info import compress, decompress
 
 __all__ = ["bzip2", "compressing", "decompressing", "help_texts", "xz"]
 
@@ -18,33 +18,33 @@ def help_texts() -> bytes:
     return "\n\n".join(dict.fromkeys(paragraphs)).encode()
 
 
-def compressing(laps: Laps) -> dict[str, float]:
-    return _packed(laps, pack)
+def compressing(repeats: Repeats) -> dict[str, float]:
+    return _packed(repeats, compress)
 
 
-def decompressing(laps: Laps) -> dict[str, float]:
-    archive = pack(help_texts())
-    return _packed(laps, lambda content: _undone(archive, content))
+def decompressing(repeats: Repeats) -> dict[str, float]:
+    archive = compress(help_texts())
+    return _packed(repeats, lambda content: _undone(archive, content))
 
 
-def xz(laps: Laps) -> dict[str, float]:
-    return _packed(laps, lambda content: lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
+def xz(repeats: Repeats) -> dict[str, float]:
+    return _packed(repeats, lambda content: lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
 
 
-def bzip2(laps: Laps) -> dict[str, float]:
-    return _packed(laps, lambda content: bz2.compress(content, 9))
+def bzip2(repeats: Repeats) -> dict[str, float]:
+    return _packed(repeats, lambda content: bz2.compress(content, 9))
 
 
 def _undone(archive: bytes, content: bytes) -> bytes:
-    assert unpack(archive) == content
+    assert decompress(archive) == content
     return archive
 
 
-def _packed(laps: Laps, work: Callable[[bytes], bytes]) -> dict[str, float]:
+def _packed(repeats: Repeats, work: Callable[[bytes], bytes]) -> dict[str, float]:
     content, archive, seconds = help_texts(), b"", []
-    for _ in range(laps.count):
-        began = laps.clock()
+    for _ in range(repeats.count):
+        began = repeats.clock()
         archive = work(content)
-        seconds.append(laps.clock() - began)
-        laps.end()
+        seconds.append(repeats.clock() - began)
+        repeats.end()
     return {"bytes": float(len(archive)), "kB/s": len(content) / statistics.median(seconds) / 1000}

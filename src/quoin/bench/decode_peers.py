@@ -1,26 +1,30 @@
-"""The row `decode` on `transformers`: `generate` with its cache, greedy, as long as the others; nothing is fetched."""
+"""The benchmark `decode` on `transformers`: `generate` with its cache, greedy, as long as the others; nothing is
+fetched.
+"""
 
 from typing import Any
 
 import torch
 
 from quoin.bench.decode_problem import CONFIG, TOKENS, figures, prompt, weights
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 
 __all__ = ["transformers_generate"]
 
 
-def transformers_generate(laps: Laps) -> dict[str, float]:
+def transformers_generate(repeats: Repeats) -> dict[str, float]:
     from transformers import GPT2Config, GPT2LMHeadModel  # pyright: ignore[reportMissingImports]
 
-    torch.set_num_threads(laps.threads)
+    torch.set_num_threads(repeats.threads)
     sizes = {name: value for name, value in CONFIG.items() if name != "model_type"}
     model: Any = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)).eval()
     model.transformer.load_state_dict(weights())  # the head is tied to the codes
     begin = prompt()
-    for _ in range(laps.count):
-        began = laps.clock()
-        found = model.generate(begin, attention_mask=torch.ones_like(begin), max_new_tokens=TOKENS, do_sample=False, use_cache=True)
-        seconds = laps.clock() - began
-        laps.end()
+    for _ in range(repeats.count):
+        began = repeats.clock()
+        found = model.generate(
+            begin, attention_mask=torch.ones_like(begin), max_new_tokens=TOKENS, do_sample=False, use_cache=True
+        )
+        seconds = repeats.clock() - began
+        repeats.end()
     return figures(found[:, begin.shape[1] :], seconds)

@@ -1,4 +1,5 @@
-"""The work of the row `decode`: a small GPT-2, its weights in Hugging Face's layout, and the beginning of a text."""
+"""The work of the benchmark `decode`: a small GPT-2, its weights in Hugging Face's layout, and the beginning of a
+text."""
 
 from typing import Any
 
@@ -8,23 +9,32 @@ from torch import Tensor
 __all__ = ["CONFIG", "PROMPT", "TOKENS", "figures", "prompt", "weights"]
 
 PROMPT, TOKENS = 16, 128
-CONFIG: dict[str, Any] = {"model_type": "gpt2", "vocab_size": 256, "n_positions": 1024, "n_embd": 128, "n_layer": 4, "n_head": 4}
+CONFIG: dict[str, Any] = {
+    "model_type": "gpt2",
+    "vocab_size": 256,
+    "n_positions": 1024,
+    "n_embd": 128,
+    "n_layer": 4,
+    "n_head": 4,
+}
 
 
 def weights() -> dict[str, Tensor]:
-    """The same random weights in every process, wide enough apart that the likeliest token is told clearly."""
-    width, shapes = CONFIG["n_embd"], {}
+    """The same random weights in every process, of an std at which the most probable token is clear."""
+    embed_dim, shapes = CONFIG["n_embd"], {}
     for layer in range(CONFIG["n_layer"]):
-        maps = {"attn.c_attn": (width, 3 * width), "attn.c_proj": (width, width)}
-        maps |= {"mlp.c_fc": (width, 4 * width), "mlp.c_proj": (4 * width, width)}
+        maps = {"attn.c_attn": (embed_dim, 3 * embed_dim), "attn.c_proj": (embed_dim, embed_dim)}
+        maps |= {"mlp.c_fc": (embed_dim, 4 * embed_dim), "mlp.c_proj": (4 * embed_dim, embed_dim)}
         shapes |= {f"h.{layer}.{name}.weight": shape for name, shape in maps.items()}
         shapes |= {f"h.{layer}.{name}.bias": shape[1:] for name, shape in maps.items()}
-        shapes |= {f"h.{layer}.{norm}.{kind}": (width,) for norm in ("ln_1", "ln_2") for kind in ("weight", "bias")}
-    shapes |= {"ln_f.weight": (width,), "ln_f.bias": (width,)}
-    shapes |= {"wte.weight": (CONFIG["vocab_size"], width), "wpe.weight": (CONFIG["n_positions"], width)}
+        shapes |= {f"h.{layer}.{norm}.{kind}": (embed_dim,) for norm in ("ln_1", "ln_2") for kind in ("weight", "bias")}
+    shapes |= {"ln_f.weight": (embed_dim,), "ln_f.bias": (embed_dim,)}
+    shapes |= {"wte.weight": (CONFIG["vocab_size"], embed_dim), "wpe.weight": (CONFIG["n_positions"], embed_dim)}
     generator = torch.Generator().manual_seed(0)
-    drawn = {name: 0.1 * torch.randn(shape, generator=generator) for name, shape in shapes.items()}
-    return {name: tensor + 1 if "ln_" in name and name.endswith("weight") else tensor for name, tensor in drawn.items()}
+    sampled = {name: 0.1 * torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    return {
+        name: tensor + 1 if "ln_" in name and name.endswith("weight") else tensor for name, tensor in sampled.items()
+    }
 
 
 def prompt() -> Tensor:  # (1, PROMPT)
@@ -32,6 +42,6 @@ def prompt() -> Tensor:  # (1, PROMPT)
 
 
 def figures(tokens: Tensor, seconds: float) -> dict[str, float]:  # (1, TOKENS)
-    """Tokens a second in the last lap, and a sum that is the same where every token is."""
-    places = torch.arange(1, tokens.numel() + 1)
-    return {"tokens/s": tokens.numel() / seconds, "checksum": float((tokens.flatten() * places).sum() % 10_007)}
+    """Tokens a second in the last repeat, and a sum that is the same where every token is."""
+    indices = torch.arange(1, tokens.numel() + 1)
+    return {"tokens/s": tokens.numel() / seconds, "checksum": float((tokens.flatten() * indices).sum() % 10_007)}

@@ -1,17 +1,19 @@
-"""The work of the row `gaussian-conditioning`: 10,000 normal laws on 20 coordinates in float32, each conditioned on its last 10."""
+"""The work of the benchmark `gaussian-conditioning`: 10,000 normal distributions on 20 coordinates in float32, each
+conditioned on its last 10.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["GIVEN", "Laws", "laws", "quality"]
+__all__ = ["GIVEN", "Normals", "normals", "quality"]
 
-LAWS, DIM = 10_000, 20
+NUM_NORMALS, DIM = 10_000, 20
 GIVEN = range(DIM // 2, DIM)
 
 
 @dataclass(frozen=True)
-class Laws:
+class Normals:
     """The same numbers in every process."""
 
     mean: np.ndarray  # (10000, 20) float32
@@ -19,16 +21,16 @@ class Laws:
     y: np.ndarray  # (10000, 10) float32
 
 
-def laws() -> Laws:
+def normals() -> Normals:
     random = np.random.default_rng(0)
-    root = random.standard_normal((LAWS, DIM, DIM), dtype=np.float32)
+    root = random.standard_normal((NUM_NORMALS, DIM, DIM), dtype=np.float32)
     covariance = root @ root.swapaxes(1, 2) / DIM + np.float32(0.1) * np.eye(DIM, dtype=np.float32)
-    mean = random.standard_normal((LAWS, DIM), dtype=np.float32)
-    return Laws(mean, covariance, random.standard_normal((LAWS, len(GIVEN)), dtype=np.float32))
+    mean = random.standard_normal((NUM_NORMALS, DIM), dtype=np.float32)
+    return Normals(mean, covariance, random.standard_normal((NUM_NORMALS, len(GIVEN)), dtype=np.float32))
 
 
-def quality(given: Laws, mean: np.ndarray, covariance: np.ndarray) -> dict[str, float]:
-    """The largest error of either part on the first 100 laws, against the formula in float64."""
+def quality(given: Normals, mean: np.ndarray, covariance: np.ndarray) -> dict[str, float]:
+    """The largest error of mean and covariance on the first 100 distributions, against the formula in float64."""
     k = len(GIVEN)
     S = given.covariance[:100].astype(np.float64)
     gain = S[:, :k, k:] @ np.linalg.inv(S[:, k:, k:])

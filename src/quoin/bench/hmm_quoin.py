@@ -1,45 +1,45 @@
-"""The rows on hidden Markov models, on Quoin, in float64 as the peer."""
+"""The benchmarks on hidden Markov models, on Quoin, in float64 as the peer."""
 
 import torch
 
-from quoin.bench.hmm_problem import STEPS, figures, observations, tables
-from quoin.bench.worker import Laps
+from quoin.bench.hmm_problem import NUM_STEPS, figures, observations, tables
+from quoin.bench.worker import Repeats
 from quoin.prob import CategoricalEmission, GaussianEmission, HiddenMarkovModel, MarkovChain, baum_welch_step
 
 __all__ = ["gaussian_many", "many", "one"]
 
 
-def one(laps: Laps) -> dict[str, float]:
-    return _symbols(laps, 1)
+def one(repeats: Repeats) -> dict[str, float]:
+    return _symbols(repeats, 1)
 
 
-def many(laps: Laps) -> dict[str, float]:
-    return _symbols(laps, 64)
+def many(repeats: Repeats) -> dict[str, float]:
+    return _symbols(repeats, 64)
 
 
-def gaussian_many(laps: Laps) -> dict[str, float]:
+def gaussian_many(repeats: Repeats) -> dict[str, float]:
     given = tables(2)
     emission = GaussianEmission(torch.from_numpy(given.means), torch.from_numpy(given.covariances))
-    return _learn(laps, HiddenMarkovModel(_chain(given), emission), observations(64)[1])
+    return _learn(repeats, HiddenMarkovModel(_chain(given), emission), observations(64)[1])
 
 
-def _symbols(laps: Laps, num_sequences: int) -> dict[str, float]:
+def _symbols(repeats: Repeats, num_sequences: int) -> dict[str, float]:
     given = tables(2)
     emission = CategoricalEmission(torch.from_numpy(given.emission))
-    return _learn(laps, HiddenMarkovModel(_chain(given), emission), observations(num_sequences)[0])
+    return _learn(repeats, HiddenMarkovModel(_chain(given), emission), observations(num_sequences)[0])
 
 
 def _chain(given) -> MarkovChain:
     return MarkovChain(torch.from_numpy(given.start), torch.from_numpy(given.transition))
 
 
-def _learn(laps: Laps, first: HiddenMarkovModel, observed) -> dict[str, float]:
-    torch.set_num_threads(laps.threads)
+def _learn(repeats: Repeats, first: HiddenMarkovModel, observed) -> dict[str, float]:
+    torch.set_num_threads(repeats.threads)
     seen, log_prob = torch.from_numpy(observed), 0.0
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         model = first
-        for _ in range(STEPS):
+        for _ in range(NUM_STEPS):
             model, found = baum_welch_step(model, seen)
             log_prob = float(found)
-        laps.end()
+        repeats.end()
     return figures(log_prob, len(observed))

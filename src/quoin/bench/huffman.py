@@ -1,7 +1,9 @@
-"""The row `huffman`: count the bytes of a message, build the code, encode and decode; beside a coder of heapq, strings and dicts.
+"""The benchmark `huffman`: count the bytes of a message, build the code, encode and decode; beside a coder of heapq,
+strings and dicts.
 
-The peer's encoder is the quickest that plain Python has, one join and one conversion of base two. Its decoder is the usual one, which
-grows a word bit by bit until it is a codeword, and in a second run a regular expression of all codewords.
+The peer's encoder is the quickest that plain Python has, one join and one conversion of base two. Its decoder is the
+usual one, which grows a word bit by bit until it is a codeword, and in a second run a regular expression of all
+codewords.
 """
 
 import heapq
@@ -11,12 +13,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 
 __all__ = ["by_dict", "by_pattern", "quoin"]
 
 SIZE = 1_000_000  # bytes
-KINDS = 96  # as many as are printable; the r-th is drawn in proportion to 1/r, as words and letters roughly are
+KINDS = 96  # as many as are printable; the r-th is sampled in proportion to 1/r, as words and letters roughly are
 
 
 def message() -> bytes:
@@ -24,40 +26,40 @@ def message() -> bytes:
     return np.random.default_rng(0).choice(KINDS, size=SIZE, p=weights / weights.sum()).astype(np.uint8).tobytes()
 
 
-def quoin(laps: Laps) -> dict[str, float]:
+def quoin(repeats: Repeats) -> dict[str, float]:
     import torch  # here, so that the peers' processes do without
 
     from quoin.info import huffman_code
 
-    torch.set_num_threads(laps.threads)
+    torch.set_num_threads(repeats.threads)
     given = message()
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         counts = np.bincount(np.frombuffer(given, dtype=np.uint8), minlength=256)
         code = huffman_code(torch.from_numpy(counts / SIZE))
         sent = code.encode(given)
         received = code.decode(sent, SIZE).to(torch.uint8).numpy().tobytes()
-        laps.end()
+        repeats.end()
     return _figures(given, sent, received)
 
 
-def by_dict(laps: Laps) -> dict[str, float]:
-    return _heapq(laps, _word_by_word)
+def by_dict(repeats: Repeats) -> dict[str, float]:
+    return _heapq(repeats, _word_by_word)
 
 
-def by_pattern(laps: Laps) -> dict[str, float]:
-    return _heapq(laps, _pattern)
+def by_pattern(repeats: Repeats) -> dict[str, float]:
+    return _heapq(repeats, _pattern)
 
 
-def _heapq(laps: Laps, decoded: Callable[[str, dict[str, int]], bytes]) -> dict[str, float]:
+def _heapq(repeats: Repeats, decoded: Callable[[str, dict[str, int]], bytes]) -> dict[str, float]:
     given = message()
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         words = _codewords(given)
         bits = "".join([words[byte] for byte in given])
         filled = len(bits) + -len(bits) % 8
         sent = int(bits.ljust(filled, "0"), 2).to_bytes(filled // 8)
         read = f"{int.from_bytes(sent):0{8 * len(sent)}b}"
         received = decoded(read, {word: byte for byte, word in words.items()})[:SIZE]
-        laps.end()
+        repeats.end()
     return _figures(given, sent, received)
 
 

@@ -1,39 +1,42 @@
-"""The rows on images, on Keras 3: compiled by XLA on JAX, eager on torch, each with the order of axes that its backend is quick in."""
+"""The benchmarks on images, on Keras 3: compiled by XLA on JAX, eager on torch, each with the order of axes that its
+backend is quick in.
+"""
 
 import numpy as np
 
-from quoin.bench.images_problem import CLASSES, LENET, MOMENTUM, RATE, RESNET, Work, accuracy
-from quoin.bench.worker import Laps
+from quoin.bench.images_problem import CLASSES, LENET, LR, MOMENTUM, RESNET, Work, accuracy
+from quoin.bench.worker import Repeats
 
 __all__ = ["lenet_keras_jax", "lenet_keras_torch", "resnet_keras_jax", "resnet_keras_torch"]
 
 
-def lenet_keras_jax(laps: Laps) -> dict[str, float]:
-    return _fit(laps, LENET, _lenet, "channels_last", steps_per_execution=8)
+def lenet_keras_jax(repeats: Repeats) -> dict[str, float]:
+    return _fit(repeats, LENET, _lenet, "channels_last", steps_per_execution=8)
 
 
-def lenet_keras_torch(laps: Laps) -> dict[str, float]:
-    _threads(laps)
-    return _fit(laps, LENET, _lenet, "channels_first", steps_per_execution=1)
+def lenet_keras_torch(repeats: Repeats) -> dict[str, float]:
+    _threads(repeats)
+    return _fit(repeats, LENET, _lenet, "channels_first", steps_per_execution=1)
 
 
-def resnet_keras_jax(laps: Laps) -> dict[str, float]:
-    """One update to a call: a step takes so long that calling weighs nothing, and four in one would only compile longer."""
-    return _fit(laps, RESNET, _resnet, "channels_last", steps_per_execution=1)
+def resnet_keras_jax(repeats: Repeats) -> dict[str, float]:
+    """One update to a call: a step takes so long that calling weighs nothing, and four in one would only compile
+    longer."""
+    return _fit(repeats, RESNET, _resnet, "channels_last", steps_per_execution=1)
 
 
-def resnet_keras_torch(laps: Laps) -> dict[str, float]:
-    _threads(laps)
-    return _fit(laps, RESNET, _resnet, "channels_first", steps_per_execution=1)
+def resnet_keras_torch(repeats: Repeats) -> dict[str, float]:
+    _threads(repeats)
+    return _fit(repeats, RESNET, _resnet, "channels_first", steps_per_execution=1)
 
 
-def _threads(laps: Laps) -> None:
+def _threads(repeats: Repeats) -> None:
     import torch
 
-    torch.set_num_threads(laps.threads)
+    torch.set_num_threads(repeats.threads)
 
 
-def _fit(laps: Laps, work: Work, network, data_format: str, *, steps_per_execution: int) -> dict[str, float]:
+def _fit(repeats: Repeats, work: Work, network, data_format: str, *, steps_per_execution: int) -> dict[str, float]:
     import keras  # pyright: ignore[reportMissingImports]
 
     keras.config.set_image_data_format(data_format)
@@ -46,12 +49,12 @@ def _fit(laps: Laps, work: Work, network, data_format: str, *, steps_per_executi
     inputs = keras.Input((height, width, channels) if data_format == "channels_last" else work.image_shape)
     model = keras.Model(inputs, network(inputs))
     model.compile(
-        optimizer=keras.optimizers.SGD(RATE, momentum=MOMENTUM),  # pyright: ignore[reportArgumentType]
+        optimizer=keras.optimizers.SGD(LR, momentum=MOMENTUM),  # pyright: ignore[reportArgumentType]
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         steps_per_execution=steps_per_execution,
     )
-    bell = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: laps.end())
-    model.fit(features, given.labels, batch_size=work.batch, epochs=laps.count, verbose=0, callbacks=[bell])  # pyright: ignore[reportArgumentType]
+    bell = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: repeats.end())
+    model.fit(features, given.labels, batch_size=work.batch_size, epochs=repeats.count, verbose=0, callbacks=[bell])  # pyright: ignore[reportArgumentType]
     scores = model.predict(test_features, verbose=0)  # pyright: ignore[reportArgumentType]
     return accuracy(np.asarray(scores), given)
 
@@ -81,11 +84,11 @@ def _block(x, outputs: int, stride: int, *, changes: bool):
     return layers.ReLU()(layers.add([h, _convolved(x, outputs, 1, stride) if changes else x]))
 
 
-def _convolved(x, outputs: int, side: int, stride: int):
+def _convolved(x, outputs: int, kernel_size: int, stride: int):
     """A convolution and its batch normalisation, with the constants of torch's."""
     import keras  # pyright: ignore[reportMissingImports]
     from keras import layers  # pyright: ignore[reportMissingImports]
 
     axis = -1 if keras.config.image_data_format() == "channels_last" else 1
-    h = layers.Conv2D(outputs, side, strides=stride, padding="same", use_bias=False)(x)
+    h = layers.Conv2D(outputs, kernel_size, strides=stride, padding="same", use_bias=False)(x)
     return layers.BatchNormalization(axis=axis, momentum=0.9, epsilon=1e-5)(h)

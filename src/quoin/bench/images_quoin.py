@@ -1,36 +1,38 @@
-"""The rows on images, on Quoin: the step of every image recipe, in the layout that it chooses for itself, and compiled."""
+"""The benchmarks on images, on Quoin: the step of every image recipe, in the layout that it chooses for itself, and
+compiled.
+"""
 
 import torch
 from torch import nn
 
-from quoin.bench.images_problem import CLASSES, LENET, MOMENTUM, RATE, RESNET, Images, Work, accuracy
-from quoin.bench.worker import Laps
+from quoin.bench.images_problem import CLASSES, LENET, LR, MOMENTUM, RESNET, Images, Work, accuracy
+from quoin.bench.worker import Repeats
 from quoin.data import Dataset, Split, prepare
 from quoin.losses import cross_entropy
 from quoin.models import cifar_resnet18, lenet
-from quoin.tasks.memory_format import settle_layout
+from quoin.tasks.memory_format import choose_memory_format
 from quoin.tasks.supervised import Classification
-from quoin.train import choose_place
+from quoin.train import setup_device
 
 __all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
 
-LONG = 10_000  # epochs of the run that the laps are the beginning of: one that is worth choosing a layout for
+LONG = 10_000  # epochs of the run that the repeats are the beginning of: one that is worth choosing a layout for
 
 
-def lenet_quoin(laps: Laps) -> dict[str, float]:
-    return _run(laps, LENET, _lenet(), compile=False)
+def lenet_quoin(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, LENET, _lenet(), compile=False)
 
 
-def lenet_compiled(laps: Laps) -> dict[str, float]:
-    return _run(laps, LENET, _lenet(), compile=True)
+def lenet_compiled(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, LENET, _lenet(), compile=True)
 
 
-def resnet_quoin(laps: Laps) -> dict[str, float]:
-    return _run(laps, RESNET, _resnet(), compile=False)
+def resnet_quoin(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, RESNET, _resnet(), compile=False)
 
 
-def resnet_compiled(laps: Laps) -> dict[str, float]:
-    return _run(laps, RESNET, _resnet(), compile=True)
+def resnet_compiled(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, RESNET, _resnet(), compile=True)
 
 
 def _lenet() -> nn.Module:
@@ -41,20 +43,24 @@ def _resnet() -> nn.Module:
     return cifar_resnet18(CLASSES, generator=torch.Generator().manual_seed(0))
 
 
-def _run(laps: Laps, work: Work, model: nn.Module, *, compile: bool) -> dict[str, float]:
-    place, remarks = choose_place("cpu", threads=laps.threads, compile=compile)
-    if place.compile != compile:
+def _run(repeats: Repeats, work: Work, model: nn.Module, *, compile: bool) -> dict[str, float]:
+    device_context, remarks = setup_device("cpu", threads=repeats.threads, compile=compile)
+    if device_context.compile != compile:
         raise SystemExit(remarks[0])
     given = work.images()
     data = prepare(_dataset(given), _split(given))
-    sgd = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM)
-    task = Classification(model, cross_entropy, sgd, data, batch_size=work.batch, epochs=LONG, seed=0, place=place)
-    layout, _ = settle_layout(task, "auto")
-    for _ in range(laps.count):
+    sgd = torch.optim.SGD(model.parameters(), LR, momentum=MOMENTUM)
+    task = Classification(
+        model, cross_entropy, sgd, data, batch_size=work.batch_size, epochs=LONG, seed=0, device_context=device_context
+    )
+    memory_format, _ = choose_memory_format(task, "auto")
+    for _ in range(repeats.count):
         for rows in task.batches:
             task.step(rows)
-        laps.end()
-    return accuracy(task.outputs("test").numpy(), given) | {"channels last": float(layout == "channels-last")}
+        repeats.end()
+    return accuracy(task.predict_split("test").numpy(), given) | {
+        "channels last": float(memory_format == "channels-last")
+    }
 
 
 def _dataset(given: Images) -> Dataset:

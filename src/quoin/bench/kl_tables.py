@@ -1,11 +1,13 @@
-"""The row `kl-tables`: the Kullback-Leibler divergence of 100,000 pairs of laws on 100 outcomes each, in float64.
+"""The benchmark `kl-tables`: the Kullback-Leibler divergence of 100,000 pairs of distributions on 100 outcomes each, in
+float64.
 
-Quoin and scipy.stats.entropy look at their input, Quoin to refuse what is no law, SciPy to divide by its sum; the others do not.
+Quoin and scipy.stats.entropy check their input, Quoin to raise an error on what is no distribution, SciPy to divide by
+its sum; the others do not.
 """
 
 import numpy as np
 
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 
 __all__ = ["quoin", "scipy_entropy", "scipy_rel_entr", "torch_kl_div"]
 
@@ -13,53 +15,53 @@ TABLES, OUTCOMES = 100_000, 100
 
 
 def tables() -> tuple[np.ndarray, np.ndarray]:
-    """The same laws in every process, a tenth of their outcomes impossible under p."""
+    """The same distributions in every process, a tenth of their outcomes impossible under p."""
     random = np.random.default_rng(0)
     p, q = random.exponential(size=(2, TABLES, OUTCOMES))
     p *= random.random(p.shape) < 0.9
     return p / p.sum(axis=1, keepdims=True), q / q.sum(axis=1, keepdims=True)
 
 
-def quoin(laps: Laps) -> dict[str, float]:
+def quoin(repeats: Repeats) -> dict[str, float]:
     import torch
 
-    from quoin.prob import kl
+    from quoin.prob import kl_divergence
 
-    torch.set_num_threads(laps.threads)
+    torch.set_num_threads(repeats.threads)
     p, q = map(torch.from_numpy, tables())
-    for _ in range(laps.count):
-        divergences = kl(p, q)
-        laps.end()
+    for _ in range(repeats.count):
+        divergences = kl_divergence(p, q)
+        repeats.end()
     return {"mean": float(divergences.mean())}
 
 
-def scipy_entropy(laps: Laps) -> dict[str, float]:
+def scipy_entropy(repeats: Repeats) -> dict[str, float]:
     from scipy.stats import entropy
 
     p, q = tables()
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         divergences = entropy(p, q, axis=1)
-        laps.end()
+        repeats.end()
     return {"mean": float(divergences.mean())}
 
 
-def scipy_rel_entr(laps: Laps) -> dict[str, float]:
+def scipy_rel_entr(repeats: Repeats) -> dict[str, float]:
     from scipy.special import rel_entr
 
     p, q = tables()
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         divergences = rel_entr(p, q).sum(axis=1)
-        laps.end()
+        repeats.end()
     return {"mean": float(divergences.mean())}
 
 
-def torch_kl_div(laps: Laps) -> dict[str, float]:
+def torch_kl_div(repeats: Repeats) -> dict[str, float]:
     import torch
     from torch.nn.functional import kl_div
 
-    torch.set_num_threads(laps.threads)
+    torch.set_num_threads(repeats.threads)
     p, q = map(torch.from_numpy, tables())
-    for _ in range(laps.count):
+    for _ in range(repeats.count):
         divergences = kl_div(q.log(), p, reduction="none").sum(dim=1)
-        laps.end()
+        repeats.end()
     return {"mean": float(divergences.mean())}

@@ -1,11 +1,13 @@
-"""The rows on language, on plain torch: a GPT and its loop as one writes them by hand, eager, with the fused kernels that torch has."""
+"""The benchmarks on language, on plain torch: a GPT and its loop as one writes them by hand, eager, with the fused
+kernels that torch has.
+"""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from quoin.bench.language_problem import GPTS, RATE, GPTWork, nats, text
-from quoin.bench.worker import Laps
+from quoin.bench.language_problem import GPTS, LR, GPTWork, nats, text
+from quoin.bench.worker import Repeats
 
 __all__ = ["gpt"]
 
@@ -13,10 +15,13 @@ __all__ = ["gpt"]
 class _Block(nn.Module):
     def __init__(self, work: GPTWork) -> None:
         super().__init__()
-        self.heads = work.heads
-        self.norm1, self.norm2 = nn.LayerNorm(work.width), nn.LayerNorm(work.width)
-        self.qkv, self.out = nn.Linear(work.width, 3 * work.width), nn.Linear(work.width, work.width)
-        self.up, self.down = nn.Linear(work.width, 4 * work.width), nn.Linear(4 * work.width, work.width)
+        self.heads = work.num_heads
+        self.norm1, self.norm2 = nn.LayerNorm(work.embed_dim), nn.LayerNorm(work.embed_dim)
+        self.qkv, self.out = nn.Linear(work.embed_dim, 3 * work.embed_dim), nn.Linear(work.embed_dim, work.embed_dim)
+        self.up, self.down = (
+            nn.Linear(work.embed_dim, 4 * work.embed_dim),
+            nn.Linear(4 * work.embed_dim, work.embed_dim),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         b, t, w = x.shape
@@ -27,36 +32,39 @@ class _Block(nn.Module):
 
 
 class _GPT(nn.Module):
-    def __init__(self, vocabulary_size: int, work: GPTWork) -> None:
+    def __init__(self, vocab_size: int, work: GPTWork) -> None:
         super().__init__()
-        self.codes, self.places = nn.Embedding(vocabulary_size, work.width), nn.Embedding(work.length, work.width)
-        self.blocks = nn.Sequential(*(_Block(work) for _ in range(work.layers)))
-        self.norm = nn.LayerNorm(work.width)
+        self.embedding, self.position_embedding = (
+            nn.Embedding(vocab_size, work.embed_dim),
+            nn.Embedding(work.context_length, work.embed_dim),
+        )
+        self.blocks = nn.Sequential(*(_Block(work) for _ in range(work.num_layers)))
+        self.norm = nn.LayerNorm(work.embed_dim)
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 nn.init.normal_(parameter, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.codes(tokens) + self.places.weight[: tokens.shape[1]]
-        return functional.linear(self.norm(self.blocks(x)), self.codes.weight)
+        x = self.embedding(tokens) + self.position_embedding.weight[: tokens.shape[1]]
+        return functional.linear(self.norm(self.blocks(x)), self.embedding.weight)
 
 
-def gpt(laps: Laps, size: str) -> dict[str, float]:
-    torch.set_num_threads(laps.threads)
+def gpt(repeats: Repeats, size: str) -> dict[str, float]:
+    torch.set_num_threads(repeats.threads)
     torch.manual_seed(0)
     work, given = GPTS[size], text()
-    model, tokens = _GPT(given.vocabulary_size, work), torch.from_numpy(given.tokens)
-    optimiser = torch.optim.AdamW(model.parameters(), RATE, betas=(0.9, 0.99), weight_decay=0.0, fused=True)
-    reach = torch.arange(work.length + 1)
-    for _ in range(laps.count):
-        for _ in range(work.steps):
-            seen = tokens[torch.randint(len(tokens) - work.length, (work.batch, 1)) + reach]
+    model, tokens = _GPT(given.vocab_size, work), torch.from_numpy(given.tokens)
+    optimizer = torch.optim.AdamW(model.parameters(), LR, betas=(0.9, 0.99), weight_decay=0.0, fused=True)
+    reach = torch.arange(work.context_length + 1)
+    for _ in range(repeats.count):
+        for _ in range(work.num_steps):
+            seen = tokens[torch.randint(len(tokens) - work.context_length, (work.batch_size, 1)) + reach]
             logits = model(seen[:, :-1])
             loss = functional.cross_entropy(logits.flatten(0, 1), seen[:, 1:].flatten())
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
-        laps.end()
+            optimizer.step()
+        repeats.end()
     inputs, targets = given.test_windows(work)
     with torch.no_grad():
         return nats(model.eval()(torch.from_numpy(inputs)).numpy(), targets)

@@ -1,15 +1,17 @@
-"""The work of the row `loop`: random rows, labelled by a linear teacher, and the weights that a contestant starts from."""
+"""The work of the benchmark `loop`: random rows, labelled by a linear teacher, and the weights that an implementation
+starts from.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["BATCH", "HIDDEN", "INPUTS", "OUTPUTS", "RATE", "Problem", "accuracy", "problem"]
+__all__ = ["BATCH_SIZE", "HIDDEN_DIM", "INPUTS", "LR", "OUTPUTS", "Problem", "accuracy", "problem"]
 
-INPUTS, HIDDEN, OUTPUTS = 784, 256, 10
+INPUTS, HIDDEN_DIM, OUTPUTS = 784, 256, 10
 ROWS, TEST_ROWS = 20_000, 4_000
-BATCH = 256
-RATE = 0.05
+BATCH_SIZE = 256
+LR = 0.05
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ def problem() -> Problem:
     labels = (features @ random.standard_normal((INPUTS, OUTPUTS), dtype=np.float32)).argmax(1)
     weights = tuple(
         random.standard_normal(shape, dtype=np.float32) * np.float32(np.sqrt(2 / shape[0]))
-        for shape in ((INPUTS, HIDDEN), (HIDDEN, OUTPUTS))
+        for shape in ((INPUTS, HIDDEN_DIM), (HIDDEN_DIM, OUTPUTS))
     )
     return Problem(features[:ROWS], labels[:ROWS], features[ROWS:], labels[ROWS:], (weights[0], weights[1]))
 
 
 def accuracy(scores: np.ndarray, given: Problem) -> dict[str, float]:
-    """The figure of quality: the share of test rows whose largest score is their label's."""
+    """The figure of quality: the fraction of test rows whose largest score is their label's."""
     return {"test accuracy": float((scores.argmax(1) == given.test_labels).mean())}

@@ -1,4 +1,4 @@
-"""The row `loop` on torch: Quoin's own loop, the loop one writes by hand, and the loop over a DataLoader."""
+"""The benchmark `loop` on torch: Quoin's own loop, the loop one writes by hand, and the loop over a DataLoader."""
 
 import tempfile
 from pathlib import Path
@@ -8,99 +8,113 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from quoin.bench.loop_problem import BATCH, HIDDEN, INPUTS, OUTPUTS, RATE, Problem, accuracy, problem
-from quoin.bench.worker import Laps
+from quoin.bench.loop_problem import BATCH_SIZE, HIDDEN_DIM, INPUTS, LR, OUTPUTS, Problem, accuracy, problem
+from quoin.bench.worker import Repeats
 from quoin.data import Dataset, Split, prepare
 from quoin.losses import cross_entropy
 from quoin.models import MLP
 from quoin.tasks.supervised import Classification
 from quoin.train import (
-    Loop,
     Metrics,
     Progress,
     RunFolder,
-    choose_place,
+    Trainer,
     describe_environment,
+    setup_device,
 )
 
 __all__ = ["bare", "data_loader", "quoin"]
 
 
-class LappedClassification(Classification):
-    """A classification whose epochs are laps; all else is as in any run."""
+class TimedClassification(Classification):
+    """A classification whose epochs are repeats; all else is as in any run."""
 
-    laps: Laps
+    repeats: Repeats
 
-    def evaluate(self, part: str) -> Metrics:
-        found = super().evaluate(part)
-        if part == "validation":  # which the loop asks for once an epoch
-            self.laps.end()
+    def evaluate(self, split: str) -> Metrics:
+        found = super().evaluate(split)
+        if split == "validation":  # which the loop asks for once an epoch
+            self.repeats.end()
         return found
 
 
-def quoin(laps: Laps) -> dict[str, float]:
-    """The loop that `quoin train` runs: metrics, progress, guards and default checkpoints; no validation rows, as peers have none."""
-    place, _ = choose_place("cpu", threads=laps.threads)
+def quoin(repeats: Repeats) -> dict[str, float]:
+    """The loop that `quoin train` runs: metrics, progress, guards and default checkpoints; no validation rows, as peers
+    have none."""
+    device_context, _ = setup_device("cpu", threads=repeats.threads)
     given = problem()
     data = prepare(_dataset(given), _split(given))
-    model = MLP([INPUTS, HIDDEN, OUTPUTS])
+    model = MLP([INPUTS, HIDDEN_DIM, OUTPUTS])
     _start([module for module in model.modules() if isinstance(module, nn.Linear)], given)
-    sgd = torch.optim.SGD(model.parameters(), RATE)
-    task = LappedClassification(model, cross_entropy, sgd, data, batch_size=BATCH, epochs=laps.count, seed=0, place=place)
-    task.laps = laps
+    sgd = torch.optim.SGD(model.parameters(), LR)
+    task = TimedClassification(
+        model,
+        cross_entropy,
+        sgd,
+        data,
+        batch_size=BATCH_SIZE,
+        epochs=repeats.count,
+        seed=0,
+        device_context=device_context,
+    )
+    task.repeats = repeats
     with tempfile.TemporaryDirectory() as runs:
         folder = RunFolder.create(
-            Path(runs), "loop", {"kind": task.kind, "options": {}, "settings": {}, "data": None}, describe_environment(place, 0)
+            Path(runs),
+            "loop",
+            {"kind": task.kind, "options": {}, "settings": {}, "data": None},
+            describe_environment(device_context, 0),
         )
         with folder.locked():
-            loop = Loop(task, folder, epochs=laps.count, progress=Progress("loop"))
-            loop.clock = laps.clock  # else the waiting for peers would count, and a checkpoint be due in every lap
-            loop.run()
-    return accuracy(task.outputs("test").numpy(), given)
+            trainer = Trainer(task, folder, epochs=repeats.count, progress=Progress("loop"))
+            # Else the waiting for peers would count, and a checkpoint be due in every repeat.
+            trainer.clock = repeats.clock
+            trainer.run()
+    return accuracy(task.predict_split("test").numpy(), given)
 
 
-def bare(laps: Laps) -> dict[str, float]:
+def bare(repeats: Repeats) -> dict[str, float]:
     """Batches by index from tensors in memory, and nothing that the update does not need."""
-    given, model, optimiser = _by_hand(laps)
+    given, model, optimizer = _by_hand(repeats)
     features, labels = torch.from_numpy(given.features), torch.from_numpy(given.labels)
-    for _ in range(laps.count):
-        for rows in torch.randperm(len(labels)).split(BATCH):
-            _update(model, optimiser, features.index_select(0, rows), labels.index_select(0, rows))
-        laps.end()
-    return _judged(model, given)
+    for _ in range(repeats.count):
+        for rows in torch.randperm(len(labels)).split(BATCH_SIZE):
+            _update(model, optimizer, features.index_select(0, rows), labels.index_select(0, rows))
+        repeats.end()
+    return _test_accuracy(model, given)
 
 
-def data_loader(laps: Laps) -> dict[str, float]:
+def data_loader(repeats: Repeats) -> dict[str, float]:
     """The same updates on the batches of a shuffling DataLoader, which loads in this process as it does by default."""
-    given, model, optimiser = _by_hand(laps)
+    given, model, optimizer = _by_hand(repeats)
     rows = TensorDataset(torch.from_numpy(given.features), torch.from_numpy(given.labels))
-    batches = DataLoader(rows, batch_size=BATCH, shuffle=True)
-    for _ in range(laps.count):
+    batches = DataLoader(rows, batch_size=BATCH_SIZE, shuffle=True)
+    for _ in range(repeats.count):
         for features, labels in batches:
-            _update(model, optimiser, features, labels)
-        laps.end()
-    return _judged(model, given)
+            _update(model, optimizer, features, labels)
+        repeats.end()
+    return _test_accuracy(model, given)
 
 
-def _by_hand(laps: Laps) -> tuple[Problem, nn.Module, torch.optim.Optimizer]:
-    torch.set_num_threads(laps.threads)
+def _by_hand(repeats: Repeats) -> tuple[Problem, nn.Module, torch.optim.Optimizer]:
+    torch.set_num_threads(repeats.threads)
     torch.manual_seed(0)
     given = problem()
-    layers = nn.Linear(INPUTS, HIDDEN), nn.Linear(HIDDEN, OUTPUTS)
+    layers = nn.Linear(INPUTS, HIDDEN_DIM), nn.Linear(HIDDEN_DIM, OUTPUTS)
     _start(list(layers), given)
     model = nn.Sequential(layers[0], nn.ReLU(), layers[1])
-    return given, model, torch.optim.SGD(model.parameters(), RATE)
+    return given, model, torch.optim.SGD(model.parameters(), LR)
 
 
-def _update(model: nn.Module, optimiser: torch.optim.Optimizer, features: Tensor, labels: Tensor) -> None:
+def _update(model: nn.Module, optimizer: torch.optim.Optimizer, features: Tensor, labels: Tensor) -> None:
     loss = functional.cross_entropy(model(features), labels)
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
 
 
 @torch.no_grad()
-def _judged(model: nn.Module, given: Problem) -> dict[str, float]:
+def _test_accuracy(model: nn.Module, given: Problem) -> dict[str, float]:
     return accuracy(model(torch.from_numpy(given.test_features)).numpy(), given)
 
 

@@ -1,32 +1,33 @@
-"""The row `ngram-count`: how often every run of one, two and three tokens occurs in the words of Python's help texts.
+"""The benchmark `ngram-count`: how often every run of one, two and three tokens occurs in the words of Python's help
+texts.
 
-nltk's `NgramCounter` is what its language models count with; it is handed plain tuples, without the padding and the vocabulary
-look-up of `fit`, which only cost it time.
+nltk's `NgramCounter` is what its language models count with; it is handed plain tuples, without the padding and the
+vocabulary look-up of `fit`, which only cost it time.
 """
 
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 
 __all__ = ["by_nltk", "by_quoin"]
 
 ORDER = 3
-VOCABULARY = 4000
+VOCAB_SIZE = 4000
 PRIME = 2_147_483_647
 
 
-def by_quoin(laps: Laps) -> dict[str, float]:
+def by_quoin(repeats: Repeats) -> dict[str, float]:
     import torch
 
     from quoin.data import load_corpus
     from quoin.models import ngram_counts
 
-    torch.set_num_threads(laps.threads)
-    corpus = load_corpus("topics", "words", VOCABULARY)
-    tokens, m = corpus.train.in_memory(), corpus.vocabulary.size
-    for _ in range(laps.count):
-        began = laps.clock()
+    torch.set_num_threads(repeats.threads)
+    corpus = load_corpus("topics", "word", VOCAB_SIZE)
+    tokens, m = corpus.train.in_memory(), corpus.tokenizer.vocab_size
+    for _ in range(repeats.count):
+        began = repeats.clock()
         found = ngram_counts(tokens, m, ORDER)
-        seconds = laps.clock() - began
-        laps.end()
+        seconds = repeats.clock() - began
+        repeats.end()
     words = torch.zeros_like(found.keys)  # the tokens of each n-gram, as the digits of a number to base m + 1
     for begin, end in zip(found.begins[1:], found.begins[2:]):
         words[begin:end] = words[found.parents[begin:end]] * (m + 1) + found.tokens[begin:end] + 1
@@ -34,19 +35,19 @@ def by_quoin(laps: Laps) -> dict[str, float]:
     return _figures(counted, len(found.keys) - 1, len(tokens) / seconds)
 
 
-def by_nltk(laps: Laps) -> dict[str, float]:
+def by_nltk(repeats: Repeats) -> dict[str, float]:
     from nltk.lm import NgramCounter  # pyright: ignore[reportMissingImports]
     from nltk.util import everygrams  # pyright: ignore[reportMissingImports]
 
     from quoin.data import load_corpus
 
-    corpus = load_corpus("topics", "words", VOCABULARY)
-    tokens, m = corpus.train.in_memory().tolist(), corpus.vocabulary.size
-    for _ in range(laps.count):
-        began = laps.clock()
+    corpus = load_corpus("topics", "word", VOCAB_SIZE)
+    tokens, m = corpus.train.in_memory().tolist(), corpus.tokenizer.vocab_size
+    for _ in range(repeats.count):
+        began = repeats.clock()
         found = NgramCounter([everygrams(tokens, max_len=ORDER)])
-        seconds = laps.clock() - began
-        laps.end()
+        seconds = repeats.clock() - began
+        repeats.end()
     counted = [(word + 1, count) for word, count in found.unigrams.items()]
     for length in range(2, ORDER + 1):
         for context, following in found[length].items():  # pyright: ignore[reportOptionalMemberAccess]
@@ -58,6 +59,8 @@ def by_nltk(laps: Laps) -> dict[str, float]:
 
 
 def _figures(counted, num_different: int, speed: float) -> dict[str, float]:
-    """Both sides must give the same first two: how many n-grams differ, and a sum over what each is and how often it comes."""
+    """Both implementations must give the same first two: how many n-grams differ, and a sum over what each is and how
+    often it comes.
+    """
     total = sum(pow(number % PRIME, 2, PRIME) * count for number, count in counted) % PRIME
     return {"different n-grams": float(num_different), "checksum": float(total), "tokens a second": speed}

@@ -1,6 +1,8 @@
-"""The row `rules`: the definitions of the update rules beside torch.optim's loops, on the parameters of an MLP 784-256-10.
+"""The benchmark `rules`: the definitions of the update rules beside torch.optim's loops, on the parameters of an MLP
+784-256-10.
 
-Gradients are random and ready, so that only moving is timed. The definitions make new tensors where torch works in place.
+Gradients are random and ready, so that only the optimizer step is timed. The definitions make new tensors where torch
+works in place.
 """
 
 import statistics
@@ -11,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 from quoin.optim import Adam, AdamW, GradientDescent, Momentum, Nesterov, RMSProp
 
 __all__ = ["definitions", "fused", "rule_by_rule", "unfused"]
 
-STEPS = 100  # of each rule in a lap
+NUM_STEPS = 100  # of each rule in a repeat
 SHAPES = ((256, 784), (256,), (10, 256), (10,))
 PAIRS: tuple[tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, Any]], ...] = (
     (GradientDescent(0.01), torch.optim.SGD, {"lr": 0.01}),
@@ -28,72 +30,79 @@ PAIRS: tuple[tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, Any]], .
 )
 
 
-def definitions(laps: Laps) -> dict[str, float]:
-    return _run(laps, [_definition(rule) for rule, _, _ in PAIRS])
+def definitions(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, [_definition(rule) for rule, _, _ in PAIRS])
 
 
-def unfused(laps: Laps) -> dict[str, float]:
-    return _run(laps, [_torch(optimiser, {**given, "foreach": False}) for _, optimiser, given in PAIRS])
+def unfused(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, [_torch(optimizer, {**given, "foreach": False}) for _, optimizer, given in PAIRS])
 
 
-def fused(laps: Laps) -> dict[str, float]:
+def fused(repeats: Repeats) -> dict[str, float]:
     """One kernel a step, where torch has one; it has none for RMSprop, which takes its default there."""
-    settings = [given if optimiser is torch.optim.RMSprop else {**given, "fused": True} for _, optimiser, given in PAIRS]
-    return _run(laps, [_torch(optimiser, given) for (_, optimiser, _), given in zip(PAIRS, settings)])
+    settings = [
+        given if optimizer is torch.optim.RMSprop else {**given, "fused": True} for _, optimizer, given in PAIRS
+    ]
+    return _run(repeats, [_torch(optimizer, given) for (_, optimizer, _), given in zip(PAIRS, settings)])
 
 
-def rule_by_rule(laps: Laps) -> dict[str, float]:
-    """Both forms of each rule in turn; the figure is the median ratio of their times, for the rule where it is largest."""
-    torch.set_num_threads(laps.threads)
-    sides = [(_definition(rule), _torch(optimiser, {**given, "foreach": False})) for rule, optimiser, given in PAIRS]
+def rule_by_rule(repeats: Repeats) -> dict[str, float]:
+    """Both forms of each rule in turn; the figure is the median ratio of their times, for the rule where it is
+    largest."""
+    torch.set_num_threads(repeats.threads)
+    implementations = [
+        (_definition(rule), _torch(optimizer, {**given, "foreach": False})) for rule, optimizer, given in PAIRS
+    ]
     ratios: list[list[float]] = [[] for _ in PAIRS]
-    for _ in range(laps.count):
-        for found, (ours, theirs) in zip(ratios, sides):
+    for _ in range(repeats.count):
+        for found, (ours, theirs) in zip(ratios, implementations):
             found.append(_seconds(ours) / _seconds(theirs))
-        laps.end()
+        repeats.end()
     return {"slowest rule": max(statistics.median(found) for found in ratios)}
 
 
 def _definition(rule: Any) -> Callable[[], Tensor]:
     """100 steps of `rule` from where it stands; gives the first parameter."""
-    points, slopes = _problem()
-    states = [rule.start(x) for x in points]
+    points, gradients = _problem()
+    states = [rule.init(x) for x in points]
 
     def steps() -> Tensor:
-        for _ in range(STEPS):
-            for i, slope in enumerate(slopes):
-                points[i], states[i] = rule.step(points[i], slope, states[i])
+        for _ in range(NUM_STEPS):
+            for i, gradient in enumerate(gradients):
+                points[i], states[i] = rule.step(points[i], gradient, states[i])
         return points[0]
 
     return steps
 
 
-def _torch(optimiser: Callable[..., torch.optim.Optimizer], given: dict[str, Any]) -> Callable[[], Tensor]:
-    points, slopes = _problem()
-    for x, slope in zip(points, slopes):
-        x.requires_grad_().grad = slope
-    peer = optimiser(points, **given)
+def _torch(optimizer: Callable[..., torch.optim.Optimizer], given: dict[str, Any]) -> Callable[[], Tensor]:
+    points, gradients = _problem()
+    for x, gradient in zip(points, gradients):
+        x.requires_grad_().grad = gradient
+    peer = optimizer(points, **given)
 
     def steps() -> Tensor:
-        for _ in range(STEPS):
+        for _ in range(NUM_STEPS):
             peer.step()
         return points[0]
 
     return steps
 
 
-def _run(laps: Laps, sides: list[Callable[[], Tensor]]) -> dict[str, float]:
-    torch.set_num_threads(laps.threads)
-    for _ in range(laps.count):
-        ends = [steps() for steps in sides]
-        laps.end()
-    return {"mean size": float(torch.stack([end.detach().abs().mean() for end in ends]).mean())}  # the same for all, if all do the same
+def _run(repeats: Repeats, implementations: list[Callable[[], Tensor]]) -> dict[str, float]:
+    torch.set_num_threads(repeats.threads)
+    for _ in range(repeats.count):
+        ends = [steps() for steps in implementations]
+        repeats.end()
+    return {
+        "mean size": float(torch.stack([end.detach().abs().mean() for end in ends]).mean())
+    }  # the same for all, if all do the same
 
 
 def _problem() -> tuple[list[Tensor], list[Tensor]]:
     generator = torch.Generator().manual_seed(0)
-    points, slopes = ([torch.randn(shape, generator=generator) for shape in SHAPES] for _ in range(2))
-    return points, slopes
+    points, gradients = ([torch.randn(shape, generator=generator) for shape in SHAPES] for _ in range(2))
+    return points, gradients
 
 
 def _seconds(steps: Callable[[], Tensor]) -> float:

@@ -1,6 +1,8 @@
-"""Run a row: every contestant in a worker of its own, asked in turn, one lap each a round, in a new order every round.
+"""Run a benchmark: every implementation in a worker of its own, asked in turn for one repeat, in a new order every
+time.
 
-All workers have the same number of threads and only one works at a time, so what disturbs one round disturbs all its sides.
+All workers have the same number of threads and only one works at a time, so what disturbs a repeat disturbs that of
+every implementation.
 """
 
 import importlib.util
@@ -16,55 +18,56 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from quoin.bench.measured import Measured, Side
-from quoin.bench.row import Contestant, Row
-from quoin.errors import Mistake
+from quoin.bench.benchmark import Benchmark, Implementation
+from quoin.bench.result import BenchmarkResult, Measurement
+from quoin.errors import UserError
 
-__all__ = ["run_row"]
+__all__ = ["run_benchmark"]
 
-# Threads of the one before may spin for a while after their work; in a fixed order it would always be the same one who pays.
-REST = 0.2  # seconds before each lap
+# Threads of the one before may spin for a while after their work; in a fixed order it would always be the same one who
+# pays.
+REST = 0.2  # seconds before each repeat
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class _Failed(Exception):
-    """A worker ended before its work did; the text is the last that it said."""
+    """A worker ended before its work did; the text is the last that it printed."""
 
 
 class _Worker:
-    """The process of one contestant, from this side of the pipe."""
+    """The process of one implementation, from this side of the pipe."""
 
-    def __init__(self, contestant: Contestant, laps: int, threads: int, home: Path) -> None:
-        self.contestant = contestant
+    def __init__(self, implementation: Implementation, num_repeats: int, threads: int, directory: Path) -> None:
+        self.implementation = implementation
         self.seconds: list[float] = []
-        self._log = home / "log"
-        settings = dict.fromkeys(_THREADS, str(threads)) | {"KERAS_HOME": str(home), "TMPDIR": str(home)}
+        self._log = directory / "log"
+        settings = dict.fromkeys(_THREADS, str(threads)) | {"KERAS_HOME": str(directory), "TMPDIR": str(directory)}
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "quoin.bench.worker", contestant.module, contestant.function),
-                    *(str(laps), str(threads), *contestant.arguments),
+                    *(sys.executable, "-m", "quoin.bench.worker", implementation.module, implementation.function),
+                    *(str(num_repeats), str(threads), *implementation.arguments),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=os.environ | settings | dict(contestant.environment),
+                env=os.environ | settings | dict(implementation.environment),
             )
 
     def answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            said = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-            raise _Failed(next((text.strip() for text in reversed(said) if text.strip()), "it ended without a word"))
+            printed = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+            raise _Failed(next((text.strip() for text in reversed(printed) if text.strip()), "it ended without a word"))
         return json.loads(line)
 
-    def lap(self) -> float:
-        """Let it run one lap; its seconds."""
+    def repeat(self) -> float:
+        """Let it run one repeat; its seconds."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it is gone: the missing answer tells why
+        with suppress(BrokenPipeError):  # it is gone: the missing answer is explained there
             print("go", file=self._process.stdin, flush=True)
         return self.answer()["seconds"]
 
@@ -74,21 +77,27 @@ class _Worker:
             pass
 
 
-def run_row(row: Row, *, rounds: int, tell: Callable[[str], None] = lambda text: None) -> Measured:
-    """Time `rounds` laps of every contestant of `row`; one that is not installed, or fails, is named in its place."""
-    if rounds < 1:
-        raise Mistake(f"expected one round or more, came {rounds}; leave --rounds out to run as many as the row says")
+def run_benchmark(
+    benchmark: Benchmark, *, num_repeats: int, on_progress: Callable[[str], None] = lambda text: None
+) -> BenchmarkResult:
+    """Time `num_repeats` repeats of every implementation of `benchmark`; one that is not installed, or fails, is named
+    in its place.
+    """
+    if num_repeats < 1:
+        raise UserError(
+            f"expected one repeat or more, got {num_repeats}; leave --num-repeats out for the benchmark's own number"
+        )
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = min(row.threads, available)
-    sides = {each.name: Side(each.name, absent=_missing(each)) for each in row.contestants}
+    threads = min(benchmark.threads, available)
+    measurements = {each.name: Measurement(each.name, absent=_missing(each)) for each in benchmark.implementations}
     with ExitStack() as stack:
         workers = []
-        for each in row.contestants:
-            if sides[each.name].absent:
-                tell(f"{row.name}: {each.name} is {sides[each.name].absent}")
+        for each in benchmark.implementations:
+            if measurements[each.name].absent:
+                on_progress(f"{benchmark.name}: {each.name} is {measurements[each.name].absent}")
                 continue
-            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quoin-bench-")))
-            workers.append(_Worker(each, row.warm_up + rounds, threads, home))
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quoin-bench-")))
+            workers.append(_Worker(each, benchmark.num_warmup + num_repeats, threads, directory))
             stack.callback(workers[-1].stop)
 
         def attempt(worker: _Worker, work: Callable[[], Any]) -> Any:
@@ -96,30 +105,37 @@ def run_row(row: Row, *, rounds: int, tell: Callable[[str], None] = lambda text:
             try:
                 return work()
             except _Failed as failed:
-                name = worker.contestant.name
-                sides[name] = Side(name, absent=f"failed: {failed}")
-                tell(f"{row.name}: {name} {sides[name].absent}")
+                name = worker.implementation.name
+                measurements[name] = Measurement(name, absent=f"failed: {failed}")
+                on_progress(f"{benchmark.name}: {name} {measurements[name].absent}")
                 workers.remove(worker)
 
         for worker in list(workers):  # set-ups may overlap: nothing is timed yet
             attempt(worker, worker.answer)
-        for number in range(2 - row.warm_up, rounds + 1):  # the first lap of the warm-up is behind; rounds that count start at 1
+        # The first repeat of the warm-up is behind; those that count start at 1.
+        for number in range(2 - benchmark.num_warmup, num_repeats + 1):
             for worker in random.Random(number).sample(workers, len(workers)):
                 time.sleep(REST)
-                seconds = attempt(worker, worker.lap)
+                seconds = attempt(worker, worker.repeat)
                 if number > 0 and seconds is not None:
                     worker.seconds.append(seconds)
             if number > 0:
-                laps = "  ".join(f"{each.contestant.name} {each.seconds[-1]:.3f} s" for each in workers)
-                tell(f"{row.name}: round {number} of {rounds}  {laps}")
+                repeats = "  ".join(f"{each.implementation.name} {each.seconds[-1]:.3f} s" for each in workers)
+                on_progress(f"{benchmark.name}: repeat {number} of {num_repeats}  {repeats}")
         for worker in list(workers):
             last = attempt(worker, worker.answer)
             if last is not None:
-                name = worker.contestant.name
-                sides[name] = Side(name, tuple(worker.seconds), last["peak_bytes"], last["figures"])
-    return Measured(row.name, row.title, threads, tuple(sides.values()), tuple(each.target for each in row.contestants))
+                name = worker.implementation.name
+                measurements[name] = Measurement(name, tuple(worker.seconds), last["peak_bytes"], last["figures"])
+    return BenchmarkResult(
+        benchmark.name,
+        benchmark.title,
+        threads,
+        tuple(measurements.values()),
+        tuple(each.target for each in benchmark.implementations),
+    )
 
 
-def _missing(contestant: Contestant) -> str:
-    missing = [name for name in contestant.needs if importlib.util.find_spec(name) is None]
+def _missing(implementation: Implementation) -> str:
+    missing = [name for name in implementation.needs if importlib.util.find_spec(name) is None]
     return f"not installed: pip install {' '.join(missing)}" if missing else ""

@@ -1,31 +1,33 @@
-"""The row `start`: how long a fresh Python takes for nothing, for `import quoin`, and for two commands that need no torch."""
+"""The benchmark `start`: how long a fresh Python takes for nothing, for `import quoin`, and for two commands that need
+no torch.
+"""
 
 import subprocess
 import sys
 
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 
 __all__ = ["floor", "helping", "importing", "listing"]
 
 
-def floor(laps: Laps) -> dict[str, float]:
-    return _run(laps, "-c", "pass")
+def floor(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, "-c", "pass")
 
 
-def importing(laps: Laps) -> dict[str, float]:
-    return _run(laps, "-c", "import quoin")
+def importing(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, "-c", "import quoin")
 
 
-def helping(laps: Laps) -> dict[str, float]:
-    return _run(laps, "-m", "quoin.cli", "--help")
+def helping(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, "-m", "quoin.cli", "--help")
 
 
-def listing(laps: Laps) -> dict[str, float]:
-    return _run(laps, "-m", "quoin.cli", "list")
+def listing(repeats: Repeats) -> dict[str, float]:
+    return _run(repeats, "-m", "quoin.cli", "list")
 
 
-def _run(laps: Laps, *arguments: str) -> dict[str, float]:
-    for _ in range(laps.count):
+def _run(repeats: Repeats, *arguments: str) -> dict[str, float]:
+    for _ in range(repeats.count):
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        laps.end()
+        repeats.end()
     return {}

@@ -1,4 +1,5 @@
-"""The row `trace`: a step of a small network, forward and backward, as it is and with every value and adjoint recorded.
+"""The benchmark `trace`: a step of a small network, forward and backward, as it is and with every value and adjoint
+recorded.
 
 A small one on purpose: recording costs by the operation, and where operations are quick it weighs most.
 """
@@ -8,40 +9,43 @@ from torch import Tensor
 from torch.nn import functional
 
 from quoin.autodiff import trace
-from quoin.bench.worker import Laps
+from quoin.bench.worker import Repeats
 from quoin.models import MLP
 
 __all__ = ["plain", "traced"]
 
-STEPS = 100  # in a lap
-BATCH, SIZES = 64, (64, 128, 10)
+NUM_STEPS = 100  # in a repeat
+BATCH_SIZE, SIZES = 64, (64, 128, 10)
 
 
-def traced(laps: Laps) -> dict[str, float]:
-    loss, _, features = _problem(laps)
-    for _ in range(laps.count):
-        for _ in range(STEPS):
+def traced(repeats: Repeats) -> dict[str, float]:
+    loss, _, features = _problem(repeats)
+    for _ in range(repeats.count):
+        for _ in range(NUM_STEPS):
             graph = trace(loss, features)
-        laps.end()
+        repeats.end()
     return {"loss": float(graph.output)}
 
 
-def plain(laps: Laps) -> dict[str, float]:
-    loss, model, features = _problem(laps)
-    for _ in range(laps.count):
-        for _ in range(STEPS):
+def plain(repeats: Repeats) -> dict[str, float]:
+    loss, model, features = _problem(repeats)
+    for _ in range(repeats.count):
+        for _ in range(NUM_STEPS):
             model.zero_grad()
             value = loss(features)
             value.backward()
-        laps.end()
+        repeats.end()
     return {"loss": float(value)}
 
 
-def _problem(laps: Laps):
-    torch.set_num_threads(laps.threads)
+def _problem(repeats: Repeats):
+    torch.set_num_threads(repeats.threads)
     generator = torch.Generator().manual_seed(0)
     model = MLP(SIZES, generator=generator)
-    features, labels = torch.randn(BATCH, SIZES[0], generator=generator), torch.randint(SIZES[-1], (BATCH,), generator=generator)
+    features, labels = (
+        torch.randn(BATCH_SIZE, SIZES[0], generator=generator),
+        torch.randint(SIZES[-1], (BATCH_SIZE,), generator=generator),
+    )
 
     def loss(x: Tensor) -> Tensor:
         return functional.cross_entropy(model(x), labels)

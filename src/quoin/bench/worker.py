@@ -1,7 +1,9 @@
-"""One contestant in its own process, which lives for the whole row: `python -m quoin.bench.worker MODULE FUNCTION LAPS THREADS ...`.
+"""One implementation in its own process, which lives for the whole benchmark: `python -m quoin.bench.worker MODULE
+FUNCTION REPEATS THREADS ...`.
 
-It writes one JSON line after every lap and waits for a line before the next, so that nothing else runs during a lap; the last
-line holds peak memory and figures. The first lap carries the imports and the set-up, and starts without being asked.
+It writes one JSON line after every repeat and waits for a line before the next, so that nothing else runs during a
+repeat; the last line holds peak memory and figures. The first repeat carries the imports and the set-up, and starts
+without being asked.
 """
 
 import contextlib
@@ -13,11 +15,11 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["Laps"]
+__all__ = ["Repeats"]
 
 
-class Laps:
-    """The laps that a contestant has to run, and the clock that runs only during them."""
+class Repeats:
+    """The repeats that an implementation has to run, and the clock that runs only during them."""
 
     def __init__(self, count: int, threads: int, requests: TextIO, answers: TextIO) -> None:
         self.count, self.threads = count, threads
@@ -27,9 +29,9 @@ class Laps:
         self._began = time.perf_counter()
 
     def end(self) -> None:
-        """A lap is done: tell its seconds, and return when the next may begin."""
+        """A repeat is done: report its seconds, and return when the next may begin."""
         ended = time.perf_counter()
-        self.tell({"seconds": ended - self._began})
+        self.report({"seconds": ended - self._began})
         self._done += 1
         if self._done < self.count and not self._requests.readline():
             raise SystemExit("the runner is gone")
@@ -37,10 +39,10 @@ class Laps:
         self._paused += self._began - ended
 
     def clock(self) -> float:
-        """Seconds as `time.perf_counter` counts them, less the waiting between laps."""
+        """Seconds as `time.perf_counter` counts them, less the waiting between repeats."""
         return time.perf_counter() - self._paused
 
-    def tell(self, answer: dict) -> None:
+    def report(self, answer: dict) -> None:
         print(json.dumps(answer), file=self._answers, flush=True)
 
 
@@ -50,7 +52,8 @@ def peak_bytes() -> int:
 
     unit = 1 if sys.platform == "darwin" else 1024
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
-    with contextlib.suppress(OSError):  # only Linux has it; there, ru_maxrss counts from before exec and so tells of the runner
+    # Only Linux has it; there, ru_maxrss counts from before exec and so is the runner's.
+    with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return max(children, int(line.split()[1]) * 1024)
@@ -63,9 +66,9 @@ def main(module: str, function: str, count: str, threads: str, *arguments: str) 
     os.dup2(2, 1)
     if hasattr(os, "sched_setaffinity"):  # some pools, XLA's among them, ask only how many processors they may use
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
-    laps = Laps(int(count), int(threads), sys.stdin, answers)
-    figures = getattr(importlib.import_module(module), function)(laps, *arguments)
-    laps.tell({"peak_bytes": peak_bytes(), "figures": figures})
+    repeats = Repeats(int(count), int(threads), sys.stdin, answers)
+    figures = getattr(importlib.import_module(module), function)(repeats, *arguments)
+    repeats.report({"peak_bytes": peak_bytes(), "figures": figures})
 
 
 if __name__ == "__main__":

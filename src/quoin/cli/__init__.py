@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from quoin.cli.commands import parse
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["main"]
 
@@ -18,13 +18,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a file name that is not text, or a terminal without Greek, is no reason to fall
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a file name that is not text, or a terminal without Greek, is no reason to fall
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(words)
         sys.stdout.flush()  # here, where what goes wrong with the output can still be told
         return code
-    except Mistake as mistake:
+    except UserError as mistake:
         _say(" ".join(str(mistake).split()))
         return mistake.exit_code
     except KeyboardInterrupt:
@@ -33,17 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `quoin map | head`
         _discard_output()
         return 0
-    except OSError as error:  # a full disk can meet any write, that of a table into a file too; all else is a fault of ours
+    except (
+        OSError
+    ) as error:  # a full disk can meet any write, that of a table into a file too; all else is a fault of ours
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if not full and error.errno not in (errno.EBADF, errno.EIO):
             raise
         _discard_output()
         told = "the disk is full" if full else "the output cannot be written"
         _say(f"{told} ({error.strerror}): {'free some space' if full else 'give it another place'}, then run it again")
-        return Mistake.exit_code
+        return UserError.exit_code
     except MemoryError:
         _say("this does not fit in memory: give less at once")
-        return Mistake.exit_code
+        return UserError.exit_code
 
 
 def _run(words: list[str]) -> int:
@@ -55,7 +59,8 @@ def _run(words: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """A stream that was closed, as by `>&-`, leads nowhere; unless its number is taken, the next file that is opened would get it."""
+    """A stream that was closed, as by `>&-`, leads nowhere; unless its number is taken, the next file that is opened
+    would get it."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)

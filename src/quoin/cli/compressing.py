@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quoin.cli.show import print_json
-from quoin.cli.working import Work, check_target, unwritable
-from quoin.errors import Mistake, shown
+from quoin.cli.output import print_json
+from quoin.cli.progress import Work, check_target, unwritable
+from quoin.errors import UserError, format_value
 
 if TYPE_CHECKING:
     from quoin.info import Codec
@@ -21,32 +21,37 @@ def compress(parsed: argparse.Namespace) -> int:
     content = _read(parsed.file)
     target = parsed.out or parsed.file.with_name(parsed.file.name + SUFFIX)
     check_target(parsed.file, target, parsed.force)  # before the work, not after it
-    from quoin.info import pack
+    from quoin.info import compress
 
     codec = _codec(parsed.model)
-    with Work("compressing", visible=not parsed.json) as work:
-        archive = pack(content, codec, tell=work.tell)
+    with Work("compressing", show_progress=not parsed.json) as work:
+        archive = compress(content, codec, on_progress=work.update)
     _write(target, archive, parsed.file)
-    share = f", {len(archive) / len(content):.1%} of its size" if content else ""
-    return _report(parsed, target, content, archive, work, f"{len(content):,} bytes became {len(archive):,}{share}")
+    fraction = f", {len(archive) / len(content):.1%} of its size" if content else ""
+    return _report(parsed, target, content, archive, work, f"{len(content):,} bytes became {len(archive):,}{fraction}")
 
 
 def decompress(parsed: argparse.Namespace) -> int:
     if parsed.out is None and (parsed.file.suffix != SUFFIX or parsed.file.name == SUFFIX):
-        raise Mistake(f"expected a file name ending in {SUFFIX}, came {shown(parsed.file.name)}; say with -o where its content goes")
+        raise UserError(
+            f"expected a file name ending in {SUFFIX}, got {format_value(parsed.file.name)}; say with -o where its "
+            "content goes"
+        )
     archive = _read(parsed.file)
     target = parsed.out or parsed.file.with_suffix("")
     check_target(parsed.file, target, parsed.force)
-    from quoin.info import read_header, unpack
+    from quoin.info import decompress, read_header
 
     codec = _codec(parsed.model)
     try:
         if codec is None and (name := read_header(archive).fingerprint):
-            raise Mistake(f"it was made by the model {shown(name, 200)}: give the run that holds it as --model RUN")
-        with Work("decompressing", visible=not parsed.json) as work:
-            content = unpack(archive, codec, tell=work.tell)
-    except Mistake as mistake:
-        raise Mistake(f"{shown(str(parsed.file))}: {mistake}") from None
+            raise UserError(
+                f"it was made by the model {format_value(name, 200)}: give the run that holds it as --model RUN"
+            )
+        with Work("decompressing", show_progress=not parsed.json) as work:
+            content = decompress(archive, codec, on_progress=work.update)
+    except UserError as mistake:
+        raise UserError(f"{format_value(str(parsed.file))}: {mistake}") from None
     _write(target, content, parsed.file)
     return _report(parsed, target, content, archive, work, f"{len(content):,} bytes came back, checked")
 
@@ -62,7 +67,9 @@ def _codec(run: Path | None) -> "Codec | None":
 
 def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: bytes, work: Work, said: str) -> int:
     if parsed.json:
-        print_json({"file": str(target), "content_bytes": len(content), "archive_bytes": len(archive), "seconds": work.seconds})
+        print_json(
+            {"file": str(target), "content_bytes": len(content), "archive_bytes": len(archive), "seconds": work.seconds}
+        )
     else:
         print(f"{target}: {said} ({work.seconds:.1f} s, {len(content) / work.seconds / 1000:,.0f} kB/s)")
     return 0
@@ -71,25 +78,31 @@ def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: b
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise Mistake(f"expected a file, came the folder {shown(str(path))}: make one file of it first, as tar does")
+            raise UserError(
+                f"expected a file, got the folder {format_value(str(path))}: make one file of it first, as tar does"
+            )
         if path.exists() and not path.is_file():  # a pipe would wait for ever, a device may never end
-            raise Mistake(f"expected a file, came {shown(str(path))}, which is no plain file: copy its content into one")
+            raise UserError(
+                f"expected a file, got {format_value(str(path))}, which is no plain file: copy its content into one"
+            )
         return path.read_bytes()
     except FileNotFoundError:
-        raise Mistake(f"there is no file {shown(str(path))}: check the name") from None
+        raise UserError(f"there is no file {format_value(str(path))}: check the name") from None
     except OSError as error:
-        raise Mistake(f"{shown(str(path))} cannot be read ({error.strerror}): check its name and permissions") from None
-    except Mistake:
+        raise UserError(
+            f"{format_value(str(path))} cannot be read ({error.strerror}): check its name and permissions"
+        ) from None
+    except UserError:
         raise
     except ValueError:  # a name with a null character
-        raise Mistake(f"{shown(str(path))} cannot be a file's name: check it") from None
+        raise UserError(f"{format_value(str(path))} cannot be a file's name: check it") from None
 
 
 def _write(target: Path, content: bytes, source: Path) -> None:
     """As readable as the source, not more: an archive of a private file is private."""
-    from quoin.info import write_whole
+    from quoin.info import write_atomic
 
     try:
-        write_whole(target, content, mode=os.stat(source).st_mode & 0o777)
+        write_atomic(target, content, mode=os.stat(source).st_mode & 0o777)
     except OSError as error:
         raise unwritable(target, error) from None

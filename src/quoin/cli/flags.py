@@ -9,12 +9,12 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.options import Checked, flag_name
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.options import ValidatedOptions, flag_name
 
 __all__ = ["Parser", "add_options", "any_number", "read_options", "whole_number"]
 
-Options = TypeVar("Options", bound=Checked)
+Options = TypeVar("Options", bound=ValidatedOptions)
 Group = argparse._ArgumentGroup  # the standard library has no public name for it
 
 
@@ -23,21 +23,35 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(
-            prog=prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+            prog=prog,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.flags: list[str] = ["--help"]
 
     def add_flag(
-        self, name: str, help: str, metavar: str, *, type: Callable[[str], Any] = str, default: Any = None, group: Group | None = None
+        self,
+        names: str,
+        help: str,
+        metavar: str,
+        *,
+        type: Callable[[str], Any] = str,
+        default: Any = None,
+        group: Group | None = None,
     ) -> None:
-        """A flag that takes a value, in the help under the heading of its group if it has one."""
-        self.flags.append(name)
-        (group or self).add_argument(name, help=help.replace("%", "%%"), metavar=metavar, type=type, default=default)
+        """A flag that takes a value, by one or several names ("-n --num-samples"), under the heading of its group if it
+        has one."""
+        self.flags += names.split()
+        (group or self).add_argument(
+            *names.split(), help=help.replace("%", "%%"), metavar=metavar, type=type, default=default
+        )
 
     def add_rows(self, name: str, help: str) -> None:
         """A flag that takes whole numbers, one or more."""
         self.flags.append(name)
-        self.add_argument(name, help=help.replace("%", "%%"), metavar="N", type=whole_number, nargs="+", default=[])
+        self.add_argument(name, help=help.replace("%", "%%"), metavar="INT", type=whole_number, nargs="+", default=[])
 
     def add_switch(self, name: str, help: str, *, group: Group | None = None) -> None:
         """A flag that is there or not."""
@@ -45,19 +59,19 @@ class Parser(argparse.ArgumentParser):
         (group or self).add_argument(name, help=help.replace("%", "%%"), action="store_true")
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """All the words, or a Mistake that names the first one which does not belong."""
+        """All the words, or a UserError that names the first one which does not belong."""
         parsed, unknown = self.parse_known_args(words)
         if unknown:
             word = unknown[0].partition("=")[0]
-            hint = nearest(word, self.flags) if word.startswith("-") else "it stands where nothing is expected"
-            raise Mistake(f"{self.prog} does not know {shown(word)}: {hint}")
+            hint = did_you_mean(word, self.flags) if word.startswith("-") else "it stands where nothing is expected"
+            raise UserError(f"{self.prog} does not know {format_value(word)}: {hint}")
         return parsed
 
     def error(self, message: str) -> NoReturn:
-        raise Mistake(f"{message.removeprefix('argument ')}; see `{self.prog} --help`")
+        raise UserError(f"{message.removeprefix('argument ')}; see `{self.prog} --help`")
 
 
-def add_options(parser: Parser, kind: type[Checked], title: str) -> None:
+def add_options(parser: Parser, kind: type[ValidatedOptions], title: str) -> None:
     """One flag a field, under a heading of their own in the help."""
     group = parser.add_argument_group(title)
     kinds = typing.get_type_hints(kind)
@@ -65,8 +79,10 @@ def add_options(parser: Parser, kind: type[Checked], title: str) -> None:
         flag, default = flag_name(each.name), each.default
         parser.flags.append(flag)
         help = each.metadata.get("help", "").replace("%", "%%")
-        help += f" (default: {_spelt(default)})" if default not in (None, "", ()) else ""
-        group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **_reading(kinds[each.name]))
+        help += f" (default: {_format_default(default)})" if default not in (None, "", ()) else ""
+        group.add_argument(
+            flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **_reading(kinds[each.name])
+        )
 
 
 def read_options(kind: type[Options], parsed: argparse.Namespace) -> Options:
@@ -77,7 +93,7 @@ def read_options(kind: type[Options], parsed: argparse.Namespace) -> Options:
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def _spelt(default: Any) -> str:
+def _format_default(default: Any) -> str:
     if isinstance(default, bool):
         return "yes" if default else "no"
     return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
@@ -89,16 +105,13 @@ def _reading(kind: Any) -> dict[str, Any]:
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction}
     if origin is typing.Literal:
-        return {"type": str, "metavar": "|".join(inner)}  # Checked names the nearest choice
+        return {"type": str, "metavar": "|".join(inner)}  # ValidatedOptions names the nearest choice
     if origin is tuple:
         return _reading(inner[0]) | {"nargs": "+"}
     if type(None) in inner:
         kind = next(each for each in inner if each is not type(None))
-    return {"type": str, "metavar": "TEXT"} if kind is str else {"type": _number(kind), "metavar": "N"}
-
-
-def _number(kind: type) -> Callable[[str], Any]:
-    return whole_number if kind is int else any_number
+    read, metavar = {str: (str, "STR"), int: (whole_number, "INT"), float: (any_number, "FLOAT")}[kind]
+    return {"type": read, "metavar": metavar}
 
 
 def whole_number(text: str) -> int:
@@ -106,7 +119,7 @@ def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expects a whole number, got {shown(text)}") from None
+        raise argparse.ArgumentTypeError(f"expects a whole number, got {format_value(text)}") from None
 
 
 def any_number(text: str) -> float:
@@ -114,4 +127,4 @@ def any_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expects a number, got {shown(text)}") from None
+        raise argparse.ArgumentTypeError(f"expects a number, got {format_value(text)}") from None

@@ -1,4 +1,5 @@
-"""`quoin generate`: a language model goes on writing, shown token by token; what other models draw is in sampling.py."""
+"""`quoin generate`: a language model goes on writing, shown token by token; what other models draw is in
+sampling.py."""
 
 import argparse
 import sys
@@ -6,8 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quoin.cli.show import print_json
-from quoin.errors import Mistake
+from quoin.cli.output import print_json
+from quoin.errors import UserError
 
 if TYPE_CHECKING:
     from quoin.runs import Run
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["generate"]
 
-DRAWING = ("temperature", "top_k", "nucleus", "seed")  # the flags that say how to draw a text
-TEXTS = ("prompt", "max_tokens", "top_k", "nucleus", "beam")  # a model of images may take a temperature too
-SAMPLES = ("n", "out", "class", "steps", "guidance", "sampler", "strip", "traverse")
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421} | dict.fromkeys(range(128, 160), 0xFFFD)
+SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")  # the flags that say how to draw a text
+TEXT_FLAGS = ("prompt", "max_tokens", "top_k", "top_p", "num_beams")  # a model of images may take a temperature too
+SAMPLE_FLAGS = ("num_samples", "out", "class", "num_steps", "guidance_scale", "sampler", "strip", "traverse")
+_CONTROL_PICTURES = (
+    {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
+    | {127: 0x2421}
+    | dict.fromkeys(range(128, 160), 0xFFFD)
+)
 
 
 def generate(parsed: argparse.Namespace) -> int:
@@ -27,30 +32,39 @@ def generate(parsed: argparse.Namespace) -> int:
     run = Run.open(parsed.folder, step=parsed.step)
     writes = run.kind == "language-modeling"
     if run.can("generate"):
-        _refuse(parsed, *((SAMPLES, "writes text") if writes else (TEXTS, "draws no text")))
-    from quoin.cli.sampling import draw_samples
+        _refuse(parsed, *((SAMPLE_FLAGS, "writes text") if writes else (TEXT_FLAGS, "draws no text")))
+    from quoin.cli.sampling import generate_samples
 
-    return _write_text(run, parsed) if writes else draw_samples(run, parsed)
+    return _write_text(run, parsed) if writes else generate_samples(run, parsed)
 
 
 def _refuse(parsed: argparse.Namespace, flags: tuple[str, ...], does: str) -> None:
     """A flag that is another kind of run's has been mistaken for one of this: what it would change, nothing does."""
     if given := [name for name in flags if getattr(parsed, name) is not None and getattr(parsed, name) is not False]:
-        flag = "-n" if given[0] == "n" else "--" + given[0].replace("_", "-")
-        raise Mistake(f"{parsed.folder} {does} and takes no {flag}: leave it out, or give another run")
+        flag = "--" + given[0].replace("_", "-")
+        raise UserError(f"{parsed.folder} {does} and takes no {flag}: leave it out, or give another run")
 
 
 def _write_text(opened: "Run", parsed: argparse.Namespace) -> int:
     prompt, most = parsed.prompt or "", 300 if parsed.max_tokens is None else parsed.max_tokens
     parsed = argparse.Namespace(**vars(parsed) | {"prompt": prompt, "max_tokens": most})
-    if parsed.beam is not None and (given := [name for name in DRAWING if getattr(parsed, name) is not None]):
+    if parsed.num_beams is not None and (
+        given := [name for name in SAMPLING_FLAGS if getattr(parsed, name) is not None]
+    ):
         flag = given[0].replace("_", "-")
-        raise Mistake(f"--beam looks for the likeliest text and draws nothing, but --{flag} was given: leave one of them out")
+        raise UserError(
+            f"--num-beams looks for the most probable text and draws nothing, but --{flag} was given: leave one of "
+            "them out"
+        )
     from quoin.data import TextStream
 
     run: TrainedLanguageModel = opened.expect("generate")  # type: ignore[assignment]
-    said, pieces, count, nats, stopped = TextStream(run.vocabulary), [], 0, 0.0, False
-    tokens = run.beam(parsed.prompt, parsed.beam, parsed.max_tokens) if parsed.beam is not None else _drawn(run, parsed)
+    said, pieces, count, nats, stopped = TextStream(run.tokenizer), [], 0, 0.0, False
+    tokens = (
+        run.beam(parsed.prompt, parsed.num_beams, parsed.max_tokens)
+        if parsed.num_beams is not None
+        else _sampled_tokens(run, parsed)
+    )
     began = time.perf_counter()
     try:
         for token, log_prob in tokens:
@@ -82,15 +96,15 @@ def _write_text(opened: "Run", parsed: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _drawn(run: "TrainedLanguageModel", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
+def _sampled_tokens(run: "TrainedLanguageModel", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
     """Tokens as they are drawn, each with its log-probability."""
     from quoin.data import keyed_generator
-    from quoin.generate import Sampling
+    from quoin.generate import TokenSampler
 
-    choose = Sampling(
+    choose = TokenSampler(
         temperature=1.0 if parsed.temperature is None else parsed.temperature,
         top_k=parsed.top_k,
-        nucleus=1.0 if parsed.nucleus is None else parsed.nucleus,
+        top_p=1.0 if parsed.top_p is None else parsed.top_p,
         generator=keyed_generator("generate", parsed.seed or 0),
     )
     return run.stream(parsed.prompt, choose, parsed.max_tokens)
@@ -99,5 +113,5 @@ def _drawn(run: "TrainedLanguageModel", parsed: argparse.Namespace) -> Iterator[
 def _show(piece: str, parsed: argparse.Namespace) -> None:
     """A terminal takes some characters as commands: there they are shown as signs."""
     if piece and not parsed.json:
-        sys.stdout.write(piece.translate(_VISIBLE) if sys.stdout.isatty() else piece)
+        sys.stdout.write(piece.translate(_CONTROL_PICTURES) if sys.stdout.isatty() else piece)
         sys.stdout.flush()

@@ -7,13 +7,13 @@ import quoin
 
 __all__ = ["package_duties", "packages_table"]
 
-_HOUSE = Path(quoin.__file__).parent
+_PACKAGES = Path(quoin.__file__).parent
 
 
 def package_duties() -> dict[str, str]:
     """Each package's name and the first paragraph of its docstring, read without importing it."""
     duties = {}
-    for path in sorted(_HOUSE.iterdir()):
+    for path in sorted(_PACKAGES.iterdir()):
         file = path / "__init__.py" if path.is_dir() else path
         if path.name.startswith("_") or file.suffix != ".py" or not file.exists():
             continue

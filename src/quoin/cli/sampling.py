@@ -1,4 +1,5 @@
-"""`quoin generate` for models of images and of points: a sheet, a cloud, a denoising strip or a latent traversal, written to a file."""
+"""`quoin generate` for models of images and of points: a sheet, a cloud, a denoising strip or a latent traversal,
+written to a file."""
 
 import argparse
 import os
@@ -7,54 +8,61 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quoin.cli.show import print_json
-from quoin.errors import Mistake, nearest, shown
+from quoin.cli.output import print_json
+from quoin.errors import UserError, did_you_mean, format_value
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-    from quoin.plot import Drawing
+    from quoin.plot import Plot
     from quoin.runs import Run
-    from quoin.runs.kinds.generation import Choices, TrainedGenerator
+    from quoin.runs.kinds.generation import SamplingOptions, TrainedGenerator
 
-__all__ = ["draw_samples"]
+__all__ = ["generate_samples"]
 
 PICTURES, NUMBERS = (".png", ".svg", ".html"), ".npy"
-MOST_DRAWN = 10_000  # images or points of a picture; more would be specks
+MAX_PLOTTED = 10_000  # images or points of a picture; more would be specks
 SHEET, POINTS = 64, 1000  # images of a sheet, points of a cloud or a strip: as in a report
 STRIP, COLUMNS, ROWS = 8, 12, 16  # images of a strip, columns of a strip or a traversal, rows of a traversal
-CHOICES = ("class", "steps", "guidance", "sampler", "temperature")  # that a model may take or not
+SAMPLING_FLAGS = ("class", "num_steps", "guidance_scale", "sampler", "temperature")  # that a model may take or not
 
 
-class Made(NamedTuple):
+class Samples(NamedTuple):
     """What was drawn from the model, and how it looks."""
 
     numbers: "Tensor"
-    picture: "Callable[[], Drawing]"
+    picture: "Callable[[], Plot]"
 
 
-def draw_samples(opened: "Run", parsed: argparse.Namespace) -> int:
+def generate_samples(opened: "Run", parsed: argparse.Namespace) -> int:
     if parsed.strip and parsed.traverse:
-        raise Mistake("--strip and --traverse are two pictures: leave one of them out")
-    if parsed.traverse and (given := [flag for flag in ("n", *CHOICES) if vars(parsed)[flag] is not None]):
-        flag = "-n" if given[0] == "n" else f"--{given[0]}"
-        raise Mistake(f"--traverse decodes a grid of latents and draws no samples, but {flag} was given: leave one of them out")
+        raise UserError("--strip and --traverse are two pictures: leave one of them out")
+    if parsed.traverse and (
+        given := [flag for flag in ("num_samples", *SAMPLING_FLAGS) if vars(parsed)[flag] is not None]
+    ):
+        flag = f"--{given[0].replace('_', '-')}"
+        raise UserError(
+            f"--traverse decodes a grid of latents and draws no samples, but {flag} was given: leave one of them out"
+        )
     out = _checked(parsed)
-    from quoin.data import ImageFacts, keyed_generator
+    from quoin.data import ImageInfo, keyed_generator
 
     run: TrainedGenerator = opened.expect("generate")  # type: ignore[assignment]
     generator = keyed_generator("generate", parsed.seed or 0)
     if parsed.out is None:
         opened.folder.expect_output(out.name)  # told now, not after the work
-    usual = (STRIP if parsed.strip else SHEET) if isinstance(run.facts, ImageFacts) else POINTS
-    count = usual if parsed.n is None else parsed.n
+    usual = (STRIP if parsed.strip else SHEET) if isinstance(run.data_info, ImageInfo) else POINTS
+    num_samples = usual if parsed.num_samples is None else parsed.num_samples
     began = time.perf_counter()
     if parsed.traverse:
         made, what = _traversed(run, generator), "latent traversal"
     elif parsed.strip:
-        made, what = _strip(run, count, generator, _choices(parsed)), f"{_many(count)} from noise on"
+        made, what = (
+            _strip(run, num_samples, generator, _sampling_options(parsed)),
+            f"{_many(num_samples)} from noise on",
+        )
     else:
-        made, what = _sheet(run, count, generator, _choices(parsed)), _many(count)
+        made, what = _sheet(run, num_samples, generator, _sampling_options(parsed)), _many(num_samples)
     seconds = time.perf_counter() - began
     if parsed.out is None:
         opened.folder.save_output(out.name, made.picture().png())
@@ -67,35 +75,40 @@ def draw_samples(opened: "Run", parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _many(count: int) -> str:
-    return f"{count:,} sample{'s' * (count != 1)}"
+def _many(num_samples: int) -> str:
+    return f"{num_samples:,} sample{'s' * (num_samples != 1)}"
 
 
 def _checked(parsed: argparse.Namespace) -> Path:
     """Where to write, looked at before the work and not after it."""
-    count = 1 if parsed.n is None else parsed.n
-    if count < 1:
-        raise Mistake(f"-n expects at least 1 sample to draw, got {count}")
+    num_samples = 1 if parsed.num_samples is None else parsed.num_samples
+    if num_samples < 1:
+        raise UserError(f"-n expects at least 1 sample to draw, got {num_samples}")
     name = "strip.png" if parsed.strip else "traversal.png" if parsed.traverse else "samples.png"
     out: Path = parsed.out or parsed.folder / name
     if out.suffix.lower() not in (*PICTURES, NUMBERS):
-        raise Mistake(f"--out expects a name ending in .png, .svg, .html or .npy, got {shown(out.name)}: change its ending")
-    if out.suffix.lower() != NUMBERS and count > MOST_DRAWN:
-        raise Mistake(f"-n {count} is more than a picture can show, {MOST_DRAWN}: write numbers with --out samples.npy, or draw fewer")
+        raise UserError(
+            f"--out expects a name ending in .png, .svg, .html or .npy, got {format_value(out.name)}: change its ending"
+        )
+    if out.suffix.lower() != NUMBERS and num_samples > MAX_PLOTTED:
+        raise UserError(
+            f"-n {num_samples} is more than a picture can show, {MAX_PLOTTED}: write numbers with --out "
+            "samples.npy, or draw fewer"
+        )
     # os.path, not Path: a name too long to be a file's is then no folder
     if parsed.out is not None and (not os.path.isdir(out.parent) or os.path.isdir(out)):
         reason = "it is a folder" if os.path.isdir(out) else "no such folder"
-        raise Mistake(f"{out} could not be written ({reason}): choose another place with --out")
+        raise UserError(f"{out} could not be written ({reason}): choose another place with --out")
     return out
 
 
-def _choices(parsed: argparse.Namespace) -> "Choices":
-    from quoin.runs.kinds.generation import Choices
+def _sampling_options(parsed: argparse.Namespace) -> "SamplingOptions":
+    from quoin.runs.kinds.generation import SamplingOptions
 
-    return Choices(
+    return SamplingOptions(
         label=vars(parsed)["class"],
-        steps=parsed.steps,
-        guidance=parsed.guidance,
+        num_steps=parsed.num_steps,
+        guidance_scale=parsed.guidance_scale,
         sampler=None if parsed.sampler is None else _sampler(parsed.sampler),
         temperature=parsed.temperature,
     )
@@ -105,60 +118,67 @@ def _sampler(name: str) -> Callable[..., Any]:
     from quoin import generate
 
     known = {
-        "ddpm": generate.ddpm,
-        "ddim": generate.ddim,
-        "euler": generate.flow_euler,
-        "heun": generate.flow_heun,
-        "dpm-solver-2": generate.dpm_solver_2,
+        "ddpm": generate.sample_ddpm,
+        "ddim": generate.sample_ddim,
+        "euler": generate.sample_euler,
+        "heun": generate.sample_heun,
+        "dpm-solver-2": generate.sample_dpm_solver_2,
         "langevin": generate.annealed_langevin,
     }
     if name not in known:
-        raise Mistake(f"--sampler {shown(name)}: {nearest(name, known)}")
+        raise UserError(f"--sampler {format_value(name)}: {did_you_mean(name, known)}")
     return known[name]
 
 
-def _sheet(run: "TrainedGenerator", count: int, generator: "Generator", choices: "Choices") -> Made:
+def _sheet(run: "TrainedGenerator", num_samples: int, generator: "Generator", options: "SamplingOptions") -> Samples:
     from quoin import plot
 
-    samples = run.sample(count, generator=generator, choices=choices)
+    samples = run.sample(num_samples, generator=generator, options=options)
 
-    def picture() -> "Drawing":
+    def picture() -> "Plot":
         if samples.ndim == 4:
             return plot.image_sheet(samples.clamp(0, 1))
         if samples.shape[1:] == (2,):
-            return plot.point_clouds({_many(count): samples})
+            return plot.scatter_panels({_many(num_samples): samples})
         numbers = " × ".join(map(str, samples.shape[1:]))
-        raise Mistake(f"a sample is {numbers} numbers, no image and no point in the plane: write them with --out samples.npy")
+        raise UserError(
+            f"a sample is {numbers} numbers, no image and no point in the plane: write them with --out samples.npy"
+        )
 
-    return Made(samples, picture)
+    return Samples(samples, picture)
 
 
-def _strip(run: "TrainedGenerator", count: int, generator: "Generator", choices: "Choices") -> Made:
+def _strip(run: "TrainedGenerator", num_samples: int, generator: "Generator", options: "SamplingOptions") -> Samples:
     from torch import linspace
 
     from quoin import plot
 
-    times, states = run.sample_path(count, generator=generator, choices=choices)
+    times, states = run.sample_path(num_samples, generator=generator, options=options)
 
-    def picture() -> "Drawing":
-        places = linspace(0, len(times) - 1, min(len(times), COLUMNS)).round().int().tolist()
+    def picture() -> "Plot":
+        indices = linspace(0, len(times) - 1, min(len(times), COLUMNS)).round().int().tolist()
         if states.ndim == 5:
-            names = [f"{times[place]:.4g}" for place in places]
-            return plot.image_table(states[places].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
-        return plot.point_clouds({f"time {times[place]:.4g}": states[place] for place in places})
+            names = [f"{times[index]:.4g}" for index in indices]
+            return plot.image_table(states[indices].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
+        return plot.scatter_panels({f"time {times[index]:.4g}": states[index] for index in indices})
 
-    return Made(states, picture)
+    return Samples(states, picture)
 
 
-def _traversed(run: "TrainedGenerator", generator: "Generator") -> Made:
+def _traversed(run: "TrainedGenerator", generator: "Generator") -> Samples:
     from quoin import plot
 
     values, images = run.traverse(ROWS, COLUMNS, generator=generator)
     names, ends = [f"z{row + 1}" for row in range(len(images))], [f"{float(value):+.1f}" for value in values]
-    return Made(images, lambda: plot.image_table(images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent"))
+    return Samples(
+        images,
+        lambda: plot.image_table(
+            images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent"
+        ),
+    )
 
 
-def _write(out: Path, made: Made) -> None:
+def _write(out: Path, made: Samples) -> None:
     if out.suffix.lower() != NUMBERS:
         made.picture().save(out)
         return
@@ -171,4 +191,4 @@ def _write(out: Path, made: Made) -> None:
     try:
         out.write_bytes(content.getvalue())
     except OSError as error:
-        raise Mistake(f"{out} could not be written ({error.strerror}): choose another place with --out") from None
+        raise UserError(f"{out} could not be written ({error.strerror}): choose another place with --out") from None

@@ -3,16 +3,24 @@
 import argparse
 import sys
 
-from quoin.cli.show import print_json, print_table
+from quoin.cli.output import print_json, print_table
+from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["bench", "doctor", "list_recipes"]
 
 
 def list_recipes(parsed: argparse.Namespace) -> int:
-    from quoin.data import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
-    from quoin.runs import find_recipe, recipe_names
+    from quoin.data import LABELED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
+    from quoin.runs.catalog import SUBJECTS, find_recipe, recipe_names
 
     recipes = [find_recipe(name) for name in recipe_names()]
+    query = " ".join(parsed.words)
+    if query:
+        recipes = [each for each in recipes if each.has(query)]
+        if not recipes:
+            words = sorted({word for name in recipe_names() for word in find_recipe(name).keywords})
+            hint = f"{did_you_mean(query, words)}; `quoin map {query}` looks through everything else"
+            raise UserError(f"expected a word of a recipe, got {format_value(query)}; {hint}")
     if parsed.json:
         print_json(
             [
@@ -22,26 +30,34 @@ def list_recipes(parsed: argparse.Namespace) -> int:
                     "data": getattr(each.options(), "data", None),
                     "target": {"metric": each.target.metric, "bound": each.target.bound},
                     "notes": list(each.notes),
+                    "subject": each.subject,
+                    "keywords": list(each.keywords),
                 }
                 for each in recipes
             ]
         )
         return 0
-    rows = [(each.name, each.summary, each.data, each.target) for each in recipes]
-    print_table(("recipe", "what it does", "data", "target"), rows)
-    print()
-    print_table(("source", "what --data can name"), (SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELLED_SOURCES).items())
+    for subject in SUBJECTS:
+        rows = [(each.name, each.summary, each.data, each.target) for each in recipes if each.subject == subject]
+        if rows:
+            print_table(("recipe", "what it does", "data", "target"), rows, title=subject)
+            print()
+    if query:
+        return 0
+    print_table(("source", "what --data can name"), (SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES).items())
     return 0
 
 
 def doctor(parsed: argparse.Namespace) -> int:
-    from quoin.cli.checkup import examine
+    from quoin.cli.doctor import examine
 
     found = examine()
     if parsed.json:
         print_json([{"what": each.what, "found": each.found, "ok": each.ok, "help": each.help} for each in found])
     else:
-        rows = [(each.what, each.found, "ok" if each.ok else "missing" if each.needed else "optional") for each in found]
+        rows = [
+            (each.what, each.found, "ok" if each.ok else "missing" if each.needed else "optional") for each in found
+        ]
         print_table(("what", "found", ""), rows)
         for each in found:
             if not each.ok:
@@ -50,21 +66,29 @@ def doctor(parsed: argparse.Namespace) -> int:
 
 
 def bench(parsed: argparse.Namespace) -> int:
-    from quoin.bench import attention_findings, attention_tables, choose_rows, run_row, summary
+    from quoin.bench import attention_findings, attention_tables, run_benchmark, select_benchmarks, summary
 
-    rows = choose_rows(parsed.names)
-    together = [row.name for row in rows if row.group]  # told in one table by length; a single one like any other row
+    benchmarks = select_benchmarks(parsed.names)
+    together = [
+        benchmark.name for benchmark in benchmarks if benchmark.group
+    ]  # told in one table by length; a single one like any other row
     together = together if len(together) > 1 else []
     found = {}
-    for number, row in enumerate(rows, 1):
-        at = f"[{number}/{len(rows)}] " if len(rows) > 1 else ""
-        found[row.name] = run_row(row, rounds=parsed.rounds or row.rounds, tell=lambda text, at=at: print(at + text, file=sys.stderr))
-        if not parsed.json and row.name not in together:
-            print_table(*summary(found[row.name]))
+    for number, benchmark in enumerate(benchmarks, 1):
+        at = f"[{number}/{len(benchmarks)}] " if len(benchmarks) > 1 else ""
+        found[benchmark.name] = run_benchmark(
+            benchmark,
+            num_repeats=parsed.num_repeats or benchmark.num_repeats,
+            on_progress=lambda text, at=at: print(at + text, file=sys.stderr),
+        )
+        if not parsed.json and benchmark.name not in together:
+            print_table(*summary(found[benchmark.name]))
             print()
     swept = [found[name] for name in together]
     if parsed.json:
-        told = [{"name": "attention", "findings": [each._asdict() for each in attention_findings(swept)]}] if swept else []
+        told = (
+            [{"name": "attention", "findings": [each._asdict() for each in attention_findings(swept)]}] if swept else []
+        )
         print_json([each.as_json() for each in found.values()] + told)
         return 0
     for table in attention_tables(swept) if swept else []:

@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from quoin.cli.show import print_json, print_table
+from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["compare", "evaluate", "predict"]
 
@@ -16,7 +16,9 @@ def evaluate(parsed: argparse.Namespace) -> int:
     if parsed.data is not None:
         check_source_name(parsed.data)
     elif parsed.target is not None:
-        raise Mistake(f"--target {shown(parsed.target)} names a column of --data csv:PATH, and --data was not given")
+        raise UserError(
+            f"--target {format_value(parsed.target)} names a column of --data csv:PATH, and --data was not given"
+        )
     from quoin.runs import Run
 
     found = Run.open(parsed.folder, step=parsed.step).evaluate(parsed.data, target=parsed.target)
@@ -29,7 +31,9 @@ def evaluate(parsed: argparse.Namespace) -> int:
 
 def predict(parsed: argparse.Namespace) -> int:
     if parsed.out is not None and _are_one_file(parsed.out, parsed.input):
-        raise Mistake(f"--out {shown(str(parsed.out))} is the file to predict for: choose another, or it would be lost")
+        raise UserError(
+            f"--out {format_value(str(parsed.out))} is the file to predict for: choose another, or it would be lost"
+        )
     from quoin.runs import Run
 
     predicted = Run.open(parsed.folder, step=parsed.step).expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
@@ -54,9 +58,9 @@ def compare(parsed: argparse.Namespace) -> int:
     from quoin.train.durable import write_here
 
     if len(parsed.folders) < 2:
-        raise Mistake(f"compare expects two or more runs, got {len(parsed.folders)}")
+        raise UserError(f"compare expects two or more runs, got {len(parsed.folders)}")
     if parsed.out is not None and parsed.out.suffix != ".html":
-        raise Mistake(f"--out expects a page, a file ending in .html, got {shown(parsed.out.name)}")
+        raise UserError(f"--out expects a page, a file ending in .html, got {format_value(parsed.out.name)}")
     out, found = parsed.out or Path("compare.html"), comparison(parsed.folders)
     if parsed.out is not None:
         _write(out, comparison_page(found))
@@ -88,4 +92,4 @@ def _write(path: Path, page: str) -> None:
     try:
         path.write_text(page, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise Mistake(f"{path} could not be written ({error.strerror}): choose another place with --out") from None
+        raise UserError(f"{path} could not be written ({error.strerror}): choose another place with --out") from None

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from quoin.cli.flags import read_options
-from quoin.cli.show import print_json, print_table
+from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
 from quoin.runs.run_config import RunConfig
 
@@ -17,22 +17,24 @@ __all__ = ["resume", "train"]
 
 def train(parsed: argparse.Namespace) -> int:
     if parsed.recipe != parsed.first_recipe:
-        raise Mistake(f"the recipe comes first: quoin train {shown(parsed.recipe)[1:-1]} ...")
+        raise UserError(f"the recipe comes first: quoin train {format_value(parsed.recipe)[1:-1]} ...")
     recipe = find_recipe(parsed.recipe)
     options: Any = read_options(recipe.options, parsed)
     config = read_options(RunConfig, parsed)
     if hasattr(options, "data"):
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
-        raise Mistake("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+        raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
     _check_target(recipe, options, parsed)
     from quoin.runs import fit
     from quoin.runs.multirun import Multirun, fit_multirun
 
     show_progress = not parsed.json
     if parsed.seeds or parsed.folds:
-        study = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
-        return _show_study(fit_multirun(recipe, options, config, study, parsed.runs, show_progress=show_progress), parsed)
+        multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
+        return _show_multirun(
+            fit_multirun(recipe, options, config, multirun, parsed.runs, show_progress=show_progress), parsed
+        )
     return _show_run(fit(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
 
 
@@ -44,10 +46,10 @@ def resume(parsed: argparse.Namespace) -> int:
 
     run = Run.open(parsed.folder, step=parsed.step)
     _check_target(run.recipe, run.options, parsed)
-    if run.folder.study:
+    if run.folder.multirun:
         if parsed.step is not None:
-            raise Mistake(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
-        return _show_study(resume_multirun(run, show_progress=not parsed.json), parsed)
+            raise UserError(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
+        return _show_multirun(resume_multirun(run, show_progress=not parsed.json), parsed)
     with torch_as_it_was():
         finished = resume_run(run, show_progress=not parsed.json)
     if finished.was_finished and not parsed.json:
@@ -58,21 +60,24 @@ def resume(parsed: argparse.Namespace) -> int:
 def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
     if result is None:
-        return _interrupted(path, f"at step {finished.ending.step}", parsed)
+        return _interrupted(path, f"at step {finished.output.step}", parsed)
     if parsed.json:
         print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
     else:
         metrics = sorted(result["metrics"].items())
         if target := result["target"]:
-            judged = {target["metric"]: (target["bound"], target["met"])}
-            print_table(("metric", "value", "target", ""), [(name, value, *judged.get(name, ("", ""))) for name, value in metrics])
+            verdicts = {target["metric"]: (target["bound"], target["met"])}
+            print_table(
+                ("metric", "value", "target", ""),
+                [(name, value, *verdicts.get(name, ("", ""))) for name, value in metrics],
+            )
         else:
             print_table(("metric", "value"), metrics)
         print(f"\n{result['steps']:,} steps in {result['seconds']:.1f} s; run {path}\nreport: {finished.report}")
     return _verdict(result["target"], parsed)
 
 
-def _show_study(finished: Any, parsed: argparse.Namespace) -> int:
+def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
     if result is None:
         return _interrupted(path, "between or inside its runs", parsed)
@@ -80,26 +85,37 @@ def _show_study(finished: Any, parsed: argparse.Namespace) -> int:
         print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
     else:
         rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
-        print_table(("metric", "mean", "spread", "least", "largest"), rows)
+        print_table(("metric", "mean", "std", "min", "max"), rows)
         if target := result["target"]:
             verdict = "met" if target["met"] else "missed: nine runs of ten must keep it"
-            print(f"\ntarget {target['metric']} {target['bound']}: kept by {target['met_runs']} of {target['runs']} runs; {verdict}")
-        study = result["study"]
-        print(f"\n{study['count']} {study['over']}s in {result['seconds']:.1f} s; runs {path}\nreport: {finished.report}")
+            print(
+                f"\ntarget {target['metric']} {target['bound']}: kept by {target['met_runs']} of {target['runs']} "
+                f"runs; {verdict}"
+            )
+        multirun = result["multirun"]
+        print(
+            f"\n{multirun['count']} {multirun['over']}s in {result['seconds']:.1f} s; runs {path}\nreport: "
+            f"{finished.report}"
+        )
     return _verdict(result["target"], parsed)
 
 
 def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json({"run": str(path), "finished": False})
-    print(f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {shlex.quote(str(path))}", file=sys.stderr)
+    print(
+        f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {shlex.quote(str(path))}",
+        file=sys.stderr,
+    )
     return 130
 
 
 def _check_target(recipe: Recipe, options: Any, parsed: argparse.Namespace) -> None:
     """Told before the training, not after it."""
     if parsed.require_target and recipe.target_for(options) is None:
-        raise Mistake("--require-target: the target speaks of the recipe's default data; leave it out with other data")
+        raise UserError(
+            "--require-target: the target speaks of the recipe's default data; leave it out with other data"
+        )
 
 
 def _verdict(target: dict[str, Any] | None, parsed: argparse.Namespace) -> int:

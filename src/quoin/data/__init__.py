@@ -1,155 +1,172 @@
-"""Bring data in: embedded, generated and file sources; texts, pairs and vocabularies; splits and folds; batches whose position is state."""
+"""Bring data in: embedded, generated and file sources; texts, pairs and tokenizers; splits and folds; batches whose
+position is state."""
 
 from typing import TYPE_CHECKING
 
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.data.augment import background, crop, cutout, flip, shift
-    from quoin.data.batches import Batches, order
-    from quoin.data.byte_pairs import BytePairVocabulary
-    from quoin.data.chains import MarkovSource, hidden_source, markov_source, symbol_corpus
-    from quoin.data.copying import CopySequences, copy_sequences
-    from quoin.data.corpus import Corpus, CorpusPart, fit_vocabulary, load_corpus, tokenize_text
+    from quoin.data.augment import background, random_cutout, random_horizontal_flip, random_resized_crop, random_shift
+    from quoin.data.batches import BatchSampler, epoch_permutation
+    from quoin.data.bpe import BPETokenizer
+    from quoin.data.chains import MarkovSource, make_hmm_source, make_markov_source, make_symbol_corpus
+    from quoin.data.copying import CopySequences, make_copy_sequences
+    from quoin.data.corpus import Corpus, CorpusSplit, fit_tokenizer, load_corpus, tokenize_text
     from quoin.data.dataset import Dataset, as_classes, as_regression
     from quoin.data.folds import Fold, kfold
-    from quoin.data.generated import blobs, circles, linear, moons, polynomial
-    from quoin.data.graphs import LabelledGraph, karate_club
-    from quoin.data.image_parts import ImageFacts, ImageParts, part_images
-    from quoin.data.labelled import LabelledBatch, LabelledCorpus, LabelledFacts, LabelledTexts, encode_texts, label_corpus, labelled_facts
+    from quoin.data.generated import make_blobs, make_circles, make_linear, make_moons, make_polynomial
+    from quoin.data.graphs import LabeledGraph, load_karate_club
+    from quoin.data.image_splits import ImageInfo, ImageSplits, split_images
+    from quoin.data.labeled_texts import (
+        LabeledBatch,
+        LabeledCorpus,
+        LabeledTextInfo,
+        LabeledTexts,
+        encode_texts,
+        labeled_text_info,
+        load_labeled_corpus,
+    )
     from quoin.data.padding import Padded, pad_sequences
-    from quoin.data.pair_corpus import PairCorpus, PairFacts, load_pair_corpus, pair_facts
-    from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, PairVocabulary, TokenPairs
-    from quoin.data.pairs import PairParts, Pairs, load_pairs, part_pairs
-    from quoin.data.pictures import segment_digits, tiny_pictures
+    from quoin.data.pair_corpus import PairCorpus, PairInfo, load_pair_corpus, pair_info
+    from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
+    from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
+    from quoin.data.pictures import make_segment_digits, make_tiny_images
     from quoin.data.predicting import load_like, read_features
-    from quoin.data.prepared import Facts, Prepared, prepare
-    from quoin.data.scaling import Standardiser
+    from quoin.data.prepared import PreparedData, TabularInfo, prepare
+    from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
-    from quoin.data.sources import LABELLED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES, VocabularyName, check_source_name, load
+    from quoin.data.sources import (
+        LABELED_SOURCES,
+        PAIR_SOURCES,
+        SOURCES,
+        TEXT_SOURCES,
+        TokenizerName,
+        check_source_name,
+        load,
+    )
     from quoin.data.splits import Split, fold, split
     from quoin.data.spoken_numbers import number_words
-    from quoin.data.text import Text, TextParts, load_text
-    from quoin.data.text_facts import TextFacts, facts_of_text
+    from quoin.data.text import Text, TextSplits, load_text
+    from quoin.data.text_info import TextInfo, text_info
     from quoin.data.text_stream import TextStream
-    from quoin.data.token_batches import CarriedLanes, RandomWindows, StoredTokens, TokenBatch, read_windows
-    from quoin.data.token_file import TokenFile, TokenFilePart, TokenWriter, open_tokens
-    from quoin.data.tokenizing import Tokenized, tokenize_file
-    from quoin.data.vocabulary import (
-        ByteVocabulary,
-        CharacterVocabulary,
-        Vocabulary,
-        WordVocabulary,
-        check_same_vocabulary,
-        vocabulary_fingerprint,
-        vocabulary_from_json,
+    from quoin.data.token_batches import BPTTWindows, RandomWindows, StoredTokens, TokenBatch, read_windows
+    from quoin.data.token_file import TokenFile, TokenFileSplit, TokenWriter, open_tokens
+    from quoin.data.tokenizers import (
+        ByteTokenizer,
+        CharTokenizer,
+        Tokenizer,
+        WordTokenizer,
+        check_same_tokenizer,
+        tokenizer_fingerprint,
+        tokenizer_from_json,
     )
-    from quoin.data.walks import Directions, directions
+    from quoin.data.tokenizing import Tokenized, tokenize_file
+    from quoin.data.walk_directions import WalkDirections, make_walk_directions
 
 __all__ = [
     "BOS",
     "EOS",
-    "LABELLED_SOURCES",
+    "LABELED_SOURCES",
     "PAD",
     "PAIR_SOURCES",
     "SOURCES",
     "TEXT_SOURCES",
-    "Batches",
-    "BytePairVocabulary",
-    "ByteVocabulary",
-    "CarriedLanes",
-    "CharacterVocabulary",
+    "BPETokenizer",
+    "BPTTWindows",
+    "BatchSampler",
+    "ByteTokenizer",
+    "CharTokenizer",
     "CopySequences",
     "Corpus",
-    "CorpusPart",
+    "CorpusSplit",
     "Dataset",
-    "Directions",
-    "Facts",
     "Fold",
-    "ImageFacts",
-    "ImageParts",
-    "LabelledBatch",
-    "LabelledCorpus",
-    "LabelledFacts",
-    "LabelledGraph",
-    "LabelledTexts",
+    "ImageInfo",
+    "ImageSplits",
+    "LabeledBatch",
+    "LabeledCorpus",
+    "LabeledGraph",
+    "LabeledTextInfo",
+    "LabeledTexts",
     "MarkovSource",
     "Padded",
     "PairBatch",
     "PairCorpus",
-    "PairFacts",
-    "PairParts",
-    "PairVocabulary",
+    "PairInfo",
+    "PairSplits",
     "Pairs",
-    "Prepared",
+    "PreparedData",
     "RandomWindows",
+    "SpecialTokenTokenizer",
     "Split",
-    "Standardiser",
+    "StandardScaler",
     "StoredTokens",
+    "TabularInfo",
     "Text",
-    "TextFacts",
-    "TextParts",
+    "TextInfo",
+    "TextSplits",
     "TextStream",
     "TokenBatch",
     "TokenFile",
-    "TokenFilePart",
+    "TokenFileSplit",
     "TokenPairs",
     "TokenWriter",
     "Tokenized",
-    "Vocabulary",
-    "VocabularyName",
-    "WordVocabulary",
+    "Tokenizer",
+    "TokenizerName",
+    "WalkDirections",
+    "WordTokenizer",
     "as_classes",
     "as_regression",
     "background",
-    "blobs",
-    "check_same_vocabulary",
+    "check_same_tokenizer",
     "check_source_name",
-    "circles",
-    "copy_sequences",
-    "crop",
-    "cutout",
-    "directions",
     "encode_texts",
-    "facts_of_text",
-    "fit_vocabulary",
-    "flip",
+    "epoch_permutation",
+    "fit_tokenizer",
     "fold",
-    "hidden_source",
-    "karate_club",
     "keyed_generator",
     "kfold",
-    "label_corpus",
-    "labelled_facts",
-    "linear",
+    "labeled_text_info",
     "load",
     "load_corpus",
+    "load_karate_club",
+    "load_labeled_corpus",
     "load_like",
     "load_pair_corpus",
     "load_pairs",
     "load_text",
-    "markov_source",
-    "moons",
+    "make_blobs",
+    "make_circles",
+    "make_copy_sequences",
+    "make_hmm_source",
+    "make_linear",
+    "make_markov_source",
+    "make_moons",
+    "make_polynomial",
+    "make_segment_digits",
+    "make_symbol_corpus",
+    "make_tiny_images",
+    "make_walk_directions",
     "number_words",
     "open_tokens",
-    "order",
     "pad_sequences",
-    "pair_facts",
-    "part_images",
-    "part_pairs",
-    "polynomial",
+    "pair_info",
     "prepare",
+    "random_cutout",
+    "random_horizontal_flip",
+    "random_resized_crop",
+    "random_shift",
     "read_features",
     "read_windows",
-    "segment_digits",
-    "shift",
     "split",
-    "symbol_corpus",
-    "tiny_pictures",
+    "split_images",
+    "split_pairs",
+    "text_info",
     "tokenize_file",
     "tokenize_text",
-    "vocabulary_fingerprint",
-    "vocabulary_from_json",
+    "tokenizer_fingerprint",
+    "tokenizer_from_json",
 ]
 
 export_lazily(__name__)

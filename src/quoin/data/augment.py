@@ -1,9 +1,9 @@
 """Images changed at random so that a model sees more of them than there are: shift, crop, flip, cutout.
 
-Each takes a batch, a generator and a size in pixels, and changes every image on its own, without a loop over images. The draws
-depend on the generator and the batch's size alone, never on the pixels. The generator lives on the CPU wherever the images are, so
-that all devices see the same draws. `fill` is what comes where there was no image: a number, or one a channel (c, 1, 1). What the
-right fill is depends on the scale of the images; see `background`.
+Each takes a batch, a generator and a size in pixels, and changes every image on its own, without a loop over images.
+The samples depend on the generator and the batch's size alone, never on the pixels. The generator lives on the CPU
+wherever the images are, so that all devices see the same samples. `fill` is what comes where there was no image: a
+number, or one per channel (c, 1, 1). Which fill is right depends on the scale of the images; see `background`.
 
     n images, c channels, h height, w width
 """
@@ -12,19 +12,23 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from quoin.data.scaling import Standardiser
-from quoin.errors import Mistake, shown
+from quoin.data.scaling import StandardScaler
+from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating, check_shapes
 
-__all__ = ["background", "crop", "cutout", "flip", "shift"]
+__all__ = ["background", "random_cutout", "random_horizontal_flip", "random_resized_crop", "random_shift"]
 
 
-def shift(images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
-    """Move each image by whole pixels: y_ij = x_{i−a, j−b} with a, b uniform on {−size, ..., size}, and `fill` from outside.
+def random_shift(
+    images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0
+) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+    """Move each image by whole pixels: y_ij = x_{i−a, j−b} with a, b uniform on {−size, ..., size}, and `fill` from
+    outside.
 
-    It is the same to pad every side by `size` and to cut a window of the old size out at random, as networks for CIFAR-10 do.
+    It is the same to pad every side by `size` and to cut a window of the old size out at random, as networks for
+    CIFAR-10 do.
 
-    >>> shift(torch.ones(1, 1, 2, 3), torch.Generator().manual_seed(1), 1).sum() <= 6
+    >>> random_shift(torch.ones(1, 1, 2, 3), torch.Generator().manual_seed(1), 1).sum() <= 6
     tensor(True)
     """
     n, c, h, w = _checked(images, size, "a shift")
@@ -36,33 +40,39 @@ def shift(images: Tensor, generator: Generator, size: int, *, fill: Tensor | flo
     return windows[torch.arange(n, device=images.device), :, top, left]
 
 
-def crop(images: Tensor, generator: Generator, size: int) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+def random_resized_crop(images: Tensor, generator: Generator, size: int) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
     """Cut a window of (h − k) × (w − k) pixels out of each image and stretch it bilinearly to h × w.
 
-    k is uniform on {0, ..., size}, the window's place uniform among those inside the image. Nothing comes from outside, so there is
-    nothing to fill; what the picture shows grows, which a shift does not do to it.
+    k is uniform on {0, ..., size}, the window's position uniform among those inside the image. Nothing comes from
+    outside, so there is nothing to fill; what the image shows grows, which a shift does not do to it.
     """
     n, _, h, w = _checked(images, size, "a crop")
     smaller = torch.randint(size + 1, (n,), generator=generator)
     # Uniform on {0, ..., smaller}, image by image: a uniform number stretched and cut off.
     top, left = (torch.rand(2, n, generator=generator) * (smaller + 1)).floor()
-    rows, columns = (_places(*each).to(images.dtype).to(images.device) for each in ((top, h, h - smaller), (left, w, w - smaller)))
+    rows, columns = (
+        _grid_coordinates(*each).to(images.dtype).to(images.device)
+        for each in ((top, h, h - smaller), (left, w, w - smaller))
+    )
     grid = torch.stack([columns[:, None, :].expand(n, h, w), rows[:, :, None].expand(n, h, w)], -1)
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
-def flip(images: Tensor, generator: Generator) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
-    """Mirror each image left to right with probability 1/2: y_ij = x_{i, w−1−j}. Not for digits and letters, which it makes others."""
+def random_horizontal_flip(images: Tensor, generator: Generator) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+    """Flip each image horizontally with probability 1/2: y_ij = x_{i, w−1−j}. Not for digits and letters, which it
+    makes others."""
     check_shapes("n c h w", images=images)
     mirrored = torch.rand(len(images), generator=generator) < 0.5
     return torch.where(mirrored.to(images.device)[:, None, None, None], images.flip(-1), images)
 
 
-def cutout(images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+def random_cutout(
+    images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0
+) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
     """Put `fill` over a square of `size` × `size` pixels in each image (DeVries & Taylor 2017).
 
-    Its centre is uniform over the pixels, so it may reach over the edge and cover less. On standardised images the fill 0 is the mean
-    colour, which changes the batch's mean least.
+    Its centre is uniform over the pixels, so it may reach over the edge and cover less. On standardised images the fill
+    0 is the mean colour, which changes the batch's mean least.
     """
     n, _, h, w = _checked(images, size, "a cutout")
     top, left = (torch.randint(length, (n,), generator=generator) - size // 2 for length in (h, w))
@@ -70,35 +80,45 @@ def cutout(images: Tensor, generator: Generator, size: int, *, fill: Tensor | fl
     return torch.where(covered, _held(fill, images), images)
 
 
-def background(scale: Standardiser) -> Tensor:  # (c, 1, 1)
-    """What black became on a common scale: (0 − mean)/std of each channel, the `fill` that no one can tell from a black border."""
+def background(scale: StandardScaler) -> Tensor:  # (c, 1, 1)
+    """What black became on a common scale: (0 − mean)/std of each channel, the `fill` that equals a black border."""
     return (-as_floating(scale.mean) / scale.std).float()
 
 
 def _held(fill: Tensor | float, images: Tensor) -> Tensor:
     """The fill in the dtype of the images, which of whole numbers can hold whole ones alone."""
     held = torch.as_tensor(fill, dtype=images.dtype, device=images.device)
-    if not images.is_floating_point() and bool((held.double() != torch.as_tensor(fill, dtype=torch.float64, device=images.device)).any()):
-        raise Mistake(f"expected a fill that {images.dtype} can hold, came {shown(fill)}; convert the images with images.float()")
+    if not images.is_floating_point() and bool(
+        (held.double() != torch.as_tensor(fill, dtype=torch.float64, device=images.device)).any()
+    ):
+        raise UserError(
+            f"expected a fill that {images.dtype} can hold, got {format_value(fill)}; convert the images with "
+            "images.float()"
+        )
     return held
 
 
-def _places(start: Tensor, length: int, window: Tensor) -> Tensor:  # (n,), h, (n,) -> (n, h)
-    """Where the h pixels of a stretched window lie in the image, as grid_sample counts: from -1 to 1 between the image's edges."""
-    centres = (torch.arange(length, dtype=torch.float64) + 0.5) / length
-    pixels = start[:, None] + centres * window[:, None] - 0.5
-    inside = pixels.clamp(start[:, None], (start + window - 1)[:, None])  # the window's rim repeats; what is beyond it stays unseen
+def _grid_coordinates(start: Tensor, length: int, window: Tensor) -> Tensor:  # (n,), h, (n,) -> (n, h)
+    """Where the h pixels of a stretched window lie in the image, as grid_sample counts: from -1 to 1 between the
+    image's edges."""
+    centers = (torch.arange(length, dtype=torch.float64) + 0.5) / length
+    pixels = start[:, None] + centers * window[:, None] - 0.5
+    inside = pixels.clamp(
+        start[:, None], (start + window - 1)[:, None]
+    )  # the window's rim repeats; what is beyond it stays unseen
     return (2 * inside + 1) / length - 1
 
 
 def _inside(start: Tensor, size: int, length: int) -> Tensor:  # (n,) -> (n, length)
-    places = torch.arange(length) - start[:, None]
-    return (places >= 0) & (places < size)
+    offsets = torch.arange(length) - start[:, None]
+    return (offsets >= 0) & (offsets < size)
 
 
 def _checked(images: Tensor, size: int, what: str) -> tuple[int, int, int, int]:
     check_shapes("n c h w", images=images)
     n, c, h, w = images.shape
     if not 0 <= size < min(h, w):
-        raise Mistake(f"expected {what} of 0 to {min(h, w) - 1} pixels for images of {h} x {w}, came {size}; choose one of these")
+        raise UserError(
+            f"expected {what} of 0 to {min(h, w) - 1} pixels for images of {h} x {w}, got {size}; choose one of these"
+        )
     return n, c, h, w

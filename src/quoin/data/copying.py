@@ -1,4 +1,4 @@
-"""Sequences to be copied: symbols at random, a mark, and the same symbols again, which nothing but memory can tell.
+"""The copy task: random symbols, a separator, and the same symbols again, which nothing but memory can predict.
 
 r sequences, l symbols in each
 """
@@ -8,29 +8,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["CopySequences", "copy_sequences"]
+__all__ = ["CopySequences", "make_copy_sequences"]
 
 
 class CopySequences(NamedTuple):
-    """What is read and what shall come next at its last l positions; the mark is the symbol after the last of the alphabet."""
+    """The input and the targets of its last l positions; the separator is the symbol after the last of the alphabet."""
 
-    symbols: Tensor  # (r, 2l), int64: l symbols, the mark, and the first l - 1 again
+    symbols: Tensor  # (r, 2l), int64: l symbols, the separator, and the first l - 1 again
     answers: Tensor  # (r, l), int64
 
 
-def copy_sequences(num_rows: int, length: int, num_symbols: int, *, generator: torch.Generator) -> CopySequences:
-    """`num_rows` sequences s_1 ... s_l | s_1 ... s_{l-1} of independent, equally likely symbols: at each position from | on, s_i is next.
+def make_copy_sequences(num_rows: int, length: int, num_symbols: int, *, generator: torch.Generator) -> CopySequences:
+    """`num_rows` sequences s_1 ... s_l | s_1 ... s_{l-1} of independent, equally probable symbols: at each position
+    from | on, s_i is next.
 
-    Whoever cannot look back is right once in `num_symbols` times.
+    Without memory the accuracy is 1 / `num_symbols`.
 
-    >>> made = copy_sequences(1, 3, 10, generator=torch.Generator().manual_seed(0))
+    >>> made = make_copy_sequences(1, 3, 10, generator=torch.Generator().manual_seed(0))
     >>> made.symbols, made.answers
     (tensor([[ 4,  9,  3, 10,  4,  9]]), tensor([[4, 9, 3]]))
     """
     if min(num_rows, length, num_symbols) < 1:
-        raise Mistake(f"expected at least one row, position and symbol, came {num_rows}, {length} and {num_symbols}; raise the least")
+        raise UserError(
+            f"expected at least one row, position and symbol, got {num_rows}, {length} and {num_symbols}; raise "
+            "the least"
+        )
     answers = torch.randint(num_symbols, (num_rows, length), generator=generator)
-    mark = torch.full((num_rows, 1), num_symbols)
-    return CopySequences(torch.cat([answers, mark, answers[:, :-1]], dim=1), answers)
+    separator = torch.full((num_rows, 1), num_symbols)
+    return CopySequences(torch.cat([answers, separator, answers[:, :-1]], dim=1), answers)

@@ -1,6 +1,6 @@
-"""A text in tokens, ready for a language model: three parts, the vocabulary, and how many characters each part has.
+"""A text in tokens, ready for a language model: three splits, the tokenizer, and how many characters each split has.
 
-p parts: the text to learn from, to validate and to test on (see text.py)
+p splits: training, validation and test text (see text.py)
 """
 
 from collections.abc import Iterable
@@ -9,24 +9,26 @@ from typing import NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from quoin.data.memory import memory_told
-from quoin.data.sources import VocabularyName
+from quoin.data.memory import explain_out_of_memory
+from quoin.data.sources import TokenizerName
 from quoin.data.text import Text, load_text
 from quoin.data.token_batches import StoredTokens, read_windows
-from quoin.data.vocabulary import ByteVocabulary, CharacterVocabulary, Vocabulary, WordVocabulary
-from quoin.errors import Mistake, nearest, shown
+from quoin.data.tokenizers import ByteTokenizer, CharTokenizer, Tokenizer, WordTokenizer
+from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["Corpus", "CorpusPart", "check_length", "fit_vocabulary", "last_token", "load_corpus", "tokenize_text"]
+__all__ = ["Corpus", "CorpusSplit", "check_length", "fit_tokenizer", "last_token", "load_corpus", "tokenize_text"]
 
-LEAST_CHARACTERS = 10  # so that no part is empty
+LEAST_CHARACTERS = 10  # so that no split is empty
 
 
-class CorpusPart(NamedTuple):
-    """One part in tokens."""
+class CorpusSplit(NamedTuple):
+    """One split in tokens."""
 
     tokens: Tensor | StoredTokens  # (n,)
     num_characters: int
-    before: int | None  # the token before the first, which a model may read to predict it; None at the beginning of the text
+    before: (
+        int | None
+    )  # the token before the first, which a model may read to predict it; None at the beginning of the text
 
     def in_memory(self) -> Tensor:  # (n,), int64
         """All of its tokens at once."""
@@ -34,62 +36,73 @@ class CorpusPart(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """A text in tokens; bits per character divide by `num_characters` of a part, whatever the tokens are."""
+    """A text in tokens; bits per character divide by `num_characters` of a split, whatever the tokens are."""
 
     name: str
-    vocabulary: Vocabulary
-    train: CorpusPart
-    validation: CorpusPart
-    test: CorpusPart
+    tokenizer: Tokenizer
+    train: CorpusSplit
+    validation: CorpusSplit
+    test: CorpusSplit
     fingerprint: str  # of the text, or of the token file
 
 
-@memory_told("the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or give less")
-def load_corpus(source: str, vocabulary: VocabularyName = "characters", size: int = 2000) -> Corpus:
-    """The tokens of `topics`, `text:PATH` or `tokens:PATH`; the last brings its own vocabulary and may be larger than memory.
+@explain_out_of_memory(
+    "the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or "
+    "give less"
+)
+def load_corpus(source: str, tokenizer: TokenizerName = "char", vocab_size: int = 2000) -> Corpus:
+    """The tokens of `topics`, `text:PATH` or `tokens:PATH`; the last brings its own tokenizer and may be larger than
+    memory.
 
-    `size` is the most tokens of a vocabulary of words or byte pairs.
+    `vocab_size` is the maximum vocabulary size of a word or byte-pair tokenizer.
     """
-    form, _, place = source.partition(":")
-    if form == "tokens" and place:
+    form, _, path = source.partition(":")
+    if form == "tokens" and path:
         from quoin.data.token_file import open_tokens
 
-        return open_tokens(place)
+        return open_tokens(path)
     text = load_text(source)
     check_length(source, len(text.content))
-    return tokenize_text(text, fit_vocabulary(vocabulary, size, characters=text.content, training=[text.parts().train]))
+    return tokenize_text(
+        text, fit_tokenizer(tokenizer, vocab_size, characters=text.content, training=[text.splits().train])
+    )
 
 
-def fit_vocabulary(name: VocabularyName, size: int, *, characters: Iterable[str], training: Iterable[str]) -> Vocabulary:
-    """The vocabulary of this name: common words and byte pairs are those of the `training` text, given in pieces.
+def fit_tokenizer(
+    name: TokenizerName, vocab_size: int, *, characters: Iterable[str], training: Iterable[str]
+) -> Tokenizer:
+    """The tokenizer of this name: common words and byte pairs are those of the `training` text, given in pieces.
 
-    `characters` are those of the whole text, since a model without one of them could give the text no probability at all.
+    `characters` are those of the whole text, since a model without one of them could give the text no probability at
+    all.
     """
     match name:
-        case "characters":
-            return CharacterVocabulary(sorted(set(characters)))
-        case "words":
-            return WordVocabulary.of(training, size, alphabet=characters)
-        case "bytes":
-            return ByteVocabulary()
+        case "char":
+            return CharTokenizer(sorted(set(characters)))
+        case "word":
+            return WordTokenizer.fit(training, vocab_size, alphabet=characters)
+        case "byte":
+            return ByteTokenizer()
         case "bpe":
-            from quoin.data.byte_pairs import BytePairVocabulary
+            from quoin.data.bpe import BPETokenizer
 
-            return BytePairVocabulary.of(training, size)
-    raise Mistake(f"expected a vocabulary, got {shown(name)}: {nearest(str(name), get_args(VocabularyName))}")
+            return BPETokenizer.fit(training, vocab_size)
+    raise UserError(
+        f"expected a tokenizer, got {format_value(name)}: {did_you_mean(str(name), get_args(TokenizerName))}"
+    )
 
 
-def tokenize_text(text: Text, vocabulary: Vocabulary) -> Corpus:
-    """`text` in tokens, part by part: no token reaches over from one into the next."""
+def tokenize_text(text: Text, tokenizer: Tokenizer) -> Corpus:
+    """`text` in tokens, split by split: no token reaches over from one into the next."""
     check_length(text.name, len(text.content))
-    parts = text.parts()
-    train, validation, test = (vocabulary.encode(part) for part in parts)
+    splits = text.splits()
+    train, validation, test = (tokenizer.encode(split) for split in splits)
     return Corpus(
         name=text.name,
-        vocabulary=vocabulary,
-        train=CorpusPart(train, len(parts.train), None),
-        validation=CorpusPart(validation, len(parts.validation), last_token(train)),
-        test=CorpusPart(test, len(parts.test), last_token(validation)),
+        tokenizer=tokenizer,
+        train=CorpusSplit(train, len(splits.train), None),
+        validation=CorpusSplit(validation, len(splits.validation), last_token(train)),
+        test=CorpusSplit(test, len(splits.test), last_token(validation)),
         fingerprint=text.fingerprint,
     )
 
@@ -99,7 +112,7 @@ def last_token(tokens: Tensor | StoredTokens) -> int:
 
 
 def check_length(name: str, num_characters: int) -> None:
-    """Refuse a text too short to be parted."""
+    """Raise an error for a text too short to be split."""
     if num_characters < LEAST_CHARACTERS:
-        came = f"{shown(name)} has {num_characters}"
-        raise Mistake(f"expected a text of {LEAST_CHARACTERS} characters or more, but {came}: give a longer one")
+        got = f"{format_value(name)} has {num_characters}"
+        raise UserError(f"expected a text of {LEAST_CHARACTERS} characters or more, but {got}: give a longer one")

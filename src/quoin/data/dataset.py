@@ -1,8 +1,9 @@
 """What every source gives back: features and targets in memory, with the names a report needs.
 
 A source states its targets in their natural form: text, and whole numbers with few distinct values, are classes; other
-numbers are numbers. A recipe then asks for the form it can learn with `as_classes` or `as_regression`. Classes whose names
-are numbers serve as both, until there are so many of them, with so few rows each, that only a measurement explains them.
+numbers are numbers. A recipe then asks for the form it can learn with `as_classes` or `as_regression`. Classes whose
+names are numbers serve as both, until there are so many of them, with so few rows each, that only a measurement
+explains them.
 
     n rows, d features, c channels, h height, w width
 """
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
 
 __all__ = [
@@ -46,20 +47,24 @@ class Dataset:
     feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
     class_names: tuple[str, ...] | None
     target_name: str = "target"
-    test_from: int | None = None  # rows from here on are the source's own test part
+    test_start: int | None = None  # rows from here on are the source's own test split
 
     def __post_init__(self) -> None:
         floats = (torch.float32, torch.float64)
-        if self.features.ndim not in (2, 4) or self.features.dtype not in (floats if self.features.ndim == 2 else floats[:1]):
-            came = f"{self.features.dtype} {tuple(self.features.shape)}"
-            raise ValueError(f"features must be floats (n, d) or float32 (n, c, h, w), got {came}")
+        if self.features.ndim not in (2, 4) or self.features.dtype not in (
+            floats if self.features.ndim == 2 else floats[:1]
+        ):
+            got = f"{self.features.dtype} {tuple(self.features.shape)}"
+            raise ValueError(f"features must be floats (n, d) or float32 (n, c, h, w), got {got}")
         kinds = floats if self.class_names is None else (torch.int64,)
         if self.targets.shape != (self.num_rows,) or self.targets.dtype not in kinds:
-            raise ValueError(f"targets must be {kinds[0]} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}")
+            raise ValueError(
+                f"targets must be {kinds[0]} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}"
+            )
         if len(self.feature_names) != self.num_features:
             raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
-        if self.test_from is not None and not 0 < self.test_from < self.num_rows:
-            raise ValueError(f"test_from must lie inside {self.num_rows} rows, got {self.test_from}")
+        if self.test_start is not None and not 0 < self.test_start < self.num_rows:
+            raise ValueError(f"test_start must lie inside {self.num_rows} rows, got {self.test_start}")
 
     @property
     def num_rows(self) -> int:
@@ -90,61 +95,72 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content, not of the name: a resumed run sees that its data changed, not that they moved."""
-        names = (self.feature_names, self.class_names, self.test_from)
+        names = (self.feature_names, self.class_names, self.test_start)
         digest = hashlib.sha256(repr((tuple(self.features.shape), names)).encode("utf-8", "surrogatepass"))
         for tensor in (self.features, self.targets):
             digest.update(tensor.contiguous().cpu().numpy().data)
         return digest.hexdigest()
 
     def take(self, index: Tensor) -> "Dataset":
-        """The rows at `index`, in that order; the source's own test part is no longer told apart."""
+        """The rows at `index`, in that order; the source's own test split is no longer known."""
         index = as_indices(index)
-        return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_from=None)
+        return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_start=None)
 
 
 def as_classes(dataset: Dataset) -> Dataset:
-    """`dataset` as a classifier needs it, or a Mistake when its targets are numbers, of one class or of far too many.
+    """`dataset` as a classifier needs it, or a UserError when its targets are numbers, of one class or of far too many.
 
     More than 10 classes named by whole numbers, with fewer than 5 rows each on average, are taken for numbers: the 442
     whole numbers of diabetes have 214 values, 2 rows each, while 40 people with 10 portraits each stay classes.
     """
-    target = f"the target {shown(dataset.target_name)} of {shown(dataset.name, 200)}"
+    target = f"the target {format_value(dataset.target_name)} of {format_value(dataset.name, 200)}"
     if dataset.class_names is None:
         example = f"{dataset.targets[0].item():g}"
-        raise Mistake(
+        raise UserError(
             f"expected classes, but {target} holds numbers such as {example}: "
-            "use a regression recipe, such as `quoin train regression-mlp`, or another target"
+            "use a regression recipe, such as `quoin train mlp-regression`, or another target"
         )
     if len(dataset.class_names) < 2:
-        raise Mistake(
-            f"expected two or more classes, but {target} has only {shown(', '.join(dataset.class_names))}: add rows of another class"
+        raise UserError(
+            f"expected two or more classes, but {target} has only {format_value(', '.join(dataset.class_names))}: "
+            "add rows of another class"
         )
     if len(dataset.class_names) > MAX_CLASSES:
-        raise Mistake(f"expected at most {MAX_CLASSES} classes, but {target} has {len(dataset.class_names)}: choose another target")
+        raise UserError(
+            f"expected at most {MAX_CLASSES} classes, but {target} has {len(dataset.class_names)}: choose another "
+            "target"
+        )
     if _are_measurements(dataset.class_names, dataset.num_rows):
-        raise Mistake(
-            f"expected classes, but {target} holds {len(dataset.class_names)} different whole numbers in {dataset.num_rows} rows: "
-            "use `quoin train regression-mlp`, or write the classes as words"
+        raise UserError(
+            f"expected classes, but {target} holds {len(dataset.class_names)} different whole numbers in "
+            f"{dataset.num_rows} rows: "
+            "use `quoin train mlp-regression`, or write the classes as words"
         )
     return dataset
 
 
 def _are_measurements(class_names: tuple[str, ...], num_rows: int) -> bool:
     few_rows = num_rows < _ROWS_A_NUMERAL * len(class_names)
-    return len(class_names) > _FEW_NUMERALS and few_rows and all(finite_number(name) is not None for name in class_names)
+    return (
+        len(class_names) > _FEW_NUMERALS and few_rows and all(finite_number(name) is not None for name in class_names)
+    )
 
 
 def as_regression(dataset: Dataset) -> Dataset:
-    """`dataset` with numbers as targets: classes whose names are numbers become those numbers, others are a Mistake."""
+    """`dataset` with numbers as targets: classes whose names are numbers become those numbers, others are a
+    UserError."""
     if dataset.class_names is None:
         return dataset
     numbers = [finite_number(name) for name in dataset.class_names]
-    values = torch.tensor([math.nan if number is None else number for number in numbers], dtype=torch.float64)[dataset.targets]
+    values = torch.tensor([math.nan if number is None else number for number in numbers], dtype=torch.float64)[
+        dataset.targets
+    ]
     if values.isnan().any():
         row = int(values.isnan().nonzero()[0])
-        text = shown(dataset.class_names[int(dataset.targets[row])])
-        raise Mistake(
-            f"expected numbers, but the target {shown(dataset.target_name)} of {shown(dataset.name, 200)} "
+        text = format_value(dataset.class_names[int(dataset.targets[row])])
+        raise UserError(
+            f"expected numbers, but the target {format_value(dataset.target_name)} of "
+            f"{format_value(dataset.name, 200)} "
             f"holds {text} (row {row + 1}): "
             "use a classification recipe or another target"
         )
@@ -152,7 +168,8 @@ def as_regression(dataset: Dataset) -> Dataset:
 
 
 def finite_number(cell: str) -> float | None:
-    """The number that `cell` writes if float32 can hold it, else None; Python's 1_000 is not a number in a data file."""
+    """The number that `cell` writes if float32 can hold it, else None; Python's 1_000 is not a number in a data
+    file."""
     try:
         value = float(cell)
     except ValueError:
@@ -168,7 +185,8 @@ def text_targets(labels: Sequence[str]) -> tuple[Tensor, tuple[str, ...]]:
 
 
 def number_targets(values: np.ndarray) -> tuple[Tensor, tuple[str, ...] | None]:
-    """Classes, in numerical order, if the values are whole numbers with at most MAX_CLASSES distinct ones; else the numbers."""
+    """Classes, in numerical order, if the values are whole numbers with at most MAX_CLASSES distinct ones; else the
+    numbers."""
     distinct, numbers = np.unique(values, return_inverse=True)
     if len(distinct) <= MAX_CLASSES and np.all(distinct == np.round(distinct)):
         return torch.from_numpy(numbers.astype(np.int64)), tuple(str(int(value)) for value in distinct)

@@ -11,8 +11,9 @@ __all__ = ["load_embedded"]
 
 
 def load_embedded(name: str) -> Dataset:
-    """One of digits, iris, wine, breast-cancer and diabetes, as measured: no statistic of the whole set is used to scale it."""
-    from sklearn import datasets  # slow to import, so only when asked for
+    """One of digits, iris, wine, breast-cancer and diabetes, as measured: no statistic of the whole set is used to
+    scale it."""
+    from sklearn import datasets  # slow to import, so only when needed
 
     match name:
         case "digits":
@@ -33,11 +34,16 @@ def load_embedded(name: str) -> Dataset:
 def _digits(bunch: Any) -> Dataset:
     images = torch.from_numpy(bunch.images.astype(np.float32))[:, None] / 16  # ink is counted from 0 to 16
     targets = torch.from_numpy(bunch.target.astype(np.int64))
-    return Dataset("digits", images, targets, column_names(images.shape[1:]), tuple(str(digit) for digit in range(10)), "digit")
+    return Dataset(
+        "digits", images, targets, column_names(images.shape[1:]), tuple(str(digit) for digit in range(10)), "digit"
+    )
 
 
 def _diabetes(bunch: Any) -> Dataset:
-    features, targets = torch.from_numpy(bunch.data.astype(np.float32)), torch.from_numpy(bunch.target.astype(np.float32))
+    features, targets = (
+        torch.from_numpy(bunch.data.astype(np.float32)),
+        torch.from_numpy(bunch.target.astype(np.float32)),
+    )
     return Dataset("diabetes", features, targets, tuple(bunch.feature_names), None, "progression")
 
 

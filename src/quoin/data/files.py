@@ -4,25 +4,27 @@ import gzip
 import zlib
 from pathlib import Path
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["existing_file", "existing_folder", "quoted", "read_bytes"]
 
 
 def quoted(path: str | Path) -> str:
     """A path as a message shows it: on one line, whatever characters it has."""
-    return shown(str(path), limit=200)
+    return format_value(str(path), limit=200)
 
 
 def existing_file(path: str | Path) -> Path:
     """`path` with `~` resolved, known to be a regular file that is not empty."""
     found = _found(path, "file")
     if found.is_dir():
-        raise Mistake(f"expected a file, but {quoted(path)} is a folder: give the path of a file inside it")
+        raise UserError(f"expected a file, but {quoted(path)} is a folder: give the path of a file inside it")
     if not found.is_file():
-        raise Mistake(f"expected a regular file, but {quoted(path)} is a device or a pipe: save the data to a file first")
+        raise UserError(
+            f"expected a regular file, but {quoted(path)} is a device or a pipe: save the data to a file first"
+        )
     if found.stat().st_size == 0:
-        raise Mistake(f"expected data in {quoted(path)}, but the file is empty: fetch or write it again")
+        raise UserError(f"expected data in {quoted(path)}, but the file is empty: fetch or write it again")
     return found
 
 
@@ -30,7 +32,7 @@ def existing_folder(path: str | Path) -> Path:
     """`path` with `~` resolved, known to be a folder."""
     found = _found(path, "folder")
     if not found.is_dir():
-        raise Mistake(f"expected a folder, but {quoted(path)} is a file: give the folder that holds the data files")
+        raise UserError(f"expected a folder, but {quoted(path)} is a file: give the folder that holds the data files")
     return found
 
 
@@ -40,7 +42,9 @@ def _found(path: str | Path, what: str) -> Path:
         found.stat()
     except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: ~nobody
         reason = getattr(error, "strerror", None) or str(error)
-        raise Mistake(f"expected a {what} at {quoted(path)}, but it cannot be reached ({reason}): check the path") from None
+        raise UserError(
+            f"expected a {what} at {quoted(path)}, but it cannot be reached ({reason}): check the path"
+        ) from None
     return found
 
 
@@ -50,6 +54,8 @@ def read_bytes(path: Path) -> bytes:
         content = existing_file(path).read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (EOFError, zlib.error, gzip.BadGzipFile, MemoryError) as error:
-        raise Mistake(f"expected gzipped data in {quoted(path)}, but it is cut short or damaged ({error}): fetch it again") from None
+        raise UserError(
+            f"expected gzipped data in {quoted(path)}, but it is cut short or damaged ({error}): fetch it again"
+        ) from None
     except OSError as error:
-        raise Mistake(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None
+        raise UserError(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None

@@ -1,4 +1,4 @@
-"""From a table's cells to numbers: a block at a time where all is well, cell by cell only to tell what is not."""
+"""From a table's cells to numbers: a block at a time where all is well, cell by cell only to report what is not."""
 
 import itertools
 import operator
@@ -12,16 +12,16 @@ import numpy as np
 
 from quoin.data.files import quoted
 from quoin.data.files_csv_text import Block, Table, number_in
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["Cells", "read_cells"]
 
 
-_ROUNDINGS = 2**12  # a column that varies by fewer roundings of its size is looked at as it is written
+_ROUNDINGS = 2**12  # a column that varies by fewer roundings of its size is compared as it is written
 
 
 class Cells(NamedTuple):
-    """The cells that were asked for; `numbers` are the target's, None where it is text or there is none."""
+    """The cells of the columns to read; `numbers` are the target's, None where it is text or there is none."""
 
     features: np.ndarray  # (n, d) float64, so that what is large keeps its last digits until it is centred
     numbers: np.ndarray | None  # (n,) float64
@@ -30,15 +30,16 @@ class Cells(NamedTuple):
 
 
 def read_cells(table: Table, columns: list[int], aim: int | None, *, may_ignore: bool) -> Cells:
-    """The columns as numbers and the target `aim` as it comes, all with one decimal mark; or a Mistake that counts what is none.
+    """The columns as numbers and the target `aim` as it comes, all with one decimal mark; or a UserError that counts
+    what is none.
 
-    `may_ignore` tells whether a column could be left out, as in training, or is needed, as a trained model's are.
+    `may_ignore` says whether a column could be left out, as in training, or is needed, as a trained model's are.
     """
     for mark in table.marks:
         found = _read_with(table, mark, columns, aim)
         if found is not None:
             if may_ignore:  # to learn from; rows to predict for may well be alike
-                _check_told_apart(table, mark, columns, aim, found)
+                _check_distinguishable(table, mark, columns, aim, found)
             return found
     raise _refusal(table, columns, aim, may_ignore)
 
@@ -61,9 +62,9 @@ def _read_with(table: Table, mark: str, columns: list[int], aim: int | None) -> 
     return Cells(np.concatenate(features), numbers, labels, lines)
 
 
-def _check_told_apart(table: Table, mark: str, columns: list[int], aim: int | None, found: Cells) -> None:
+def _check_distinguishable(table: Table, mark: str, columns: list[int], aim: int | None, found: Cells) -> None:
     """Refuse a column whose numbers differ as they are written, and not all of them as float64 holds them."""
-    given = [(column, found.features[:, place]) for place, column in enumerate(columns)]
+    given = [(column, found.features[:, index]) for index, column in enumerate(columns)]
     if aim is not None and found.numbers is not None:
         given.append((aim, found.numbers))
     for column, values in given:
@@ -73,9 +74,10 @@ def _check_told_apart(table: Table, mark: str, columns: list[int], aim: int | No
         exact = sorted({Decimal(cell) for cell in written})
         same = next(((a, b) for a, b in itertools.pairwise(exact) if float(a) == float(b)), None)
         if same is not None:
-            raise Mistake(
-                f"expected numbers that 64 bits can tell apart in column {shown(table.header[column], 40)} of {quoted(table.path)}, "
-                f"but {shown(same[0], 30)} and {shown(same[1], 30)} are one there: "
+            raise UserError(
+                f"expected numbers that 64 bits can distinguish in column {format_value(table.header[column], 40)} "
+                f"of {quoted(table.path)}, "
+                f"but {format_value(same[0], 30)} and {format_value(same[1], 30)} are one there: "
                 f"subtract what all have in common{'' if column == aim else ', or leave the column out with --ignore'}"
             )
 
@@ -110,20 +112,22 @@ class _Wrong(NamedTuple):
     first: dict[int, tuple[int, str]]
 
 
-def _refusal(table: Table, columns: list[int], aim: int | None, may_ignore: bool) -> Mistake:
+def _refusal(table: Table, columns: list[int], aim: int | None, may_ignore: bool) -> UserError:
     """Names the first cell that is no number, by the decimal mark which most cells have, and counts all of them."""
     found, num_rows = _searched(table, columns, aim)
     mark = min(found, key=lambda mark: found[mark].counts.total())
     counts, first = found[mark]
     assert counts, "a table is searched only when one of its cells is no number"
-    line, place = min((line, columns.index(column) if column != aim else len(columns)) for column, (line, _) in first.items())
-    column = [*columns, aim][place]
+    line, index = min(
+        (line, columns.index(column) if column != aim else len(columns)) for column, (line, _) in first.items()
+    )
+    column = [*columns, aim][index]
     assert column is not None
     cell, total = first[column][1], counts.total()
-    where = f"on line {line}, column {shown(table.header[column])} of {quoted(table.path)}"
-    came = "the cell is empty" if not cell else f"got {shown(cell)}"
+    where = f"on line {line}, column {format_value(table.header[column])} of {quoted(table.path)}"
+    got = "the cell is empty" if not cell else f"got {format_value(cell)}"
     if total > 1:
-        came += f" ({total} cells in {_several(len(counts), 'column')} are not numbers)"
+        got += f" ({total} cells in {_several(len(counts), 'column')} are not numbers)"
     text = [table.header[each] for each in columns if 2 * counts[each] > num_rows and first[each][1]]
     if _is_number(cell, table.marks):
         advice = f"the other numbers have a decimal {'comma' if mark == ',' else 'point'}; use one mark throughout"
@@ -134,7 +138,7 @@ def _refusal(table: Table, columns: list[int], aim: int | None, may_ignore: bool
         advice = f"{what}: leave {it} out with --ignore {_words(text)} or encode {it} as numbers"
     else:
         advice = "mend or drop it" if total == 1 else "mend or drop them"
-    return Mistake(f"expected a finite number {where}, but {came}: {advice}")
+    return UserError(f"expected a finite number {where}, but {got}: {advice}")
 
 
 def _searched(table: Table, columns: list[int], aim: int | None) -> tuple[dict[str, _Wrong], int]:
@@ -165,5 +169,5 @@ def _several(number: int, what: str) -> str:
 
 def _words(names: list[str]) -> str:
     """Column names as a command line takes them: bare where they can be, at most eight."""
-    bare = [name if re.fullmatch(r"\w[\w.-]{0,40}", name) else shown(name, 42) for name in names[:8]]
+    bare = [name if re.fullmatch(r"\w[\w.-]{0,40}", name) else format_value(name, 42) for name in names[:8]]
     return " ".join(bare) + (" ..." if len(names) > 8 else "")

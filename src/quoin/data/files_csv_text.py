@@ -1,4 +1,5 @@
-"""Tables in text: the header and the rows of a CSV file, with all that can be wrong with either told in one line."""
+"""Tables in text: the header and the rows of a CSV file, with all that can be wrong with either as an error of one
+line."""
 
 import csv
 import itertools
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from quoin.data.dataset import finite_number
 from quoin.data.files import existing_file, quoted
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["Block", "Table", "listed", "number_in", "open_table"]
 
@@ -28,7 +29,8 @@ class Table:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The decimal marks that its numbers may have; only where a semicolon parts the cells is a comma free to be one."""
+        """The decimal marks that its numbers may have; only where a semicolon separates the cells is a comma free to be
+        one."""
         return _marks(self.delimiter)
 
     def blocks(self) -> Iterator[Block]:
@@ -36,45 +38,53 @@ class Table:
         rows = self._rows()
         first = list(itertools.islice(rows, _BLOCK))
         if not first:
-            raise Mistake(f"expected rows below the header of {quoted(self.path)}, but there are none: add data")
+            raise UserError(f"expected rows below the header of {quoted(self.path)}, but there are none: add data")
         yield first
         while block := list(itertools.islice(rows, _BLOCK)):
             yield block
 
     def _rows(self) -> Iterator[Row]:
-        """The rows, or a Mistake at the first that is too wide or too narrow; blank lines may only close the file."""
+        """The rows, or a UserError at the first that is too wide or too narrow; blank lines may only close the file."""
         blank, width = None, len(self.header)
         for line, cells in itertools.islice(_records(self.path, self.delimiter), 1, None):
             if not cells:
                 blank = blank or line
                 continue
             if blank is not None:
-                raise Mistake(f"expected a row on line {blank} of {quoted(self.path)}, but the line is blank: remove it or fill it")
+                raise UserError(
+                    f"expected a row on line {blank} of {quoted(self.path)}, but the line is blank: remove it or "
+                    "fill it"
+                )
             if len(cells) != width:
-                raise Mistake(
-                    f"expected {width} cells on line {line} of {quoted(self.path)} as in its header, got {len(cells)}: mend that line"
+                raise UserError(
+                    f"expected {width} cells on line {line} of {quoted(self.path)} as in its header, got "
+                    f"{len(cells)}: mend that line"
                 )
             yield line, cells
 
 
-def open_table(place: str | Path) -> Table:
-    """The table at `place`, its header checked."""
-    path = existing_file(place)
+def open_table(source_path: str | Path) -> Table:
+    """The table at `source_path`, its header checked."""
+    path = existing_file(source_path)
     delimiter = _delimiter(path)
     _, header = next(_records(path, delimiter), (0, []))
     header = [name.strip() for name in header]
     if not header:
-        raise Mistake(f"expected column names on the first line of {quoted(path)}, but the line is blank: remove it")
+        raise UserError(f"expected column names on the first line of {quoted(path)}, but the line is blank: remove it")
     if _looks_like_data(header, _marks(delimiter)):
-        raise Mistake(f"expected column names in {quoted(path)}, but the first line looks like data: add a header line")
+        raise UserError(
+            f"expected column names in {quoted(path)}, but the first line looks like data: add a header line"
+        )
     if "" in header:
-        raise Mistake(
+        raise UserError(
             f"expected a name for every column, but column {header.index('') + 1} of {quoted(path)} has none: "
             "name it, or leave it out (pandas: index=False)"
         )
     twice = next((name for name, group in itertools.groupby(sorted(header)) if len(list(group)) > 1), None)
     if twice is not None:
-        raise Mistake(f"expected different column names, but {quoted(path)} has {shown(twice)} twice: rename one")
+        raise UserError(
+            f"expected different column names, but {quoted(path)} has {format_value(twice)} twice: rename one"
+        )
     return Table(path, header, delimiter)
 
 
@@ -91,12 +101,13 @@ def number_in(cell: str, mark: str) -> float | None:
 
 def listed(names: Sequence[str]) -> str:
     """Names in a message: the first eight, and how many more."""
-    shortened = [shown(name, 30) for name in names[:8]]
+    shortened = [format_value(name, 30) for name in names[:8]]
     return ", ".join(shortened) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _looks_like_data(header: list[str], marks: tuple[str, ...]) -> bool:
-    """Only numbers, or numbers for half of it or more; but whole ones that rise (0, 1, 2 or 2019, 2020) are names beside others."""
+    """Only numbers, or numbers for half of it or more; but whole ones that rise (0, 1, 2 or 2019, 2020) are names
+    beside others."""
     numbers = [name for name in header if any(number_in(name, mark) is not None for mark in marks)]
     if len(numbers) == len(header):
         return True
@@ -110,7 +121,7 @@ def _marks(delimiter: str) -> tuple[str, ...]:
 
 
 def _records(path: Path, delimiter: str) -> Iterator[Row]:
-    """Every record of the file as its cells, with all that can be wrong with text told as a Mistake."""
+    """Every record of the file as its cells, with all that can be wrong with text as a UserError."""
     line = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -119,22 +130,28 @@ def _records(path: Path, delimiter: str) -> Iterator[Row]:
                 line = reader.line_num
                 yield line, cells
     except UnicodeDecodeError:
-        raise Mistake(f"expected UTF-8 text in {quoted(path)}, but it is in another encoding or no text: save it as UTF-8") from None
+        raise UserError(
+            f"expected UTF-8 text in {quoted(path)}, but it is in another encoding or no text: save it as UTF-8"
+        ) from None
     except csv.Error as error:
-        raise Mistake(f"expected a well-formed table, but {quoted(path)} is not, after line {line} ({error}): mend that row") from None
+        raise UserError(
+            f"expected a well-formed table, but {quoted(path)} is not, after line {line} ({error}): mend that row"
+        ) from None
     except OSError as error:
-        raise Mistake(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None
+        raise UserError(f"{quoted(path)} cannot be read ({error.strerror}): check its permissions") from None
 
 
 def _without_nul(path: Path, lines: Iterator[str]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
-            raise Mistake(f"expected text, but line {number} of {quoted(path)} has a NUL byte: this is a binary or damaged file")
+            raise UserError(
+                f"expected text, but line {number} of {quoted(path)} has a NUL byte: this is a binary or damaged file"
+            )
         yield line
 
 
 def _delimiter(path: Path) -> str:
-    """Semicolon, comma or tab: one that parts the header, rather evenly with the first rows, into the most columns.
+    """Semicolon, comma or tab: one that splits the header, rather evenly with the first rows, into the most columns.
 
     The semicolon wins a tie: cells with a comma inside, such as 1,5, are far more common than cells with a semicolon.
     """
@@ -142,8 +159,8 @@ def _delimiter(path: Path) -> str:
     for delimiter in (";", ",", "\t"):
         try:
             widths = [len(cells) for _, cells in itertools.islice(_records(path, delimiter), 4) if cells]
-        except Mistake:
-            continue  # told again, with its line, when the table itself is read
+        except UserError:
+            continue  # reported again, with its line, when the table itself is read
         score = (len(set(widths)) == 1, widths[0]) if widths else (False, 0)
         if score[1] > 1 and score > best_score:
             best, best_score = delimiter, score

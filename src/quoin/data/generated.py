@@ -1,4 +1,4 @@
-"""Data drawn from laws we know, so that what a model finds can be held against the truth."""
+"""Data sampled from known distributions, so that what a model finds can be compared with the truth."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ __all__ = [
     "LINEAR_NOISE",
     "LINEAR_WEIGHTS",
     "POLYNOMIAL_COEFFICIENTS",
-    "blobs",
-    "circles",
-    "draw",
-    "linear",
-    "moons",
-    "polynomial",
+    "make_blobs",
+    "make_circles",
+    "make_dataset",
+    "make_linear",
+    "make_moons",
+    "make_polynomial",
 ]
 
 # The truths behind `--data linear` and `--data polynomial`.
@@ -29,25 +29,25 @@ LINEAR_NOISE = 0.01
 POLYNOMIAL_COEFFICIENTS = (5.0, 1.2, -3.4, 5.6)
 
 
-def draw(name: str, seed: int) -> Dataset:
+def make_dataset(name: str, seed: int) -> Dataset:
     """The generated source `name` at its default size, a function of the seed."""
     generator = keyed_generator(name, seed)
     match name:
         case "linear":
-            return linear(1000, LINEAR_WEIGHTS, LINEAR_BIAS, noise=LINEAR_NOISE, generator=generator)
+            return make_linear(1000, LINEAR_WEIGHTS, LINEAR_BIAS, noise=LINEAR_NOISE, generator=generator)
         case "polynomial":
-            return polynomial(400, POLYNOMIAL_COEFFICIENTS, noise=0.1, generator=generator)
+            return make_polynomial(400, POLYNOMIAL_COEFFICIENTS, noise=0.1, generator=generator)
         case "moons":
-            return moons(1000, noise=0.1, generator=generator)
+            return make_moons(1000, noise=0.1, generator=generator)
         case "circles":
-            return circles(1000, noise=0.1, generator=generator)
+            return make_circles(1000, noise=0.1, generator=generator)
         case "blobs":
-            return blobs(1000, [(0.0, 0.0), (4.0, 0.0), (2.0, 4.0)], noise=1.0, generator=generator)
+            return make_blobs(1000, [(0.0, 0.0), (4.0, 0.0), (2.0, 4.0)], noise=1.0, generator=generator)
         case _:
             raise ValueError(f"no generated source {name!r}")
 
 
-def linear(num_rows: int, weights: Sequence[float], bias: float, *, noise: float, generator: Generator) -> Dataset:
+def make_linear(num_rows: int, weights: Sequence[float], bias: float, *, noise: float, generator: Generator) -> Dataset:
     """y = Xw + b + ε with standard normal X and ε ~ N(0, noise²): a straight line seen through additive Gaussian noise.
 
     Notes: Z3.11.
@@ -57,7 +57,9 @@ def linear(num_rows: int, weights: Sequence[float], bias: float, *, noise: float
     return Dataset("linear", X.float(), y.float(), column_names((len(weights),)), None, "y")
 
 
-def polynomial(num_rows: int, coefficients: Sequence[float], *, num_monomials: int = 20, noise: float, generator: Generator) -> Dataset:
+def make_polynomial(
+    num_rows: int, coefficients: Sequence[float], *, num_monomials: int = 20, noise: float, generator: Generator
+) -> Dataset:
     """y = Σ_i coefficients_i xⁱ / i! + ε with standard normal x; the features are xⁱ / i! for i below `num_monomials`.
 
     Dividing by i! keeps the high powers from dwarfing the low ones.
@@ -72,7 +74,7 @@ def polynomial(num_rows: int, coefficients: Sequence[float], *, num_monomials: i
     return Dataset("polynomial", monomials.float(), y.float(), names, None, "y")
 
 
-def moons(num_rows: int, *, noise: float, generator: Generator) -> Dataset:
+def make_moons(num_rows: int, *, noise: float, generator: Generator) -> Dataset:
     """Two half circles, (cos t, sin t) and (1 - cos t, 1/2 - sin t), that reach into one another; plus N(0, noise²)."""
     upper = torch.linspace(0, math.pi, num_rows // 2, dtype=torch.float64)
     lower = torch.linspace(0, math.pi, num_rows - num_rows // 2, dtype=torch.float64)
@@ -80,8 +82,8 @@ def moons(num_rows: int, *, noise: float, generator: Generator) -> Dataset:
     return _clouds("moons", groups, ("upper", "lower"), noise, generator)
 
 
-def circles(num_rows: int, *, ratio: float = 0.5, noise: float, generator: Generator) -> Dataset:
-    """A circle of radius 1 around one of radius `ratio`, which no straight line parts; plus N(0, noise²)."""
+def make_circles(num_rows: int, *, ratio: float = 0.5, noise: float, generator: Generator) -> Dataset:
+    """A circle of radius 1 around one of radius `ratio`, which no straight line separates; plus N(0, noise²)."""
     groups = []
     for radius, size in ((1.0, num_rows // 2), (ratio, num_rows - num_rows // 2)):
         turn = 2 * math.pi * torch.arange(size, dtype=torch.float64) / size
@@ -89,14 +91,16 @@ def circles(num_rows: int, *, ratio: float = 0.5, noise: float, generator: Gener
     return _clouds("circles", groups, ("outer", "inner"), noise, generator)
 
 
-def blobs(num_rows: int, centres: Sequence[Sequence[float]], *, noise: float, generator: Generator) -> Dataset:
+def make_blobs(num_rows: int, centers: Sequence[Sequence[float]], *, noise: float, generator: Generator) -> Dataset:
     """One round Gaussian cloud N(centre, noise² I) a class, the classes equally large to within one row."""
-    sizes = [(num_rows + len(centres) - 1 - number) // len(centres) for number in range(len(centres))]
-    groups = [torch.tensor(centre, dtype=torch.float64).expand(size, -1) for centre, size in zip(centres, sizes)]
-    return _clouds("blobs", groups, tuple(f"blob {number}" for number in range(len(centres))), noise, generator)
+    sizes = [(num_rows + len(centers) - 1 - number) // len(centers) for number in range(len(centers))]
+    groups = [torch.tensor(center, dtype=torch.float64).expand(size, -1) for center, size in zip(centers, sizes)]
+    return _clouds("blobs", groups, tuple(f"blob {number}" for number in range(len(centers))), noise, generator)
 
 
-def _clouds(name: str, groups: list[Tensor], class_names: tuple[str, ...], noise: float, generator: Generator) -> Dataset:
+def _clouds(
+    name: str, groups: list[Tensor], class_names: tuple[str, ...], noise: float, generator: Generator
+) -> Dataset:
     """One class a group, its points moved by N(0, noise²)."""
     points = torch.cat(groups)
     points = points + noise * _normal(*points.shape, generator)

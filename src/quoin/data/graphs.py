@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
-from quoin.data.prepared import Facts, Prepared
-from quoin.data.scaling import Standardiser
+from quoin.data.prepared import PreparedData, TabularInfo
+from quoin.data.scaling import StandardScaler
 from quoin.data.seeds import keyed_generator
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["LabelledGraph", "karate_club"]
+__all__ = ["LabeledGraph", "load_karate_club"]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledGraph:
+class LabeledGraph:
     """Nodes 0 to v - 1, each of a class; every edge is listed in both its directions."""
 
     name: str
@@ -26,7 +26,7 @@ class LabelledGraph:
     edge_weights: Tensor  # (e,), float32
     labels: Tensor  # (v,), int64
     class_names: tuple[str, ...]
-    leaders: tuple[int, ...]  # a node of each class, in their order, that stands for it: the first to be labelled
+    seed_nodes: tuple[int, ...]  # a node of each class, in their order, that stands for it: the first to be labelled
     node_name: str = "node"
     label_name: str = "class"
 
@@ -42,26 +42,28 @@ class LabelledGraph:
             digest.update(tensor.contiguous().numpy().data)
         return digest.hexdigest()
 
-    def labelled_nodes(self, per_class: int, seed: int) -> Tensor:  # (num_classes * per_class,)
-        """So many nodes of each class, ascending: its leader, and others drawn by the seed."""
+    def labeled_nodes(self, per_class: int, seed: int) -> Tensor:  # (num_classes * per_class,)
+        """So many nodes of each class, ascending: its leader, and others sampled by the seed."""
         smallest = int(self.labels.bincount().min())
         if not 1 <= per_class < smallest:
-            raise Mistake(
-                f"expected 1 to {smallest - 1} labelled nodes of each class of {self.name}, came {per_class}; leave some unlabelled"
+            raise UserError(
+                f"expected 1 to {smallest - 1} labelled nodes of each class of {self.name}, got {per_class}; leave "
+                "some unlabelled"
             )
         order = torch.randperm(self.num_nodes, generator=keyed_generator("labelled", seed))
-        order = torch.cat([torch.tensor(self.leaders), order[~torch.isin(order, torch.tensor(self.leaders))]])
+        order = torch.cat([torch.tensor(self.seed_nodes), order[~torch.isin(order, torch.tensor(self.seed_nodes))]])
         chosen = [order[self.labels[order] == number][:per_class] for number in range(len(self.class_names))]
         return torch.cat(chosen).sort().values
 
-    def prepared(self, labelled: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Prepared:
-        """Rows for a supervised task: the number of a node and its class; `labelled` ones train and all others are the test.
+    def prepared(self, labeled: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> PreparedData:
+        """Rows for a supervised task: the number of a node and its class; `labeled` ones train and all others are the
+        test.
 
-        The numbers are names, not quantities, so their scale is the identity. There is no validation part to spare.
+        The numbers are names, not quantities, so their scale is the identity. There is no node to spare for validation.
         """
         numbers = torch.arange(self.num_nodes, dtype=torch.float32)[:, None]
         rows = Dataset(self.name, numbers, self.labels, (self.node_name,), self.class_names, self.label_name)
-        facts = Facts(
+        data_info = TabularInfo(
             source=self.name,
             num_rows=self.num_nodes,
             feature_names=rows.feature_names,
@@ -71,34 +73,41 @@ class LabelledGraph:
             fingerprint=self.fingerprint,
         )
         known = torch.zeros(self.num_nodes, dtype=torch.bool)
-        known[torch.as_tensor(labelled)] = True
+        known[torch.as_tensor(labeled)] = True
 
-        def part(chosen: Tensor) -> Dataset:
+        def take(chosen: Tensor) -> Dataset:
             taken = rows.take(chosen.nonzero()[:, 0])
             return dataclasses.replace(taken, features=taken.features.to(device), targets=taken.targets.to(device))
 
         nothing = torch.zeros_like(known)
-        scale = Standardiser(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
-        return Prepared(facts, part(known), part(nothing), part(~known), scale, None)
+        scale = StandardScaler(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+        return PreparedData(data_info, take(known), take(nothing), take(~known), scale, None)
 
 
-def karate_club() -> LabelledGraph:
+def load_karate_club() -> LabeledGraph:
     """Zachary's karate club: 34 members, 78 friendships, and the faction each went with when the club split.
 
-    Node 0 is the instructor, Mr. Hi, and node 33 the officer: the heads of the two. An edge's weight counts in how many places its
-    two members met outside the club.
+    Node 0 is the instructor, Mr. Hi, and node 33 the officer: the heads of the two. An edge's weight counts in how many
+    places its two members met outside the club.
 
-    >>> club = karate_club()
+    >>> club = load_karate_club()
     >>> club.num_nodes, club.edges.shape[1] // 2, club.labels.bincount().tolist()
     (34, 78, [17, 17])
     """
-    import networkx  # slow to import, so only when asked for
+    import networkx  # slow to import, so only when needed
 
     graph = networkx.karate_club_graph()
     names = ("Mr. Hi", "Officer")
     labels = torch.tensor([names.index(graph.nodes[node]["club"]) for node in sorted(graph)])
     pairs = torch.tensor(sorted(graph.edges)).T
     weights = torch.tensor([float(graph.edges[edge].get("weight", 1)) for edge in sorted(graph.edges)])
-    return LabelledGraph(
-        "karate-club", torch.cat([pairs, pairs.flip(0)], dim=1), weights.repeat(2), labels, names, (0, 33), "member", "faction"
+    return LabeledGraph(
+        "karate-club",
+        torch.cat([pairs, pairs.flip(0)], dim=1),
+        weights.repeat(2),
+        labels,
+        names,
+        (0, 33),
+        "member",
+        "faction",
     )

@@ -1,6 +1,7 @@
 """Sequences of different lengths in one batch: padded to the longest, with the lengths kept.
 
-What is to be ignored at the padding is a mask's matter: `quoin.tensor.valid_mask(valid_lengths, longest)`, and with it `masked_softmax`
+What is to be ignored at the padding is a mask's matter: `quoin.tensor.sequence_mask(lengths, longest)`, and with it
+`masked_softmax`
 for attention and `masked_mean` for losses and metrics.   b sequences, n positions of the longest
 """
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["SEQUENCES_PER_BATCH", "Padded", "batches_by_length", "pad_sequences"]
 
@@ -22,33 +23,37 @@ class Padded(NamedTuple):
     """A batch of sequences of one length, and how much of each is real."""
 
     tokens: Tensor  # (b, n, ...)
-    valid_lengths: Tensor  # (b,)
+    lengths: Tensor  # (b,)
 
 
 def pad_sequences(sequences: Sequence[Tensor | Sequence], padding: float = 0) -> Padded:
-    """Each sequence followed by as many paddings as the longest needs: tokens_bi = sequence_b[i] for i < l_b, else `padding`.
+    """Each sequence followed by as many paddings as the longest needs: tokens_bi = sequence_b[i] for i < l_b, else
+    `padding`.
 
     A sequence is a list of numbers or a tensor whose first axis is that of the positions.
 
     >>> pad_sequences([[5, 6, 7], [8]])
     Padded(tokens=tensor([[5, 6, 7],
-            [8, 0, 0]]), valid_lengths=tensor([3, 1]))
+            [8, 0, 0]]), lengths=tensor([3, 1]))
 
     Notes: Z11.18p.
     """
     if not len(sequences):
-        raise Mistake("expected at least one sequence, came none; leave out empty batches")
-    rows = [_as_tensor(sequence, place) for place, sequence in enumerate(sequences)]
+        raise UserError("expected at least one sequence, got none; leave out empty batches")
+    rows = [_as_tensor(sequence, index) for index, sequence in enumerate(sequences)]
     filled = [row for row in rows if len(row)] or rows  # an empty list has neither a dtype nor a width of its own
     first = filled[0]
     for row in filled:
         if row.dtype != first.dtype or row.shape[1:] != first.shape[1:]:
-            raise Mistake(
-                f"expected sequences of one dtype and width, came {first.dtype} {tuple(first.shape[1:])} and "
+            raise UserError(
+                f"expected sequences of one dtype and width, got {first.dtype} {tuple(first.shape[1:])} and "
                 f"{row.dtype} {tuple(row.shape[1:])}; convert them to one"
             )
     if not first.is_floating_point() and torch.full((), padding, dtype=torch.float64).to(first.dtype) != padding:
-        raise Mistake(f"expected a padding that {first.dtype} can hold, came {shown(padding)}; choose one among the tokens' values")
+        raise UserError(
+            f"expected a padding that {first.dtype} can hold, got {format_value(padding)}; choose one among the "
+            "tokens' values"
+        )
     lengths = torch.tensor([len(row) for row in rows], device=first.device)
     rows = [row if len(row) else first[:0] for row in rows]
     return Padded(pad_sequence(rows, batch_first=True, padding_value=padding), lengths)
@@ -63,11 +68,15 @@ def batches_by_length(lengths: Tensor | Sequence[int]) -> tuple[Tensor, ...]:  #
     return torch.as_tensor(lengths).argsort(stable=True).split(SEQUENCES_PER_BATCH)
 
 
-def _as_tensor(sequence: Tensor | Sequence, place: int) -> Tensor:
+def _as_tensor(sequence: Tensor | Sequence, index: int) -> Tensor:
     try:
         row = torch.as_tensor(sequence)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise Mistake(f"expected numbers in sequence {place}, came {shown(sequence)}; encode its tokens first") from error
+        raise UserError(
+            f"expected numbers in sequence {index}, got {format_value(sequence)}; encode its tokens first"
+        ) from error
     if row.ndim < 1:
-        raise Mistake(f"expected sequences, came the single number {shown(sequence)} at {place}; put it into a list")
+        raise UserError(
+            f"expected sequences, got the single number {format_value(sequence)} at {index}; put it into a list"
+        )
     return row

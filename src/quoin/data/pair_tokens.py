@@ -1,6 +1,6 @@
-"""Pairs of sentences in tokens: padded batches, and the marks where a sentence begins and ends.
+"""Pairs of sentences in tokens: padded batches, and the special tokens BOS, EOS and PAD.
 
-b pairs, n tokens of the longest source, t tokens of the longest target, with the mark of its end
+b pairs, n tokens of the longest source, t tokens of the longest target, with its EOS
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,52 +10,54 @@ import torch
 from torch import Tensor
 
 from quoin.data.pairs import Pairs
-from quoin.data.vocabulary import Vocabulary, check_tokens, vocabulary_from_json
+from quoin.data.tokenizers import Tokenizer, token_array, tokenizer_from_json
 from quoin.tensor.labels import as_indices
 
-__all__ = ["BOS", "EOS", "PAD", "PairBatch", "PairVocabulary", "TokenPairs"]
+__all__ = ["BOS", "EOS", "PAD", "PairBatch", "SpecialTokenTokenizer", "TokenPairs"]
 
-PAD, BOS, EOS = 0, 1, 2  # padding, the beginning of a sentence, its end
-MARKS = 3
+PAD = 0  # padding
+BOS = 1  # the beginning of a sentence
+EOS = 2  # its end
+NUM_SPECIAL_TOKENS = 3
 
 
-class PairVocabulary:
-    """The tokens of a vocabulary behind three marks: padding 0, the beginning of a sentence 1, its end 2.
+class SpecialTokenTokenizer:
+    """A tokenizer behind three special tokens: PAD 0, BOS 1, EOS 2.
 
-    >>> from quoin.data import CharacterVocabulary
-    >>> letters = PairVocabulary(CharacterVocabulary.of("abc"))
+    >>> from quoin.data import CharTokenizer
+    >>> letters = SpecialTokenTokenizer(CharTokenizer.fit("abc"))
     >>> letters.encode("cab"), letters.decode([1, 5, 3, 4, 2, 0, 0])
     (tensor([5, 3, 4, 2]), 'cab')
     """
 
-    def __init__(self, tokens: Vocabulary) -> None:
-        self.tokens = tokens
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
 
     @property
-    def size(self) -> int:
-        return MARKS + self.tokens.size
+    def vocab_size(self) -> int:
+        return NUM_SPECIAL_TOKENS + self.tokenizer.vocab_size
 
     def encode(self, text: str) -> Tensor:  # -> (n + 1,), int64
-        """The tokens of a sentence and the mark of its end."""
-        return torch.cat([self.tokens.encode(text) + MARKS, torch.tensor([EOS])])
+        """The tokens of a sentence and EOS."""
+        return torch.cat([self.tokenizer.encode(text) + NUM_SPECIAL_TOKENS, torch.tensor([EOS])])
 
     def decode(self, tokens: Tensor | Sequence[int]) -> str:
-        """The sentence up to the first mark of its end; other marks say nothing."""
-        found = check_tokens(tokens, self.size).tolist()
+        """The sentence up to the first EOS; other special tokens are skipped."""
+        found = token_array(tokens, self.vocab_size).tolist()
         found = found[: found.index(EOS)] if EOS in found else found
-        return self.tokens.decode([token - MARKS for token in found if token >= MARKS])
+        return self.tokenizer.decode([token - NUM_SPECIAL_TOKENS for token in found if token >= NUM_SPECIAL_TOKENS])
 
     def as_json(self) -> dict[str, Any]:
         """All there is to it, for `from_json`."""
-        return self.tokens.as_json()
+        return self.tokenizer.as_json()
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "PairVocabulary":
-        return cls(vocabulary_from_json(values))
+    def from_json(cls, values: Mapping[str, Any]) -> "SpecialTokenTokenizer":
+        return cls(tokenizer_from_json(values))
 
 
 class PairBatch(NamedTuple):
-    """What a translation model reads and what it shall say; the lengths count what is not padding."""
+    """What a translation model reads and what it predicts; the lengths count what is not padding."""
 
     source: Tensor  # (b, n), int64, each ends with EOS
     source_lengths: Tensor  # (b,)
@@ -67,12 +69,21 @@ class PairBatch(NamedTuple):
 class TokenPairs:
     """Pairs in tokens; `read(rows)` gives those of a batch, padded to the longest among them.
 
-    Each side is kept in one row with the places where its sentences begin, so that a long one does not widen the others.
+    Each side is kept in one row with the indices where its sentences begin, so that a long one does not widen the
+    others.
     """
 
-    def __init__(self, pairs: Pairs, source: PairVocabulary, target: PairVocabulary, device: torch.device | str | None = None) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        source: SpecialTokenTokenizer,
+        target: SpecialTokenTokenizer,
+        device: torch.device | str | None = None,
+    ) -> None:
         self.pairs = pairs
-        self._source, self._target = (_Sentences(side, words, device) for side, words in ((pairs.sources, source), (pairs.targets, target)))
+        self._source, self._target = (
+            _Sentences(side, words, device) for side, words in ((pairs.sources, source), (pairs.targets, target))
+        )
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -82,17 +93,19 @@ class TokenPairs:
         targets, target_lengths = self._target.read(rows)
         inputs = targets.roll(1, dims=1)
         inputs[:, 0] = BOS
-        inputs = inputs.masked_fill(inputs == EOS, PAD)  # the end is said, not read
+        inputs = inputs.masked_fill(inputs == EOS, PAD)  # EOS is predicted, not read
         return PairBatch(source, source_lengths, inputs, targets, target_lengths)
 
     def lengths(self) -> tuple[Tensor, Tensor]:  # (n,), (n,)
-        """How many tokens each source and each target has, with the mark of its end."""
+        """How many tokens each source and each target has, with its EOS."""
         return self._source.lengths, self._target.lengths
 
 
 class _Sentences:
-    def __init__(self, sentences: Sequence[str], vocabulary: PairVocabulary, device: torch.device | str | None) -> None:
-        encoded = [vocabulary.encode(sentence) for sentence in sentences]
+    def __init__(
+        self, sentences: Sequence[str], tokenizer: SpecialTokenTokenizer, device: torch.device | str | None
+    ) -> None:
+        encoded = [tokenizer.encode(sentence) for sentence in sentences]
         self.lengths = torch.tensor([len(tokens) for tokens in encoded], device=device)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.tokens = torch.cat(encoded).to(device)
@@ -102,5 +115,5 @@ class _Sentences:
         lengths = self.lengths[rows]
         within = torch.arange(int(lengths.max()), device=rows.device).expand(len(rows), -1)
         real = within < lengths[:, None]
-        places = self.starts[rows][:, None] + within
-        return torch.where(real, self.tokens[places.clamp(max=len(self.tokens) - 1)], PAD), lengths
+        indices = self.starts[rows][:, None] + within
+        return torch.where(real, self.tokens[indices.clamp(max=len(self.tokens) - 1)], PAD), lengths

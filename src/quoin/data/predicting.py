@@ -1,4 +1,4 @@
-"""Read data for a trained model: rows to predict for, and other data to judge it by."""
+"""Read data for a trained model: rows to predict for, and other data to evaluate it on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,45 +9,47 @@ from quoin.data.dataset import Dataset
 from quoin.data.files import quoted
 from quoin.data.files_csv import load_csv_columns, read_csv_features
 from quoin.data.files_npz import read_npz_features
-from quoin.data.prepared import Facts
+from quoin.data.prepared import TabularInfo
 from quoin.data.sources import check_source_name, load
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["load_like", "read_features"]
 
 
 def read_features(path: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The features of a .csv, .tsv or .npz file, (n, d) float64 (pixels float32), in the order of `feature_names`; images come flattened.
+    """The features of a .csv, .tsv or .npz file, (n, d) float64 (pixels float32), in the order of `feature_names`;
+    images come flattened.
 
     The file may also be named as a source, csv:PATH or npz:PATH, whatever its ending.
     """
-    form, colon, place = str(path).partition(":")
+    form, colon, source_path = str(path).partition(":")
     if not colon or form not in ("csv", "npz"):
-        form, place = Path(path).suffix.lower().removeprefix("."), path
+        form, source_path = Path(path).suffix.lower().removeprefix("."), path
     match form:
         case "csv" | "tsv":
-            return read_csv_features(place, feature_names)
+            return read_csv_features(source_path, feature_names)
         case "npz":
-            return read_npz_features(place, feature_names)
+            return read_npz_features(source_path, feature_names)
         case _:
-            raise Mistake(f"expected a .csv, .tsv or .npz file, got {quoted(path)}: save the rows in one of these")
+            raise UserError(f"expected a .csv, .tsv or .npz file, got {quoted(path)}: save the rows in one of these")
 
 
-def load_like(facts: Facts, source: str, *, target: str | None = None, seed: int = 0) -> Dataset:
-    """`load`, for a model that was trained on the data of `facts`.
+def load_like(data_info: TabularInfo, source: str, *, target: str | None = None, seed: int = 0) -> Dataset:
+    """`load`, for a model that was trained on the data of `data_info`.
 
-    Columns of a CSV go by name: those the model knows, in its order, others are not looked at; the target is `target`, else
-    the column that was the target in training, else one by a usual name. Other sources have no names to go by, so only their
-    number of features is checked.
+    Columns of a CSV go by name: those the model knows, in its order, others are ignored; the target is `target`, else
+    the column that was the target in training, else one by a usual name. Other sources have no names to go by, so only
+    their number of features is checked.
     """
     check_source_name(source)
-    form, _, place = source.partition(":")
+    form, _, source_path = source.partition(":")
     if form == "csv":
-        return load_csv_columns(place, facts.feature_names, target, facts.target_name)
+        return load_csv_columns(source_path, data_info.feature_names, target, data_info.target_name)
     dataset = load(source, target=target, seed=seed)
-    if dataset.num_features != facts.num_features:
-        raise Mistake(
-            f"expected {facts.num_features} features as in training, but {shown(source, 200)} has {dataset.num_features}: "
+    if dataset.num_features != data_info.num_features:
+        raise UserError(
+            f"expected {data_info.num_features} features as in training, but {format_value(source, 200)} has "
+            f"{dataset.num_features}: "
             "give data of the same kind"
         )
     return dataset

@@ -1,4 +1,4 @@
-"""Data ready to be trained on: parted, put on one scale by the training rows, moved to the device."""
+"""Data ready to be trained on: split, put on one scale by the training rows, moved to the device."""
 
 import dataclasses
 import math
@@ -7,31 +7,32 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from quoin.data.data_info import DataInfo
 from quoin.data.dataset import Dataset
-from quoin.data.remembered import RememberedData
-from quoin.data.scaling import Standardiser
+from quoin.data.scaling import StandardScaler
 from quoin.data.splits import Split
 from quoin.documents import Count, Size
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
-__all__ = ["Facts", "Prepared", "prepare"]
+__all__ = ["PreparedData", "TabularInfo", "prepare"]
 
 
 @dataclass(frozen=True)
-class Facts(RememberedData):
-    """What a model must know of its data, and what prediction must remember when the data are gone."""
+class TabularInfo(DataInfo):
+    """What a model must know of its data, and what prediction needs when the data are gone."""
 
-    source: str
     num_rows: Count
     feature_names: tuple[str, ...]
     feature_shape: tuple[Size, ...]
     target_name: str
     class_names: tuple[str, ...] | None
-    fingerprint: str
 
     def __post_init__(self) -> None:
         if math.prod(self.feature_shape) != len(self.feature_names):
-            raise Mistake(f"expected a name for each feature of {shown(self.feature_shape)}, came {len(self.feature_names)}; restore them")
+            raise UserError(
+                f"expected a name for each feature of {format_value(self.feature_shape)}, got "
+                f"{len(self.feature_names)}; restore them"
+            )
 
     @property
     def num_features(self) -> int:
@@ -44,27 +45,27 @@ class Facts(RememberedData):
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """Three parts of one data set on one scale. Raw pictures for a reader are in `test_images`."""
+class PreparedData:
+    """Three splits of one data set on one scale. Raw images to show are in `test_images`."""
 
-    facts: Facts
+    data_info: TabularInfo
     train: Dataset
     validation: Dataset
     test: Dataset
-    feature_scale: Standardiser
-    target_scale: Standardiser | None  # numbers only: the targets are standardised too
+    feature_scaler: StandardScaler
+    target_scaler: StandardScaler | None  # numbers only: the targets are standardised too
     test_images: Tensor | None = None  # (n, c, h, w), as they were before scaling
 
     def scale_state(self) -> dict[str, Tensor]:
         """The statistics, for the checkpoint."""
-        features, targets = self.feature_scale, self.target_scale
+        features, targets = self.feature_scaler, self.target_scaler
         found = {"feature_mean": features.mean, "feature_std": features.std}
         return found if targets is None else found | {"target_mean": targets.mean, "target_std": targets.std}
 
 
-def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> Prepared:
-    """Part the data and standardise every part by the statistics of the training part alone."""
-    facts = Facts(
+def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> PreparedData:
+    """Split the data and standardise every split by the statistics of the training split alone."""
+    data_info = TabularInfo(
         source=dataset.name,
         num_rows=dataset.num_rows,
         feature_names=dataset.feature_names,
@@ -73,21 +74,26 @@ def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") 
         class_names=dataset.class_names,
         fingerprint=dataset.fingerprint,
     )
-    parts = [dataset.take(rows) for rows in split]
-    feature_scale = _image_scale(parts[0]) if dataset.image_shape is not None else Standardiser.fit(parts[0].features)
-    target_scale = None if dataset.is_classification else Standardiser.fit(parts[0].targets)
+    splits = [dataset.take(rows) for rows in split]
+    feature_scaler = (
+        _image_scaler(splits[0]) if dataset.image_shape is not None else StandardScaler.fit(splits[0].features)
+    )
+    target_scaler = None if dataset.is_classification else StandardScaler.fit(splits[0].targets)
 
-    def ready(part: Dataset) -> Dataset:
-        targets = part.targets if target_scale is None else target_scale.apply(part.targets)
-        return dataclasses.replace(part, features=feature_scale.apply(part.features).to(device), targets=targets.to(device))
+    def ready(data: Dataset) -> Dataset:
+        targets = data.targets if target_scaler is None else target_scaler.transform(data.targets)
+        return dataclasses.replace(
+            data, features=feature_scaler.transform(data.features).to(device), targets=targets.to(device)
+        )
 
-    images = parts[2].features if dataset.image_shape is not None else None
-    train, validation, test = map(ready, parts)
-    return Prepared(facts, train, validation, test, feature_scale, target_scale, images)
+    images = splits[2].features if dataset.image_shape is not None else None
+    train, validation, test = map(ready, splits)
+    return PreparedData(data_info, train, validation, test, feature_scaler, target_scaler, images)
 
 
-def _image_scale(part: Dataset) -> Standardiser:
-    """One mean and one spread a channel: scaling pixel by pixel would blow up the corners, where hardly any ink is."""
-    pixels = part.features.movedim(1, -1).flatten(0, -2)  # (n h w, c)
-    scale = Standardiser.fit(pixels)
-    return Standardiser(scale.mean[:, None, None], scale.std[:, None, None])
+def _image_scaler(train: Dataset) -> StandardScaler:
+    """One mean and one standard deviation per channel: scaling pixel by pixel would blow up the corners, where hardly
+    any ink is."""
+    pixels = train.features.movedim(1, -1).flatten(0, -2)  # (n h w, c)
+    scale = StandardScaler.fit(pixels)
+    return StandardScaler(scale.mean[:, None, None], scale.std[:, None, None])

@@ -6,15 +6,15 @@ Imports no torch at its top: the command line checks a name, and lists them all,
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from quoin.data.memory import memory_told
-from quoin.errors import Mistake, nearest, shown
+from quoin.data.memory import explain_out_of_memory
+from quoin.errors import UserError, did_you_mean, format_value
 
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["LABELLED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "VocabularyName", "check_source_name", "load"]
+__all__ = ["LABELED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "TokenizerName", "check_source_name", "load"]
 
-VocabularyName = Literal["characters", "words", "bytes", "bpe"]  # what a text can be cut into: see corpus.py
+TokenizerName = Literal["char", "word", "byte", "bpe"]  # what a text can be cut into: see corpus.py
 
 SOURCES = {
     "digits": "1,797 handwritten digits, 8 x 8 grey pixels, 10 classes",
@@ -45,80 +45,96 @@ PAIR_SOURCES = {  # for translation: see pairs.py
     "tsv:PATH": "pairs: a source, a tab and its translation in each line, in UTF-8, gzipped or not",
 }
 
-LABELLED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see walks.py and labelled.py
+LABELED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see walk_directions.py and labeled_texts.py
     "directions": "texts with classes, generated: walks of a Markov chain, forwards and backwards",
 }
 
 
 def check_source_name(source: str) -> None:
-    """Raise a Mistake unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or a file form with a path.
+    """Raise a UserError unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or a file
+    form with a path.
 
     >>> check_source_name("digits")
     >>> check_source_name("digit")
     Traceback (most recent call last):
-    quoin.errors.Mistake: expected a data source (`quoin list` shows all), got 'digit': did you mean 'digits'?
+    quoin.errors.UserError: expected a data source (`quoin list` shows all), got 'digit': did you mean 'digits'?
     """
-    form, colon, place = source.partition(":")
-    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELLED_SOURCES
+    form, colon, path = source.partition(":")
+    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES
     if not colon and source in names:
         return
     forms = {name.partition(":")[0]: name for name in names if ":" in name}
     if form in forms:
-        if place:
+        if path:
             return
-        raise Mistake(f"expected a path after {form!r}, got {shown(source)}: write {forms[form]}")
+        raise UserError(f"expected a path after {form!r}, got {format_value(source)}: write {forms[form]}")
     if colon:
-        hint = nearest(form, forms if form not in names else [form])
+        hint = did_you_mean(form, forms if form not in names else [form])
     elif source.endswith((".csv", ".npz")):
         hint = f"to read a file, write {source[-3:]}:PATH"
     elif source.endswith((".txt", ".md", ".txt.gz")):
         hint = "to read a file, write text:PATH"
-    elif source in ("mnist", "fashion-mnist"):  # asked for by name, though their files must be brought along
+    elif source in ("mnist", "fashion-mnist"):  # known by name, though their files must be brought along
         hint = "give the folder of its files as idx:FOLDER"
     else:
-        hint = nearest(source, names)
-    raise Mistake(f"expected a data source (`quoin list` shows all), got {shown(source)}: {hint}")
+        hint = did_you_mean(source, names)
+    raise UserError(f"expected a data source (`quoin list` shows all), got {format_value(source)}: {hint}")
 
 
-@memory_told("the data do not fit in memory: give fewer rows or columns, or smaller images")
+@explain_out_of_memory("the data do not fit in memory: give fewer rows or columns, or smaller images")
 def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
-    `target` names a CSV's target column and `ignore` those to leave out; `seed` decides what a generated source draws.
+    `target` names a CSV's target column and `ignore` those to leave out; `seed` decides what a generated source
+    samples.
     """
     check_source_name(source)
-    form, _, place = source.partition(":")
+    form, _, path = source.partition(":")
     if source in TEXT_SOURCES or f"{form}:PATH" in TEXT_SOURCES:
-        raise Mistake(f"expected rows of features, but {shown(source)} is a text: train a language model on it, as `quoin train ngram`")
+        raise UserError(
+            f"expected rows of features, but {format_value(source)} is a text: train a language model on it, as "
+            "`quoin train ngram`"
+        )
     if source in PAIR_SOURCES or f"{form}:PATH" in PAIR_SOURCES:
-        raise Mistake(f"expected rows of features, but {shown(source)} are pairs of sentences: `quoin train translate-dates` takes such")
-    if source in LABELLED_SOURCES:
-        raise Mistake(f"expected rows of features, but {shown(source)} are texts: `quoin train sequence-classification` takes such")
+        raise UserError(
+            f"expected rows of features, but {format_value(source)} are pairs of sentences: `quoin train "
+            "translate-dates` takes such"
+        )
+    if source in LABELED_SOURCES:
+        raise UserError(
+            f"expected rows of features, but {format_value(source)} are texts: `quoin train "
+            "sequence-classification` takes such"
+        )
     if target is not None and form != "csv":
-        raise Mistake(f"a target column can be named for csv:PATH only, but the data are {shown(source)}: leave --target out")
+        raise UserError(
+            f"a target column can be named for csv:PATH only, but the data are {format_value(source)}: leave "
+            "--target out"
+        )
     if ignore and form != "csv":
-        raise Mistake(f"columns can be left out of csv:PATH only, but the data are {shown(source)}: leave --ignore out")
+        raise UserError(
+            f"columns can be left out of csv:PATH only, but the data are {format_value(source)}: leave --ignore out"
+        )
     match form:
         case "csv":
             from quoin.data.files_csv import load_csv
 
-            return load_csv(place, target, ignore)
+            return load_csv(path, target, ignore)
         case "npz":
             from quoin.data.files_npz import load_npz
 
-            return load_npz(place)
+            return load_npz(path)
         case "idx":
             from quoin.data.files_idx import load_idx
 
-            return load_idx(place)
+            return load_idx(path)
         case "cifar10":
             from quoin.data.files_cifar import load_cifar10
 
-            return load_cifar10(place)
+            return load_cifar10(path)
         case "linear" | "polynomial" | "moons" | "circles" | "blobs":
-            from quoin.data.generated import draw
+            from quoin.data.generated import make_dataset
 
-            return draw(form, seed)
+            return make_dataset(form, seed)
         case _:
             from quoin.data.embedded import load_embedded
 

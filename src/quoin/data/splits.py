@@ -1,7 +1,7 @@
-"""Which rows train, which choose, which judge: one split, or k folds; a function of the seed and the targets alone.
+"""Train, validation and test rows: one split, or k folds; a function of the seed and the targets alone.
 
-Rows are shuffled, then sorted by class; taking rows at an even stride from that line gives every part its share of every
-class to within one row, and every part its size exactly.
+Rows are shuffled, then sorted by class; taking rows at an even stride from that line gives every split its fraction of
+every class to within one row, and every split its size exactly.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from quoin.data.dataset import Dataset
 from quoin.data.seeds import keyed_generator
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = ["Split", "fold", "split"]
 
 
 class Split(NamedTuple):
-    """Row numbers, ascending, of three parts that share no row."""
+    """Row numbers, ascending, of three disjoint splits."""
 
     train: Tensor
     validation: Tensor
@@ -26,15 +26,15 @@ class Split(NamedTuple):
 
 
 def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float = 0.2) -> Split:
-    """Hold rows out: round(n · validation) to choose by and round(n · test) to judge by; the rest train.
+    """Hold rows out: round(n · validation) for validation and round(n · test) for the test; the rest train.
 
-    Where the source has its own test part, that part is the test and n counts the other rows. A fraction of 0 asks
-    for an empty part; any other part that would come out empty is a Mistake.
+    Where the source has its own test split, that is the test and n counts the other rows. A fraction of 0 gives
+    an empty split; any other split that would come out empty is a UserError.
 
     Notes: Z3.26.
     """
     line = _line(dataset, seed)
-    if dataset.test_from is not None:
+    if dataset.test_start is not None:
         test = 0.0
     _check_fractions(validation, test)
 
@@ -42,34 +42,39 @@ def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float =
         return round(num_rows * validation), round(num_rows * test)
 
     def fills(num_rows: int) -> bool:
-        num_chosen, num_judged = sizes(num_rows)
-        return num_rows > num_chosen + num_judged and (num_chosen > 0 or validation == 0) and (num_judged > 0 or test == 0)
+        num_chosen, num_tested = sizes(num_rows)
+        return (
+            num_rows > num_chosen + num_tested and (num_chosen > 0 or validation == 0) and (num_tested > 0 or test == 0)
+        )
 
     _check_rows(dataset, len(line), fills)
-    num_chosen, num_judged = sizes(len(line))
-    judged, line = _stride(line, num_judged, seed)
-    if dataset.test_from is not None:
-        judged = torch.arange(dataset.test_from, dataset.num_rows)
+    num_chosen, num_tested = sizes(len(line))
+    tested, line = _stride(line, num_tested, seed)
+    if dataset.test_start is not None:
+        tested = torch.arange(dataset.test_start, dataset.num_rows)
     chosen, trained = _stride(line, num_chosen, seed)
-    return _ascending(trained, chosen, judged)
+    return _ascending(trained, chosen, tested)
 
 
 def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation: float = 0.2) -> Split:
-    """Part `index` of `num_folds` disjoint parts is the test; a fraction `validation` of the others chooses, the rest train.
+    """Fold `index` of `num_folds` disjoint folds is the test; a fraction `validation` of the others validates, the rest
+    train.
 
-    The parts of one seed cover every row once and differ in size by at most one; rows of a source's own test part stay out.
+    The folds of one seed cover every row once and differ in size by at most one; rows of a source's own test split stay
+    out.
 
     Notes: Z3.28.
     """
     line = _line(dataset, seed)
     if num_folds < 2:
-        raise Mistake(f"expected 2 folds or more, got {num_folds}: one fold leaves nothing to train on")
+        raise UserError(f"expected 2 folds or more, got {num_folds}: one fold leaves nothing to train on")
     if len(line) < num_folds:
-        raise Mistake(
-            f"expected a row or more for each of {num_folds} folds, but {shown(dataset.name, 200)} has {len(line)}: use fewer folds"
+        raise UserError(
+            f"expected a row or more for each of {num_folds} folds, but {format_value(dataset.name, 200)} has "
+            f"{len(line)}: use fewer folds"
         )
     if not 0 <= index < num_folds:
-        raise Mistake(f"expected a fold from 0 to {num_folds - 1}, got {index}")
+        raise UserError(f"expected a fold from 0 to {num_folds - 1}, got {index}")
     _check_fractions(validation, 0.0)
 
     def fills(num_rows: int) -> bool:
@@ -84,8 +89,8 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
 
 
 def _line(dataset: Dataset, seed: int) -> Tensor:
-    """The rows that are not the source's own test part: shuffled, then class by class."""
-    num_rows = dataset.num_rows if dataset.test_from is None else dataset.test_from
+    """The rows that are not the source's own test split: shuffled, then class by class."""
+    num_rows = dataset.num_rows if dataset.test_start is None else dataset.test_start
     rows = torch.randperm(num_rows, generator=keyed_generator("split", seed))
     return rows[dataset.targets[rows].argsort(stable=True)] if dataset.is_classification else rows
 
@@ -94,7 +99,8 @@ def _stride(line: Tensor, size: int, seed: int) -> tuple[Tensor, Tensor]:
     """`size` rows at an even stride from `line`, and the others in their order."""
     if len(line) == 0:
         return line, line
-    # Row p is taken when (p·size + start) / n passes a whole number; a random start keeps no class from any part for good.
+    # Row p is taken when (p·size + start) / n passes a whole number; a random start keeps no class from any split for
+    # good.
     start = int(torch.randint(len(line), (), generator=keyed_generator("stride", seed)))
     marks = (torch.arange(len(line) + 1) * size + start) // len(line)
     taken = marks[1:] > marks[:-1]
@@ -103,17 +109,20 @@ def _stride(line: Tensor, size: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def _check_fractions(validation: float, test: float) -> None:
     if not (validation >= 0 and test >= 0 and validation + test < 1):
-        raise Mistake(f"expected fractions that leave rows to train on, got validation {validation} and test {test}: choose less")
+        raise UserError(
+            f"expected fractions that leave rows to train on, got validation {validation} and test {test}: choose less"
+        )
 
 
 def _check_rows(dataset: Dataset, num_rows: int, fills: Callable[[int], bool]) -> None:
-    """A Mistake that says how many rows it takes, unless `num_rows` of them fill every part that was asked for."""
+    """A UserError that says how many rows it takes, unless `num_rows` of them fill every split that is not empty by
+    choice."""
     if not fills(num_rows):
         # A fraction so small that no count near by will do still leaves a true bound.
         needed = next((more for more in range(num_rows + 1, num_rows + 10_000) if fills(more)), num_rows + 10_000)
-        raise Mistake(
-            f"expected at least {needed} rows to have some in every part (train, validation, test), "
-            f"but {shown(dataset.name, 200)} has {num_rows}: add rows"
+        raise UserError(
+            f"expected at least {needed} rows to have some in every split (train, validation, test), "
+            f"but {format_value(dataset.name, 200)} has {num_rows}: add rows"
         )
 
 

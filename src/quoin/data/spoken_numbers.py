@@ -2,9 +2,9 @@
 
 import torch
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["draw_number", "number_words"]
+__all__ = ["number_words", "sample_number"]
 
 _SMALL = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -13,7 +13,7 @@ _SMALL = (
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _GROUPS = ((1_000_000, "million"), (1000, "thousand"), (100, "hundred"))
 
-MOST_DIGITS = 6  # of the numbers drawn
+MOST_DIGITS = 6  # of the sampled numbers
 
 
 def number_words(number: int) -> str:
@@ -25,7 +25,7 @@ def number_words(number: int) -> str:
     'one million and twenty-one'
     """
     if not 0 <= number < 10**9:
-        raise Mistake(f"expected a whole number from 0 to 999,999,999, got {number}: give one in between")
+        raise UserError(f"expected a whole number from 0 to 999,999,999, got {number}: give one in between")
     for size, name in _GROUPS:
         if number >= size:
             count, rest = divmod(number, size)
@@ -37,8 +37,9 @@ def number_words(number: int) -> str:
     return _TENS[tens - 2] + (f"-{_SMALL[ones]}" if ones else "")
 
 
-def draw_number(generator: torch.Generator) -> tuple[str, str]:
-    """A number in digits and in words; each length up to six digits is as likely, so that short numbers come too."""
+def sample_number(generator: torch.Generator) -> tuple[str, str]:
+    """A number in digits and in words; each length up to six digits is equally probable, so that short numbers come
+    too."""
     digits = int(torch.randint(1, MOST_DIGITS + 1, (), generator=generator))
     least = 0 if digits == 1 else 10 ** (digits - 1)
     number = int(torch.randint(least, 10**digits, (), generator=generator))

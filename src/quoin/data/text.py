@@ -1,6 +1,7 @@
-"""Text to model: the corpus that every Python brings along, or a file of one's own; parted into training, validation and test text.
+"""Text to model: the corpus that every Python brings along, or a file of one's own; split into training, validation and
+test text.
 
-What the characters become is in vocabulary.py, and text and vocabulary together in corpus.py.
+What the characters become is in tokenizers.py, and text and tokenizer together in corpus.py.
 """
 
 import codecs
@@ -8,23 +9,23 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from quoin.callbacks import ProgressCallback
 from quoin.data.files import existing_file, quoted
-from quoin.data.memory import memory_told
-from quoin.errors import Mistake, shown
+from quoin.data.memory import explain_out_of_memory
+from quoin.errors import UserError, format_value
 
-__all__ = ["Tell", "Text", "TextParts", "load_text", "part_sizes", "text_pieces"]
+__all__ = ["Text", "TextSplits", "load_text", "split_sizes", "text_pieces"]
 
-Tell = Callable[[int, int], None]  # so much is done, of so much
 _PIECE = 1 << 22  # bytes read at a time
 
 
-class TextParts(NamedTuple):
+class TextSplits(NamedTuple):
     """One text in three pieces, in their order."""
 
     train: str
@@ -44,83 +45,94 @@ class Text:
         """SHA-256 of the content: a resumed run sees that its text changed, not that it moved."""
         return hashlib.sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def parts(self) -> TextParts:
+    def splits(self) -> TextSplits:
         """The last tenth of the characters to test on, the tenth before it to validate on, the rest to learn from.
 
-        >>> [len(part) for part in Text("poem", "x" * 105).parts()]
+        >>> [len(split) for split in Text("poem", "x" * 105).splits()]
         [85, 10, 10]
         """
-        train, validation, _ = part_sizes(len(self.content))
+        train, validation, _ = split_sizes(len(self.content))
         middle = train + validation
-        return TextParts(self.content[:train], self.content[train:middle], self.content[middle:])
+        return TextSplits(self.content[:train], self.content[train:middle], self.content[middle:])
 
 
-def part_sizes(num_characters: int) -> tuple[int, int, int]:
+def split_sizes(num_characters: int) -> tuple[int, int, int]:
     """How many characters of a text are to learn from, to validate and to test on."""
     tenth = num_characters // 10
     return num_characters - 2 * tenth, tenth, tenth
 
 
-@memory_told("the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or give less")
+@explain_out_of_memory(
+    "the text does not fit in memory: write its tokens to a file with `quoin tokenize` and give tokens:PATH, or "
+    "give less"
+)
 def load_text(source: str) -> Text:
     """The text that `source` names: `topics`, or `text:PATH`, a file in UTF-8 (gzipped where its name ends in .gz).
 
     >>> load_text("topics").content[:22]
     'The "assert" statement'
     """
-    form, _, place = source.partition(":")
+    form, _, source_path = source.partition(":")
     if source == "topics":
         return Text(source, _topics())
-    if form == "text" and place:
-        content = "".join(text_pieces(place))
+    if form == "text" and source_path:
+        content = "".join(text_pieces(source_path))
         if not content:
-            raise Mistake(f"expected text in {quoted(place)}, but there is none: give another file")
+            raise UserError(f"expected text in {quoted(source_path)}, but there is none: give another file")
         return Text(source, content)
-    raise Mistake(f"expected a text, got the data source {shown(source)}: give topics or text:PATH")
+    raise UserError(f"expected a text, got the data source {format_value(source)}: give topics or text:PATH")
 
 
-def text_pieces(place: str | Path, tell: Tell | None = None) -> Iterator[str]:
-    """The text of a file, some megabytes at a time; `tell` hears how many bytes of how many are read.
+def text_pieces(source_path: str | Path, on_progress: ProgressCallback | None = None) -> Iterator[str]:
+    """The text of a file, some megabytes at a time; `on_progress` hears how many bytes of how many are read.
 
-    A mark of the byte order at the beginning is no part of the text.
+    A mark of the byte order at the beginning does not belong to the text.
     """
-    path = existing_file(place)
+    path = existing_file(source_path)
     total, begins_at, rest = path.stat().st_size, 0, b""
     try:
         with open(path, "rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as file:
             while True:
                 read = file.read(_PIECE)
-                text, used = codecs.utf_8_decode(rest + read, "strict", not read)  # a character cut in two waits for its other half
+                text, used = codecs.utf_8_decode(
+                    rest + read, "strict", not read
+                )  # a character cut in two waits for its other half
                 if text := text.removeprefix("\ufeff") if begins_at == 0 else text:
                     yield text
                 if not read:
                     return
                 begins_at, rest = begins_at + used, (rest + read)[used:]
-                if tell is not None:
-                    tell(raw.tell(), total)
+                if on_progress is not None:
+                    on_progress(raw.tell(), total)
     except UnicodeDecodeError as error:
         byte, at = error.object[error.start], begins_at + error.start
-        raise Mistake(
-            f"expected text in UTF-8 in {quoted(place)}, got the byte 0x{byte:02x} at position {at}: "
+        raise UserError(
+            f"expected text in UTF-8 in {quoted(source_path)}, got the byte 0x{byte:02x} at position {at}: "
             "save it as UTF-8, as `iconv -t utf-8` does"
         ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Mistake(f"expected gzipped text in {quoted(place)}, but it is cut short or damaged ({error}): fetch it again") from None
+        raise UserError(
+            f"expected gzipped text in {quoted(source_path)}, but it is cut short or damaged ({error}): fetch it again"
+        ) from None
     except OSError as error:
-        raise Mistake(f"{quoted(place)} cannot be read ({error.strerror}): check its permissions") from None
+        raise UserError(f"{quoted(source_path)} cannot be read ({error.strerror}): check its permissions") from None
 
 
 def _topics() -> str:
-    """The help texts of the installed Python, in the order of their names; a paragraph that came before is left out.
+    """The help texts of the installed Python, in the order of their names; a repeated paragraph is left out.
 
-    Many topics quote each other at length; whoever remembers would be tested on what it has read.
+    Many topics quote each other at length; a model that memorises would be tested on its training text.
     """
     try:
         from pydoc_data.topics import topics
     except ImportError:  # some systems pack Python's help apart from Python
-        raise Mistake("topics are the help texts of Python, but this Python came without (pydoc_data): give text:PATH") from None
+        raise UserError(
+            "topics are the help texts of Python, but this Python came without (pydoc_data): give text:PATH"
+        ) from None
 
     paragraphs: dict[str, None] = {}  # keeps the order
     for name in sorted(topics):
-        paragraphs |= {found: None for each in re.split(r"\n[ \t]*\n", topics[name]) if (found := each.strip("\n")).strip()}
+        paragraphs |= {
+            found: None for each in re.split(r"\n[ \t]*\n", topics[name]) if (found := each.strip("\n")).strip()
+        }
     return "\n\n".join(paragraphs) + "\n"

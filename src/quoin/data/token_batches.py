@@ -1,6 +1,8 @@
-"""Batches of token windows for language models: no token twice an epoch, in an order that is a function of (seed, epoch).
+"""Batches of token windows for language models: no token twice an epoch, in an order that is a function of (seed,
+epoch).
 
-Both kinds are `Batches` whose rows are the places where windows begin; `read(starts)` gives the tokens there and the ones that come next.
+Both kinds are `BatchSampler` whose rows are the indices where windows begin; `read(starts)` gives the tokens there and
+the ones that come next.
 
     b windows, T tokens in each
 """
@@ -11,11 +13,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from quoin.data.batches import Batches
+from quoin.data.batches import BatchSampler
 from quoin.data.seeds import keyed_generator
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["CarriedLanes", "RandomWindows", "StoredTokens", "TokenBatch", "TokenWindows", "read_windows"]
+__all__ = ["BPTTWindows", "RandomWindows", "StoredTokens", "TokenBatch", "TokenWindows", "read_windows"]
 
 
 @runtime_checkable
@@ -43,8 +45,9 @@ def read_windows(tokens: Tensor | StoredTokens, starts: Tensor, length: int) -> 
     return tokens.windows(starts, length)
 
 
-class TokenWindows(Batches):
-    """What both kinds share: windows of `length` tokens which begin at places that each epoch shifts by a new offset."""
+class TokenWindows(BatchSampler):
+    """What both kinds share: windows of `length` tokens which begin at indices that each epoch shifts by a new
+    offset."""
 
     def __init__(
         self,
@@ -56,18 +59,18 @@ class TokenWindows(Batches):
         seed: int,
         shuffle: bool,
         rank: int = 0,
-        world: int = 1,
+        world_size: int = 1,
         device: torch.device | str | None = None,
     ) -> None:
-        super().__init__(num_rows, batch_size, seed=seed, rank=rank, world=world, shuffle=shuffle)
+        super().__init__(num_rows, batch_size, seed=seed, rank=rank, world_size=world_size, shuffle=shuffle)
         self.length, self.num_tokens, self.target_device = length, len(tokens), device
         self.tokens = tokens.to(device) if isinstance(tokens, Tensor) else tokens
 
     def __iter__(self) -> Iterator[Tensor]:
         for rows in super().__iter__():
-            yield self.places(rows)
+            yield self.window_starts(rows)
 
-    def places(self, rows: Tensor) -> Tensor:
+    def window_starts(self, rows: Tensor) -> Tensor:
         """Where the windows of these numbers begin in the current epoch."""
         raise NotImplementedError
 
@@ -77,8 +80,8 @@ class TokenWindows(Batches):
         return TokenBatch(seen[:, :-1], seen[:, 1:])
 
     def offset(self) -> int:
-        """Where the first window of this epoch begins, anywhere that leaves room for all: over the epochs every token is read, and
-        what one epoch cut in two another does not."""
+        """Where the first window of this epoch begins, anywhere that leaves space for all: over the epochs every token
+        is read, and what one epoch cut in two another does not."""
         spare = self.num_tokens - 1 - self.num_rows * self.length
         return int(torch.randint(spare + 1, (), generator=keyed_generator("offset", self.seed, self.epoch)))
 
@@ -87,7 +90,8 @@ class TokenWindows(Batches):
 
 
 class RandomWindows(TokenWindows):
-    """Windows side by side, in random order: each token is read at most once an epoch, and all but the first and last few are.
+    """Windows side by side, in random order: each token is read at most once an epoch, and all but the first and last
+    few are.
 
     >>> batches = RandomWindows(torch.arange(100), 10, 4, seed=0)
     >>> inputs, targets = batches.read(next(iter(batches)))
@@ -98,29 +102,42 @@ class RandomWindows(TokenWindows):
     def __init__(
         self,
         tokens: Tensor | StoredTokens,
-        length: int,
+        context_length: int,
         batch_size: int,
         *,
         seed: int,
         rank: int = 0,
-        world: int = 1,
+        world_size: int = 1,
         device: torch.device | str | None = None,
     ) -> None:
-        _check_enough(len(tokens), length, 1)
-        num_rows = max(1, len(tokens) // length - 1)  # one less than could fit: room to shift them by up to a window
-        super().__init__(tokens, length, num_rows, batch_size, seed=seed, shuffle=True, rank=rank, world=world, device=device)
+        _check_enough(len(tokens), context_length, 1)
+        num_rows = max(
+            1, len(tokens) // context_length - 1
+        )  # one less than could fit: space to shift them by up to a window
+        super().__init__(
+            tokens,
+            context_length,
+            num_rows,
+            batch_size,
+            seed=seed,
+            shuffle=True,
+            rank=rank,
+            world_size=world_size,
+            device=device,
+        )
 
-    def places(self, rows: Tensor) -> Tensor:
+    def window_starts(self, rows: Tensor) -> Tensor:
         return self.offset() + rows * self.length
 
 
-class CarriedLanes(TokenWindows):
-    """The text cut into `lanes` equal pieces that are read side by side, `length` tokens at a time, each batch where the last one ended.
+class BPTTWindows(TokenWindows):
+    """The text cut into `batch_size` equal pieces that are read side by side, `bptt_len` tokens at a time, each batch
+    where the last one ended.
 
-    So a recurrent model can carry its state from batch to batch and cut only its gradient (truncated back-propagation through time);
-    `starts_anew` says when it must not.
+    So a recurrent model can carry its state from batch to batch and cut only its gradient (truncated back-propagation
+    through time); `resets_state` says when it must not.
 
-    >>> batches = CarriedLanes(torch.arange(101), 2, 10, seed=0)
+    >>> batches = BPTTWindows(torch.arange(101), 2, 10, seed=0)
     >>> first, second, *_ = [batches.read(starts).inputs for starts in batches]
     >>> bool((second == first + 10).all())
     True
@@ -129,35 +146,50 @@ class CarriedLanes(TokenWindows):
     def __init__(
         self,
         tokens: Tensor | StoredTokens,
-        lanes: int,
-        length: int,
+        batch_size: int,
+        bptt_len: int,
         *,
         seed: int,
         rank: int = 0,
-        world: int = 1,
+        world_size: int = 1,
         device: torch.device | str | None = None,
     ) -> None:
-        _check_enough(len(tokens), length, lanes)
-        self.lane_steps = max(1, (len(tokens) - length) // (lanes * length))  # leaves room to shift them by up to a window
-        num_rows = lanes * self.lane_steps
-        super().__init__(tokens, length, num_rows, lanes, seed=seed, shuffle=False, rank=rank, world=world, device=device)
+        _check_enough(len(tokens), bptt_len, batch_size)
+        self.stream_steps = max(
+            1, (len(tokens) - bptt_len) // (batch_size * bptt_len)
+        )  # leaves space to shift them by up to a window
+        num_rows = batch_size * self.stream_steps
+        super().__init__(
+            tokens,
+            bptt_len,
+            num_rows,
+            batch_size,
+            seed=seed,
+            shuffle=False,
+            rank=rank,
+            world_size=world_size,
+            device=device,
+        )
 
     @property
-    def starts_anew(self) -> bool:
+    def resets_state(self) -> bool:
         """Whether the batch handed out last is the first of its epoch, after which nothing is carried."""
         return self.position <= 1
 
-    def places(self, rows: Tensor) -> Tensor:
-        lane, step = rows % self.batch_size, rows // self.batch_size
-        return self.offset() + (lane * self.lane_steps + step) * self.length
+    def window_starts(self, rows: Tensor) -> Tensor:
+        stream, step = rows % self.batch_size, rows // self.batch_size
+        return self.offset() + (stream * self.stream_steps + step) * self.length
 
 
-def _check_enough(num_tokens: int, length: int, lanes: int) -> None:
-    if length < 1 or lanes < 1:
-        raise Mistake(f"expected windows of 1 token or more and 1 lane or more, got {length} and {lanes}: raise them")
-    if num_tokens < lanes * length + 1:
-        wanted = f"{lanes} lanes of {length}" if lanes > 1 else f"a window of {length}"
-        raise Mistake(
-            f"expected at least {lanes * length + 1} tokens of training text for {wanted} and what comes next, got {num_tokens}: "
+def _check_enough(num_tokens: int, length: int, batch_size: int) -> None:
+    if length < 1 or batch_size < 1:
+        raise UserError(
+            f"expected windows of 1 token or more and 1 stream or more, got {length} and {batch_size}: raise them"
+        )
+    if num_tokens < batch_size * length + 1:
+        wanted = f"{batch_size} streams of {length}" if batch_size > 1 else f"a window of {length}"
+        raise UserError(
+            f"expected at least {batch_size * length + 1} tokens of training text for {wanted} and what comes "
+            f"next, got {num_tokens}: "
             "give a longer text, or shorten the context or the batch"
         )

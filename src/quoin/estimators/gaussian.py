@@ -5,48 +5,52 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.estimators.given import given_classes, given_rows, hold
-from quoin.models import GenerativeClassifier
+from quoin.errors import UserError
+from quoin.estimators.given import check_classification_input, check_predict_input, check_range
+from quoin.models import GaussianDiscriminant
 
-__all__ = ["GaussianClassifier"]
+__all__ = ["GaussianDiscriminantAnalysis"]
 
 
-class GaussianClassifier(ClassifierMixin, BaseEstimator):
-    """Bayes' rule with P(c) the share of class c and x | c normal: predicts argmax_c p(x | c) P(c).
+class GaussianDiscriminantAnalysis(ClassifierMixin, BaseEstimator):
+    """Bayes' rule with P(c) the fraction of class c and x | c normal: predicts argmax_c p(x | c) P(c).
 
-    With `shared_covariance` the classes have one covariance and meet in planes; else each has its own and they meet in quadrics.
-    `ridge`, a share of the mean variance, is added to every variance, so that a class of few examples has a density too.
+    With `shared_covariance` the classes have one covariance and meet in planes; else each has its own and they meet in
+    quadrics. `reg_covar`, a fraction of the mean variance, is added to every variance, so that a class of few examples
+    has a density too.
 
-    >>> GaussianClassifier().fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]).predict([[2.0]])
+    >>> X, y = [[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]
+    >>> GaussianDiscriminantAnalysis().fit(X, y).predict([[2.0]])
     array(['low'], dtype='<U4')
 
     Notes: D5.2-2.
     """
 
     classes_: np.ndarray
-    fit_intercept = False  # rows as they came: the means are part of the law
+    fit_intercept = False  # rows as given: the means are part of the distribution
 
-    def __init__(self, *, shared_covariance=False, ridge=1e-6):
+    def __init__(self, *, shared_covariance=False, reg_covar=1e-6):
         self.shared_covariance = shared_covariance
-        self.ridge = ridge
+        self.reg_covar = reg_covar
 
     def fit(self, X, y):
-        hold("ridge", self.ridge, at_least=0.0)
-        examples, labels = given_classes(self, X, y, None)
+        check_range("reg_covar", self.reg_covar, at_least=0.0)
+        examples, labels = check_classification_input(self, X, y, None)
         rows = examples.X.double()
         if not rows.var(dim=0, correction=0).any():
-            raise Mistake("expected features that vary, came the same row in every example; give examples that differ")
-        self.law_ = GenerativeClassifier.fit(rows, labels, len(self.classes_), shared=self.shared_covariance, ridge=self.ridge)
+            raise UserError("expected features that vary, got the same row in every example; give examples that differ")
+        self.model_ = GaussianDiscriminant.fit(
+            rows, labels, len(self.classes_), shared_covariance=self.shared_covariance, reg_covar=self.reg_covar
+        )
         return self
 
     def _log_joint(self, X) -> Tensor:
         check_is_fitted(self)
-        return self.law_.log_joint(given_rows(self, X).double())
+        return self.model_.log_joint(check_predict_input(self, X).double())
 
     def predict(self, X) -> np.ndarray:
-        likeliest = self._log_joint(X).argmax(dim=-1).numpy()
-        return self.classes_[likeliest]
+        best = self._log_joint(X).argmax(dim=-1).numpy()
+        return self.classes_[best]
 
     def predict_proba(self, X) -> np.ndarray:
         return self._log_joint(X).softmax(dim=-1).numpy()

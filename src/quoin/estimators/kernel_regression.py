@@ -1,4 +1,5 @@
-"""Nadaraya-Watson as scikit-learn estimators: one formula for regression and classification, and nothing to train but the width.
+"""Nadaraya-Watson as scikit-learn estimators: one formula for regression and classification, and nothing to train but
+the bandwidth.
 
 n examples, d features
 """
@@ -9,73 +10,81 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.estimators.given import given_classes, given_numbers, given_rows, hold
-from quoin.estimators.kernel_width import leave_one_out_width
-from quoin.layers import EmptyRule, every_key, nadaraya_watson, nearest_key, no_key, undefined
-from quoin.tensor import BoxcarWindow, EpanechnikovWindow, GaussianWindow, SmoothingKernel, TriangularWindow, one_hot
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.estimators.given import check_classification_input, check_predict_input, check_range, check_regression_input
+from quoin.estimators.kernel_bandwidth import leave_one_out_bandwidth
+from quoin.layers import FallbackRule, every_key, nadaraya_watson, nearest_key, no_key, undefined
+from quoin.tensor import BoxcarKernel, EpanechnikovKernel, GaussianKernel, SmoothingKernel, TriangularKernel, one_hot
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 
 KERNELS = {
-    "gaussian": GaussianWindow(),
-    "boxcar": BoxcarWindow(),
-    "triangular": TriangularWindow(),
-    "epanechnikov": EpanechnikovWindow(),
+    "gaussian": GaussianKernel(),
+    "boxcar": BoxcarKernel(),
+    "triangular": TriangularKernel(),
+    "epanechnikov": EpanechnikovKernel(),
 }
 RULES = {"nearest": nearest_key, "mean": every_key, "zero": no_key, "nan": undefined}
 CLASS_RULES = {"nearest": nearest_key, "mean": every_key}  # zeros and NaN are no probabilities
 
 
-class KernelFace(BaseEstimator):
-    """What both estimators share: keys, values, a kernel and its width."""
+class KernelEstimatorBase(BaseEstimator):
+    """What both estimators share: keys, values, a kernel and its bandwidth."""
 
-    fit_intercept = False  # rows as they came
+    fit_intercept = False  # rows as given
     _rules = RULES
 
-    def __init__(self, kernel="gaussian", *, bandwidth="leave-one-out", empty="nearest"):
+    def __init__(self, kernel="gaussian", *, bandwidth="leave-one-out", fallback="nearest"):
         self.kernel = kernel
         self.bandwidth = bandwidth
-        self.empty = empty
+        self.fallback = fallback
 
     def _store(self, X: Tensor, value: Tensor) -> None:
         kernel, rule = self._chosen()
         self._keys, self._values = X, value
-        self.bandwidth_ = self._width(X, value, kernel, rule).numpy()
+        self.bandwidth_ = self._bandwidth(X, value, kernel, rule).numpy()
 
-    def _chosen(self) -> tuple[SmoothingKernel, EmptyRule]:
-        for name, given, known in (("kernel", self.kernel, KERNELS), ("empty", self.empty, self._rules)):
+    def _chosen(self) -> tuple[SmoothingKernel, FallbackRule]:
+        for name, given, known in (("kernel", self.kernel, KERNELS), ("fallback", self.fallback, self._rules)):
             if not isinstance(given, str) or given not in known:
-                raise Mistake(f"expected {name} among {', '.join(known)}, came {shown(given)}; {nearest(str(given), known)}")
-        return KERNELS[self.kernel], self._rules[self.empty]
+                raise UserError(
+                    f"expected {name} among {', '.join(known)}, got {format_value(given)}; "
+                    f"{did_you_mean(str(given), known)}"
+                )
+        return KERNELS[self.kernel], self._rules[self.fallback]
 
-    def _width(self, X: Tensor, value: Tensor, kernel: SmoothingKernel, rule: EmptyRule) -> Tensor:
+    def _bandwidth(self, X: Tensor, value: Tensor, kernel: SmoothingKernel, rule: FallbackRule) -> Tensor:
         if isinstance(self.bandwidth, str):
             if self.bandwidth != "leave-one-out":
-                raise Mistake(
-                    f"expected bandwidth as a number, an array or 'leave-one-out', came {shown(self.bandwidth)}; give one of them"
+                raise UserError(
+                    "expected bandwidth as a number, an array or 'leave-one-out', got "
+                    f"{format_value(self.bandwidth)}; give one of them"
                 )
-            return leave_one_out_width(X, value, kernel, rule)
-        widths = np.asarray(self.bandwidth)
-        if widths.ndim > 1 or (widths.ndim == 1 and len(widths) != X.shape[1]):
-            raise Mistake(f"expected one bandwidth, or one for each of {X.shape[1]} features, came shape {widths.shape}; give as many")
-        for each in widths.reshape(-1).tolist():
-            hold("bandwidth", each, above=0.0)
-        return torch.as_tensor(widths, dtype=X.dtype).expand(X.shape[1]).clone()
+            return leave_one_out_bandwidth(X, value, kernel, rule)
+        bandwidths = np.asarray(self.bandwidth)
+        if bandwidths.ndim > 1 or (bandwidths.ndim == 1 and len(bandwidths) != X.shape[1]):
+            raise UserError(
+                f"expected one bandwidth, or one for each of {X.shape[1]} features, got shape {bandwidths.shape}; "
+                "give as many"
+            )
+        for each in bandwidths.reshape(-1).tolist():
+            check_range("bandwidth", each, above=0.0)
+        return torch.as_tensor(bandwidths, dtype=X.dtype).expand(X.shape[1]).clone()
 
     def _pooled(self, X) -> Tensor:
         check_is_fitted(self)
         kernel, rule = self._chosen()
-        rows = given_rows(self, X).to(self._keys.dtype)
-        return nadaraya_watson(rows, self._keys, self._values, kernel, torch.from_numpy(self.bandwidth_), empty=rule)
+        rows = check_predict_input(self, X).to(self._keys.dtype)
+        return nadaraya_watson(rows, self._keys, self._values, kernel, torch.from_numpy(self.bandwidth_), fallback=rule)
 
 
-class KernelRegressor(RegressorMixin, KernelFace):
+class KernelRegressor(RegressorMixin, KernelEstimatorBase):
     """f(x) = sum_i y_i K((x - x_i)/h) / sum_j K((x - x_j)/h): the mean of what was seen near x.
 
-    `kernel` is "gaussian", "boxcar", "triangular" or "epanechnikov". `bandwidth` is h, a number or one for each feature, or
-    "leave-one-out": a multiple of the features' standard deviations, by which each example is best predicted from all others. Where no
-    example lies within h of x, `empty` says what is given: the value of the "nearest", the "mean" of all, "zero" or "nan".
+    `kernel` is "gaussian", "boxcar", "triangular" or "epanechnikov". `bandwidth` is h, a number or one for each
+    feature, or "leave-one-out": a multiple of the features' standard deviations, by which each example is best
+    predicted from all others. Where no example lies within h of x, `fallback` is what is predicted: the value of the
+    "nearest", the "mean" of all, "zero" or "nan".
 
     >>> KernelRegressor("boxcar", bandwidth=1.0).fit([[0.0], [1.0], [4.0]], [10.0, 20.0, 50.0]).predict([[0.5], [9.0]])
     array([15., 50.])
@@ -84,7 +93,7 @@ class KernelRegressor(RegressorMixin, KernelFace):
     """
 
     def fit(self, X, y):
-        examples, targets = given_numbers(self, X, y, None)
+        examples, targets = check_regression_input(self, X, y, None)
         self._store(examples.X, targets.unsqueeze(-1))
         return self
 
@@ -92,13 +101,15 @@ class KernelRegressor(RegressorMixin, KernelFace):
         return self._pooled(X).squeeze(-1).numpy()
 
 
-class KernelClassifier(ClassifierMixin, KernelFace):
+class KernelClassifier(ClassifierMixin, KernelEstimatorBase):
     """P(c | x) = sum over i of class c of K((x - x_i)/h) / sum_j K((x - x_j)/h): the same mean, of one-hot labels.
 
-    Parameters are those of `KernelRegressor`; `empty` is "nearest" or "mean", and leave-one-out compares squared errors of one-hot labels.
+    Parameters are those of `KernelRegressor`; `fallback` is "nearest" or "mean", and leave-one-out compares squared
+    errors of one-hot labels.
 
-    >>> face = KernelClassifier("triangular", bandwidth=2.0).fit([[0.0], [1.0], [2.0]], ["low", "low", "high"])
-    >>> face.predict([[0.5]]), face.predict_proba([[1.5]]).round(3)  # 3/4 against 3/4 + 1/4, by how near they lie
+    >>> estimator = KernelClassifier("triangular", bandwidth=2.0).fit([[0.0], [1.0], [2.0]], ["low", "low", "high"])
+    >>> # 3/4 against 3/4 + 1/4, by how near they lie
+    >>> estimator.predict([[0.5]]), estimator.predict_proba([[1.5]]).round(3)
     (array(['low'], dtype='<U4'), array([[0.429, 0.571]]))
 
     Notes: Z11.10.
@@ -108,7 +119,7 @@ class KernelClassifier(ClassifierMixin, KernelFace):
     _rules = CLASS_RULES
 
     def fit(self, X, y):
-        examples, labels = given_classes(self, X, y, None)
+        examples, labels = check_classification_input(self, X, y, None)
         self._store(examples.X, one_hot(labels, len(self.classes_), dtype=examples.X.dtype))
         return self
 
@@ -116,5 +127,5 @@ class KernelClassifier(ClassifierMixin, KernelFace):
         return self._pooled(X).numpy()
 
     def predict(self, X) -> np.ndarray:
-        likeliest = self._pooled(X).argmax(dim=-1).numpy()
-        return self.classes_[likeliest]
+        best = self._pooled(X).argmax(dim=-1).numpy()
+        return self.classes_[best]

@@ -9,16 +9,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 from torch import Tensor
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.estimators.given import Examples, given_numbers, given_rows, hold
-from quoin.optim import cosine, solve_normal
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.estimators.given import Examples, check_predict_input, check_range, check_regression_input
+from quoin.optim import cosine, solve_normal_equations
 
-__all__ = ["LinearFace", "LinearRegressor", "RidgeRegressor", "shortest_least_squares"]
+__all__ = ["LinearRegressor", "LinearRegressorBase", "RidgeRegressor", "shortest_least_squares"]
 
 BATCH = 32
 
 
-class LinearFace(RegressorMixin, BaseEstimator):
+class LinearRegressorBase(RegressorMixin, BaseEstimator):
     """What linear regressors share: y = X coef_ + intercept_."""
 
     coef_: np.ndarray
@@ -26,19 +26,19 @@ class LinearFace(RegressorMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:
         check_is_fitted(self)
-        return given_rows(self, X).numpy() @ self.coef_ + self.intercept_
+        return check_predict_input(self, X).numpy() @ self.coef_ + self.intercept_
 
     def _keep(self, examples: Examples, weight: Tensor, mean: Tensor) -> None:
         self.coef_ = weight.numpy().astype(examples.X.numpy().dtype)
         self.intercept_ = float(examples.bias_for(weight, mean))
 
 
-class LinearRegressor(LinearFace):
+class LinearRegressor(LinearRegressorBase):
     """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2, and among several the shortest w.
 
-    `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation, or singular
-    values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter` passes of minibatch
-    descent, which end near the same place).
+    `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation,
+    or singular values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter`
+    passes of minibatch descent, which end near the same point).
 
     >>> LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
@@ -53,11 +53,13 @@ class LinearRegressor(LinearFace):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
-        hold("max_iter", self.max_iter, at_least=1)
+        check_range("max_iter", self.max_iter, at_least=1)
         solvers = {"normal": self._normal, "qr": self._qr, "sgd": self._sgd}
         if self.solver not in solvers:
-            raise Mistake(f"expected a solver, came {shown(self.solver)}: {nearest(str(self.solver), solvers)}")
-        examples, targets = given_numbers(self, X, y, sample_weight)
+            raise UserError(
+                f"expected a solver, got {format_value(self.solver)}: {did_you_mean(str(self.solver), solvers)}"
+            )
+        examples, targets = check_regression_input(self, X, y, sample_weight)
         mean = examples.weights @ targets if self.fit_intercept else targets.new_zeros(())
         self.n_iter_ = 1
         self._keep(examples, solvers[self.solver](examples, targets - mean), mean.double())
@@ -65,33 +67,36 @@ class LinearRegressor(LinearFace):
 
     def _normal(self, examples: Examples, targets: Tensor) -> Tensor:
         try:
-            return solve_normal(examples.X, targets, weights=examples.weights)
-        except Mistake:  # dependent columns
+            return solve_normal_equations(examples.X, targets, weights=examples.weights)
+        except UserError:  # dependent columns
             return self._qr(examples, targets)
 
     def _qr(self, examples: Examples, targets: Tensor) -> Tensor:
         return shortest_least_squares(examples, targets)
 
     def _sgd(self, examples: Examples, targets: Tensor) -> Tensor:
-        """Steps on columns of unit size at the rate 1 / mean |x|^2, which no batch can overshoot by much, falling to zero."""
+        """Steps on columns of unit size at the learning rate 1 / mean |x|^2, which no batch can overshoot by much,
+        falling to zero.
+        """
         seed = check_random_state(self.random_state).randint(2**31)
         generator = torch.Generator().manual_seed(int(seed))
         size = (examples.weights @ examples.X.square()).sqrt()
         X = examples.X / torch.where(size > 0, size, 1)
-        share = examples.weights * len(X)  # one on average
-        w, total, rate = X.new_zeros(X.shape[1]), self.max_iter * -(-len(X) // BATCH), 1 / max(1, int((size > 0).sum()))
+        sample_weight = examples.weights * len(X)  # one on average
+        w, total, lr = X.new_zeros(X.shape[1]), self.max_iter * -(-len(X) // BATCH), 1 / max(1, int((size > 0).sum()))
         step = 0
         for _ in range(self.max_iter):
             for rows in torch.randperm(len(X), generator=generator).split(BATCH):
-                off = share[rows] * (X[rows] @ w - targets[rows])
-                w -= rate * cosine(step / total) / len(rows) * (X[rows].mT @ off)
+                residual = sample_weight[rows] * (X[rows] @ w - targets[rows])
+                w -= lr * cosine(step / total) / len(rows) * (X[rows].mT @ residual)
                 step += 1
         self.n_iter_ = self.max_iter
         return torch.where(size > 0, w / torch.where(size > 0, size, 1), 0).double()
 
 
-class RidgeRegressor(LinearFace):
-    """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2 + l2 |w|^2 with weights s_i that sum to one; the bias is not penalised.
+class RidgeRegressor(LinearRegressorBase):
+    """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2 + l2 |w|^2 with weights s_i that sum to one; the bias is not
+    penalised.
 
     scikit-learn's Ridge sums the squares where this takes their mean: its alpha is n · l2.
     """
@@ -101,12 +106,12 @@ class RidgeRegressor(LinearFace):
         self.fit_intercept = fit_intercept
 
     def fit(self, X, y, sample_weight=None):
-        hold("l2", self.l2, at_least=0.0)
-        examples, targets = given_numbers(self, X, y, sample_weight)
+        check_range("l2", self.l2, at_least=0.0)
+        examples, targets = check_regression_input(self, X, y, sample_weight)
         mean = examples.weights @ targets if self.fit_intercept else targets.new_zeros(())
         try:
-            weight = solve_normal(examples.X, targets - mean, l2=self.l2, weights=examples.weights)
-        except Mistake:  # so small an l2 that the columns still depend on one another
+            weight = solve_normal_equations(examples.X, targets - mean, l2=self.l2, weights=examples.weights)
+        except UserError:  # so small an l2 that the columns still depend on one another
             weight = shortest_least_squares(examples, targets - mean, self.l2)
         self._keep(examples, weight, mean.double())
         return self
@@ -124,7 +129,7 @@ def shortest_least_squares(examples: Examples, targets: Tensor, l2: float = 0.0)
         right = torch.cat([right, right.new_zeros(rows.shape[1])])
     if len(rows) >= rows.shape[1]:
         Q, R = torch.linalg.qr(rows)
-        unexplained = R.diagonal().abs() / rows.norm(dim=0)  # the share of each column that those before it leave
+        unexplained = R.diagonal().abs() / rows.norm(dim=0)  # the fraction of each column that those before it leave
         if (unexplained > len(rows) * torch.finfo(torch.float64).eps).all():
             return torch.linalg.solve_triangular(R, (Q.mT @ right).unsqueeze(-1), upper=True).squeeze(-1)
     return torch.linalg.lstsq(rows, right.unsqueeze(-1), driver="gelsd").solution.squeeze(-1)

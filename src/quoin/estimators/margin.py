@@ -1,4 +1,5 @@
-"""Two classes told apart by one linear score: logistic regression and the support vector machine, both losses of the margin.
+"""Two classes separated by one linear score: logistic regression and the support vector machine, both losses of the
+margin.
 
 The labels in order stand for y = -1 and y = 1. `decision_function` is 2 s(x), so that the margin is y times it.
 """
@@ -7,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quoin.estimators.given import given_classes, hold
+from quoin.estimators.given import check_classification_input, check_range
 from quoin.estimators.linear_classes import LinearClasses, warn_of_too_few_steps
-from quoin.losses import log_loss
-from quoin.optim import ScoreLoss, fit_hinge
+from quoin.losses import logistic_loss
+from quoin.optim import ScoreLoss, fit_linear_svm
 
 __all__ = ["LinearSVM", "LogisticClassifier"]
 
 
-class BinaryFace(LinearClasses):
+class BinaryClassifierBase(LinearClasses):
     """A score whose sign decides."""
 
     def decision_function(self, X) -> np.ndarray:
@@ -33,11 +34,12 @@ class BinaryFace(LinearClasses):
         return tags
 
 
-class LogisticClassifier(BinaryFace):
-    """argmin sum_i s_i ln(1 + e^{-m_i}) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum to one.
+class LogisticClassifier(BinaryClassifierBase):
+    """argmin sum_i s_i ln(1 + e^{-m_i}) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum
+    to one.
 
-    scikit-learn's LogisticRegression has C = 1 / (n l2). With l2 = 0 there is no minimiser on data that a hyperplane separates; a
-    ConvergenceWarning says so. `class_weight` is None, "balanced" or a dict from labels to weights.
+    scikit-learn's LogisticRegression has C = 1 / (n l2). With l2 = 0 there is no minimiser on data that a hyperplane
+    separates; a ConvergenceWarning is given. `class_weight` is None, "balanced" or a dict from labels to weights.
 
     >>> LogisticClassifier().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]).predict([[0.2], [2.5]])
     array(['no', 'yes'], dtype='<U3')
@@ -46,13 +48,13 @@ class LogisticClassifier(BinaryFace):
     """
 
     def fit(self, X, y, sample_weight=None):
-        examples, labels = given_classes(self, X, y, sample_weight, self.class_weight, binary=True)
+        examples, labels = check_classification_input(self, X, y, sample_weight, self.class_weight, binary=True)
         signs = (2 * labels - 1).to(examples.X.dtype)
 
         def separate(scores: Tensor) -> bool:
             return bool(((signs * scores[:, 0])[examples.weights > 0] > 0).all())
 
-        return self._minimise(examples, _log_loss_of(signs), 1, curvature=0.25, separate=separate)
+        return self._minimize(examples, _logistic_loss_and_gradient(signs), 1, curvature=0.25, separate=separate)
 
     def predict_proba(self, X) -> np.ndarray:
         """P(y | x) = 1 / (1 + e^{-m}) of the first and of the second class."""
@@ -61,14 +63,16 @@ class LogisticClassifier(BinaryFace):
 
     def predict_log_proba(self, X) -> np.ndarray:
         scores = torch.from_numpy(self.decision_function(X))
-        return -log_loss(torch.stack([-scores, scores], dim=-1)).numpy()
+        return -logistic_loss(torch.stack([-scores, scores], dim=-1)).numpy()
 
 
-class LinearSVM(BinaryFace):
-    """argmin sum_i s_i max(0, 1 - m_i) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum to one.
+class LinearSVM(BinaryClassifierBase):
+    """argmin sum_i s_i max(0, 1 - m_i) + (l2 / 2) |coef_|^2 with m = y (x coef_ + intercept_) and weights s_i that sum
+    to one.
 
-    scikit-learn's LinearSVC(loss="hinge") has C = 1 / (n l2), and penalises its bias too, which this does not; its default loss is
-    the square of the hinge, another problem. It stops when the loss is within tol, as a share, of a proven lower bound.
+    scikit-learn's LinearSVC(loss="hinge") has C = 1 / (n l2), and penalises its bias too, which this does not; its
+    default loss is the square of the hinge, another problem. It stops when the loss is within tol, as a fraction, of a
+    proven lower bound.
 
     Notes: M7, M11, D5.2-4.
     """
@@ -77,28 +81,32 @@ class LinearSVM(BinaryFace):
         super().__init__(l2, fit_intercept=fit_intercept, class_weight=class_weight, tol=tol, max_iter=max_iter)
 
     def fit(self, X, y, sample_weight=None):
-        hold("l2", self.l2, above=0.0)
-        hold("tol", self.tol, above=0.0)
-        hold("max_iter", self.max_iter, at_least=1)
-        examples, labels = given_classes(self, X, y, sample_weight, self.class_weight, binary=True)
-        found = fit_hinge(
+        check_range("l2", self.l2, above=0.0)
+        check_range("tol", self.tol, above=0.0)
+        check_range("max_iter", self.max_iter, at_least=1)
+        examples, labels = check_classification_input(self, X, y, sample_weight, self.class_weight, binary=True)
+        found = fit_linear_svm(
             examples.X,
             (2 * labels - 1).to(examples.X.dtype),
             weights=examples.weights,
             l2=self.l2,
             bias=self.fit_intercept,
-            tolerance=self.tol,
-            max_steps=self.max_iter,
+            tol=self.tol,
+            max_iter=self.max_iter,
         )
-        self._keep(examples, found.weight.unsqueeze(-1), found.bias.unsqueeze(-1), found.steps)
+        self._keep(examples, found.weight.unsqueeze(-1), found.bias.unsqueeze(-1), found.num_steps)
         if not found.converged:
-            warn_of_too_few_steps(found.steps, f"the loss may be {found.gap / found.loss:.1e} of itself too high, above tol = {self.tol:g}")
+            warn_of_too_few_steps(
+                found.num_steps,
+                f"the loss may be {found.suboptimality_bound / found.loss:.1e} of itself too high, "
+                f"above tol = {self.tol:g}",
+            )
         return self
 
 
-def _log_loss_of(signs: Tensor) -> ScoreLoss:
+def _logistic_loss_and_gradient(signs: Tensor) -> ScoreLoss:
     def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
         margins = signs * scores[:, 0]
-        return log_loss(margins), (-signs * torch.sigmoid(-margins)).unsqueeze(-1)
+        return logistic_loss(margins), (-signs * torch.sigmoid(-margins)).unsqueeze(-1)
 
     return loss

@@ -1,4 +1,4 @@
-"""A mixture of normal laws as a scikit-learn density and clustering."""
+"""A mixture of normal distributions as a scikit-learn density and clustering."""
 
 import warnings
 
@@ -9,30 +9,41 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 from torch import Tensor
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.estimators.given import KINDS, as_tensor, given_rows, hold
-from quoin.models import GaussianMixture, em_from_starts
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.estimators.given import KINDS, as_tensor, check_predict_input, check_range
+from quoin.models import GaussianMixture, em_with_restarts
 from quoin.prob import DiagonalNormals, FullNormals, SphericalNormals, TiedNormals
 
-__all__ = ["MixtureDensity"]
+__all__ = ["GaussianMixtureEM"]
 
 FAMILIES = {"full": FullNormals, "tied": TiedNormals, "diag": DiagonalNormals, "spherical": SphericalNormals}
 
 
-class MixtureDensity(DensityMixin, BaseEstimator):
-    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) fitted by EM; predicts the component with the largest share in x.
+class GaussianMixtureEM(DensityMixin, BaseEstimator):
+    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) fitted by EM; predicts the component of the largest responsibility for x.
 
-    `covariance_type` is "full", "tied", "diag" or "spherical". No variance falls below `min_variance` times that of the data, in any
+    `covariance_type` is "full", "tied", "diag" or "spherical". No variance falls below `min_variance` times that of the
+    data, in any
     direction: EM then keeps its promise that the likelihood never falls, which adding to variances would break.
 
-    >>> MixtureDensity(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]]).means_.round(3)
+    >>> GaussianMixtureEM(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]]).means_.round(3)
     array([[0.1],
            [5.1]])
 
     Notes: D6-9, D6-10.
     """
 
-    def __init__(self, n_components=1, *, covariance_type="full", tol=1e-5, min_variance=1e-6, max_iter=200, n_init=1, random_state=None):
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        covariance_type="full",
+        tol=1e-5,
+        min_variance=1e-6,
+        max_iter=200,
+        n_init=1,
+        random_state=None,
+    ):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tol = tol
@@ -42,27 +53,38 @@ class MixtureDensity(DensityMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        for name, at_least in (("n_components", 1), ("tol", 0.0), ("min_variance", 0.0), ("max_iter", 1), ("n_init", 1)):
-            hold(name, getattr(self, name), at_least=at_least)
+        for name, at_least in (
+            ("n_components", 1),
+            ("tol", 0.0),
+            ("min_variance", 0.0),
+            ("max_iter", 1),
+            ("n_init", 1),
+        ):
+            check_range(name, getattr(self, name), at_least=at_least)
         if self.covariance_type not in tuple(FAMILIES):  # a list has no hash
-            raise Mistake(f"there is no covariance_type {shown(self.covariance_type)}: {nearest(str(self.covariance_type), FAMILIES)}")
+            raise UserError(
+                f"there is no covariance_type {format_value(self.covariance_type)}: "
+                f"{did_you_mean(str(self.covariance_type), FAMILIES)}"
+            )
         rows = as_tensor(np.asarray(validate_data(self, X, dtype=KINDS, ensure_min_samples=2)))
-        found = em_from_starts(
+        found = em_with_restarts(
             rows,
             self.n_components,
             FAMILIES[self.covariance_type],
             generator=torch.Generator().manual_seed(int(check_random_state(self.random_state).randint(2**31))),
-            starts=self.n_init,
-            num_steps=self.max_iter,
-            tolerance=self.tol,
+            num_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
             min_variance=self.min_variance,
         )
         self.model_ = GaussianMixture(found.output)
         self.converged_, self.n_iter_ = found.converged, len(found.log_likelihoods) - 1
         self.lower_bound_ = found.log_likelihoods[-1] / len(rows)
         if not found.converged:
-            told = f"EM still gained more than tol = {self.tol} a point after {self.max_iter} steps; raise max_iter or tol"
-            warnings.warn(told, ConvergenceWarning, stacklevel=2)
+            message = (
+                f"EM still gained more than tol = {self.tol} a point after {self.max_iter} steps; raise max_iter or tol"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
     @property
@@ -76,11 +98,11 @@ class MixtureDensity(DensityMixin, BaseEstimator):
     @property
     def covariances_(self) -> np.ndarray:
         """(k, d, d), (d, d), (k, d) or (k,), by `covariance_type`."""
-        return self.model_.spread.numpy()
+        return self.model_.covariances.numpy()
 
     def _rows(self, X) -> Tensor:
         check_is_fitted(self)
-        return given_rows(self, X).to(self.model_.means.dtype)
+        return check_predict_input(self, X).to(self.model_.means.dtype)
 
     def score_samples(self, X) -> np.ndarray:
         """ln p(x) of each row."""
@@ -103,7 +125,7 @@ class MixtureDensity(DensityMixin, BaseEstimator):
         return self.fit(X).predict(X)
 
     def sample(self, n_samples=1, *, random_state=None) -> np.ndarray:
-        """New rows from the fitted law."""
+        """New rows from the fitted distribution."""
         check_is_fitted(self)
         seed = int(check_random_state(random_state).randint(2**31))
         return self.model_.sample(n_samples, generator=torch.Generator().manual_seed(seed)).numpy()

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.estimators.given import given_classes
+from quoin.estimators.given import check_classification_input
 from quoin.estimators.linear_classes import LinearClasses
 from quoin.optim import ScoreLoss
 
@@ -13,10 +13,12 @@ __all__ = ["SoftmaxClassifier"]
 
 
 class SoftmaxClassifier(LinearClasses):
-    """argmin sum_i s_i (-ln softmax(x_i coef_^T + intercept_)_{y_i}) + (l2 / 2) |coef_|^2 with weights s_i that sum to one.
+    """argmin sum_i s_i (-ln softmax(x_i coef_^T + intercept_)_{y_i}) + (l2 / 2) |coef_|^2 with weights s_i that sum to
+    one.
 
-    scikit-learn's LogisticRegression has C = 1 / (n l2). With l2 = 0 there is no minimiser on data that the scores can separate; a
-    ConvergenceWarning says so. Two classes have two scores here too. `class_weight` is None, "balanced" or a dict.
+    scikit-learn's LogisticRegression has C = 1 / (n l2). With l2 = 0 there is no minimiser on data that the scores can
+    separate; a ConvergenceWarning is given. Two classes have two scores here too. `class_weight` is None, "balanced" or
+    a dict.
 
     >>> SoftmaxClassifier().fit([[0.0], [1.0], [5.0], [6.0], [9.0]], [0, 0, 1, 1, 2]).predict([[0.5], [5.6], [10.0]])
     array([0, 1, 2])
@@ -25,12 +27,14 @@ class SoftmaxClassifier(LinearClasses):
     """
 
     def fit(self, X, y, sample_weight=None):
-        examples, labels = given_classes(self, X, y, sample_weight, self.class_weight)
+        examples, labels = check_classification_input(self, X, y, sample_weight, self.class_weight)
 
         def separate(scores: Tensor) -> bool:
             return _separated(scores, labels, examples.weights > 0)
 
-        return self._minimise(examples, cross_entropy_of(labels), len(self.classes_), curvature=0.5, separate=separate)
+        return self._minimize(
+            examples, softmax_loss_and_gradient(labels), len(self.classes_), curvature=0.5, separate=separate
+        )
 
     def decision_function(self, X) -> np.ndarray:
         """The scores, one a class; for two classes the second less the first, as scikit-learn has it."""
@@ -38,8 +42,8 @@ class SoftmaxClassifier(LinearClasses):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X) -> np.ndarray:
-        likeliest = self._scores(X).argmax(axis=1)
-        return self.classes_[likeliest]
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X) -> np.ndarray:
         return torch.from_numpy(self._scores(X)).softmax(dim=-1).numpy()
@@ -48,13 +52,13 @@ class SoftmaxClassifier(LinearClasses):
         return torch.from_numpy(self._scores(X)).log_softmax(dim=-1).numpy()
 
 
-def cross_entropy_of(labels: Tensor) -> ScoreLoss:
-    """-ln softmax(scores)_y of each example, and its slope softmax(scores) - onehot(y)."""
+def softmax_loss_and_gradient(labels: Tensor) -> ScoreLoss:
+    """-ln softmax(scores)_y of each example, and its gradient softmax(scores) - onehot(y)."""
 
     def loss(scores: Tensor) -> tuple[Tensor, Tensor]:
         logs = scores.log_softmax(dim=-1)
-        slopes = logs.exp().scatter_add_(1, labels.unsqueeze(-1), scores.new_full((len(labels), 1), -1.0))
-        return functional.nll_loss(logs, labels, reduction="none"), slopes
+        gradients = logs.exp().scatter_add_(1, labels.unsqueeze(-1), scores.new_full((len(labels), 1), -1.0))
+        return functional.nll_loss(logs, labels, reduction="none"), gradients
 
     return loss
 

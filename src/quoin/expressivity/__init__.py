@@ -5,27 +5,27 @@ from typing import TYPE_CHECKING
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.expressivity.approximate import Approximation, approximate
+    from quoin.expressivity.approximate import Approximation, approximate_1d
+    from quoin.expressivity.break_lines import BreakLine, break_lines, gradient_jump, max_zero_definition, max_zero_net
     from quoin.expressivity.depth import (
-        fewest_units,
         folding_net,
-        folding_regions,
-        follow_then_rest,
-        mean_distance,
-        most_regions,
-        region_order,
+        l1_distance,
+        max_regions,
+        min_units,
+        num_folding_regions,
+        partial_sawtooth_net,
+        region_growth_order,
         sawtooth_definition,
-        sawtooth_gap,
+        sawtooth_l1_lower_bound,
         sawtooth_net,
         zigzag_net,
     )
     from quoin.expressivity.extract import from_relu_network
-    from quoin.expressivity.kinks import KinkLine, gradient_jump, kink_lines, max_zero_definition, max_zero_net
-    from quoin.expressivity.layers_of import affine_layers, relu_chain
+    from quoin.expressivity.layers_of import affine_layers, relu_network
     from quoin.expressivity.many_inputs import (
         ExponentialSum,
         ManyInputApproximation,
-        approximate_many,
+        approximate_nd,
         exponential_sum_definition,
         fit_exponentials,
         interpolated_exponential,
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     )
     from quoin.expressivity.mesh import Mesh
     from quoin.expressivity.modulus import (
+        ContinuityModulus,
         Curvature,
         Lipschitz,
-        Modulus,
-        Promise,
-        check_promise,
+        Regularity,
+        check_regularity,
         modulus_of_continuity,
         modulus_of_continuity_definition,
     )
@@ -50,64 +50,71 @@ if TYPE_CHECKING:
         to_relu_network,
         to_relu_network_with_identity,
     )
-    from quoin.expressivity.regions import Pieces, Regions, activation_pattern, piece_maps, pieces_on_segment, regions_in_window
+    from quoin.expressivity.regions import (
+        Pieces,
+        Regions,
+        activation_pattern,
+        piece_maps,
+        pieces_on_segment,
+        regions_in_window,
+    )
     from quoin.expressivity.shallow import shallow_definition
-    from quoin.expressivity.stack import stack
-    from quoin.expressivity.width import affine_distance, enclosed_height, max_min_definition, max_min_net, narrow_net
+    from quoin.expressivity.stack import stack_networks
+    from quoin.expressivity.width import affine_distance, interior_peak, max_min_definition, max_min_net, narrow_net
 
 __all__ = [
     "Approximation",
+    "BreakLine",
+    "ContinuityModulus",
     "Curvature",
     "ExponentialSum",
-    "KinkLine",
     "Lipschitz",
     "ManyInputApproximation",
     "Mesh",
-    "Modulus",
     "Pieces",
     "PiecewiseLinear",
-    "Promise",
     "Regions",
+    "Regularity",
     "activation_pattern",
     "affine_distance",
     "affine_layers",
-    "approximate",
-    "approximate_many",
-    "check_promise",
+    "approximate_1d",
+    "approximate_nd",
+    "break_lines",
+    "check_regularity",
     "clipped_ramp",
-    "enclosed_height",
     "exponential_sum_definition",
-    "fewest_units",
     "fit_exponentials",
     "folding_net",
-    "folding_regions",
-    "follow_then_rest",
     "from_relu_network",
     "gradient_jump",
+    "interior_peak",
     "interpolant",
     "interpolated_exponential",
-    "kink_lines",
+    "l1_distance",
     "max_min_definition",
     "max_min_net",
+    "max_regions",
     "max_zero_definition",
     "max_zero_net",
-    "mean_distance",
+    "min_units",
     "modulus_of_continuity",
     "modulus_of_continuity_definition",
-    "most_regions",
     "narrow_net",
+    "num_folding_regions",
+    "partial_sawtooth_net",
     "piece_maps",
     "pieces_on_segment",
     "piecewise_linear_definition",
-    "region_order",
+    "region_growth_order",
     "regions_in_window",
-    "relu_chain",
     "relu_form_definition",
+    "relu_network",
     "sawtooth_definition",
-    "sawtooth_gap",
+    "sawtooth_l1_lower_bound",
     "sawtooth_net",
     "shallow_definition",
-    "stack",
+    "stack_networks",
     "sup_error_in_span",
     "to_relu_network",
     "to_relu_network_with_identity",

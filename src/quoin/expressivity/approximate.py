@@ -1,7 +1,8 @@
-"""Universal approximation in one variable by construction: interpolate, count the pieces from what is known of g, write the network.
+"""Universal approximation in one variable by construction: interpolate, count the pieces from what is known of g, write
+the network.
 
-With a promise about g the error is certified on the whole interval; without one it is the largest that a fine grid shows, and says
-so. Many variables are in many_inputs.py.
+Under a regularity assumption on g the error is certified on the whole interval; without one it is the largest on a fine
+grid, and reported so. Many variables are in many_inputs.py.
 """
 
 import math
@@ -11,21 +12,32 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from quoin.errors import Mistake
-from quoin.expressivity.modulus import Curvature, Function, Lipschitz, Modulus, Promise, check_interval, check_promise, sampled
+from quoin.errors import UserError
+from quoin.expressivity.modulus import (
+    ContinuityModulus,
+    Curvature,
+    Function,
+    Lipschitz,
+    Regularity,
+    check_interval,
+    check_regularity,
+    evaluate_on_grid,
+)
 from quoin.expressivity.piecewise import PiecewiseLinear, interpolant, to_relu_network
 
-__all__ = ["Approximation", "approximate"]
+__all__ = ["Approximation", "approximate_1d"]
 
 _EPS = torch.finfo(torch.float64).eps
 _MOST_PIECES = 2**17
-_MOST_LOOKED_AT = 2**14  # where nothing is promised
-_LOOKS = 16  # points of the measuring grid in each piece
+_MOST_UNCERTIFIED = 2**14  # pieces where nothing is assumed of g
+_POINTS_PER_PIECE = 16  # points of the measuring grid in each piece
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """A network close to g, and how close: |g - network| <= `error` on the whole interval if `certified`, else only where it was looked."""
+    """A network close to g, and how close: |g - network| <= `error` on the whole interval if `certified`, else only on
+    the grid.
+    """
 
     network: nn.Sequential
     function: PiecewiseLinear  # what the network computes
@@ -41,10 +53,11 @@ class Approximation:
         found = f"{self.measured:.3g} measured"
         if self.certified:
             return f"{self.num_units} hidden units; error at most {self.error:.3g}, certified; {found}"
-        return f"{self.num_units} hidden units; {found}, an estimate of the error: nothing is known of g between the points looked at"
+        unknown = "an estimate of the error: nothing is known of g between the grid points"
+        return f"{self.num_units} hidden units; {found}, {unknown}"
 
 
-def approximate(
+def approximate_1d(
     g: Function,
     eps: float,
     interval: tuple[float, float],
@@ -53,45 +66,60 @@ def approximate(
     modulus: Callable[[float], float] | None = None,
     curvature: float | None = None,
 ) -> Approximation:
-    """A ReLU network of one hidden layer within eps of g on the interval: g interpolated at N + 1 equally spaced points.
+    """A ReLU network of one hidden layer within eps of g on the interval: g interpolated at N + 1 equally spaced
+    points.
 
-    One of the promises certifies the error: `lipschitz` K gives K h / 2, `modulus` omega gives omega(h), `curvature` (a bound M of
-    |g''|) gives M h² / 8, for pieces of width h. The promise is checked on a grid, and a network whose rounding in float64 could
-    exceed what is left of eps is refused. With none of the three N doubles until the error on the grid is at most eps.
+    One regularity assumption certifies the error: `lipschitz` K gives K h / 2, `modulus` omega gives omega(h),
+    `curvature` (a bound M of |g''|) gives M h² / 8, for pieces of width h. The assumption is checked on a grid, and a
+    network whose rounding in float64 could exceed what is left of eps is an error. With none of the three N doubles
+    until the error on the grid is at most eps.
 
-    >>> print(approximate(torch.sin, 0.01, (0.0, 3.0), lipschitz=1.0))
+    >>> print(approximate_1d(torch.sin, 0.01, (0.0, 3.0), lipschitz=1.0))
     151 hidden units; error at most 0.00993, certified; 4.93e-05 measured
     """
     low, high = check_interval(interval)
     if not (eps > 0 and math.isfinite(eps)):
-        raise Mistake(f"expected an error eps above 0, came {eps}; only g itself is nearer than every eps")
-    promise = _promise(lipschitz, modulus, curvature)
-    if promise is None:
+        raise UserError(f"expected an error eps above 0, got {eps}; only g itself is nearer than every eps")
+    regularity = _regularity(lipschitz, modulus, curvature)
+    if regularity is None:
         return _estimated(g, eps, low, high)
     # A thousandth is left for rounding.
-    pieces = _pieces_needed(lambda count: promise.error((high - low) / count), 0.999 * eps)
+    pieces = _pieces_needed(lambda count: regularity.error((high - low) / count), 0.999 * eps)
     function = _interpolated(g, low, high, pieces)
-    x = torch.linspace(low, high, _LOOKS * pieces + 1, dtype=torch.float64)
-    values = sampled(g, x)
-    check_promise(promise, x, values)
-    error = promise.error((high - low) / pieces) + _rounding(function, low, high)
+    x = torch.linspace(low, high, _POINTS_PER_PIECE * pieces + 1, dtype=torch.float64)
+    values = evaluate_on_grid(g, x)
+    check_regularity(regularity, x, values)
+    error = regularity.error((high - low) / pieces) + _rounding(function, low, high)
     if error > eps:
-        raise Mistake(f"expected an eps that float64 can certify, came {eps:.3g} where rounding leaves {error:.3g}; ask for a larger eps")
+        raise UserError(
+            f"expected an eps that float64 can certify, got {eps:.3g} where rounding leaves {error:.3g}; ask for a "
+            "larger eps"
+        )
     return Approximation(to_relu_network(function), function, error, True, float((values - function(x)).abs().max()))
 
 
-def _promise(lipschitz: float | None, modulus: Callable[[float], float] | None, curvature: float | None) -> Promise | None:
-    given = [name for name, each in (("lipschitz", lipschitz), ("modulus", modulus), ("curvature", curvature)) if each is not None]
+def _regularity(
+    lipschitz: float | None, modulus: Callable[[float], float] | None, curvature: float | None
+) -> Regularity | None:
+    given = [
+        name
+        for name, each in (("lipschitz", lipschitz), ("modulus", modulus), ("curvature", curvature))
+        if each is not None
+    ]
     if len(given) > 1:
-        raise Mistake(f"expected one promise about g, came {' and '.join(given)}; keep the one that is sharper")
+        raise UserError(
+            f"expected one regularity assumption on g, got {' and '.join(given)}; keep the one that is sharper"
+        )
     for name, constant in (("lipschitz", lipschitz), ("curvature", curvature)):
         if constant is not None and not (constant >= 0 and math.isfinite(constant)):
-            raise Mistake(f"expected {name} to be a finite number of at least 0, came {constant}; give a bound that holds for g")
+            raise UserError(
+                f"expected {name} to be a finite number of at least 0, got {constant}; give a bound that holds for g"
+            )
     if lipschitz is not None:
         return Lipschitz(lipschitz)
     if curvature is not None:
         return Curvature(curvature)
-    return None if modulus is None else Modulus(modulus)
+    return None if modulus is None else ContinuityModulus(modulus)
 
 
 def _pieces_needed(error: Callable[[int], float], goal: float) -> int:
@@ -100,7 +128,9 @@ def _pieces_needed(error: Callable[[int], float], goal: float) -> int:
     while error(high) > goal:
         high *= 2
         if high > _MOST_PIECES:
-            raise Mistake(f"expected an eps within reach of {_MOST_PIECES} pieces, came one that needs more; ask for a larger eps")
+            raise UserError(
+                f"expected an eps within reach of {_MOST_PIECES} pieces, got one that needs more; ask for a larger eps"
+            )
     low = high // 2  # is too few, or 0
     while high - low > 1:
         middle = (low + high) // 2
@@ -110,27 +140,32 @@ def _pieces_needed(error: Callable[[int], float], goal: float) -> int:
 
 def _estimated(g: Function, eps: float, low: float, high: float) -> Approximation:
     pieces = 1
-    while pieces <= _MOST_LOOKED_AT:
+    while pieces <= _MOST_UNCERTIFIED:
         function = _interpolated(g, low, high, pieces)
-        # Not only between the points of before: 4096 looks see what a few wide pieces would miss.
-        x = torch.linspace(low, high, max(_LOOKS * pieces, 4096) + 1, dtype=torch.float64)
-        measured = float((sampled(g, x) - function(x)).abs().max())
+        # Not only between the points of before: 4096 points see what a few wide pieces would miss.
+        x = torch.linspace(low, high, max(_POINTS_PER_PIECE * pieces, 4096) + 1, dtype=torch.float64)
+        measured = float((evaluate_on_grid(g, x) - function(x)).abs().max())
         if measured <= eps:
             return Approximation(to_relu_network(function), function, measured, False, measured)
         pieces *= 2
-    raise Mistake(f"expected a g that {_MOST_LOOKED_AT} pieces come within {eps:.3g} of, came {measured:.3g}; is g continuous?")
+    raise UserError(
+        f"expected a g that {_MOST_UNCERTIFIED} pieces come within {eps:.3g} of, got {measured:.3g}; is g continuous?"
+    )
 
 
 def _interpolated(g: Function, low: float, high: float, pieces: int) -> PiecewiseLinear:
     knots = torch.linspace(low, high, pieces + 1, dtype=torch.float64)
     if not (knots.diff() > 0).all():
-        raise Mistake(f"expected an interval wide enough for {pieces} pieces in float64, came ({low}, {high}); shift or widen it")
-    return interpolant(knots, sampled(g, knots))
+        raise UserError(
+            f"expected an interval wide enough for {pieces} pieces in float64, got ({low}, {high}); shift or widen it"
+        )
+    return interpolant(knots, evaluate_on_grid(g, knots))
 
 
 def _rounding(f: PiecewiseLinear, low: float, high: float) -> float:
-    """How far float64 can take `to_relu_network(f)` from f on the interval: that of a dot product, and of the slopes' differences."""
-    reach = torch.maximum(high - f.breakpoints, f.breakpoints - low)
-    sizes = (f.slopes[1:].abs() + f.slopes[:-1].abs()) * reach
+    """How far float64 can take `to_relu_network(f)` from f on the interval: that of a dot product, and of the slopes'
+    differences."""
+    radius = torch.maximum(high - f.breakpoints, f.breakpoints - low)
+    sizes = (f.slopes[1:].abs() + f.slopes[:-1].abs()) * radius
     outside = float(f.slopes[0].abs()) * (high - low) + float(f(torch.tensor(low, dtype=torch.float64)).abs())
-    return _EPS * ((f.num_pieces + 8) * (float((f.jumps.abs() * reach).sum()) + 2 * outside) + 4 * float(sizes.sum()))
+    return _EPS * ((f.num_pieces + 8) * (float((f.jumps.abs() * radius).sum()) + 2 * outside) + 4 * float(sizes.sum()))

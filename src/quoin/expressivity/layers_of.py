@@ -1,22 +1,23 @@
 """A ReLU network as its list of affine maps, the form in which everything in this package reads it.
 
-Any module will do that is a chain of Linear and ReLU, however it is nested. The order is read from the modules and then held
-against what the module computes, so that a network with a branch in its forward pass is refused and not misread.
+Any module will do that is a chain of Linear and ReLU, however it is nested. The order is read from the modules and then
+held against what the module computes, so that a network with a branch in its forward pass is an error and not misread.
 """
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import Affine, collapse
 
-__all__ = ["affine_layers", "relu_chain"]
+__all__ = ["affine_layers", "relu_network"]
 
 _PROBES = 32
 
 
 def affine_layers(net: nn.Module) -> list[Affine]:
-    """The maps of x -> A_L relu(... relu(A_1 x + b_1) ...) + b_L, in float64: a ReLU stands between them and none after the last.
+    """The maps of x -> A_L relu(... relu(A_1 x + b_1) ...) + b_L, in float64: a ReLU stands between them and none after
+    the last.
 
     Linear maps with nothing between them become one, and a ReLU at either end gets an identity beyond it.
 
@@ -26,10 +27,13 @@ def affine_layers(net: nn.Module) -> list[Affine]:
     chain = [leaf for leaf in _leaves(net) if not _passes(leaf)]
     for leaf in chain:
         if not isinstance(leaf, (nn.Linear, nn.ReLU)):
-            raise Mistake(f"expected a chain of Linear and ReLU, came {type(leaf).__name__}; exact pieces need ReLU, so change the layer")
+            raise UserError(
+                f"expected a chain of Linear and ReLU, got {type(leaf).__name__}; exact pieces need ReLU, so "
+                "change the layer"
+            )
     linears = [leaf for leaf in chain if isinstance(leaf, nn.Linear)]
     if not linears:
-        raise Mistake("expected a network with at least one Linear, came one with none; put Linear and ReLU in a row")
+        raise UserError("expected a network with at least one Linear, got one with none; put Linear and ReLU in a row")
     groups: list[list[Affine]] = [[]]
     for leaf in chain:
         if isinstance(leaf, nn.Linear):
@@ -42,12 +46,14 @@ def affine_layers(net: nn.Module) -> list[Affine]:
         groups[-1] = [_identity(linears[-1].out_features)]
     layers = [collapse([each.weight for each in group], [each.bias for each in group]) for group in groups if group]
     if not all(each.weight.isfinite().all() and each.bias.isfinite().all() for each in layers):
-        raise Mistake("expected finite weights, came a network with inf or NaN; go back to a checkpoint before it diverged")
+        raise UserError(
+            "expected finite weights, got a network with inf or NaN; go back to a checkpoint before it diverged"
+        )
     _check_is_chain(net, layers)
     return layers
 
 
-def relu_chain(layers: list[Affine]) -> nn.Sequential:
+def relu_network(layers: list[Affine]) -> nn.Sequential:
     """The network of these affine maps with ReLU between them, in their dtype: `affine_layers` backwards."""
     modules: list[nn.Module] = []
     for weight, bias in layers:
@@ -60,7 +66,7 @@ def relu_chain(layers: list[Affine]) -> nn.Sequential:
 
 
 def _leaves(net: nn.Module) -> list[nn.Module]:
-    # Through children, not modules(): a layer that stands at two places of a chain counts at both.
+    # Through children, not modules(): a layer that occurs twice in a chain counts at both.
     children = [child for child in net._modules.values() if child is not None]
     return [leaf for child in children for leaf in _leaves(child)] if children else [net]
 
@@ -71,7 +77,11 @@ def _passes(leaf: nn.Module) -> bool:
 
 def _affine(linear: nn.Linear) -> Affine:
     weight = linear.weight.detach().to("cpu", torch.float64)
-    bias = torch.zeros(len(weight), dtype=torch.float64) if linear.bias is None else linear.bias.detach().to("cpu", torch.float64)
+    bias = (
+        torch.zeros(len(weight), dtype=torch.float64)
+        if linear.bias is None
+        else linear.bias.detach().to("cpu", torch.float64)
+    )
     return Affine(weight, bias)
 
 
@@ -81,20 +91,25 @@ def _identity(size: int) -> Affine:
 
 def _check_is_chain(net: nn.Module, layers: list[Affine]) -> None:
     parameter = next(net.parameters())
-    x: Tensor = 2 * torch.randn(_PROBES, layers[0].weight.shape[1], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x: Tensor = 2 * torch.randn(
+        _PROBES, layers[0].weight.shape[1], generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     with torch.no_grad():
         try:
-            said = net(x.to(parameter.device, parameter.dtype)).to("cpu", torch.float64)
+            given = net(x.to(parameter.device, parameter.dtype)).to("cpu", torch.float64)
         except RuntimeError as error:
-            raise Mistake(f"expected a chain of Linear and ReLU on batches of vectors, came one that fails: {_one_line(error)}") from error
-        reach = x.abs()  # what rounding can grow to: the same pass with every sign made positive
+            raise UserError(
+                f"expected a chain of Linear and ReLU on batches of vectors, got one that fails: {_one_line(error)}"
+            ) from error
+        magnitude = x.abs()  # what rounding can grow to: the same pass with every sign made positive
         for index, (weight, bias) in enumerate(layers):
-            x, reach = x @ weight.T + bias, reach @ weight.T.abs() + bias.abs()
+            x, magnitude = x @ weight.T + bias, magnitude @ weight.T.abs() + bias.abs()
             x = x.relu() if index < len(layers) - 1 else x
     units = sum(each.weight.shape[1] + 2 for each in layers)
-    if said.shape != x.shape or ((said - x).abs() > units * torch.finfo(parameter.dtype).eps * reach).any():
-        raise Mistake(
-            "expected a module that applies its Linear and ReLU layers in their order, came another function; write it as a chain"
+    if given.shape != x.shape or ((given - x).abs() > units * torch.finfo(parameter.dtype).eps * magnitude).any():
+        raise UserError(
+            "expected a module that applies its Linear and ReLU layers in their order, got another function; write "
+            "it as a chain"
         )
 
 

@@ -1,7 +1,8 @@
-"""A window of the plane as convex polygons on shared vertices, and its cutting by functions that are affine on each polygon.
+"""A window of the plane as convex polygons on shared vertices, and its cutting by functions that are affine on each
+polygon.
 
-Polygons are rows of vertex numbers in order around the polygon, padded by repeating the last one: a repeat adds no edge, no corner
-and no sign, so every step is a few array operations on all polygons together.
+Polygons are rows of vertex numbers in order around the polygon, padded by repeating the last one: a repeat adds no
+edge, no corner and no sign, so every step is a few array operations on all polygons together.
 
 P polygons, K most corners, V vertices
 """
@@ -34,7 +35,7 @@ class Mesh:
         return 0.5 * (x * np.roll(y, -1, axis=1) - np.roll(x, -1, axis=1) * y).sum(axis=1)
 
     def any_of(self, marked: np.ndarray) -> np.ndarray:  # (V, n) -> (P, n)
-        """For each polygon which marks one of its vertices carries."""
+        """For each polygon which flags one of its vertices carries."""
         found = marked[self.corners[:, 0]]
         for column in self.corners.T[1:]:
             found |= marked[column]
@@ -50,16 +51,19 @@ class Mesh:
         (pair,) = np.nonzero(key[order][1:] == key[order][:-1])
         return ends[order[pair]], np.stack([polygon[order[pair]], polygon[order[pair + 1]]], axis=1)
 
-    def neighbours(self) -> np.ndarray:  # (E, 2)
+    def neighbors(self) -> np.ndarray:  # (E, 2)
         return self.shared_edges()[1]
 
 
 def split_mesh(mesh: Mesh, z: np.ndarray, zero: np.ndarray) -> tuple[Mesh, np.ndarray, np.ndarray]:
     """Cut every polygon along the lines z_j = 0, for values z (V, n) at the vertices that are affine on each polygon.
 
-    What is at most `zero` (n,) in size counts as on the line. Gives the new mesh, z at its vertices, and the polygon that each came from.
+    What is at most `zero` (n,) in size counts as on the line. Gives the new mesh, z at its vertices, and the polygon
+    that each comes from.
     """
-    values = np.concatenate([np.where(np.abs(z) <= zero, 0.0, z), mesh.points], axis=1)  # all that is interpolated along an edge
+    values = np.concatenate(
+        [np.where(np.abs(z) <= zero, 0.0, z), mesh.points], axis=1
+    )  # all that is interpolated along an edge
     corners, origin, count = mesh.corners, np.arange(len(mesh.corners)), len(values)
     for unit in range(z.shape[1]):
         around = np.sign(values[:count, unit]).astype(np.int8)[corners]
@@ -67,7 +71,8 @@ def split_mesh(mesh: Mesh, z: np.ndarray, zero: np.ndarray) -> tuple[Mesh, np.nd
         if not len(cut):
             continue
         new, children = _cut(values[:count], corners[cut], around[cut], unit, zero)
-        if count + len(new) > len(values):  # room for as many again: to copy every vertex for every unit would take longest of all
+        # Space for as many again: to copy every vertex for every unit would take longest of all.
+        if count + len(new) > len(values):
             values = np.concatenate([values[:count], np.empty((count + len(new), values.shape[1]))])
         values[count : count + len(new)] = new
         count += len(new)
@@ -77,30 +82,37 @@ def split_mesh(mesh: Mesh, z: np.ndarray, zero: np.ndarray) -> tuple[Mesh, np.nd
     return Mesh(values[:count, -2:].copy(), corners), values[:count, :-2], origin
 
 
-def _cut(values: np.ndarray, rows: np.ndarray, sign: np.ndarray, unit: int, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The polygons `rows`, each cut in two where column `unit` is zero: the values at the new vertices, and the halves (2 P, K')."""
+def _cut(
+    values: np.ndarray, rows: np.ndarray, sign: np.ndarray, unit: int, zero: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The polygons `rows`, each cut in two where column `unit` is zero: the values at the new vertices, and the halves
+    (2 P, K')."""
     following = np.roll(rows, -1, axis=1)
     polygon, column = np.nonzero(sign * np.roll(sign, -1, axis=1) < 0)
     ends = np.sort(np.stack([rows[polygon, column], following[polygon, column]], axis=1), axis=1)
     # One vertex for an edge, whichever of its two polygons asks: this is what keeps neighbours joined.
     edges, number = np.unique(ends[:, 0] * len(values) + ends[:, 1], return_inverse=True)
     first, second = values[edges // len(values)], values[edges % len(values)]
-    share = (first[:, unit] / (first[:, unit] - second[:, unit]))[:, None]
-    new = first + share * (second - first)
+    fraction = (first[:, unit] / (first[:, unit] - second[:, unit]))[:, None]
+    new = first + fraction * (second - first)
     new[:, :-2][np.abs(new[:, :-2]) <= 2 * zero] = 0.0  # a vertex that one line makes may lie on another
     new[:, unit] = 0.0
     around = np.full((*rows.shape, 2), -1)  # each corner, and after it the new vertex if its edge is cut
     around[:, :, 0] = rows
     around[polygon, column, 1] = len(values) + number
     signs = np.stack([sign, np.zeros_like(sign)], axis=2)
-    halves = [_gathered(around.reshape(len(rows), -1), ((around >= 0) & (side * signs >= 0)).reshape(len(rows), -1)) for side in (1, -1)]
+    halves = [
+        _gathered(around.reshape(len(rows), -1), ((around >= 0) & (side * signs >= 0)).reshape(len(rows), -1))
+        for side in (1, -1)
+    ]
     width = max(half.shape[1] for half in halves)
     return new, np.concatenate([_padded(half, width) for half in halves])
 
 
 def _gathered(around: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """The kept entries of each row at its front, and the last of them repeated to the end."""
-    kept[:, 2:] &= around[:, 2:] != around[:, :-2]  # padding repeats the corner before it, which stands two places to the left
+    # Padding repeats the corner before it, which stands two entries to the left.
+    kept[:, 2:] &= around[:, 2:] != around[:, :-2]
     counts = kept.sum(axis=1)
     order = np.argsort(~kept, axis=1, kind="stable")[:, : counts.max()]
     front = np.take_along_axis(around, order, axis=1)

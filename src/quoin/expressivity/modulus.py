@@ -1,7 +1,8 @@
-"""How much a function of one variable can change over a distance: measured on a grid, or promised by the caller and checked.
+"""How much a function of one variable can change over a distance: measured on a grid, or assumed by the caller and
+checked.
 
-A promise is what turns an interpolation into a certificate; three kinds stand here, each with the error of interpolation that it
-excludes. What a grid says about a function is never more than an estimate, for between its points anything may happen.
+A regularity assumption certifies the error of an interpolation; three kinds stand here, each with its bound on that
+error. What a grid shows of a function is never more than an estimate, for between its points anything may happen.
 """
 
 import math
@@ -12,10 +13,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating
 
-__all__ = ["Curvature", "Lipschitz", "Modulus", "Promise", "check_promise", "modulus_of_continuity", "modulus_of_continuity_definition"]
+__all__ = [
+    "ContinuityModulus",
+    "Curvature",
+    "Lipschitz",
+    "Regularity",
+    "check_regularity",
+    "modulus_of_continuity",
+    "modulus_of_continuity_definition",
+]
 
 Function = Callable[[Tensor], Tensor]  # (n,) -> (n,)
 
@@ -29,8 +38,11 @@ def modulus_of_continuity_definition(x: Tensor, values: Tensor, distance: float)
     return ((values[:, None] - values).abs() * near).max()
 
 
-def modulus_of_continuity(g: Function, interval: tuple[float, float], distances: Sequence[float], *, num_points: int = 4097) -> Tensor:
-    """omega(delta) = sup {|g(x) - g(y)| : |x - y| <= delta} for each distance, taken over equally spaced points, and so from below.
+def modulus_of_continuity(
+    g: Function, interval: tuple[float, float], distances: Sequence[float], *, num_points: int = 4097
+) -> Tensor:
+    """omega(delta) = sup {|g(x) - g(y)| : |x - y| <= delta} for each distance, taken over equally spaced points, and so
+    from below.
 
     A continuous g on a closed interval is uniformly continuous: omega(delta) goes to 0 with delta.
 
@@ -41,60 +53,64 @@ def modulus_of_continuity(g: Function, interval: tuple[float, float], distances:
     """
     low, high = check_interval(interval)
     x = torch.linspace(low, high, num_points, dtype=torch.float64)
-    values, spacing = sampled(g, x), (high - low) / (num_points - 1)
+    values, spacing = evaluate_on_grid(g, x), (high - low) / (num_points - 1)
     found = []
     for distance in distances:
         # The widest pair within a window is its largest value less its least.
-        reach = min(num_points, 1 + math.floor(distance / spacing * (1 + 4 * _EPS))) if distance >= 0 else 0
-        if not reach:
-            raise Mistake(f"expected distances of at least 0, came {distance}; a modulus is asked for distances")
-        largest, least = (functional.max_pool1d(sign * values[None, None], reach, stride=1) for sign in (1, -1))
+        window_size = min(num_points, 1 + math.floor(distance / spacing * (1 + 4 * _EPS))) if distance >= 0 else 0
+        if not window_size:
+            raise UserError(f"expected distances of at least 0, got {distance}; a modulus is asked for distances")
+        largest, least = (functional.max_pool1d(sign * values[None, None], window_size, stride=1) for sign in (1, -1))
         found.append((largest + least).max())
     return torch.stack(found)
 
 
-class Promise(Protocol):
-    """What a caller knows of g."""
+class Regularity(Protocol):
+    """A regularity assumption on g."""
 
-    def error(self, width: float) -> float:
-        """How far interpolation between points `width` apart can be from any g that keeps the promise."""
+    def error(self, spacing: float) -> float:
+        """How far interpolation between points `spacing` apart can be from any g of this regularity."""
         ...
 
-    def breach(self, x: Tensor, values: Tensor) -> str:
-        """The first place where equally spaced points break the promise, in words; empty where none does."""
+    def violation(self, x: Tensor, values: Tensor) -> str:
+        """The first of equally spaced points that violates it, in words; empty where none does."""
         ...
 
 
 class Lipschitz(NamedTuple):
     """|g(x) - g(y)| <= K |x - y|.
 
-    Between neighbours L(x) = (1 - s) g(t) + s g(t + h) at x = t + s h, so |g - L| <= (1 - s) K s h + s K (1 - s) h <= K h / 2.
+    Between neighbours L(x) = (1 - s) g(t) + s g(t + h) at x = t + s h, so |g - L| <= (1 - s) K s h + s K (1 - s) h <= K
+    h / 2.
     """
 
     constant: float
 
-    def error(self, width: float) -> float:
-        return self.constant * width / 2
+    def error(self, spacing: float) -> float:
+        return self.constant * spacing / 2
 
-    def breach(self, x: Tensor, values: Tensor) -> str:
-        # If neighbours keep it, all pairs do.
-        return _first_breach(x, values, [1], lambda distance: self.constant * distance)
+    def violation(self, x: Tensor, values: Tensor) -> str:
+        # If neighbours satisfy it, all pairs do.
+        return _first_violation(x, values, [1], lambda distance: self.constant * distance)
 
 
-class Modulus(NamedTuple):
-    """|g(x) - g(y)| <= omega(|x - y|), omega not decreasing; L(x) lies between two values each within omega(h), so |g - L| <= omega(h)."""
+class ContinuityModulus(NamedTuple):
+    """|g(x) - g(y)| <= omega(|x - y|), omega not decreasing; L(x) lies between two values each within omega(h), so |g -
+    L| <= omega(h)."""
 
     function: Callable[[float], float]
 
-    def error(self, width: float) -> float:
-        allowed = float(self.function(width))
+    def error(self, spacing: float) -> float:
+        allowed = float(self.function(spacing))
         if not allowed >= 0:
-            raise Mistake(f"expected a modulus of at least 0, came {allowed} at distance {width:.3g}; give omega(distance)")
+            raise UserError(
+                f"expected a modulus of at least 0, got {allowed} at distance {spacing:.3g}; give omega(distance)"
+            )
         return allowed
 
-    def breach(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Tensor, values: Tensor) -> str:
         lags = [2**power for power in range(len(x).bit_length()) if 2**power < len(x)]
-        return _first_breach(x, values, lags, self.error)
+        return _first_violation(x, values, lags, self.error)
 
 
 class Curvature(NamedTuple):
@@ -102,50 +118,62 @@ class Curvature(NamedTuple):
 
     constant: float
 
-    def error(self, width: float) -> float:
-        return self.constant * width**2 / 8
+    def error(self, spacing: float) -> float:
+        return self.constant * spacing**2 / 8
 
-    def breach(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Tensor, values: Tensor) -> str:
         x, values = as_floating(x), as_floating(values)
-        width = float(x[1] - x[0])
-        bend = (values[2:] - 2 * values[1:-1] + values[:-2]).abs()
-        wrong = bend > self.constant * width**2 * (1 + 1e-6) + 64 * _EPS * (values.abs().max() + self.constant * x.abs().max() * width)
+        spacing = float(x[1] - x[0])
+        second_difference = (values[2:] - 2 * values[1:-1] + values[:-2]).abs()
+        wrong = second_difference > self.constant * spacing**2 * (1 + 1e-6) + 64 * _EPS * (
+            values.abs().max() + self.constant * x.abs().max() * spacing
+        )
         if not wrong.any():
             return ""
         at = int(wrong.int().argmax())
-        return f"a second derivative of about {float(bend[at]) / width**2:.6g} > {self.constant:.6g} at x = {float(x[at + 1]):.6g}"
+        found = float(second_difference[at]) / spacing**2
+        return f"a second derivative of about {found:.6g} > {self.constant:.6g} at x = {float(x[at + 1]):.6g}"
 
 
-def check_promise(promise: Promise, x: Tensor, values: Tensor) -> None:
-    """Refuse a promise that g breaks on equally spaced points, and say where; one that none of them breaks may still be false."""
-    if breach := promise.breach(x, values):
-        raise Mistake(f"expected g to keep its promise, came {breach}; state a larger bound")
+def check_regularity(regularity: Regularity, x: Tensor, values: Tensor) -> None:
+    """Raise an error where g violates it on equally spaced points; an assumption that none of them violates may still
+    be false.
+    """
+    if violation := regularity.violation(x, values):
+        raise UserError(f"expected g to have the regularity assumed, got {violation}; state a larger bound")
 
 
 def check_interval(interval: tuple[float, float]) -> tuple[float, float]:
     low, high = (float(end) for end in interval)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise Mistake(f"expected an interval (low, high) of finite numbers with low < high, came ({low}, {high}); give one like (0.0, 1.0)")
+        raise UserError(
+            f"expected an interval (low, high) of finite numbers with low < high, got ({low}, {high}); "
+            "give one like (0.0, 1.0)"
+        )
     return low, high
 
 
-def sampled(g: Function, x: Tensor) -> Tensor:
-    """g(x) in float64, refused where it is no function of points to finite numbers."""
+def evaluate_on_grid(g: Function, x: Tensor) -> Tensor:
+    """g(x) in float64; an error where it is no function of points to finite numbers."""
     values = g(x)
     if not isinstance(values, Tensor) or values.shape != x.shape[:1]:
-        came = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-        raise Mistake(f"expected g to give one number for each of {len(x)} points, came {came}; let g work on a tensor of points")
+        got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise UserError(
+            f"expected g to give one number for each of {len(x)} points, got {got}; let g work on a tensor of points"
+        )
     if not values.isfinite().all():
         at = int((~values.isfinite()).int().argmax())
-        raise Mistake(f"expected finite values of g, came {float(values[at])} at x = {_place(x[at])}; leave that place out")
+        raise UserError(
+            f"expected finite values of g, got {float(values[at])} at x = {_format_point(x[at])}; leave that point out"
+        )
     return values.detach().double()
 
 
-def _place(x: Tensor) -> str:
+def _format_point(x: Tensor) -> str:
     return ", ".join(f"{entry:.6g}" for entry in x.flatten().tolist())
 
 
-def _first_breach(x: Tensor, values: Tensor, lags: Sequence[int], allowed: Callable[[float], float]) -> str:
+def _first_violation(x: Tensor, values: Tensor, lags: Sequence[int], allowed: Callable[[float], float]) -> str:
     x, values = as_floating(x), as_floating(values)
     rounding = 8 * _EPS * float(values.abs().max())
     for lag in lags:

@@ -1,6 +1,8 @@
-"""Continuous piecewise linear functions of one variable: the sum of clipped ramps, the table of pieces, the ReLU network.
+"""Continuous piecewise linear functions of one variable: the sum of clipped ramps, the table of pieces, the ReLU
+network.
 
-The way back, from a network to its pieces, is in extract.py.   t_0 < ... < t_p breakpoints, lambda_0 ... lambda_{p+1} slopes
+The way back, from a network to its pieces, is in extract.py.   t_0 < ... < t_p breakpoints, lambda_0 ... lambda_{p+1}
+slopes
 """
 
 from dataclasses import dataclass
@@ -8,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.expressivity.layers_of import relu_chain
+from quoin.errors import UserError
+from quoin.expressivity.layers_of import relu_network
 from quoin.layers import Affine, relu
 from quoin.tensor import as_floating, check_floating, check_shapes
 
@@ -25,7 +27,8 @@ __all__ = [
 
 
 def clipped_ramp(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
-    """(0 ∨ (x - s)) ∧ (t - s): how far x has come on the way from s to t, which for s <= t is ReLU(x - s) - ReLU(x - t)."""
+    """(0 ∨ (x - s)) ∧ (t - s): how far x has come on the way from s to t, which for s <= t is ReLU(x - s) - ReLU(x -
+    t)."""
     x, start, end = as_floating(x), as_floating(start), as_floating(end)
     return torch.minimum(relu(x - start), end - start)
 
@@ -33,7 +36,8 @@ def clipped_ramp(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
 def piecewise_linear_definition(
     x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor
 ) -> Tensor:  # (...), (p + 1,), (p + 2,), () -> (...)
-    """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^p lambda_l ((0 ∨ (x - t_{l-1})) ∧ (t_l - t_{l-1})) + lambda_{p+1} (0 ∨ (x - t_p))."""
+    """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^p lambda_l ((0 ∨ (x - t_{l-1})) ∧ (t_l - t_{l-1})) + lambda_{p+1} (0 ∨ (x -
+    t_p))."""
     x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
     before = slopes[0] * torch.minimum(x, breakpoints[0]) + offset
     between = clipped_ramp(x[..., None], breakpoints[:-1], breakpoints[1:]) @ slopes[1:-1]
@@ -41,17 +45,20 @@ def piecewise_linear_definition(
 
 
 def relu_form_definition(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
-    """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1}): each slope jumps where its piece begins."""
+    """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1}): each slope jumps where its piece
+    begins."""
     x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
     return slopes[0] * x + offset + relu(x[..., None] - breakpoints) @ slopes.diff()
 
 
 @dataclass(frozen=True, eq=False)
 class PiecewiseLinear:
-    """The continuous f with f(x) = lambda_l x + c_l for t_{l-1} <= x <= t_l, without bound on the left of t_0 and the right of t_p.
+    """The continuous f with f(x) = lambda_l x + c_l for t_{l-1} <= x <= t_l, without bound on the left of t_0 and the
+    right of t_p.
 
     Only c_0 is free; the other offsets follow, for neighbours meet: c_l = c_{l-1} + (lambda_{l-1} - lambda_l) t_{l-1}.
-    Without breakpoints it is the affine lambda_0 x + c_0. This is the fast form of `piecewise_linear_definition`: it looks up the piece.
+    Without breakpoints it is the affine lambda_0 x + c_0. This is the fast form of `piecewise_linear_definition`: it
+    finds the piece by bisection.
 
     >>> tent = PiecewiseLinear(torch.tensor([0.0, 0.5, 1.0]), torch.tensor([0.0, 2.0, -2.0, 0.0]), torch.tensor(0.0))
     >>> tent(torch.tensor([-1.0, 0.25, 0.5, 0.75, 2.0])).tolist()
@@ -69,15 +76,23 @@ class PiecewiseLinear:
         for name in ("breakpoints", "slopes", "offset"):
             check_floating(getattr(self, name), name)
         if len(self.slopes) != len(self.breakpoints) + 1:
-            came = f"{len(self.slopes)} for {len(self.breakpoints)}"
-            raise Mistake(f"expected one slope more than breakpoints, came {came}; give a slope for each piece, the two outer ones too")
+            got = f"{len(self.slopes)} for {len(self.breakpoints)}"
+            raise UserError(
+                f"expected one slope more than breakpoints, got {got}; give a slope for each piece, the two outer "
+                "ones too"
+            )
         if not all(bool(each.isfinite().all()) for each in (self.breakpoints, self.slopes, self.offset)):
-            raise Mistake("expected finite breakpoints, slopes and offset, came inf or NaN; the outer pieces need no breakpoint")
+            raise UserError(
+                "expected finite breakpoints, slopes and offset, got inf or NaN; the outer pieces need no breakpoint"
+            )
         steps = self.breakpoints.diff() > 0
         if not steps.all():
             at = int((~steps).int().argmax())
             left, right = self.breakpoints[at : at + 2].tolist()
-            raise Mistake(f"expected increasing breakpoints, came {left:.6g} before {right:.6g} at place {at}; sort them, without repeats")
+            raise UserError(
+                f"expected increasing breakpoints, got {left:.6g} before {right:.6g} at index {at}; "
+                "sort them, without repeats"
+            )
 
     @property
     def num_pieces(self) -> int:
@@ -97,7 +112,9 @@ class PiecewiseLinear:
     def values(self) -> Tensor:
         """f(t_0) ... f(t_p)."""
         start = self.slopes[:1] * self.breakpoints[:1] + self.offset
-        return torch.cat([start, start + (self.slopes[1:-1] * self.breakpoints.diff()).cumsum(0)])[: len(self.breakpoints)]
+        return torch.cat([start, start + (self.slopes[1:-1] * self.breakpoints.diff()).cumsum(0)])[
+            : len(self.breakpoints)
+        ]
 
     def __call__(self, x: Tensor) -> Tensor:
         if not len(self.breakpoints):
@@ -111,38 +128,45 @@ class PiecewiseLinear:
 def interpolant(points: Tensor, values: Tensor) -> PiecewiseLinear:  # (n,), (n,)
     """The function through (t_i, y_i) that is affine between neighbours and goes on beyond both ends as it was.
 
-    >>> interpolant(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([1.0, 2.0, 0.0]))(torch.tensor([-1.0, 2.0, 4.0])).tolist()
+    >>> through = interpolant(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([1.0, 2.0, 0.0]))
+    >>> through(torch.tensor([-1.0, 2.0, 4.0])).tolist()
     [0.0, 1.0, -1.0]
     """
     check_shapes("n, n", points=points, values=values)
     points, values = as_floating(points), as_floating(values)
     if len(points) < 2:
-        raise Mistake(f"expected at least two points to interpolate, came {len(points)}; give two or more")
+        raise UserError(f"expected at least two points to interpolate, got {len(points)}; give two or more")
     slopes = values.diff() / points.diff()
-    # Both outermost points carry no kink, so they are no breakpoints.
+    # Both outermost points carry no breakpoint, so they are no breakpoints.
     return PiecewiseLinear(points[1:-1], slopes, values[0] - slopes[0] * points[0])
 
 
 def to_relu_network(f: PiecewiseLinear) -> nn.Sequential:
-    """f as a network of one hidden layer, exactly, with p + 2 units: one for each breakpoint and one that looks left of t_0.
+    """f as a network of one hidden layer, exactly, with p + 2 units: one for each breakpoint and one for what lies left
+    of t_0.
 
-    lambda_1 ReLU(x - t_0) - lambda_0 ReLU(t_0 - x) + f(t_0) + sum_{l=2}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1})
+    lambda_1 ReLU(x - t_0) - lambda_0 ReLU(t_0 - x) + f(t_0) + sum_{l=2}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x -
+    t_{l-1})
 
     An affine f has no breakpoint; 0 serves it as one, with two units.
     """
-    kinks = f.breakpoints if len(f.breakpoints) else torch.zeros_like(f.slopes)
+    corners = f.breakpoints if len(f.breakpoints) else torch.zeros_like(f.slopes)
     start = f.values[0] if len(f.breakpoints) else f.offset
     right = torch.cat([f.slopes[1:2] if len(f.breakpoints) else f.slopes, f.jumps[1:]])
-    directions = torch.cat([-torch.ones_like(kinks[:1]), torch.ones_like(kinks)])
-    hidden = Affine(directions[:, None], torch.cat([kinks[:1], -kinks]))
-    return relu_chain([hidden, Affine(torch.cat([-f.slopes[:1], right])[None], start[None])])
+    directions = torch.cat([-torch.ones_like(corners[:1]), torch.ones_like(corners)])
+    hidden = Affine(directions[:, None], torch.cat([corners[:1], -corners]))
+    return relu_network([hidden, Affine(torch.cat([-f.slopes[:1], right])[None], start[None])])
 
 
 def to_relu_network_with_identity(f: PiecewiseLinear) -> nn.Sequential:
-    """f as a network of one hidden layer, exactly, with p + 3 units, two of which carry lambda_0 x = ReLU(lambda_0 x) - ReLU(-lambda_0 x).
+    """f as a network of one hidden layer, exactly, with p + 3 units, two of which carry lambda_0 x = ReLU(lambda_0 x) -
+    ReLU(-lambda_0 x).
 
     ReLU(lambda_0 x) - ReLU(-lambda_0 x) + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1})
     """
     slope, one = f.slopes[:1], torch.ones_like(f.slopes[:1])
-    weight, bias = torch.cat([slope, -slope, torch.ones_like(f.breakpoints)]), torch.cat([0 * one, 0 * one, -f.breakpoints])
-    return relu_chain([Affine(weight[:, None], bias), Affine(torch.cat([one, -one, f.jumps])[None], f.offset[None])])
+    weight, bias = (
+        torch.cat([slope, -slope, torch.ones_like(f.breakpoints)]),
+        torch.cat([0 * one, 0 * one, -f.breakpoints]),
+    )
+    return relu_network([Affine(weight[:, None], bias), Affine(torch.cat([one, -one, f.jumps])[None], f.offset[None])])

@@ -1,8 +1,10 @@
-"""The linear regions of a ReLU network, exactly: on a segment in any dimension, and as polygons in a window of the plane.
+"""The linear regions of a ReLU network, exactly: on a segment in any dimension, and as polygons in a window of the
+plane.
 
-Nothing is sampled. The window is a mesh of convex polygons with shared vertices; each unit of each layer is affine on every polygon
-it meets, so its zero line cuts some of them in two. A new vertex belongs to the edge it lies on, so neighbours stay joined and the
-work grows with the regions found. Vertices are exact to float64 rounding; what lies within `SNAP` of a line counts as on it.
+Nothing is sampled. The window is a mesh of convex polygons with shared vertices; each unit of each layer is affine on
+every polygon it meets, so its zero line cuts some of them in two. A new vertex belongs to the edge it lies on, so
+neighbours stay joined and the work grows with the regions found. Vertices are exact to float64 rounding; what lies
+within `SNAP` of a line counts as on it.
 
 P regions, V vertices, d inputs, m outputs, h hidden units of all layers together
 """
@@ -14,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.expressivity.layers_of import affine_layers
 from quoin.expressivity.mesh import Mesh, split_mesh
 from quoin.layers import Affine
@@ -39,7 +41,8 @@ def activation_pattern(net: nn.Module, x: Tensor) -> Tensor:  # (..., d) -> (...
 
 
 def piece_maps(layers: Sequence[Affine], patterns: Tensor) -> Affine:  # (P, h) -> (P, m, d), (P, m)
-    """The affine map that the network is where its units have these patterns: A_L D_{L-1} A_{L-1} ... D_1 A_1, D of zeros and ones."""
+    """The affine map that the network is where its units have these patterns: A_L D_{L-1} A_{L-1} ... D_1 A_1, D of
+    zeros and ones."""
     weight, bias = (each.expand(len(patterns), *each.shape) for each in layers[0])
     start = 0
     for following in layers[1:]:
@@ -62,39 +65,41 @@ class Pieces:
         return self.values.diff(dim=0) / self.breaks.diff()[:, None]
 
     @property
-    def num_linear(self) -> int:
+    def num_linear_pieces(self) -> int:
         """How many pieces are left when neighbours with one slope are joined."""
         slopes = self.slopes
         return 1 + int((slopes.diff(dim=0).abs().amax(dim=1) > SAME * float(slopes.abs().max())).sum())
 
 
 def pieces_on_segment(net: nn.Module, start: Tensor | Sequence[float], end: Tensor | Sequence[float]) -> Pieces:
-    """Where a ReLU network bends on the way from `start` to `end`, in a net of any number of inputs.
+    """Where a ReLU network changes slope on the way from `start` to `end`, in a net of any number of inputs.
 
     Notes: D1.1-14, D1.1-15.
     """
     layers = affine_layers(net)
     ends = torch.stack([_corner(each, layers, "the ends") for each in (start, end)])
     if torch.equal(ends[0], ends[1]):
-        raise Mistake(f"expected two different ends, came {shown(ends[0].tolist())} twice; give a segment of some length")
+        raise UserError(
+            f"expected two different ends, got {format_value(ends[0].tolist())} twice; give a segment of some length"
+        )
     breaks, values = torch.tensor([0.0, 1.0], dtype=torch.float64), ends
     patterns = torch.zeros(1, 0, dtype=torch.bool)
     for weight, bias in layers[:-1]:
         zero = _rounding(values, weight, bias)
         z = _snapped(values @ weight.T + bias, zero)
         row, unit = ((z[:-1].sign() * z[1:].sign()) < 0).nonzero(as_tuple=True)
-        share = z[row, unit] / (z[row, unit] - z[row + 1, unit])
-        order = torch.argsort(row + share)
-        row, share = row[order], share[order]
-        # Units that bend at one place give one break: copies in a construction do.
+        fraction = z[row, unit] / (z[row, unit] - z[row + 1, unit])
+        order = torch.argsort(row + fraction)
+        row, fraction = row[order], fraction[order]
+        # Units that break at one point give one breakpoint: copies in a construction do.
         fresh = torch.ones(len(row), dtype=torch.bool)
-        fresh[1:] = (row.diff() > 0) | (share.diff() > SNAP)
-        row, share = row[fresh], share[fresh]
-        place = torch.argsort(torch.cat([torch.arange(len(breaks), dtype=torch.float64), row + share]))
-        new = breaks[row] + share * (breaks[row + 1] - breaks[row])
-        between = z[row] + share[:, None] * (z[row + 1] - z[row])
-        origin = torch.cat([torch.arange(len(breaks)), row])[place][:-1]  # the piece that each new piece was part of
-        breaks, z = torch.cat([breaks, new])[place], torch.cat([z, between])[place]
+        fresh[1:] = (row.diff() > 0) | (fraction.diff() > SNAP)
+        row, fraction = row[fresh], fraction[fresh]
+        permutation = torch.argsort(torch.cat([torch.arange(len(breaks), dtype=torch.float64), row + fraction]))
+        new = breaks[row] + fraction * (breaks[row + 1] - breaks[row])
+        between = z[row] + fraction[:, None] * (z[row + 1] - z[row])
+        origin = torch.cat([torch.arange(len(breaks)), row])[permutation][:-1]  # the piece of each new piece
+        breaks, z = torch.cat([breaks, new])[permutation], torch.cat([z, between])[permutation]
         z = _snapped(z, 2 * zero)
         patterns = torch.cat([patterns[origin], (z[:-1] > 0) | (z[1:] > 0)], dim=1)
         values = z.relu()
@@ -103,7 +108,8 @@ def pieces_on_segment(net: nn.Module, start: Tensor | Sequence[float], end: Tens
 
 @dataclass(frozen=True)
 class Regions:
-    """The regions of a network in a window of the plane: convex polygons on shared vertices, with what the network is on each."""
+    """The regions of a network in a window of the plane: convex polygons on shared vertices, with what the network is
+    on each."""
 
     mesh: Mesh
     patterns: Tensor  # (P, h): the units that are positive inside
@@ -118,20 +124,23 @@ class Regions:
         return self.mesh.polygons()
 
     def linear_labels(self) -> np.ndarray:  # (P,)
-        """For each region the number of the linear region it belongs to: neighbours on which the network is one affine map are joined."""
+        """For each region the number of the linear region it belongs to: neighbours on which the network is one affine
+        map are joined."""
         weight = self.maps.weight.flatten(1)
-        first, second = self.mesh.neighbours().T
+        first, second = self.mesh.neighbors().T
         scale = SAME * float(weight.abs().max())
         # Across an edge the network is continuous, so equal gradients make equal maps.
         same = ((weight[first] - weight[second]).abs().amax(dim=1) <= scale).numpy()
         return _joined(len(self), np.stack([first, second], axis=1)[same])
 
     @property
-    def num_linear(self) -> int:
+    def num_linear_regions(self) -> int:
         return int(self.linear_labels().max()) + 1
 
 
-def regions_in_window(net: nn.Module, low: Tensor | Sequence[float] = (-1.0, -1.0), high: Tensor | Sequence[float] = (1.0, 1.0)) -> Regions:
+def regions_in_window(
+    net: nn.Module, low: Tensor | Sequence[float] = (-1.0, -1.0), high: Tensor | Sequence[float] = (1.0, 1.0)
+) -> Regions:
     """Every region of a ReLU network of two inputs that meets the window from corner `low` to corner `high`.
 
     >>> corner = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
@@ -143,11 +152,15 @@ def regions_in_window(net: nn.Module, low: Tensor | Sequence[float] = (-1.0, -1.
     """
     layers = affine_layers(net)
     if layers[0].weight.shape[1] != 2:
-        raise Mistake(f"expected a network of 2 inputs, came {layers[0].weight.shape[1]}; cut it with pieces_on_segment instead")
+        raise UserError(
+            f"expected a network of 2 inputs, got {layers[0].weight.shape[1]}; cut it with pieces_on_segment instead"
+        )
     corners = [_corner(each, layers, "the window's corners").tolist() for each in (low, high)]
     (left, bottom), (right, top) = corners
     if not (left < right and bottom < top):
-        raise Mistake(f"expected a window from its lower left to its upper right corner, came {shown(corners)}; swap them")
+        raise UserError(
+            f"expected a window from its lower left to its upper right corner, got {format_value(corners)}; swap them"
+        )
     mesh = Mesh.rectangle(left, right, bottom, top)
     hidden, patterns = mesh.points, np.zeros((1, 0), dtype=bool)
     for weight, bias in layers[:-1]:
@@ -162,11 +175,15 @@ def regions_in_window(net: nn.Module, low: Tensor | Sequence[float] = (-1.0, -1.
 def _corner(given: Tensor | Sequence[float], layers: list[Affine], what: str) -> Tensor:
     point, size = torch.as_tensor(given, dtype=torch.float64), layers[0].weight.shape[1]
     if point.shape != (size,) or not point.isfinite().all():
-        raise Mistake(f"expected {what} as {size} finite numbers each, came {shown(given)}; give one for each input")
+        raise UserError(
+            f"expected {what} as {size} finite numbers each, got {format_value(given)}; give one for each input"
+        )
     return point
 
 
-def _rounding(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (m,): below this a unit's value is zero but for rounding
+def _rounding(
+    values: Tensor, weight: Tensor, bias: Tensor
+) -> Tensor:  # (m,): below this a unit's value is zero but for rounding
     return SNAP * ((values.abs() @ weight.T.abs()).amax(dim=0) + bias.abs())
 
 

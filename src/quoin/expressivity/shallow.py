@@ -1,4 +1,5 @@
-"""Networks of one hidden layer, from their definition; the fast form is `relu_chain` of the two maps, a `torch.nn.Sequential`.
+"""Networks of one hidden layer, from their definition; the fast form is `relu_network` of the two maps, a
+`torch.nn.Sequential`.
 
 n inputs, h hidden units, m outputs
 """

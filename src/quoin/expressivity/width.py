@@ -1,7 +1,8 @@
 """How narrow a deep network may be: d + m units a layer are enough for m outputs of d inputs, and d units are not.
 
-Enough: such a network carries its input along in d units and takes a maximum or minimum with one more affine function in every layer.
-Not enough: with d units no value is enclosed, the highest one in a window stands on the window's border, so that a bump is out of reach.
+Enough: such a network carries its input along in d units and takes a maximum or minimum with one more affine function
+in every layer. Not enough: with d units no value is enclosed, the highest one in a window stands on the window's
+border, so that a bump is out of reach.
 
 d inputs, m outputs, K affine functions
 """
@@ -12,17 +13,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
-from quoin.expressivity.layers_of import affine_layers, relu_chain
+from quoin.errors import UserError, format_value
+from quoin.expressivity.layers_of import affine_layers, relu_network
 from quoin.expressivity.regions import pieces_on_segment, regions_in_window
 from quoin.layers import Affine
 from quoin.tensor import check_floating, check_same_dtype, check_shapes
 
-__all__ = ["affine_distance", "enclosed_height", "max_min_definition", "max_min_net", "narrow_net"]
+__all__ = ["affine_distance", "interior_peak", "max_min_definition", "max_min_net", "narrow_net"]
 
 
-def max_min_definition(x: Tensor, weight: Tensor, bias: Tensor, maximum: Tensor) -> Tensor:  # (n, d), (K, m, d), (K, m), (K-1, m)
-    """g_K of g_1 = l_1 and g_k = max(g_{k-1}, l_k) where `maximum` says so, else min(g_{k-1}, l_k), with l_k(x) = A_k x + b_k.
+def max_min_definition(
+    x: Tensor, weight: Tensor, bias: Tensor, maximum: Tensor
+) -> Tensor:  # (n, d), (K, m, d), (K, m), (K-1, m)
+    """g_K of g_1 = l_1 and g_k = max(g_{k-1}, l_k) where `maximum` is true, else min(g_{k-1}, l_k), with l_k(x) = A_k x
+    + b_k.
 
     Notes: D1.1-13.
     """
@@ -36,42 +40,53 @@ def max_min_definition(x: Tensor, weight: Tensor, bias: Tensor, maximum: Tensor)
 
 
 def max_min_net(weight: Tensor, bias: Tensor, maximum: Tensor, low: Tensor | Sequence[float]) -> nn.Sequential:
-    """`max_min_definition` as a network of K - 1 hidden layers of width d + m, exact wherever x >= low in every coordinate.
+    """`max_min_definition` as a network of K - 1 hidden layers of width d + m, exact wherever x >= low in every
+    coordinate.
 
-    A layer holds x - low and u = (s (g - l))_+ with s = 1 for a maximum and -1 for a minimum; then the next g is l + s u.
+    A layer holds x - low and u = (s (g - l))_+ with s = 1 for a maximum and -1 for a minimum; then the next g is l + s
+    u.
 
     Notes: D1.1-13, DE12.
     """
     check_shapes("k m d, k m, j m", weight=weight, bias=bias, maximum=maximum)
     check_floating(weight, "weight")
     if len(weight) < 2 or len(maximum) != len(weight) - 1:
-        raise Mistake(f"expected K >= 2 affine functions and K - 1 choices, came {len(weight)} and {len(maximum)}; pair them up")
-    outputs, inputs = weight.shape[1:]
+        raise UserError(
+            f"expected K >= 2 affine functions and K - 1 choices, got {len(weight)} and {len(maximum)}; pair them up"
+        )
+    out_features, in_features = weight.shape[1:]
     low = torch.as_tensor(low, dtype=weight.dtype)
     check_shapes("d, k m d", low=low, weight=weight)
-    eye, still = torch.eye(inputs, dtype=weight.dtype), torch.zeros(inputs, outputs, dtype=weight.dtype)
+    eye, still = torch.eye(in_features, dtype=weight.dtype), torch.zeros(in_features, out_features, dtype=weight.dtype)
     side = torch.where(maximum, 1.0, -1.0).to(weight.dtype)
     shifted = bias + weight @ low  # the same functions of x - low
-    turn, fall = -side[..., None] * weight.diff(dim=0), -side * shifted.diff(dim=0)  # s (l_{k-1} - l_k)
-    layers = [Affine(torch.cat([eye, turn[0]]), torch.cat([-low, fall[0] - turn[0] @ low]))]
+    difference, fall = -side[..., None] * weight.diff(dim=0), -side * shifted.diff(dim=0)  # s (l_{k-1} - l_k)
+    layers = [Affine(torch.cat([eye, difference[0]]), torch.cat([-low, fall[0] - difference[0] @ low]))]
     for k in range(1, len(side)):
         carried = torch.cat([eye, still], dim=1)
-        folded = torch.cat([turn[k], torch.diag(side[k] * side[k - 1])], dim=1)
+        folded = torch.cat([difference[k], torch.diag(side[k] * side[k - 1])], dim=1)
         layers.append(Affine(torch.cat([carried, folded]), torch.cat([torch.zeros_like(low), fall[k]])))
-    return relu_chain([*layers, Affine(torch.cat([weight[-1], torch.diag(side[-1])], dim=1), shifted[-1])])
+    return relu_network([*layers, Affine(torch.cat([weight[-1], torch.diag(side[-1])], dim=1), shifted[-1])])
 
 
-def narrow_net(g: Callable[[Tensor], Tensor], eps: float, interval: tuple[float, float], *, lipschitz: float) -> nn.Sequential:
-    """A network of width 1 + m within eps of g: R -> R^m on the interval, m read from what g gives: (n,) to (n,) or (n, m).
+def narrow_net(
+    g: Callable[[Tensor], Tensor], eps: float, interval: tuple[float, float], *, lipschitz: float
+) -> nn.Sequential:
+    """A network of width 1 + m within eps of g: R -> R^m on the interval, m read from what g gives: (n,) to (n,) or (n,
+    m).
 
-    It goes up and down between g - eps and g + eps, twice as steeply as g ever is: each turn is one maximum or minimum with a line that
-    leaves everything before it alone. |network - g| <= eps is certain if g obeys its Lipschitz constant.
+    It goes up and down between g - eps and g + eps, twice as steeply as g ever is: each change of direction is one
+    maximum or minimum with a line that leaves everything before it alone. |network - g| <= eps is certain if g obeys
+    its Lipschitz constant.
 
     Notes: D1.1-13, DE12.
     """
     left, right = interval
     if not (eps > 0 and lipschitz > 0 and left < right):
-        raise Mistake(f"expected eps > 0, lipschitz > 0 and left < right, came {eps}, {lipschitz} and {shown(interval)}; change them")
+        raise UserError(
+            f"expected eps > 0, lipschitz > 0 and left < right, got {eps}, {lipschitz} and {format_value(interval)}; "
+            "change them"
+        )
 
     def at(t: Tensor) -> Tensor:  # (n,) -> (n, m)
         return g(t).reshape(len(t), -1)
@@ -79,31 +94,41 @@ def narrow_net(g: Callable[[Tensor], Tensor], eps: float, interval: tuple[float,
     def output(j: int) -> Callable[[float], float]:
         return lambda t: float(at(torch.tensor([t], dtype=torch.float64))[0, j])
 
-    outputs = at(torch.tensor([left], dtype=torch.float64)).shape[1]
+    out_features = at(torch.tensor([left], dtype=torch.float64)).shape[1]
     band = eps * (1 - 1e-9)  # what rounding may take away is left to it
-    strings = [_zigzag(output(j), band, left, right, 2 * lipschitz) for j in range(outputs)]
+    strings = [_zigzag(output(j), band, left, right, 2 * lipschitz) for j in range(out_features)]
     length = max(2, *(len(each) for each in strings))
     # A maximum with the line that was last taken changes nothing, so short strings are repeated at their end.
-    lines = torch.tensor([[*each, *[each[-1]] * (length - len(each))] for each in strings], dtype=torch.float64)  # (m, K, 2)
+    lines = torch.tensor(
+        [[*each, *[each[-1]] * (length - len(each))] for each in strings], dtype=torch.float64
+    )  # (m, K, 2)
     weight, bias = lines[..., 0].T[..., None], lines[..., 1].T
     return max_min_net(weight, bias, weight[1:, :, 0] > 0, [left])
 
 
-def _zigzag(g: Callable[[float], float], eps: float, left: float, right: float, slope: float) -> list[tuple[float, float]]:
+def _zigzag(
+    g: Callable[[float], float], eps: float, left: float, right: float, slope: float
+) -> list[tuple[float, float]]:
     """The lines (slope, offset) that run up and down between g - eps and g + eps."""
     lines, t, value, steep = [], left, g(left), slope
     while True:
         lines.append((steep, value - steep * t))
-        turn = _leaves_band(g, lines[-1], eps, t, right)
-        if turn is None:
+        end = _leaves_band(g, lines[-1], eps, t, right)
+        if end is None:
             return lines
-        if turn <= t or abs(g(turn) - g(t)) > slope / 2 * (turn - t) + 1e-9 * eps:
-            raise Mistake(f"expected |g(s) - g(t)| <= {slope / 2:g} |s - t|, came more between {t:g} and {turn:g}; give a larger lipschitz")
-        value, t, steep = value + steep * (turn - t), turn, -steep
+        if end <= t or abs(g(end) - g(t)) > slope / 2 * (end - t) + 1e-9 * eps:
+            raise UserError(
+                f"expected |g(s) - g(t)| <= {slope / 2:g} |s - t|, got more between {t:g} and {end:g}; "
+                "give a larger lipschitz"
+            )
+        value, t, steep = value + steep * (end - t), end, -steep
 
 
-def _leaves_band(g: Callable[[float], float], line: tuple[float, float], eps: float, start: float, stop: float) -> float | None:
-    """The last point before the line is eps ahead of g, or None where that is beyond `stop`: being the steeper, it gets ahead once."""
+def _leaves_band(
+    g: Callable[[float], float], line: tuple[float, float], eps: float, start: float, stop: float
+) -> float | None:
+    """The last point before the line is eps ahead of g, or None where that is beyond `stop`: being the steeper, it gets
+    ahead once."""
     side = 1 if line[0] > 0 else -1
 
     def inside(s: float) -> bool:
@@ -117,18 +142,23 @@ def _leaves_band(g: Callable[[float], float], line: tuple[float, float], eps: fl
     return start
 
 
-def enclosed_height(net: nn.Module, low: Sequence[float], high: Sequence[float]) -> float:
-    """How far the highest value of a network in a window rises above all values on the window's border: max_K f - max_dK f.
+def interior_peak(net: nn.Module, low: Sequence[float], high: Sequence[float]) -> float:
+    """How far the highest value of a network in a window rises above all values on the window's border: max_K f -
+    max_dK f.
 
-    For one or two inputs, exactly: the highest value stands at a corner of a region. Zero for every network whose hidden layers are no
-    wider than its input; so it stays at least half the enclosed height of a target away from it, somewhere.
+    For one or two inputs, exactly: the highest value stands at a corner of a region. Zero for every network whose
+    hidden layers are no wider than its input; so it stays at least half the enclosed height of a target away from it,
+    somewhere.
 
     Notes: D1.1-13.
     """
-    inputs, outputs = affine_layers(net)[0].weight.shape[1], affine_layers(net)[-1].weight.shape[0]
-    if inputs not in (1, 2) or outputs != 1:
-        raise Mistake(f"expected a network of one or two inputs and one output, came {inputs} and {outputs}; choose an output")
-    if inputs == 1:
+    in_features, out_features = affine_layers(net)[0].weight.shape[1], affine_layers(net)[-1].weight.shape[0]
+    if in_features not in (1, 2) or out_features != 1:
+        raise UserError(
+            f"expected a network of one or two inputs and one output, got {in_features} and {out_features}; choose "
+            "an output"
+        )
+    if in_features == 1:
         values = pieces_on_segment(net, low, high).values[:, 0]
         return float(values.max() - values[[0, -1]].max())
     regions = regions_in_window(net, low, high)
@@ -141,9 +171,10 @@ def enclosed_height(net: nn.Module, low: Sequence[float], high: Sequence[float])
 def affine_distance(values: Tensor, dim: int) -> float:  # (n, m)
     """The root mean square distance of points from the affine space of `dim` dimensions that is nearest to them.
 
-    The outputs of a network lie in such a space, of the dimension of its last hidden layer: no training takes it closer than this.
+    The outputs of a network lie in such a space, of the dimension of its last hidden layer: no training takes it closer
+    than this.
 
     Notes: DE12.
     """
-    centred = values - values.mean(dim=0)
-    return float(torch.linalg.svdvals(centred)[dim:].square().sum().div(len(values)).sqrt())
+    centered = values - values.mean(dim=0)
+    return float(torch.linalg.svdvals(centered)[dim:].square().sum().div(len(values)).sqrt())

@@ -1,7 +1,8 @@
 """Tokens one after another from a trained model, for many sequences side by side: each is chosen, then read.
 
-A model is anything with `step`, and a state with `select`, as language models and decoders of translations have them. Beams are in
-beam.py, ways to choose in choosing.py.   b sequences, n tokens of the prompt, v tokens of the vocabulary
+A model is anything with `decode_step`, and a cache with `select`, as language models and decoders of translations have
+them. Beams are in beam.py, ways to choose in choosing.py.   b sequences, n tokens of the prompt, v tokens of the
+vocabulary
 """
 
 from collections.abc import Callable, Iterator
@@ -10,36 +11,45 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
-from quoin.generate.choosing import Sampling, likeliest
+from quoin.errors import UserError, format_value
+from quoin.generate.choosing import TokenSampler, greedy_token
 from quoin.tensor.eval_mode import eval_mode
 from quoin.tensor.labels import as_indices
 
-__all__ = ["Chosen", "Generated", "TokenModel", "TokenState", "decode", "greedy", "sampled", "stream"]
+__all__ = [
+    "Generated",
+    "TokenCache",
+    "TokenPredictor",
+    "TokenStep",
+    "generate_tokens",
+    "greedy_search",
+    "sample_tokens",
+    "stream_tokens",
+]
 
 Choose = Callable[[Tensor], Tensor]  # (b, v) logits -> (b,) tokens
 
 
-class TokenState(Protocol):
-    """What a model remembers of each sequence of a batch."""
+class TokenCache(Protocol):
+    """The cache of a model for each sequence of a batch."""
 
-    def select(self, rows: Tensor) -> Any:
-        """The state of these sequences, in this order; one may come twice, or not at all."""
+    def select(self, indices: Tensor) -> Any:
+        """The cache of these sequences, in this order; one may come twice, or not at all."""
         ...
 
 
-class TokenModel(Protocol):
-    """A model that reads tokens and scores what comes next."""
+class TokenPredictor(Protocol):
+    """A model that reads tokens and predicts the next."""
 
-    def step(self, state: Any, tokens: Tensor) -> tuple[Tensor, Any]:  # (b, new) -> (b, new, v)
-        """Read new tokens; the logits of the token after each, and the state behind them."""
+    def decode_step(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:  # (b, new) -> (b, new, v)
+        """Read new tokens; the logits of the token after each, and the cache after them."""
         ...
 
 
-class Chosen(NamedTuple):
+class TokenStep(NamedTuple):
     """One more token of each sequence."""
 
-    tokens: Tensor  # (b,); `end` again where a sequence has ended before
+    tokens: Tensor  # (b,); `eos_token_id` again where a sequence has ended before
     log_probs: Tensor  # (b,), the model's own ln P of it, 0 where a sequence has ended before
     ended: Tensor  # (b,), whether the sequence has ended, with this token or before
 
@@ -47,18 +57,27 @@ class Chosen(NamedTuple):
 class Generated(NamedTuple):
     """Sequences as they were generated, without the prompt."""
 
-    tokens: Tensor  # (b, T); behind its end a sequence is filled with `end`
+    tokens: Tensor  # (b, T); behind its end a sequence is filled with `eos_token_id`
     lengths: Tensor  # (b,), with the end
-    log_probs: Tensor  # (b,), ln P of all its tokens given the prompt, by the model as it is: no temperature, nothing cut
+    log_probs: (
+        Tensor  # (b,), ln P of all its tokens given the prompt, by the model as it is: no temperature, nothing cut
+    )
     ended: Tensor  # (b,), False where the maximum length was reached first
 
 
-def stream(
-    model: TokenModel, state: TokenState, prompt: Tensor, choose: Choose, *, max_tokens: int, end: int | None = None
-) -> Iterator[Chosen]:
-    """A token for each sequence of (b, n) `prompt`, then the next, until all have said `end` or there are `max_tokens` of them.
+def stream_tokens(
+    model: TokenPredictor,
+    cache: TokenCache,
+    prompt: Tensor,
+    choose: Choose,
+    *,
+    max_tokens: int,
+    eos_token_id: int | None = None,
+) -> Iterator[TokenStep]:
+    """A token for each sequence of (b, n) `prompt`, then the next, until all have ended with `eos_token_id` or there
+    are `max_tokens` of them.
 
-    `state` has not read the prompt yet. A model that says no end goes on to the maximum.
+    `cache` has not read the prompt yet. A model that says no end goes on to the maximum.
     """
     check_request(prompt, max_tokens)
     prompt = as_indices(prompt, "prompt")
@@ -67,71 +86,87 @@ def stream(
         new = prompt
         for _ in range(max_tokens):
             with torch.inference_mode():  # a sixth quicker than no_grad where a model is small
-                logits, state = model.step(state, new)
+                logits, cache = model.decode_step(cache, new)
                 last = logits[:, -1]
                 chosen = choose(last)
             tokens = chosen.clone()  # what leaves is made outside: nothing made inside could be trained on
             log_probs = last.log_softmax(dim=-1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
-            if end is not None:
-                check_end(end, logits.shape[-1])
-                tokens, log_probs = tokens.masked_fill(ended, end), log_probs.masked_fill(ended, 0)
-                ended = ended | (tokens == end)
-            yield Chosen(tokens, log_probs, ended)
-            if end is not None and bool(ended.all()):
+            if eos_token_id is not None:
+                check_eos_token_id(eos_token_id, logits.shape[-1])
+                tokens, log_probs = tokens.masked_fill(ended, eos_token_id), log_probs.masked_fill(ended, 0)
+                ended = ended | (tokens == eos_token_id)
+            yield TokenStep(tokens, log_probs, ended)
+            if eos_token_id is not None and bool(ended.all()):
                 return
             new = tokens.unsqueeze(-1)
 
 
-def decode(model: TokenModel, state: TokenState, prompt: Tensor, choose: Choose, *, max_tokens: int, end: int | None = None) -> Generated:
-    """What `stream` gives, put together.
+def generate_tokens(
+    model: TokenPredictor,
+    cache: TokenCache,
+    prompt: Tensor,
+    choose: Choose,
+    *,
+    max_tokens: int,
+    eos_token_id: int | None = None,
+) -> Generated:
+    """What `stream_tokens` gives, put together.
 
     Notes: M14.
     """
-    steps = list(stream(model, state, prompt, choose, max_tokens=max_tokens, end=end))
+    steps = list(stream_tokens(model, cache, prompt, choose, max_tokens=max_tokens, eos_token_id=eos_token_id))
     tokens = torch.stack([step.tokens for step in steps], dim=1)
     before = torch.stack([torch.zeros_like(steps[0].ended), *(step.ended for step in steps[:-1])], dim=1)
     log_probs = torch.stack([step.log_probs for step in steps], dim=1).sum(dim=1)
     return Generated(tokens, (~before).sum(dim=1), log_probs, steps[-1].ended)
 
 
-def greedy(model: TokenModel, state: TokenState, prompt: Tensor, *, max_tokens: int, end: int | None = None) -> Generated:
-    """The likeliest next token each time: y_{t+1} = argmax_i P(i | y_1 .. y_t).
+def greedy_search(
+    model: TokenPredictor, cache: TokenCache, prompt: Tensor, *, max_tokens: int, eos_token_id: int | None = None
+) -> Generated:
+    """The most probable next token each time: y_{t+1} = argmax_i P(i | y_1 .. y_t).
 
     Each step is best, the whole need not be: that is what `beam_search` looks for.
 
     Notes: M14.
     """
-    return decode(model, state, prompt, likeliest, max_tokens=max_tokens, end=end)
+    return generate_tokens(model, cache, prompt, greedy_token, max_tokens=max_tokens, eos_token_id=eos_token_id)
 
 
-def sampled(
-    model: TokenModel,
-    state: TokenState,
+def sample_tokens(
+    model: TokenPredictor,
+    cache: TokenCache,
     prompt: Tensor,
     *,
     max_tokens: int,
-    end: int | None = None,
+    eos_token_id: int | None = None,
     temperature: float = 1.0,
     top_k: int | None = None,
-    nucleus: float = 1.0,
+    top_p: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> Generated:
-    """Each next token drawn from its law given those before; as they stand, the options draw sequences from the model's own law.
+    """Each next token sampled from its distribution given those before; by default the sequences are samples of the
+    model's own distribution.
 
     Notes: M14.
     """
-    choose = Sampling(temperature, top_k, nucleus, generator)
-    return decode(model, state, prompt, choose, max_tokens=max_tokens, end=end)
+    choose = TokenSampler(temperature, top_k, top_p, generator)
+    return generate_tokens(model, cache, prompt, choose, max_tokens=max_tokens, eos_token_id=eos_token_id)
 
 
 def check_request(prompt: Tensor, max_tokens: int) -> None:
     if max_tokens < 1:
-        raise Mistake(f"expected a maximum of 1 token or more, got {shown(max_tokens)}: raise it")
+        raise UserError(f"expected a maximum of 1 token or more, got {format_value(max_tokens)}: raise it")
     if prompt.ndim != 2 or 0 in prompt.shape or prompt.is_floating_point():
-        came = f"{prompt.dtype} of shape {tuple(prompt.shape)}"
-        raise Mistake(f"expected a prompt of token numbers (sequences, tokens), a token or more each, got {came}: begin with one")
+        got = f"{prompt.dtype} of shape {tuple(prompt.shape)}"
+        raise UserError(
+            f"expected a prompt of token ids (sequences, tokens), a token or more each, got {got}: begin with one"
+        )
 
 
-def check_end(end: int, vocabulary_size: int) -> None:
-    if not 0 <= end < vocabulary_size:
-        raise Mistake(f"expected an end among the tokens 0 to {vocabulary_size - 1}, got {shown(end)}: a model never says another")
+def check_eos_token_id(eos_token_id: int, vocab_size: int) -> None:
+    if not 0 <= eos_token_id < vocab_size:
+        raise UserError(
+            f"expected an eos_token_id from 0 to {vocab_size - 1}, got {format_value(eos_token_id)}: a model never "
+            "predicts another"
+        )

@@ -1,6 +1,8 @@
-"""A trained network together with the process it was trained for: a law to draw from, as reports, measures and commands ask for it.
+"""A trained network together with the process it was trained for: a distribution to sample from, as reports, metrics
+and commands need it.
 
-The network works on its own scale, y = (x - offset)/unit with numbers about 1; examples are x.   b examples, of the shape `shape`
+The network works on its own scale, y = (x - loc)/scale with numbers about 1; examples are x.   b examples, of the shape
+`shape`
 """
 
 from collections.abc import Callable, Sequence
@@ -9,17 +11,17 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.generate.diffusion import Watch, clipped, ddim, start_noise
-from quoin.generate.guidance import guided
+from quoin.errors import UserError
+from quoin.generate.diffusion import StepCallback, clip_denoiser, sample_ddim, sample_initial_noise
+from quoin.generate.guidance import classifier_free_guidance
 from quoin.generate.paths import SamplePath
-from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, denoiser_of
+from quoin.prob import Denoiser, NoiseSchedule, PredictionType, make_denoiser
 from quoin.tensor import as_floating
 
-__all__ = ["DiffusionSampler", "GuidedDiffusionSampler", "ReverseWalk"]
+__all__ = ["DiffusionSampler", "DiffusionSolver", "GuidedDiffusionSampler"]
 
 
-class ReverseWalk(Protocol):
+class DiffusionSolver(Protocol):
     """What all samplers of a diffusion are called by."""
 
     def __call__(
@@ -28,76 +30,86 @@ class ReverseWalk(Protocol):
         schedule: NoiseSchedule,
         start: Tensor,
         *,
-        steps: int,
+        num_steps: int,
         generator: torch.Generator,
-        watch: Watch | None = None,
+        callback: StepCallback | None = None,
     ) -> Tensor: ...
 
 
-class _Drawing(nn.Module):
-    """What both samplers share: the scale, and the walk from noise."""
+class _ScaledSampler(nn.Module):
+    """What both models share: the scale, and the reverse process."""
 
-    offset: Tensor
-    unit: Tensor
+    loc: Tensor
+    scale: Tensor
 
     def __init__(
         self,
         network: nn.Module,
         schedule: NoiseSchedule,
-        parametrisation: Parametrisation,
+        prediction_type: PredictionType,
         shape: Sequence[int],
         *,
-        offset: Tensor,
-        unit: Tensor,
+        loc: Tensor,
+        scale: Tensor,
         bounds: tuple[float, float] | None = None,
-        steps: int = 50,
-        sampler: ReverseWalk = ddim,
+        num_steps: int = 50,
+        sampler: DiffusionSolver = sample_ddim,
     ) -> None:
         super().__init__()
-        schedule.times(steps)  # refuses what is outside 1 ... T before any training
-        self.network, self.schedule, self.parametrisation = network, schedule, parametrisation
-        self.shape, self.bounds, self.steps, self.sampler = tuple(shape), bounds, steps, sampler
-        self.register_buffer("offset", as_floating(offset, unit))
-        self.register_buffer("unit", as_floating(unit, offset))
+        schedule.timesteps(num_steps)  # raises an error for what is outside 1 ... T before any training
+        self.network, self.schedule, self.prediction_type = network, schedule, prediction_type
+        self.shape, self.bounds, self.num_steps, self.sampler = tuple(shape), bounds, num_steps, sampler
+        self.register_buffer("loc", as_floating(loc, scale))
+        self.register_buffer("scale", as_floating(scale, loc))
 
-    def inward(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
+    def normalize(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
         """Examples on the network's scale."""
-        return (x - self.offset) / self.unit
+        return (x - self.loc) / self.scale
 
-    def outward(self, y: Tensor) -> Tensor:  # (..., *shape) -> (..., *shape)
+    def denormalize(self, y: Tensor) -> Tensor:  # (..., *shape) -> (..., *shape)
         """Back on the scale of examples."""
-        return self.offset + self.unit * y
+        return self.loc + self.scale * y
 
     def _denoiser(self, network: Callable[[Tensor, Tensor], Tensor]) -> Denoiser:
-        denoiser = denoiser_of(network, self.schedule, self.parametrisation)
+        denoiser = make_denoiser(network, self.schedule, self.prediction_type)
         if self.bounds is None:
             return denoiser
-        return clipped(denoiser, self.schedule, low=self.bounds[0], high=self.bounds[1])
+        return clip_denoiser(denoiser, self.schedule, low=self.bounds[0], high=self.bounds[1])
 
-    def _draw(
+    def _sample(
         self,
         denoiser: Denoiser,
-        count: int,
-        steps: int | None,
-        sampler: ReverseWalk | None,
+        num_samples: int,
+        num_steps: int | None,
+        sampler: DiffusionSolver | None,
         generator: torch.Generator,
-        watch: Watch | None = None,
+        callback: StepCallback | None = None,
     ) -> Tensor:
-        start = start_noise((count, *self.shape), generator=generator, dtype=self.unit.dtype, device=self.unit.device)
-        steps = self.steps if steps is None else steps
-        walk = self.sampler if sampler is None else sampler
-        return self.outward(walk(denoiser, self.schedule, start, steps=steps, generator=generator, watch=watch))
+        start = sample_initial_noise(
+            (num_samples, *self.shape), generator=generator, dtype=self.scale.dtype, device=self.scale.device
+        )
+        num_steps = self.num_steps if num_steps is None else num_steps
+        solver = self.sampler if sampler is None else sampler
+        return self.denormalize(
+            solver(denoiser, self.schedule, start, num_steps=num_steps, generator=generator, callback=callback)
+        )
 
     def _path(
-        self, denoiser: Denoiser, count: int, steps: int | None, sampler: ReverseWalk | None, generator: torch.Generator
+        self,
+        denoiser: Denoiser,
+        num_samples: int,
+        num_steps: int | None,
+        sampler: DiffusionSolver | None,
+        generator: torch.Generator,
     ) -> SamplePath:
         seen: list[tuple[int, Tensor]] = []
-        self._draw(denoiser, count, steps, sampler, generator, lambda t, state: seen.append((t, state)))
-        return SamplePath(tuple(t for t, _ in seen), self.outward(torch.stack([state for _, state in seen])))
+        self._sample(denoiser, num_samples, num_steps, sampler, generator, lambda t, state: seen.append((t, state)))
+        return SamplePath(tuple(t for t, _ in seen), self.denormalize(torch.stack([state for _, state in seen])))
 
 
-class DiffusionSampler(_Drawing):
-    """A law by diffusion: network(y_t, t) says what the parametrisation asks for; `bounds` hold its guesses of y_0, as for images.
+class DiffusionSampler(_ScaledSampler):
+    """A distribution by diffusion: network(y_t, t) predicts what `prediction_type` says; `bounds` clip its predictions
+    of y_0, as for images.
 
     Notes: D0-T.
     """
@@ -107,20 +119,31 @@ class DiffusionSampler(_Drawing):
         return self._denoiser(self.network)
 
     def sample(
-        self, count: int, *, generator: torch.Generator, steps: int | None = None, sampler: ReverseWalk | None = None
-    ) -> Tensor:  # -> (count, *shape)
-        """New examples by the sampler, and in as many steps, as the model usually takes, or by `sampler` in `steps`."""
-        return self._draw(self.denoiser(), count, steps, sampler, generator)
+        self,
+        num_samples: int,
+        *,
+        generator: torch.Generator,
+        num_steps: int | None = None,
+        sampler: DiffusionSolver | None = None,
+    ) -> Tensor:  # -> (num_samples, *shape)
+        """New examples by the sampler, and in as many steps, as the model usually takes, or by `sampler` in
+        `num_steps`."""
+        return self._sample(self.denoiser(), num_samples, num_steps, sampler, generator)
 
     def sample_path(
-        self, count: int, *, generator: torch.Generator, steps: int | None = None, sampler: ReverseWalk | None = None
+        self,
+        num_samples: int,
+        *,
+        generator: torch.Generator,
+        num_steps: int | None = None,
+        sampler: DiffusionSolver | None = None,
     ) -> SamplePath:
-        """The draws of `sample` with the states that they came through."""
-        return self._path(self.denoiser(), count, steps, sampler, generator)
+        """The samples of `sample` with the intermediate ones of the reverse process."""
+        return self._path(self.denoiser(), num_samples, num_steps, sampler, generator)
 
 
-class GuidedDiffusionSampler(_Drawing):
-    """A law of examples in classes: network(y_t, t, labels), where the label `num_classes` stands for none.
+class GuidedDiffusionSampler(_ScaledSampler):
+    """A distribution of examples in classes: network(y_t, t, labels), where the label `num_classes` stands for none.
 
     Notes: D0-T.
     """
@@ -129,52 +152,72 @@ class GuidedDiffusionSampler(_Drawing):
         self,
         network: nn.Module,
         schedule: NoiseSchedule,
-        parametrisation: Parametrisation,
+        prediction_type: PredictionType,
         shape: Sequence[int],
         *,
         num_classes: int,
-        offset: Tensor,
-        unit: Tensor,
+        loc: Tensor,
+        scale: Tensor,
         bounds: tuple[float, float] | None = None,
-        steps: int = 50,
-        sampler: ReverseWalk = ddim,
-        guidance: float = 1.0,
+        num_steps: int = 50,
+        sampler: DiffusionSolver = sample_ddim,
+        guidance_scale: float = 1.0,
     ) -> None:
-        super().__init__(network, schedule, parametrisation, shape, offset=offset, unit=unit, bounds=bounds, steps=steps, sampler=sampler)
-        self.num_classes, self.guidance = num_classes, guidance
+        super().__init__(
+            network,
+            schedule,
+            prediction_type,
+            shape,
+            loc=loc,
+            scale=scale,
+            bounds=bounds,
+            num_steps=num_steps,
+            sampler=sampler,
+        )
+        self.num_classes, self.guidance_scale = num_classes, guidance_scale
 
-    def denoiser(self, labels: Tensor, guidance: float | None = None) -> Denoiser:  # (b,)
+    def denoiser(self, labels: Tensor, guidance_scale: float | None = None) -> Denoiser:  # (b,)
         """On the network's scale, for these classes."""
         if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < self.num_classes:
-            raise Mistake(f"expected classes from 0 to {self.num_classes - 1}, came others; give one that the model has learnt")
-        strength = self.guidance if guidance is None else guidance
-        return self._denoiser(guided(self.network, labels.to(self.unit.device), strength=strength, unlabelled=self.num_classes))
+            raise UserError(
+                f"expected classes from 0 to {self.num_classes - 1}, got others; give one that the model has learnt"
+            )
+        guidance_scale = self.guidance_scale if guidance_scale is None else guidance_scale
+        return self._denoiser(
+            classifier_free_guidance(
+                self.network, labels.to(self.scale.device), guidance_scale=guidance_scale, null_label=self.num_classes
+            )
+        )
 
     def sample(
         self,
-        count: int,
+        num_samples: int,
         *,
         generator: torch.Generator,
         labels: Tensor | None = None,
-        guidance: float | None = None,
-        steps: int | None = None,
-        sampler: ReverseWalk | None = None,
-    ) -> Tensor:  # -> (count, *shape)
+        guidance_scale: float | None = None,
+        num_steps: int | None = None,
+        sampler: DiffusionSolver | None = None,
+    ) -> Tensor:  # -> (num_samples, *shape)
         """New examples of these classes, or of each in turn."""
-        return self._draw(self.denoiser(self._labels(labels, count), guidance), count, steps, sampler, generator)
+        return self._sample(
+            self.denoiser(self._labels(labels, num_samples), guidance_scale), num_samples, num_steps, sampler, generator
+        )
 
     def sample_path(
         self,
-        count: int,
+        num_samples: int,
         *,
         generator: torch.Generator,
         labels: Tensor | None = None,
-        guidance: float | None = None,
-        steps: int | None = None,
-        sampler: ReverseWalk | None = None,
+        guidance_scale: float | None = None,
+        num_steps: int | None = None,
+        sampler: DiffusionSolver | None = None,
     ) -> SamplePath:
-        """The draws of `sample` with the states that they came through."""
-        return self._path(self.denoiser(self._labels(labels, count), guidance), count, steps, sampler, generator)
+        """The samples of `sample` with the intermediate ones of the reverse process."""
+        return self._path(
+            self.denoiser(self._labels(labels, num_samples), guidance_scale), num_samples, num_steps, sampler, generator
+        )
 
-    def _labels(self, labels: Tensor | None, count: int) -> Tensor:
-        return torch.arange(count) % self.num_classes if labels is None else labels
+    def _labels(self, labels: Tensor | None, num_samples: int) -> Tensor:
+        return torch.arange(num_samples) % self.num_classes if labels is None else labels

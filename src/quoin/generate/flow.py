@@ -10,28 +10,32 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
-from quoin.generate.diffusion import start_noise
+from quoin.errors import UserError, format_value
+from quoin.generate.diffusion import sample_initial_noise
 from quoin.generate.paths import SamplePath
 from quoin.tensor import as_floating
 
-__all__ = ["FlowDensity", "FlowSampler", "VelocityField", "flow_log_prob", "follow_euler", "follow_midpoint"]
+__all__ = ["FlowDensity", "FlowSampler", "VelocityField", "flow_log_prob", "integrate_euler", "integrate_midpoint"]
 
 VelocityField = Callable[[Tensor, Tensor], Tensor]  # x (b, ...), t (b,) -> (b, ...)
-WatchFlow = Callable[[float, Tensor], None]
+FlowStepCallback = Callable[[float, Tensor], None]
 
 DENSITY_STEPS = 100  # of a path whose density is wanted
 
 
-def follow_euler(velocity: VelocityField, start: Tensor, *, steps: int, watch: WatchFlow | None = None) -> Tensor:
-    """x <- x + h v(x, t) with h = 1/steps: exact where the paths are straight.
+def integrate_euler(
+    velocity: VelocityField, start: Tensor, *, num_steps: int, callback: FlowStepCallback | None = None
+) -> Tensor:
+    """x <- x + h v(x, t) with h = 1/num_steps: exact where the paths are straight.
 
     Notes: D0-T.
     """
-    return _follow(lambda x, t, h: x + h * velocity(x, _times(x, t)), start, steps, watch)
+    return _integrate(lambda x, t, h: x + h * velocity(x, _times(x, t)), start, num_steps, callback)
 
 
-def follow_midpoint(velocity: VelocityField, start: Tensor, *, steps: int, watch: WatchFlow | None = None) -> Tensor:
+def integrate_midpoint(
+    velocity: VelocityField, start: Tensor, *, num_steps: int, callback: FlowStepCallback | None = None
+) -> Tensor:
     """x <- x + h v(x + ½h v(x, t), t + ½h): two questions a step, an error that falls with the square of h.
 
     Notes: D0-T.
@@ -41,7 +45,7 @@ def follow_midpoint(velocity: VelocityField, start: Tensor, *, steps: int, watch
         halfway = x + h / 2 * velocity(x, _times(x, t))
         return x + h * velocity(halfway, _times(x, t + h / 2))
 
-    return _follow(step, start, steps, watch)
+    return _integrate(step, start, num_steps, callback)
 
 
 class FlowDensity(NamedTuple):
@@ -51,16 +55,17 @@ class FlowDensity(NamedTuple):
     noise: Tensor  # (b, d)
 
 
-def flow_log_prob(velocity: VelocityField, data: Tensor, *, steps: int) -> FlowDensity:  # (b, d)
-    """ln p(x) = ln N(ε; 0, I) - ∫_0^1 tr(∂v/∂x) dt along the path that leads from ε to x, followed backwards by midpoints.
+def flow_log_prob(velocity: VelocityField, data: Tensor, *, num_steps: int) -> FlowDensity:  # (b, d)
+    """ln p(x) = ln N(ε; 0, I) - ∫_0^1 tr(∂v/∂x) dt along the path that leads from ε to x, followed backwards by
+    midpoints.
 
     The trace is exact, one backward pass for each of d coordinates: for data of a few.
 
     Notes: D0-T.
     """
-    _check(data, steps)
-    h, state, change = 1 / steps, data.detach(), data.new_zeros(len(data))
-    for i in range(steps, 0, -1):
+    _check(data, num_steps)
+    h, state, change = 1 / num_steps, data.detach(), data.new_zeros(len(data))
+    for i in range(num_steps, 0, -1):
         with torch.no_grad():
             halfway = state - h / 2 * velocity(state, _times(state, i * h))
         slope, trace = _with_trace(velocity, halfway, (i - 0.5) * h)
@@ -70,43 +75,52 @@ def flow_log_prob(velocity: VelocityField, data: Tensor, *, steps: int) -> FlowD
 
 
 class FlowSampler(nn.Module):
-    """A law by a flow: network(y, t) is the velocity on its own scale, y = (x - offset)/unit, at times from 0 to 1.
+    """A distribution by a flow: network(y, t) is the velocity on its own scale, y = (x - loc)/scale, at times from 0 to
+    1.
 
     Notes: D0-T.
     """
 
-    offset: Tensor
-    unit: Tensor
+    loc: Tensor
+    scale: Tensor
 
-    def __init__(self, network: nn.Module, shape: Sequence[int], *, offset: Tensor, unit: Tensor, steps: int = 20) -> None:
+    def __init__(
+        self, network: nn.Module, shape: Sequence[int], *, loc: Tensor, scale: Tensor, num_steps: int = 20
+    ) -> None:
         super().__init__()
-        self.network, self.shape, self.steps = network, tuple(shape), steps
-        self.register_buffer("offset", as_floating(offset, unit))
-        self.register_buffer("unit", as_floating(unit, offset))
+        self.network, self.shape, self.num_steps = network, tuple(shape), num_steps
+        self.register_buffer("loc", as_floating(loc, scale))
+        self.register_buffer("scale", as_floating(scale, loc))
 
-    def inward(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
+    def normalize(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
         """Examples on the network's scale."""
-        return (x - self.offset) / self.unit
+        return (x - self.loc) / self.scale
 
-    def sample(self, count: int, *, generator: torch.Generator, steps: int | None = None) -> Tensor:  # -> (count, *shape)
+    def sample(
+        self, num_samples: int, *, generator: torch.Generator, num_steps: int | None = None
+    ) -> Tensor:  # -> (num_samples, *shape)
         """New examples, by midpoint steps."""
-        return self._draw(count, generator, steps, None)
+        return self._sample(num_samples, generator, num_steps, None)
 
-    def sample_path(self, count: int, *, generator: torch.Generator, steps: int | None = None) -> SamplePath:
-        """The draws of `sample` with the states that they came through."""
+    def sample_path(self, num_samples: int, *, generator: torch.Generator, num_steps: int | None = None) -> SamplePath:
+        """The samples of `sample` with the intermediate ones on their way from noise."""
         seen: list[tuple[float, Tensor]] = []
-        self._draw(count, generator, steps, lambda t, state: seen.append((t, state)))
-        return SamplePath(tuple(t for t, _ in seen), self.offset + self.unit * torch.stack([state for _, state in seen]))
+        self._sample(num_samples, generator, num_steps, lambda t, state: seen.append((t, state)))
+        return SamplePath(tuple(t for t, _ in seen), self.loc + self.scale * torch.stack([state for _, state in seen]))
 
     def log_prob(self, x: Tensor) -> Tensor:  # (b, d) -> (b,)
         """ln p(x) of the flow, followed backwards in small steps: exact but for their length."""
-        found = flow_log_prob(self.network, self.inward(x), steps=DENSITY_STEPS).output
-        return found - self.unit.log().expand(self.shape).sum()
+        found = flow_log_prob(self.network, self.normalize(x), num_steps=DENSITY_STEPS).output
+        return found - self.scale.log().expand(self.shape).sum()
 
-    def _draw(self, count: int, generator: torch.Generator, steps: int | None, watch: WatchFlow | None) -> Tensor:
-        start = start_noise((count, *self.shape), generator=generator, dtype=self.unit.dtype, device=self.unit.device)
-        steps = self.steps if steps is None else steps
-        return self.offset + self.unit * follow_midpoint(self.network, start, steps=steps, watch=watch)
+    def _sample(
+        self, num_samples: int, generator: torch.Generator, num_steps: int | None, callback: FlowStepCallback | None
+    ) -> Tensor:
+        start = sample_initial_noise(
+            (num_samples, *self.shape), generator=generator, dtype=self.scale.dtype, device=self.scale.device
+        )
+        num_steps = self.num_steps if num_steps is None else num_steps
+        return self.loc + self.scale * integrate_midpoint(self.network, start, num_steps=num_steps, callback=callback)
 
 
 @torch.enable_grad()
@@ -122,20 +136,24 @@ def _times(x: Tensor, t: float) -> Tensor:
 
 
 @torch.no_grad()
-def _follow(step: Callable[[Tensor, float, float], Tensor], start: Tensor, steps: int, watch: WatchFlow | None) -> Tensor:
-    _check(start, steps)
+def _integrate(
+    step: Callable[[Tensor, float, float], Tensor], start: Tensor, num_steps: int, callback: FlowStepCallback | None
+) -> Tensor:
+    _check(start, num_steps)
     state = start
-    for i in range(steps):
-        if watch is not None:
-            watch(i / steps, state)
-        state = step(state, i / steps, 1 / steps)
-    if watch is not None:
-        watch(1.0, state)
+    for i in range(num_steps):
+        if callback is not None:
+            callback(i / num_steps, state)
+        state = step(state, i / num_steps, 1 / num_steps)
+    if callback is not None:
+        callback(1.0, state)
     return state
 
 
-def _check(examples: Tensor, steps: int) -> None:
+def _check(examples: Tensor, num_steps: int) -> None:
     if len(examples) == 0:
-        raise Mistake("expected at least one example to carry along, came none; ask for 1 or more")
-    if not isinstance(steps, int) or steps < 1:
-        raise Mistake(f"expected at least one step along the flow, got {shown(steps)}; 20 to 100 are usual")
+        raise UserError("expected at least one example, got none; ask for 1 or more")
+    if not isinstance(num_steps, int) or num_steps < 1:
+        raise UserError(
+            f"expected at least one step along the flow, got {format_value(num_steps)}; 20 to 100 are usual"
+        )

@@ -10,20 +10,20 @@ __all__ = ["PathModel", "SamplePath"]
 
 
 class SamplePath(NamedTuple):
-    """Draws, with the states that they came through."""
+    """Samples, with the intermediate ones on their way from noise."""
 
     times: Sequence[float]  # k of them, from pure noise to the end
-    states: Tensor  # (k, count, *shape), on the scale of the examples; the last are the draws
+    states: Tensor  # (k, num_samples, *shape), on the scale of the examples; the last are the samples
 
 
 @runtime_checkable
 class PathModel(Protocol):
-    """A law that is drawn from in steps, out of noise; it takes the same choices by name for the path as for the draws."""
+    """A distribution that is sampled from in steps, from noise; the path takes the same options as the samples."""
 
-    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:
-        """New examples, (count, *shape)."""
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:
+        """New examples, (num_samples, *shape)."""
         ...
 
-    def sample_path(self, count: int, *, generator: torch.Generator) -> SamplePath:
-        """The draws of `sample` with the states that they came through; what is not an image yet may lie outside [0, 1]."""
+    def sample_path(self, num_samples: int, *, generator: torch.Generator) -> SamplePath:
+        """The samples of `sample` with the intermediate ones; what is not an image yet may lie outside [0, 1]."""
         ...

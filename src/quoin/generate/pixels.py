@@ -1,6 +1,7 @@
-"""Images pixel by pixel: each is drawn from its law given those before, for many images side by side.
+"""Images pixel by pixel: each is sampled from its distribution given those before, for many images side by side.
 
-A model is anything that scores the levels of each pixel given the pixels before it, as quoin.models' PixelCNN does.
+A model is anything that gives logits of the levels of each pixel given the pixels before it, as quoin.models' PixelCNN
+does.
 
     n images, h height, w width, k grey levels
 """
@@ -11,8 +12,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
-from quoin.generate.choosing import Sampling
+from quoin.errors import UserError, format_value
+from quoin.generate.choosing import TokenSampler
 from quoin.tensor import check_floating
 from quoin.tensor.eval_mode import eval_mode
 
@@ -26,38 +27,39 @@ class PixelScores(Protocol):
     num_levels: int
     num_classes: int | None
 
-    def reader(self, images: Tensor, labels: Tensor | None = None) -> Callable[[int], Tensor]:  # (n, 1, h, w), (n,)
-        """What gives the logits (n, k) of the level of pixel 0, 1, 2 and so on, row by row, while `images` are filled in."""
+    def predictor(self, images: Tensor, labels: Tensor | None = None) -> Callable[[int], Tensor]:  # (n, 1, h, w), (n,)
+        """What gives the logits (n, k) of the level of pixel 0, 1, 2 and so on, row by row, while `images` are filled
+        in."""
         ...
 
     def log_prob(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n,)
         ...
 
-    def check_labels(self, labels: Tensor | None, count: int) -> None: ...
+    def check_labels(self, labels: Tensor | None, num_samples: int) -> None: ...
 
 
 @torch.no_grad()
 def complete_pixels(
-    model: PixelScores, images: Tensor, first: int, choose: Sampling, labels: Tensor | None = None
+    model: PixelScores, images: Tensor, start_pixel: int, choose: TokenSampler, labels: Tensor | None = None
 ) -> Tensor:  # (n, 1, h, w), (n,) -> (n, 1, h, w)
-    """`images` with every pixel from number `first` on, row by row, drawn anew: x_i ~ P(· | x_{<i}), one after another.
+    """`images` with every pixel from number `start_pixel` on, row by row, resampled: x_i ~ P(· | x_{<i}).
 
     Notes: D5.2-8.
     """
-    _check(model, images, first, labels)
+    _check(model, images, start_pixel, labels)
     images, width = images.clone(), images.shape[3]
     with eval_mode(model):
-        reader = model.reader(images, labels)
-        for place in range(images[0].numel()):
-            logits = reader(place)
-            if place >= first:
-                row, column = divmod(place, width)
+        predictor = model.predictor(images, labels)
+        for index in range(images[0].numel()):
+            logits = predictor(index)
+            if index >= start_pixel:
+                row, column = divmod(index, width)
                 images[:, 0, row, column] = choose(logits).to(images.dtype) / (model.num_levels - 1)
     return images
 
 
 class PixelSampler(nn.Module):
-    """A model of pixels with its way to draw: what reports, measures and commands ask of every generative model.
+    """A model of pixels with its sampler: what reports, metrics and commands need of every generative model.
 
     Notes: D5.2-8.
     """
@@ -71,21 +73,29 @@ class PixelSampler(nn.Module):
         return self.model.log_prob(images, labels)
 
     def sample(
-        self, count: int, *, generator: torch.Generator, labels: Tensor | None = None, temperature: float = 1.0
-    ) -> Tensor:  # (count,) -> (count, 1, h, w)
+        self, num_samples: int, *, generator: torch.Generator, labels: Tensor | None = None, temperature: float = 1.0
+    ) -> Tensor:  # (num_samples,) -> (num_samples, 1, h, w)
         """New images; where the model knows classes, of these, or of each in turn."""
-        if count < 1:
-            raise Mistake(f"expected at least one image to draw, came {shown(count)}; ask for 1 or more")
-        blank = next(self.model.parameters()).new_zeros(count, *self.model.image_shape)
+        if num_samples < 1:
+            raise UserError(
+                f"expected at least one image to sample, got {format_value(num_samples)}; ask for 1 or more"
+            )
+        blank = next(self.model.parameters()).new_zeros(num_samples, *self.model.image_shape)
         if labels is None and self.model.num_classes is not None:
-            labels = torch.arange(count, device=blank.device) % self.model.num_classes
-        return complete_pixels(self.model, blank, 0, Sampling(temperature, generator=generator), labels)
+            labels = torch.arange(num_samples, device=blank.device) % self.model.num_classes
+        return complete_pixels(self.model, blank, 0, TokenSampler(temperature, generator=generator), labels)
 
 
-def _check(model: PixelScores, images: Tensor, first: int, labels: Tensor | None) -> None:
+def _check(model: PixelScores, images: Tensor, start_pixel: int, labels: Tensor | None) -> None:
     if images.ndim != 4 or tuple(images.shape[1:]) != tuple(model.image_shape) or not len(images):
-        raise Mistake(f"expected images (n, {', '.join(map(str, model.image_shape))}), came shape {tuple(images.shape)}; resize them")
-    if not 0 <= first <= images[0].numel():
-        raise Mistake(f"expected a first pixel from 0 to {images[0].numel()}, came {shown(first)}; 0 draws all of them")
+        raise UserError(
+            f"expected images (n, {', '.join(map(str, model.image_shape))}), got shape {tuple(images.shape)}; "
+            "resize them"
+        )
+    if not 0 <= start_pixel <= images[0].numel():
+        raise UserError(
+            f"expected a first pixel from 0 to {images[0].numel()}, got {format_value(start_pixel)}; 0 samples all "
+            "of them"
+        )
     check_floating(images, "images")  # a grey between 0 and 1 would be none
     model.check_labels(labels, len(images))

@@ -1,8 +1,9 @@
-"""Arithmetic coding: a whole message as one number in [0, 1), driven by any model that gives the next symbol's law as integers.
+"""Arithmetic coding: a whole message as one number in [0, 1), driven by any model that gives the next symbol's
+distribution as integers.
 
-The *definition* keeps the message's interval as exact fractions. The *coder* keeps 64 bits of it and sends bytes as they settle; it
-uses integers only, so what it writes is the same on every machine, and both ends step the model symbol by symbol. Where all laws are
-known before coding, range_coding.py is quicker.   k symbols in the alphabet
+The *definition* keeps the message's interval as exact fractions. The *coder* keeps 64 bits of it and sends bytes as
+they settle; it uses integers only, so what it writes is the same on every machine, and both ends step the model symbol
+by symbol. Where all distributions are known before coding, range_coding.py is quicker.   k symbols in the alphabet
 """
 
 from bisect import bisect_right
@@ -13,17 +14,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
-from quoin.prob import check_law
+from quoin.errors import UserError, format_value
+from quoin.prob import check_probs
 from quoin.tensor import check_shapes
 
 __all__ = [
+    "AdaptiveModel",
     "ArithmeticDecoder",
     "ArithmeticEncoder",
     "CodeInterval",
     "CodingModel",
-    "FixedLaw",
-    "SteppedLaw",
+    "StaticModel",
     "arithmetic_decode",
     "arithmetic_encode",
     "arithmetic_encode_definition",
@@ -38,13 +39,15 @@ _MOST_TOTAL = 1 << 32  # at most 2^-24 of a step is then lost to rounding
 
 
 class CodingModel(Protocol):
-    """What drives a coder: the law of the next symbol given those before, in integers, and the step to the one after.
+    """What drives a coder: the distribution of the next symbol given those before, in integers, and the step to
+    the one after.
 
-    Sender and receiver each hold one in the same state, ask it, code the symbol, and tell it which symbol it was.
+    Sender and receiver each hold one in the same state, ask it, code the symbol, and update it with the symbol.
     """
 
     def frequencies(self) -> Sequence[int]:
-        """0 = c_0 <= c_1 <= ... <= c_k: symbol s has probability (c_{s+1} - c_s) / c_k; the total c_k is at most 2^32."""
+        """0 = c_0 <= c_1 <= ... <= c_k: symbol s has probability (c_{s+1} - c_s) / c_k; the total c_k is at most
+        2^32."""
         ...
 
     def update(self, symbol: int) -> None:
@@ -52,11 +55,11 @@ class CodingModel(Protocol):
         ...
 
 
-class FixedLaw:
-    """One law for every symbol, whatever came before, as a `CodingModel`."""
+class StaticModel:
+    """One distribution for every symbol, whatever the symbols before, as a `CodingModel`."""
 
-    def __init__(self, law: Tensor):  # (k,)
-        self._frequencies = integer_frequencies(law)
+    def __init__(self, probs: Tensor):  # (k,)
+        self._frequencies = integer_frequencies(probs)
 
     def frequencies(self) -> Sequence[int]:
         return self._frequencies
@@ -65,71 +68,82 @@ class FixedLaw:
         pass
 
 
-class SteppedLaw:
-    """A model of probabilities as a `CodingModel`: `next_law(context)` gives the law of the symbol after those in `context`.
+class AdaptiveModel:
+    """A model of probabilities as a `CodingModel`: `next_probs(context)` gives the distribution of the symbol after
+    those in `context`.
 
-    Floats differ between machines, builds and thread counts, and one differing bit may break all that follows: both ends must run the
-    same, step by step.
+    Floats differ between machines, builds and thread counts, and one differing bit may break all that follows: both
+    ends must run the same, step by step.
     """
 
-    def __init__(self, next_law: Callable[[Sequence[int]], Tensor]):
-        self._next_law, self._context = next_law, []
+    def __init__(self, next_probs: Callable[[Sequence[int]], Tensor]):
+        self._next_probs, self._context = next_probs, []
 
     def frequencies(self) -> Sequence[int]:
-        return integer_frequencies(self._next_law(self._context))
+        return integer_frequencies(self._next_probs(self._context))
 
     def update(self, symbol: int) -> None:
         self._context.append(symbol)
 
 
-def integer_frequencies(law: Tensor, total: int = _MOST_TOTAL) -> list[int]:  # (k,) -> k + 1
-    """`law` as cumulative integers up to `total`: 1 + floor(p_s (total - k)) each, and what is left for the likeliest.
+def integer_frequencies(probs: Tensor, total: int = _MOST_TOTAL) -> list[int]:  # (k,) -> k + 1
+    """`probs` as cumulative integers up to `total`: 1 + floor(p_s (total
+    - k)) each, and what is left for the most probable.
 
-    No symbol is impossible, even where the law says so: the dearest costs log2(total) bits, and the others at most
+    No symbol is impossible, even where its probability is 0: the dearest costs log2(total) bits, and the others at most
     log2(total / (total - k)) more than they should.
 
     >>> import torch
     >>> integer_frequencies(torch.tensor([0.5, 0.25, 0.25, 0.0]), total=16)
     [0, 7, 11, 15, 16]
     """
-    check_shapes("k", law=law)
-    check_law(law, "the law")
-    if not len(law) <= total <= _MOST_TOTAL:
-        raise Mistake(f"expected a total from {len(law)}, one for each symbol, to 2^32, came {total}; 2^32 is the most exact")
-    p = law.detach().cpu().double().numpy()
+    check_shapes("k", probs=probs)
+    check_probs(probs, "probs")
+    if not len(probs) <= total <= _MOST_TOTAL:
+        raise UserError(
+            f"expected a total from {len(probs)}, one for each symbol, to 2^32, got {total}; 2^32 is the most exact"
+        )
+    p = probs.detach().cpu().double().numpy()
     counts = 1 + np.floor(p / p.sum() * (total - len(p))).astype(np.int64)
     counts[p.argmax()] += total - counts.sum()
     return [0, *np.cumsum(counts).tolist()]
 
 
 class CodeInterval(NamedTuple):
-    """The numbers that stand for a message: from `low` on, less than `low + width`; `width` is the message's probability."""
+    """The numbers that stand for a message: from `low` on, less than `low + width`; `width` is the
+    message's probability.
+    """
 
     low: Fraction
     width: Fraction
 
 
 def arithmetic_interval(symbols: Iterable[int], model: CodingModel) -> CodeInterval:
-    """Each symbol narrows [low, low + width) to its share: low += width c_s / c_k, width *= (c_{s+1} - c_s) / c_k."""
+    """Each symbol narrows [low, low + width) to its fraction: low += width c_s / c_k, width *= (c_{s+1} - c_s) /
+    c_k."""
     low, width = Fraction(0), Fraction(1)
     for symbol in symbols:
-        below, above, total = _share(model.frequencies(), symbol)
+        below, above, total = _interval_of(model.frequencies(), symbol)
         low, width = low + width * Fraction(below, total), width * Fraction(above - below, total)
         model.update(symbol)
     return CodeInterval(low, width)
 
 
 def arithmetic_encode_definition(symbols: Iterable[int], model: CodingModel) -> str:
-    """The shortest bits b_1 ... b_m whose number 0.b_1 ... b_m lies in the message's interval: m <= ceil(-log2 width)."""
+    """The shortest bits b_1 ... b_m whose number 0.b_1 ... b_m lies in the message's interval: m <= ceil(-log2
+    width)."""
     low, width = arithmetic_interval(symbols, model)
     m = 0
-    while (number := -(-(low.numerator << m) // low.denominator)) >= (low + width) * 2**m:  # the least multiple of 2^-m from low on
+    while (number := -(-(low.numerator << m) // low.denominator)) >= (
+        low + width
+    ) * 2**m:  # the least multiple of 2^-m from low on
         m += 1
     return f"{number:0{m}b}" if m else ""
 
 
 class ArithmeticEncoder:
-    """`arithmetic_interval` with 64 bits for low and width; bytes are sent as soon as nothing but a carry can change them.
+    """`arithmetic_interval` with 64 bits for low and width; bytes are sent as soon as nothing but a carry
+    can change them.
 
     >>> encoder = ArithmeticEncoder()
     >>> for symbol in (0, 0, 1, 0):
@@ -142,8 +156,8 @@ class ArithmeticEncoder:
         self._low, self._width, self._sent = 0, _WHOLE, bytearray()
 
     def push(self, symbol: int, frequencies: Sequence[int]) -> None:
-        """Code one symbol under the law that these cumulative frequencies give."""
-        below, above, total = _share(frequencies, symbol)
+        """Code one symbol under the distribution that these cumulative frequencies give."""
+        below, above, total = _interval_of(frequencies, symbol)
         step = self._width // total
         self._low += step * below
         # The last symbol takes what the division left over, so that nothing of the interval is lost.
@@ -152,9 +166,11 @@ class ArithmeticEncoder:
             self._send()
 
     def finish(self) -> bytes:
-        """All bytes, with as few at the end as tell the interval apart; zeros are understood after them."""
+        """All bytes, with as few at the end as identify the interval; zeros are understood after them."""
         size, unit = 0, _WHOLE
-        while (number := -(-self._low // unit) * unit) >= self._low + self._width:  # the least multiple of the unit from low on
+        while (
+            number := -(-self._low // unit) * unit
+        ) >= self._low + self._width:  # the least multiple of the unit from low on
             size, unit = size + 1, unit >> 8
         self._low = number
         for _ in range(size):
@@ -171,22 +187,23 @@ class ArithmeticEncoder:
     def _carry(self) -> None:
         if self._low >= _WHOLE:
             self._low -= _WHOLE
-            place = len(self._sent) - 1
-            while self._sent[place] == 255:
-                self._sent[place] = 0
-                place -= 1
-            self._sent[place] += 1
+            index = len(self._sent) - 1
+            while self._sent[index] == 255:
+                self._sent[index] = 0
+                index -= 1
+            self._sent[index] += 1
 
 
 class ArithmeticDecoder:
-    """The symbols back from an `ArithmeticEncoder`'s bytes, if `pop` is given the same frequencies in the same order."""
+    """The symbols back from an `ArithmeticEncoder`'s bytes, if `pop` is given the same frequencies in the same
+    order."""
 
     def __init__(self, data: bytes):
-        self._data, self._next, self._width = bytes(data), 8, _WHOLE  # next: the place of the byte to read
+        self._data, self._next, self._width = bytes(data), 8, _WHOLE  # next: the index of the byte to read
         self._above_low = int.from_bytes(self._data[:8].ljust(8, b"\0"))
 
     def pop(self, frequencies: Sequence[int]) -> int:
-        """The next symbol: the one whose share of the interval holds the number sent."""
+        """The next symbol: the one whose fraction of the interval holds the number sent."""
         total = int(frequencies[-1])
         step = self._width // total
         symbol = bisect_right(frequencies, min(self._above_low // step, total - 1)) - 1
@@ -198,15 +215,22 @@ class ArithmeticDecoder:
         return symbol
 
     def finish(self) -> None:
-        """Refuse bytes that hold more than was asked for: beyond those settled, an encoder sends one at most."""
+        """Raise an error for bytes that hold more than was asked for: beyond those settled, an encoder sends
+        one at most.
+        """
         most = self._next - 8 + 1
         if len(self._data) > most:
-            raise Mistake(f"expected at most {most} bytes for these symbols, came {len(self._data)}; ask for as many as were coded")
+            raise UserError(
+                f"expected at most {most} bytes for these symbols, got {len(self._data)}; ask for as many as were coded"
+            )
 
     def _receive(self) -> None:
-        # An encoder sends every byte that settles, so its reader is never more than the first eight ahead.
+        # An encoder sends every byte that settles, so its decoder is never more than the first eight ahead.
         if self._next >= len(self._data) + 8:
-            raise Mistake(f"expected bytes for all symbols asked for, came {len(self._data)} bytes, which end before; were they cut?")
+            raise UserError(
+                f"expected bytes for all symbols asked for, got {len(self._data)} bytes, which end before; were "
+                "they cut?"
+            )
         byte = self._data[self._next] if self._next < len(self._data) else 0
         self._above_low = self._above_low << 8 | byte
         self._width <<= 8
@@ -214,7 +238,9 @@ class ArithmeticDecoder:
 
 
 def arithmetic_encode(symbols: Iterable[int], model: CodingModel) -> bytes:
-    """`symbols` as bytes: -sum_t log2 p(s_t | s_1 ... s_{t-1}) bits, give or take 8 for the whole message and 2^-23 a symbol."""
+    """`symbols` as bytes: -sum_t log2 p(s_t | s_1 ... s_{t-1}) bits, give or take 8 for the whole message and
+    2^-23 a symbol.
+    """
     encoder = ArithmeticEncoder()
     for symbol in symbols:
         encoder.push(symbol, model.frequencies())
@@ -232,12 +258,16 @@ def arithmetic_decode(data: bytes, model: CodingModel, count: int) -> list[int]:
     return symbols
 
 
-def _share(frequencies: Sequence[int], symbol: int) -> tuple[int, int, int]:
+def _interval_of(frequencies: Sequence[int], symbol: int) -> tuple[int, int, int]:
     if not 0 <= symbol < len(frequencies) - 1:
-        raise Mistake(f"expected a symbol from 0 to {len(frequencies) - 2}, came {shown(symbol)}; the model knows no other")
+        raise UserError(
+            f"expected a symbol from 0 to {len(frequencies) - 2}, got {format_value(symbol)}; the model knows no other"
+        )
     # A NumPy integer would overflow in what follows, where Python's do not.
     below, above, total = int(frequencies[symbol]), int(frequencies[symbol + 1]), int(frequencies[-1])
     if not 0 <= below < above <= total <= _MOST_TOTAL:
-        came = f"{below} to {above} of {total}"
-        raise Mistake(f"expected symbol {symbol} to have a share of a total of at most 2^32, came {came}; give every symbol some")
+        got = f"{below} to {above} of {total}"
+        raise UserError(
+            f"expected symbol {symbol} to have a fraction of a total of at most 2^32, got {got}; give every symbol some"
+        )
     return below, above, total

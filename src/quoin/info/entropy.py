@@ -1,11 +1,12 @@
 """Surprise and its mean: the entropy of one variable, of a pair, and of one variable once the other is known.
 
-A law stands along the last axis. The joint law of a pair (X, Y) is a table on the last two: X along the rows, Y along the columns,
-so that `joint.mT` swaps them. What comes before are batch axes. Nats, unless a base is given; 0 log 0 = 0.
+A distribution stands along the last axis. The joint distribution of a pair (X, Y) is a table on the last two: X along
+the rows, Y along the columns, so that `joint.mT` swaps them. What comes before are batch axes. Nats, unless a base is
+given; 0 log 0 = 0.
 
-The slope of p log p at p = 0 is minus infinity. The gradients of this package leave that term out there: what remains is finite, and
-each docstring says what it is. A softmax multiplies it by p = 0, so in its scores the gradient is the limit itself, which is 0.
-n outcomes of X, m of Y
+The derivative of p log p at p = 0 is minus infinity. The gradients of this package leave that term out there: what
+remains is finite, and each docstring says what it is. A softmax multiplies it by p = 0, so in its scores the gradient
+is the limit itself, which is 0. n outcomes of X, m of Y
 """
 
 import math
@@ -14,16 +15,17 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from quoin.errors import Mistake
-from quoin.info.closed_form import closed_entropy
-from quoin.info.units import in_base
-from quoin.prob import check_joint, check_law
+from quoin.errors import UserError
+from quoin.prob import check_joint_probs, check_probs
+from quoin.prob.closed_form import closed_form_entropy
+from quoin.prob.units import convert_base
 
 __all__ = ["conditional_entropy", "entropy", "joint_entropy", "self_information"]
 
 
 def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (...) -> (...)
-    """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen, as is its gradient there.
+    """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen, as is
+    its gradient there.
 
     >>> self_information(torch.tensor([1.0, 0.5, 0.125]), base=2)
     tensor([0., 1., 3.])
@@ -31,15 +33,18 @@ def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (.
     Notes: Z13.6.
     """
     if not probability.is_floating_point():
-        raise Mistake(f"expected probabilities as floats, came {probability.dtype}; divide counts by their sum")
+        raise UserError(f"expected probabilities as floats, got {probability.dtype}; divide counts by their sum")
     if not torch.compiler.is_compiling() and not ((probability >= 0) & (probability <= 1)).all():
         low, high = probability.detach().aminmax()
-        raise Mistake(f"expected probabilities from 0 to 1, came {float(low):.3g} to {float(high):.3g}; divide counts by their sum")
-    return in_base(0 - probability.log(), base)  # not -log 1, which floats write as -0
+        raise UserError(
+            f"expected probabilities from 0 to 1, got {float(low):.3g} to {float(high):.3g}; divide counts by their sum"
+        )
+    return convert_base(0 - probability.log(), base)  # not -log 1, which floats write as -0
 
 
-def entropy(law: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., n) -> (...)
-    """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density -E log p(X).
+def entropy(p: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., n) -> (...)
+    """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density
+    -E log p(X).
 
     The gradient in p_i is -log p_i - 1, which tends to infinity as p_i falls to 0; at p_i = 0 it is given as 0.
 
@@ -50,37 +55,38 @@ def entropy(law: Tensor | Distribution, base: float = math.e) -> Tensor:  # (...
 
     Notes: Z13.7, M16.
     """
-    if isinstance(law, Distribution):
-        return in_base(closed_entropy(law), base)
-    check_law(law, "the law")
-    return in_base(_mean_surprise(law, law), base)
+    if isinstance(p, Distribution):
+        return convert_base(closed_form_entropy(p), base)
+    check_probs(p, "p")
+    return convert_base(_mean_surprise(p, p), base)
 
 
 def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
-    """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes; its gradient is that of `entropy`.
+    """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes; its gradient is
+    that of `entropy`.
 
     Notes: Z13.14.
     """
-    check_joint(joint)
-    return in_base(_mean_surprise(joint, joint).sum(dim=-1), base)
+    check_joint_probs(joint)
+    return convert_base(_mean_surprise(joint, joint).sum(dim=-1), base)
 
 
 def conditional_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
     """H(Y | X) = -E log p(Y | X) = -sum_xy p(x, y) log(p(x, y) / p(x)), the surprise left in Y once X is known.
 
-    The gradient in p(x, y) is -log p(y | x), which tends to infinity as p(x, y) falls to 0; there it is given as 1, what the rest of row
-    x adds, and as 0 where x never happens.
+    The gradient in p(x, y) is -log p(y | x), which tends to infinity as p(x, y) falls to 0; there it is given as 1,
+    what the rest of row x adds, and as 0 where x never happens.
 
     >>> conditional_entropy(torch.tensor([[0.5, 0.0], [0.25, 0.25]]), base=2)  # only the second x leaves a bit open
     tensor(0.5000)
 
     Notes: Z13.16.
     """
-    check_joint(joint)
+    check_joint_probs(joint)
     rows = joint.sum(dim=-1, keepdim=True).expand_as(joint)
-    return in_base((_mean_surprise(joint, joint) - _mean_surprise(joint, rows)).sum(dim=-1), base)
+    return convert_base((_mean_surprise(joint, joint) - _mean_surprise(joint, rows)).sum(dim=-1), base)
 
 
-def _mean_surprise(law: Tensor, seen: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """-sum_i p_i log s_i over what can happen; a one in the place of the rest gives 0, and a gradient that is a number."""
-    return 0 - (law * torch.where(law == 0, 1, seen).log()).sum(dim=-1)
+def _mean_surprise(p: Tensor, seen: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """-sum_i p_i log s_i over what can happen; a one instead of the rest gives 0, and a gradient that is a number."""
+    return 0 - (p * torch.where(p == 0, 1, seen).log()).sum(dim=-1)

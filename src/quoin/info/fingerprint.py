@@ -1,4 +1,6 @@
-"""What must be the same for a model with floats to give the same bits again: weights, build of torch, processor, threads."""
+"""What must be the same for a model with floats to give the same bits again: weights, build of
+torch, processor, threads.
+"""
 
 import hashlib
 import platform
@@ -11,7 +13,8 @@ __all__ = ["model_fingerprint"]
 
 
 def model_fingerprint(name: str, weights: Mapping[str, Tensor]) -> str:
-    """One line: the model's name and a digest of its weights, torch's version, the kernels it chose, the machine and the threads.
+    """One line: the model's name and a digest of its weights, torch's version, the kernels it chose, the machine
+    and the threads.
 
     >>> zeros, ones = (model_fingerprint("tiny", {"weight": weight}) for weight in (torch.zeros(2), torch.ones(2)))
     >>> zeros.startswith("tiny "), zeros == ones

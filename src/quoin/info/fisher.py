@@ -1,6 +1,7 @@
-"""How fast a law moves with its parameters: Fisher information, the curvature of relative entropy at its least value.
+"""Fisher information: how fast a distribution moves with its parameters, the curvature of KL at its minimum.
 
-A family is a function from a vector of parameters to a law: a table, or a torch distribution.   d parameters, n outcomes
+A family is a function from a vector of parameters to a distribution: a table, or a torch distribution.   d
+parameters, n outcomes
 """
 
 from collections.abc import Callable
@@ -10,9 +11,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from quoin.errors import Mistake
-from quoin.info.relative import relative_entropy
-from quoin.prob import check_law
+from quoin.errors import UserError
+from quoin.prob import check_probs, kl_divergence
 from quoin.tensor import check_shapes
 
 __all__ = ["fisher_information", "fisher_information_definition"]
@@ -21,23 +21,24 @@ __all__ = ["fisher_information", "fisher_information_definition"]
 def fisher_information_definition(family: Callable[[Tensor], Tensor], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
     """F(theta) = E[s s^T], s = grad_theta log p_theta(X) the score, for tables: sum_i grad p_i (grad p_i)^T / p_i.
 
-    An outcome of probability zero is left out: its slope is zero too where the family is smooth on both sides.
+    An outcome of probability zero is left out: its gradient is zero too where the family is smooth on both sides.
 
     Notes: D1.4-18.
     """
-    law = family(theta)
-    check_shapes("d, n", theta=theta, law=law)
-    check_law(law, "the family's law")
-    slopes = torch.autograd.functional.jacobian(family, theta, create_graph=_followed(theta))  # (n, d)
-    possible = law != 0
-    scores = slopes[possible] / law[possible].sqrt().unsqueeze(-1)  # each with the root of its probability
+    probs = family(theta)
+    check_shapes("d, n", theta=theta, probs=probs)
+    check_probs(probs, "the family's distribution")
+    gradients = torch.autograd.functional.jacobian(family, theta, create_graph=_followed(theta))  # (n, d)
+    possible = probs != 0
+    scores = gradients[possible] / probs[possible].sqrt().unsqueeze(-1)  # each with the root of its probability
     return scores.mT @ scores
 
 
 def fisher_information(family: Callable[[Tensor], Tensor | Distribution], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
-    """`fisher_information_definition` as the curvature of D(p_theta || p_{theta + delta}) = delta^T F delta / 2 + O(|delta|^3) at 0.
+    """`fisher_information_definition` as the curvature of D(p_theta || p_{theta + delta}) = delta^T F
+    delta / 2 + O(|delta|^3) at 0.
 
-    So it serves densities with a closed form too. The laws of a batch count as independent variables.
+    So it serves densities with a closed form too. The distributions of a batch count as independent variables.
 
     >>> def normal(theta):
     ...     return torch.distributions.Normal(theta[0], theta[1])
@@ -49,10 +50,10 @@ def fisher_information(family: Callable[[Tensor], Tensor | Distribution], theta:
     """
     check_shapes("d", theta=theta)
     if not theta.is_floating_point():
-        raise Mistake(f"expected parameters as floats, came {theta.dtype}; convert with .float()")
+        raise UserError(f"expected parameters as floats, got {theta.dtype}; convert with .float()")
 
     def divergence(other: Tensor) -> Tensor:
-        return relative_entropy(family(theta), family(other)).sum()
+        return kl_divergence(family(theta), family(other)).sum()
 
     return cast(Tensor, torch.autograd.functional.hessian(divergence, theta, create_graph=_followed(theta)))
 

@@ -1,4 +1,4 @@
-"""Huffman's code: of all prefix codes for a law, one with the least mean length."""
+"""Huffman's code: of all prefix codes for a distribution, one with the least mean length."""
 
 import heapq
 
@@ -9,11 +9,12 @@ from quoin.info.prefix import PrefixCode, canonical_code, exact_weights
 __all__ = ["huffman_code", "huffman_lengths"]
 
 
-def huffman_lengths(law: Tensor) -> list[int | None]:  # (k,)
+def huffman_lengths(probs: Tensor) -> list[int | None]:  # (k,)
     """Join the two lightest trees until one is left; l_s is the depth at which s then lies. None where q_s = 0.
 
-    Of equally light trees the lower goes first, then the one with the smaller symbol: the longest codeword is then as short as it can be
-    among the best codes, and the same law gives the same code everywhere. A symbol that is certain needs no bits at all.
+    Of equally light trees the lower goes first, then the one with the smaller symbol: the longest codeword is then as
+    short as it can be among the best codes, and the same distribution gives the same code everywhere. A symbol that is
+    certain needs no bits at all.
 
     >>> import torch
     >>> huffman_lengths(torch.tensor([0.5, 0.3, 0.2, 0.0]))
@@ -21,7 +22,7 @@ def huffman_lengths(law: Tensor) -> list[int | None]:  # (k,)
 
     Notes: M21h.
     """
-    weights, _ = exact_weights(law)
+    weights, _ = exact_weights(probs)
     # A tree is (weight, height, smallest symbol, root); roots are numbered as they come, those of single symbols first.
     trees = [(weight, 0, symbol, symbol) for symbol, weight in enumerate(weights) if weight]
     heapq.heapify(trees)
@@ -38,7 +39,7 @@ def huffman_lengths(law: Tensor) -> list[int | None]:  # (k,)
     return [depth[symbol] if weight else None for symbol, weight in enumerate(weights)]
 
 
-def huffman_code(law: Tensor) -> PrefixCode:  # (k,)
+def huffman_code(probs: Tensor) -> PrefixCode:  # (k,)
     """The canonical code of `huffman_lengths`: no prefix code has a smaller sum_s q_s l_s.
 
     A single codeword may be longer than -log2 q_s + 1, which Shannon's never is.
@@ -49,4 +50,4 @@ def huffman_code(law: Tensor) -> PrefixCode:  # (k,)
 
     Notes: M21h.
     """
-    return canonical_code(huffman_lengths(law))
+    return canonical_code(huffman_lengths(probs))

@@ -1,6 +1,7 @@
-"""What two variables tell about each other: outcome by outcome, and on the mean.
+"""Mutual information of two variables: pointwise, and its mean.
 
-The joint law of a pair (X, Y) is a table on the last two axes, X along the rows; see entropy.py.   n outcomes of X, m of Y
+The joint distribution of a pair (X, Y) is a table on the last two axes, X along the rows; see entropy.py.   n outcomes
+of X, m of Y
 """
 
 import math
@@ -9,16 +10,18 @@ import torch
 from torch import Tensor
 
 from quoin.info.entropy import conditional_entropy, joint_entropy
-from quoin.info.units import in_base
-from quoin.prob import check_joint
+from quoin.prob import check_joint_probs
+from quoin.prob.units import convert_base
 
 __all__ = ["mutual_information", "mutual_information_definition", "pmi"]
 
 
 def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., n, m)
-    """log(p(x, y) / (p(x) p(y))), pointwise mutual information: above 0 where x and y keep company, minus infinity where never.
+    """log(p(x, y) / (p(x) p(y))), pointwise mutual information: above 0 where x and y occur together more
+    often than if independent, minus infinity where never.
 
-    Of 16 word pairs, "hot tea" was seen 6 times where chance gives 4, and so is 0.585 = log2(6 / 4) bits likelier together.
+    Of 16 word pairs, "hot tea" was seen 6 times where independence gives 4, and so is 0.585 = log2(6 / 4) bits
+    more probable together.
 
     >>> pairs = torch.tensor([[6.0, 2.0], [2.0, 6.0]])  # hot, iced; tea, coffee
     >>> pmi(pairs / pairs.sum(), base=2)
@@ -27,8 +30,8 @@ def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., 
 
     Notes: Z13.20.
     """
-    check_joint(joint)
-    return in_base(torch.where(joint == 0, -math.inf, _log_ratio(joint)), base)
+    check_joint_probs(joint)
+    return convert_base(torch.where(joint == 0, -math.inf, _log_ratio(joint)), base)
 
 
 def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
@@ -42,23 +45,25 @@ def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor
 
 
 def mutual_information(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
-    """`mutual_information_definition` as the mean of `pmi` under the joint law, where no large terms cancel.
+    """`mutual_information_definition` as the mean of `pmi` under the joint distribution, where no large terms cancel.
 
-    The gradient in p(x, y) is `pmi` - 1, which tends to minus infinity as p(x, y) falls to 0; there it is given as what the others of
-    row x and of column y add, -1 each: -2, or -1 where one of the two is empty.
+    The gradient in p(x, y) is `pmi` - 1, which tends to minus infinity as p(x, y) falls to 0; there it is given as what
+    the others of row x and of column y add, -1 each: -2, or -1 where one of the two is empty.
 
     >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]), base=2)  # Y = X, a fair coin
     tensor(1.)
 
     Notes: Z13.18.
     """
-    check_joint(joint)
-    return in_base((joint * _log_ratio(joint)).sum(dim=(-2, -1)), base)
+    check_joint_probs(joint)
+    return convert_base((joint * _log_ratio(joint)).sum(dim=(-2, -1)), base)
 
 
 def _log_ratio(joint: Tensor) -> Tensor:  # (..., n, m) -> (..., n, m)
-    """log p(x, y) - log p(x) - log p(y), and 0 at pairs that never happen; not the log of a product, which may be below the least float."""
+    """log p(x, y) - log p(x) - log p(y), and 0 at pairs that never happen; not the log of a product, which may be below
+    the least float.
+    """
     never = joint == 0
-    parts = (joint, joint.sum(dim=-1, keepdim=True), joint.sum(dim=-2, keepdim=True))
-    p_xy, p_x, p_y = (torch.where(never, 1, part).log() for part in parts)
+    tables = (joint, joint.sum(dim=-1, keepdim=True), joint.sum(dim=-2, keepdim=True))
+    p_xy, p_x, p_y = (torch.where(never, 1, table).log() for table in tables)
     return p_xy - p_x - p_y

@@ -1,7 +1,8 @@
 """Prefix codes: a string of bits for each symbol, none the beginning of another, so that a message needs no commas.
 
-Coding and decoding stand here as definitions on strings of 0 and 1; `PrefixCode` does the same on packed bytes (prefix_bits.py). How to
-choose the lengths is shannon.py's and huffman.py's matter.   k symbols in the alphabet, numbered from 0
+Coding and decoding stand here as definitions on strings of 0 and 1; `PrefixCode` does the same on packed bytes
+(prefix_bits.py). How to choose the lengths is shannon.py's and huffman.py's matter.   k symbols in the alphabet,
+numbered from 0
 """
 
 import math
@@ -14,9 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.info.prefix_bits import Packer, Unpacker
-from quoin.prob import check_law
+from quoin.prob import check_probs
 from quoin.tensor import check_shapes
 
 __all__ = ["PrefixCode", "canonical_code", "kraft_sum", "prefix_decode_definition", "prefix_encode_definition"]
@@ -30,7 +31,7 @@ def kraft_sum(lengths: Iterable[int | None]) -> Fraction:
     """
     used = [length for length in lengths if length is not None]
     if used and min(used) < 0:
-        raise Mistake(f"expected lengths of at least 0, came {min(used)}; give None to a symbol without codeword")
+        raise UserError(f"expected lengths of at least 0, got {min(used)}; give None to a symbol without codeword")
     longest = max(used, default=0)
     return Fraction(sum(1 << longest - length for length in used), 1 << longest)
 
@@ -49,32 +50,44 @@ class PrefixCode:
     codewords: tuple[str | None, ...]
 
     def __post_init__(self):
-        words = sorted(word for word in self.codewords if word is not None)  # a beginning sorts right before what begins with it
+        words = sorted(
+            word for word in self.codewords if word is not None
+        )  # a beginning sorts right before what begins with it
         if not words or set("".join(words)) - {"0", "1"}:
-            raise Mistake(f"expected a codeword of 0 and 1 for at least one symbol, came {shown(self.codewords)}; give strings of bits")
+            raise UserError(
+                f"expected a codeword of 0 and 1 for at least one symbol, got {format_value(self.codewords)}; give "
+                "strings of bits"
+            )
         for first, second in pairwise(words):
             if second.startswith(first):
-                raise Mistake(f"expected no codeword to begin another, came {first!r} and {second!r}; canonical_code makes others")
+                raise UserError(
+                    f"expected no codeword to begin another, got {first!r} and {second!r}; canonical_code makes others"
+                )
 
     @property
     def lengths(self) -> tuple[int | None, ...]:
         return tuple(None if word is None else len(word) for word in self.codewords)
 
-    def expected_length(self, law: Tensor) -> Tensor:  # (..., k) -> (...)
-        """sum_s p_s l_s bits, infinite where the law has a symbol without codeword."""
-        check_law(law, "the law")
-        if law.shape[-1] != len(self.codewords):
-            raise Mistake(f"expected a law over the code's {len(self.codewords)} symbols, came {law.shape[-1]}; give each its probability")
-        lengths = torch.tensor([math.nan if length is None else length for length in self.lengths], dtype=law.dtype, device=law.device)
-        missing = ((law > 0) & lengths.isnan()).any(dim=-1)
-        return (law * lengths.nan_to_num(0.0)).sum(dim=-1).masked_fill(missing, math.inf)
+    def expected_length(self, p: Tensor) -> Tensor:  # (..., k) -> (...)
+        """sum_s p_s l_s bits, infinite where the distribution has a symbol without codeword."""
+        check_probs(p, "p")
+        if p.shape[-1] != len(self.codewords):
+            raise UserError(
+                f"expected a distribution over the code's {len(self.codewords)} symbols, got {p.shape[-1]}; give "
+                "each its probability"
+            )
+        lengths = torch.tensor(
+            [math.nan if length is None else length for length in self.lengths], dtype=p.dtype, device=p.device
+        )
+        missing = ((p > 0) & lengths.isnan()).any(dim=-1)
+        return (p * lengths.nan_to_num(0.0)).sum(dim=-1).masked_fill(missing, math.inf)
 
     def encode(self, symbols: Tensor | bytes) -> bytes:  # (n,)
         """The codewords one after the other, eight bits a byte, the last byte filled with zeros."""
         return self._packer.pack(symbols)
 
     def decode(self, data: bytes, count: int) -> Tensor:  # -> (n,) int64
-        """The `count` symbols that `encode` made `data` of; how many there were, the filled last byte does not tell."""
+        """The `count` symbols that `encode` made `data` of; how many there were, the padded last byte does not show."""
         return self._unpacker.unpack(data, count)
 
     @cached_property
@@ -89,13 +102,17 @@ class PrefixCode:
 def canonical_code(lengths: Sequence[int | None]) -> PrefixCode:
     """The code whose words, read as numbers, grow with their length and at equal length with the symbol.
 
-    The word after w is w + 1, with zeros appended up to its length: Kraft's inequality is what keeps it from running over.
+    The word after w is w + 1, with zeros appended up to its length: Kraft's inequality is what keeps it
+    from running over.
 
     >>> canonical_code([2, 1, None, 2]).codewords
     ('10', '0', None, '11')
     """
     if kraft_sum(lengths) > 1:
-        raise Mistake(f"expected lengths with a Kraft sum of at most 1, came {float(kraft_sum(lengths)):.6g}; lengthen some codewords")
+        raise UserError(
+            f"expected lengths with a Kraft sum of at most 1, got {float(kraft_sum(lengths)):.6g}; lengthen some "
+            "codewords"
+        )
     words: list[str | None] = [None] * len(lengths)
     value = previous = 0
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(lengths) if length is not None):
@@ -110,7 +127,10 @@ def prefix_encode_definition(code: PrefixCode, symbols: Iterable[int]) -> str:
     words, symbols = dict(enumerate(code.codewords)), list(symbols)
     found = [words.get(symbol) for symbol in symbols]
     if None in found:
-        raise Mistake(f"expected symbols of the code, came {shown(symbols[found.index(None)])}, which has none; give it some probability")
+        raise UserError(
+            f"expected symbols of the code, got {format_value(symbols[found.index(None)])}, which has none; give "
+            "it some probability"
+        )
     return "".join(word for word in found if word is not None)
 
 
@@ -122,19 +142,25 @@ def prefix_decode_definition(code: PrefixCode, bits: str, count: int) -> list[in
         end = start
         while bits[start:end] not in meant:
             if end == len(bits):
-                raise Mistake(f"expected {count} symbols, came bits that end inside codeword {len(symbols) + 1}; were they cut?")
+                raise UserError(
+                    f"expected {count} symbols, got bits that end inside codeword {len(symbols) + 1}; were they cut?"
+                )
             end += 1
         symbols.append(meant[bits[start:end]])
         start = end
     if start < len(bits):
-        raise Mistake(f"expected bits for {count} symbols, came {len(bits) - start} more; ask for as many symbols as were coded")
+        raise UserError(
+            f"expected bits for {count} symbols, got {len(bits) - start} more; ask for as many symbols as were coded"
+        )
     return symbols
 
 
-def exact_weights(law: Tensor) -> tuple[list[int], int]:  # (k,)
-    """A checked law as integers in units of 1/one, exactly, and that one: rounded logarithms could break Kraft's inequality."""
-    check_shapes("k", law=law)
-    check_law(law, "the law")
-    ratios = [each.as_integer_ratio() for each in law.detach().double().tolist()]
+def exact_weights(probs: Tensor) -> tuple[list[int], int]:  # (k,)
+    """A checked distribution as integers in units of 1/one, exactly, and that one: rounded logarithms could
+    break Kraft's inequality.
+    """
+    check_shapes("k", probs=probs)
+    check_probs(probs, "probs")
+    ratios = [each.as_integer_ratio() for each in probs.detach().double().tolist()]
     one = max(denominator for _, denominator in ratios)  # all are powers of two
     return [numerator * (one // denominator) for numerator, denominator in ratios], one

@@ -1,4 +1,4 @@
-"""Prefix codes at full speed: codewords packed into 64-bit words at once, and bytes read back by an automaton in many lanes.
+"""Prefix codes at full speed: codewords packed into 64-bit words, bytes decoded by an automaton in many streams.
 
 The definitions are in prefix.py, whose `PrefixCode` is the way in.
 """
@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["Packer", "Unpacker"]
 
 _CHUNK = 1 << 16  # symbols packed at a time, which stay in the cache
 _WORD = 64
 _MOST_ENTRIES = 1 << 18  # of the automaton's table
-_LANES, _SHORTEST_LANE = 512, 64
+_SEGMENTS, _SHORTEST_SEGMENT = 512, 64
 
 
 class Packer:
@@ -32,8 +32,10 @@ class Packer:
         numbers = self._numbers(symbols)
         lengths = np.take(self._lengths, numbers)
         if len(numbers) and lengths.min() < 0:
-            place = int(lengths.argmin())
-            raise Mistake(f"expected symbols of the code, came {numbers[place]}, which has none; give it some probability")
+            index = int(lengths.argmin())
+            raise UserError(
+                f"expected symbols of the code, got {numbers[index]}, which has none; give it some probability"
+            )
         total = int(lengths.sum())
         if total and lengths.max() > _WORD:
             bits = "".join(str(self._words[number]) for number in numbers)
@@ -46,14 +48,17 @@ class Packer:
         return packed.astype(">u8").tobytes()[: -(-total // 8)]
 
     def _pack_piece(self, packed: np.ndarray, numbers: np.ndarray, lengths: np.ndarray, start: int) -> int:
-        """Write codewords from bit `start` on, and say where they end; each lies in one word, or its end in the next."""
+        """Write codewords from bit `start` on, and say where they end; each lies in one word, or its end in the
+        next."""
         ends = start + np.cumsum(lengths)
         begins = ends - lengths
         words = begins >> 6  # 2^6 bits each
         over = lengths + (begins & 63) - _WORD  # bits that go to the next word, if positive; else bits that stay free
         values = self._values[numbers]
         spilt = over > 0
-        inside = np.where(spilt, values >> np.maximum(over, 0).astype(np.uint64), values << np.maximum(-over, 0).astype(np.uint64))
+        inside = np.where(
+            spilt, values >> np.maximum(over, 0).astype(np.uint64), values << np.maximum(-over, 0).astype(np.uint64)
+        )
         first = np.flatnonzero(np.diff(words, prepend=-1))  # words only grow, so those of one word stand together
         packed[words[first]] |= np.bitwise_or.reduceat(inside, first)
         packed[words[spilt] + 1] |= values[spilt] << (_WORD - over[spilt]).astype(np.uint64)
@@ -66,20 +71,23 @@ class Packer:
         else:
             numbers = symbols.detach().cpu().numpy()
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise Mistake(f"expected one axis of whole numbers as symbols, came {numbers.dtype} of shape {numbers.shape}; flatten them")
+            raise UserError(
+                f"expected one axis of whole numbers as symbols, got {numbers.dtype} of shape {numbers.shape}; "
+                "flatten them"
+            )
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < k:
             wrong = numbers[(numbers < 0) | (numbers >= k)][0]
-            raise Mistake(f"expected symbols from 0 to {k - 1}, came {wrong}; the code has no other")
+            raise UserError(f"expected symbols from 0 to {k - 1}, got {wrong}; the code has no other")
         return numbers
 
 
 class Unpacker:
     """Bytes to symbols.
 
-    The automaton's states are the inner nodes of the code's tree: a unit of bits leads from each to the next, past the leaves on the way.
-    A state and a unit make one number, `at`. Bits that no codeword begins with count as an extra symbol, k, after which reading goes on.
-    Lanes start at equal distances, each as if a codeword began there; where one turns out to have been wrong, it is read again until it
-    falls in with what it had read, as prefix codes soon do.
+    The automaton's states are the inner nodes of the code's tree: a unit of bits leads from each to the next, past the
+    leaves on the way. A state and a unit make one number, `at`. Bits that no codeword begins with count as an extra
+    symbol, k, after which reading goes on. Lanes start at equal distances, each as if a codeword began there; where one
+    turns out to have been wrong, it is read again until it falls in with what it had read, as prefix codes soon do.
     """
 
     def __init__(self, codewords: Sequence[str | None]):
@@ -104,16 +112,23 @@ class Unpacker:
 
     def unpack(self, data: bytes, count: int) -> Tensor:
         if count < 0:
-            raise Mistake(f"expected a count of at least 0, came {count}; ask for as many symbols as were coded")
+            raise UserError(f"expected a count of at least 0, got {count}; ask for as many symbols as were coded")
         symbols = self._read(data)[:count] if self._certain is None else np.full(count, self._certain)
         if len(symbols) < count:
-            raise Mistake(f"expected {count} symbols, came bits that end inside codeword {len(symbols) + 1}; were they cut?")
+            raise UserError(
+                f"expected {count} symbols, got bits that end inside codeword {len(symbols) + 1}; were they cut?"
+            )
         if self._nothing in symbols:
-            place = int((symbols == self._nothing).argmax()) + 1
-            raise Mistake(f"expected codewords, came bits that begin none of them at symbol {place}; decode with the code that encoded")
+            index = int((symbols == self._nothing).argmax()) + 1
+            raise UserError(
+                f"expected codewords, got bits that begin none of them at symbol {index}; decode with the code "
+                "that encoded"
+            )
         used = -(-int(self._lengths[symbols].sum()) // 8)
         if used < len(data):
-            raise Mistake(f"expected {used} bytes for {count} symbols, came {len(data)}; ask for as many symbols as were coded")
+            raise UserError(
+                f"expected {used} bytes for {count} symbols, got {len(data)}; ask for as many symbols as were coded"
+            )
         return torch.from_numpy(symbols.astype(np.int64))
 
     def _read(self, data: bytes) -> np.ndarray:
@@ -128,13 +143,13 @@ class Unpacker:
         return self._met[np.repeat(self._first[met] - ends + counts, counts) + np.arange(total)]
 
     def _path(self, units: np.ndarray) -> np.ndarray:  # (u,) -> (u,)
-        """`at` for each unit, in lanes."""
-        lanes = max(1, min(_LANES, len(units) // _SHORTEST_LANE))
-        steps = -(-len(units) // lanes)
-        grid = np.zeros(lanes * steps, dtype=np.int32)
+        """`at` for each unit, in streams."""
+        segments = max(1, min(_SEGMENTS, len(units) // _SHORTEST_SEGMENT))
+        steps = -(-len(units) // segments)
+        grid = np.zeros(segments * steps, dtype=np.int32)
         grid[: len(units)] = units
-        grid = np.ascontiguousarray(grid.reshape(lanes, steps).T)
-        path, state = np.empty_like(grid), np.zeros(lanes, dtype=np.int32)
+        grid = np.ascontiguousarray(grid.reshape(segments, steps).T)
+        path, state = np.empty_like(grid), np.zeros(segments, dtype=np.int32)
         for step in range(steps):
             at = state + grid[step]
             path[step] = at
@@ -142,19 +157,21 @@ class Unpacker:
         # Single entries are quicker to reach through memoryviews, and come as Python's integers.
         after, cells, seen = self._next.data, grid.data, path.data
         true = int(state[0])
-        for lane in range(1, lanes):
+        for segment in range(1, segments):
             for step in range(steps):
-                at = true + cells[step, lane]
-                if seen[step, lane] == at:
-                    true = int(state[lane])
+                at = true + cells[step, segment]
+                if seen[step, segment] == at:
+                    true = int(state[segment])
                     break
-                seen[step, lane] = at
+                seen[step, segment] = at
                 true = after[at]
         return path.T.reshape(-1)[: len(units)]
 
 
 def _tree(codewords: Sequence[str | None]) -> np.ndarray:  # (nodes, 2)
-    """Where a 0 and a 1 lead from each inner node: to another, or out of the tree to nodes + symbol, nodes + k where no codeword goes."""
+    """Where a 0 and a 1 lead from each inner node: to another, or out of the tree to nodes + symbol, nodes + k where
+    no codeword goes.
+    """
     nowhere = -1
     children = [[nowhere, nowhere]]
     leaves = []

@@ -1,8 +1,9 @@
-"""Arithmetic coding at full speed where every law is known before coding starts: constriction's range coder (extra `coding`).
+"""Arithmetic coding at full speed where every distribution is known before coding starts: constriction's range
+coder (extra `coding`).
 
-The bytes are constriction's own and not those of arithmetic.py, whose coder steps its model and so needs no law in advance; both spend
--log2 p(s) bits a symbol but for some thousandths of a percent. Laws are floats: decode where they come out the same to the last
-bit.   n symbols of an alphabet of k
+The bytes are constriction's own and not those of arithmetic.py, whose coder steps its model and so needs no
+distribution in advance; both spend -log2 p(s) bits a symbol but for some thousandths of a percent. Distributions are
+floats: decode where they come out the same to the last bit.   n symbols of an alphabet of k
 """
 
 from typing import Any
@@ -11,20 +12,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob import check_law
+from quoin.errors import UserError
+from quoin.prob import check_probs
 
 __all__ = ["range_decode", "range_encode"]
 
 
-def range_encode(symbols: Tensor, laws: Tensor) -> bytes:  # (n,), (n, k) or (k,)
-    """`symbols` as bytes under one law for all of them, or a law for each; `arithmetic_encode` with the same laws is its definition."""
-    probabilities = _checked(laws, len(symbols))
+def range_encode(symbols: Tensor, probs: Tensor) -> bytes:  # (n,), (n, k) or (k,)
+    """`symbols` as bytes under one distribution for all of them, or a distribution for each; `arithmetic_encode` with
+    the same distributions is its definition.
+    """
+    probabilities = _checked(probs, len(symbols))
     k = probabilities.shape[-1]
-    if symbols.ndim != 1 or symbols.is_floating_point() or (len(symbols) and not 0 <= int(symbols.min()) <= int(symbols.max()) < k):
-        raise Mistake(f"expected one axis of symbols from 0 to {k - 1}, came {_described(symbols)}; number the alphabet from 0")
+    if (
+        symbols.ndim != 1
+        or symbols.is_floating_point()
+        or (len(symbols) and not 0 <= int(symbols.min()) <= int(symbols.max()) < k)
+    ):
+        raise UserError(
+            f"expected one axis of symbols from 0 to {k - 1}, got {_described(symbols)}; number the alphabet from 0"
+        )
     if k == 1:
-        return b""  # constriction wants two symbols; of one there is nothing to tell
+        return b""  # constriction wants two symbols; one has no information
     coding, encoder = _constriction(), _constriction().queue.RangeEncoder()
     whole = symbols.detach().cpu().numpy().astype(np.int32)
     if probabilities.ndim == 1:
@@ -34,14 +43,17 @@ def range_encode(symbols: Tensor, laws: Tensor) -> bytes:  # (n,), (n, k) or (k,
     return encoder.get_compressed().astype("<u4").tobytes()
 
 
-def range_decode(data: bytes, laws: Tensor, count: int) -> Tensor:  # -> (n,)
-    """The `count` symbols that `range_encode` made `data` of under the same laws."""
-    probabilities = _checked(laws, count)
+def range_decode(data: bytes, probs: Tensor, count: int) -> Tensor:  # -> (n,)
+    """The `count` symbols that `range_encode` made `data` of under the same distributions."""
+    probabilities = _checked(probs, count)
     if len(data) % 4:
-        raise Mistake(f"expected bytes of range_encode, four to a word, came {len(data)}; were they cut?")
+        raise UserError(f"expected bytes of range_encode, four to a word, got {len(data)}; were they cut?")
     if probabilities.shape[-1] == 1 or count == 0:
         if data:
-            raise Mistake(f"expected no bytes for {count} symbols of these laws, came {len(data)}; ask for as many as were coded")
+            raise UserError(
+                f"expected no bytes for {count} symbols of these distributions, got {len(data)}; ask for as many "
+                "as were coded"
+            )
         return torch.zeros(count, dtype=torch.int64)
     coding = _constriction()
     decoder = coding.queue.RangeDecoder(np.frombuffer(data, "<u4").astype(np.uint32))
@@ -51,17 +63,25 @@ def range_decode(data: bytes, laws: Tensor, count: int) -> Tensor:  # -> (n,)
         else:
             symbols = decoder.decode(coding.model.Categorical(perfect=False), probabilities)
     except AssertionError as error:  # what constriction raises where no symbol fits; it may also not notice
-        raise Mistake("expected bytes of range_encode under these laws, came others; give the same laws and all the bytes") from error
+        raise UserError(
+            "expected bytes of range_encode under these distributions, got others; give the same distributions and "
+            "all the bytes"
+        ) from error
     if not decoder.maybe_exhausted():
-        raise Mistake(f"expected the bytes to end with symbol {count}, came more; ask for as many symbols as were coded")
+        raise UserError(
+            f"expected the bytes to end with symbol {count}, got more; ask for as many symbols as were coded"
+        )
     return torch.from_numpy(symbols.astype(np.int64))
 
 
-def _checked(laws: Tensor, count: int) -> np.ndarray:
-    check_law(laws, "the laws")
-    if laws.ndim > 2 or (laws.ndim == 2 and len(laws) != count):
-        raise Mistake(f"expected one law (k,) or a law for each of {count} symbols (n, k), came shape {tuple(laws.shape)}; reshape it")
-    return np.ascontiguousarray(laws.detach().cpu().double().numpy())
+def _checked(probs: Tensor, count: int) -> np.ndarray:
+    check_probs(probs, "probs")
+    if probs.ndim > 2 or (probs.ndim == 2 and len(probs) != count):
+        raise UserError(
+            f"expected one distribution (k,) or one for each of {count} symbols (n, k), got shape "
+            f"{tuple(probs.shape)}; reshape it"
+        )
+    return np.ascontiguousarray(probs.detach().cpu().double().numpy())
 
 
 def _described(symbols: Tensor) -> str:
@@ -73,5 +93,7 @@ def _constriction() -> Any:
     try:
         import constriction  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise Mistake("expected the package constriction, came none; pip install 'quoin[coding]', or use arithmetic_encode") from error
+        raise UserError(
+            "expected the package constriction, got none; pip install 'quoin[coding]', or use arithmetic_encode"
+        ) from error
     return constriction.stream  # pyright: ignore[reportAttributeAccessIssue]

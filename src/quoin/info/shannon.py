@@ -1,4 +1,4 @@
-"""Shannon's code: each symbol gets its surprise in bits, rounded up, and no symbol pays more than a bit for the rounding."""
+"""Shannon's code: each symbol gets its surprise in bits, rounded up, which costs no symbol more than a bit."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from quoin.info.prefix import PrefixCode, canonical_code, exact_weights, kraft_s
 __all__ = ["shannon_code", "shannon_lengths"]
 
 
-def shannon_lengths(law: Tensor) -> list[int | None]:  # (k,)
+def shannon_lengths(probs: Tensor) -> list[int | None]:  # (k,)
     """l_s = ceil(-log2 q_s), so that q_s/2 < 2^(-l_s) <= q_s, hence Kraft's sum is at most 1; None where q_s = 0.
 
     >>> import torch
@@ -16,9 +16,10 @@ def shannon_lengths(law: Tensor) -> list[int | None]:  # (k,)
 
     Notes: M21.
     """
-    weights, one = exact_weights(law)
+    weights, one = exact_weights(probs)
     lengths = _rounded_up(weights, one)
-    # A law that rounding made sum to more than one may break Kraft's inequality; its exact shares of that sum cannot.
+    # A distribution that rounding made sum to more than one may break Kraft's inequality; its exact fractions of that
+    # sum cannot.
     return lengths if kraft_sum(lengths) <= 1 else _rounded_up(weights, sum(weights))
 
 
@@ -28,7 +29,7 @@ def _rounded_up(weights: list[int], total: int) -> list[int | None]:
     return [length + (weight << length < total) if weight else None for length, weight in zip(least, weights)]
 
 
-def shannon_code(law: Tensor) -> PrefixCode:  # (k,)
+def shannon_code(probs: Tensor) -> PrefixCode:  # (k,)
     """The canonical code of `shannon_lengths`: H(q) <= sum_s q_s l_s < H(q) + 1 in bits.
 
     >>> import torch
@@ -37,4 +38,4 @@ def shannon_code(law: Tensor) -> PrefixCode:  # (k,)
 
     Notes: M21.
     """
-    return canonical_code(shannon_lengths(law))
+    return canonical_code(shannon_lengths(probs))

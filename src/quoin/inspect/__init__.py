@@ -1,4 +1,5 @@
-"""Look inside a model: intermediates, feature and attention maps, kernels, saliency, receptive fields, dead units, gradient norms."""
+"""Look inside a model: intermediates, feature and attention maps, kernels, saliency, receptive fields, dead units,
+gradient norms."""
 
 from typing import TYPE_CHECKING
 
@@ -11,22 +12,27 @@ if TYPE_CHECKING:
         attention_distance,
         attention_entropy,
         attention_maps,
-        draw_attention_maps,
+        capture_attention,
         has_attention,
-        watching_attention,
+        plot_attention_maps,
     )
     from quoin.inspect.confidence import confidence_along_ray
-    from quoin.inspect.feature_maps import FeatureMaps, draw_feature_maps, feature_maps
+    from quoin.inspect.feature_maps import FeatureMaps, feature_maps, plot_feature_maps
     from quoin.inspect.intermediates import Intermediate, intermediates
     from quoin.inspect.jacobian import jacobian_rank
-    from quoin.inspect.kernels import Kernels, draw_kernels, kernels, pixel_weights
-    from quoin.inspect.patches import Patch, crop_patches, draw_patches, strongest_patches
+    from quoin.inspect.kernels import Kernels, kernels, pixel_weights, plot_kernels
+    from quoin.inspect.patches import Patch, crop_patches, plot_patches, top_activating_patches
     from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
-    from quoin.inspect.saliency import gradient_times_input, input_gradient, saliency, smooth_gradient
+    from quoin.inspect.saliency import input_gradient, input_x_gradient, saliency, smoothgrad
     from quoin.inspect.stability import StabilityReport, StabilityRow, gradient_norms, stability_report
     from quoin.inspect.summary import LayerSummary, layer_summary
-    from quoin.inspect.through_time import GradientThroughTime, contraction_bound, draw_gradients_through_time, gradients_through_time
-    from quoin.inspect.topology import num_components
+    from quoin.inspect.through_time import (
+        GradientThroughTime,
+        contraction_bound,
+        gradients_through_time,
+        plot_gradients_through_time,
+    )
+    from quoin.inspect.topology import num_connected_components
 
 __all__ = [
     "AttentionMaps",
@@ -46,33 +52,33 @@ __all__ = [
     "attention_distance",
     "attention_entropy",
     "attention_maps",
+    "capture_attention",
     "confidence_along_ray",
     "contraction_bound",
     "crop_patches",
     "dead_units",
-    "draw_attention_maps",
-    "draw_feature_maps",
-    "draw_gradients_through_time",
-    "draw_kernels",
-    "draw_patches",
     "feature_maps",
     "gradient_norms",
-    "gradient_times_input",
     "gradients_through_time",
     "has_attention",
     "input_gradient",
+    "input_x_gradient",
     "intermediates",
     "jacobian_rank",
     "kernels",
     "layer_summary",
-    "num_components",
+    "num_connected_components",
     "pixel_weights",
+    "plot_attention_maps",
+    "plot_feature_maps",
+    "plot_gradients_through_time",
+    "plot_kernels",
+    "plot_patches",
     "receptive_fields",
     "saliency",
-    "smooth_gradient",
+    "smoothgrad",
     "stability_report",
-    "strongest_patches",
-    "watching_attention",
+    "top_activating_patches",
 ]
 
 export_lazily(__name__)

@@ -5,32 +5,32 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect.intermediates import Intermediate, intermediates
 
 __all__ = ["DeadUnits", "Sparsity", "activation_sparsity", "dead_units"]
 
 
 class Sparsity(NamedTuple):
-    """The share of exact zeros among the outputs of one ReLU."""
+    """The fraction of exact zeros among the outputs of one ReLU."""
 
-    path: str
-    share: float
+    layer: str
+    fraction: float
 
 
 class DeadUnits(NamedTuple):
     """The units of one ReLU that are zero for every example."""
 
-    path: str
+    layer: str
     dead: Tensor  # (units...), True where dead
 
 
 def activation_sparsity(model: nn.Module, x: Tensor) -> list[Sparsity]:  # (n, ...)
-    """For each `torch.nn.ReLU` of the model, the share of its outputs on the batch `x` that are exactly zero.
+    """For each `torch.nn.ReLU` of the model, the fraction of its outputs on the batch `x` that are exactly zero.
 
     Notes: D1-9.
     """
-    return [Sparsity(step.path, float((step.output == 0).double().mean())) for step in _rectified(model, x)]
+    return [Sparsity(step.layer, float((step.output == 0).double().mean())) for step in _rectified(model, x)]
 
 
 def dead_units(model: nn.Module, x: Tensor) -> list[DeadUnits]:  # (n, ...)
@@ -40,16 +40,19 @@ def dead_units(model: nn.Module, x: Tensor) -> list[DeadUnits]:  # (n, ...)
 
     Notes: D1-12.
     """
-    return [DeadUnits(step.path, (step.output == 0).all(dim=0)) for step in _rectified(model, x)]
+    return [DeadUnits(step.layer, (step.output == 0).all(dim=0)) for step in _rectified(model, x)]
 
 
 @torch.no_grad()
 def _rectified(model: nn.Module, x: Tensor) -> list[Intermediate]:
     if x.ndim == 0 or len(x) == 0:
-        raise Mistake(f"expected a batch of at least one example, came shape {tuple(x.shape)}; give data with rows")
+        raise UserError(f"expected a batch of at least one example, got shape {tuple(x.shape)}; give data with rows")
     found = [step for step in intermediates(model, x) if isinstance(step.module, nn.ReLU)]
     if not found:
-        raise Mistake(f"expected a model with torch.nn.ReLU modules, came {type(model).__name__} that calls none; build it with them")
+        raise UserError(
+            f"expected a model with torch.nn.ReLU modules, got {type(model).__name__} that calls none; build it "
+            "with them"
+        )
     if any(step.output.isnan().any() for step in found):
-        raise Mistake("expected finite activations, came NaN; look at the input and the weights first")
+        raise UserError("expected finite activations, got NaN; check the input and the weights first")
     return found

@@ -1,7 +1,7 @@
-"""Where the heads of a model look for one input: the weights of every attention in it, and two numbers that sum a head up.
+"""The attention weights of a model for one input: those of every attention in it, and two numbers that sum a head up.
 
-Weights are asked for beside the model's own pass, whose outputs stay the same to the bit (to rounding where torch's own layers
-would have taken a fused path, on which nobody can be asked). What the maps look like is
+Weights are asked for beside the model's own pass, whose outputs stay the same to the bit (to rounding where torch's own
+layers would have taken a fused path, on which nobody can be asked). What the maps look like is
 `quoin.plot`'s matter.   h heads, n queries, m keys
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.layers.attention import AttentionCore
-from quoin.plot import AttentionDrawing, AttentionLayer, attention
+from quoin.errors import UserError
+from quoin.layers.attention import InnerAttention
+from quoin.plot import AttentionLayer, AttentionPlot, attention
 from quoin.tensor import as_floating
 from quoin.tensor.eval_mode import eval_mode
 
@@ -24,9 +24,9 @@ __all__ = [
     "attention_distance",
     "attention_entropy",
     "attention_maps",
-    "draw_attention_maps",
+    "capture_attention",
     "has_attention",
-    "watching_attention",
+    "plot_attention_maps",
 ]
 
 _MOST_POSITIONS = 2048  # as many as a page shows; the weights of a long text would fill the memory
@@ -35,49 +35,55 @@ _MOST_POSITIONS = 2048  # as many as a page shows; the weights of a long text wo
 class AttentionMaps(NamedTuple):
     """The weights of every head in one call of one layer, and what the positions are called."""
 
-    path: str  # the layer's name in the model, as in named_modules()
+    layer: str  # the layer's name in the model, as in named_modules()
     weights: Tensor  # (h, n, m)
     query_labels: tuple[str, ...]  # numbers from 1 until they are named
     key_labels: tuple[str, ...]
 
-    def labelled(self, queries: Sequence[str], keys: Sequence[str] | None = None) -> "AttentionMaps":
+    def labeled(self, queries: Sequence[str], keys: Sequence[str] | None = None) -> "AttentionMaps":
         """The same under these names of the queries and of the keys, which are those of the queries unless given."""
         keys = queries if keys is None else keys
         for labels, count, name in ((queries, self.weights.shape[1], "query"), (keys, self.weights.shape[2], "key")):
             if len(labels) != count:
-                raise Mistake(f"expected {count} {name} labels for {self.path!r}, came {len(labels)}; give one for each position")
+                raise UserError(
+                    f"expected {count} {name} labels for {self.layer!r}, got {len(labels)}; give one for each position"
+                )
         return self._replace(query_labels=tuple(map(str, queries)), key_labels=tuple(map(str, keys)))
 
 
 def attention_maps(model: nn.Module, *inputs: Tensor, tokens: Sequence[str] | None = None) -> list[AttentionMaps]:
     """The maps of all attentions in the order in which `model(*inputs)` calls them, for one input: a batch of one.
 
-    `tokens` name the positions on both sides; for a model whose layers differ in length, name them afterwards with `labelled`.
+    `tokens` name the positions on both sides; for a model whose layers differ in length, name them afterwards with
+    `labeled`.
 
     >>> model = nn.TransformerEncoderLayer(8, nhead=2, batch_first=True)
-    >>> [(found.path, tuple(found.weights.shape)) for found in attention_maps(model, torch.randn(1, 5, 8))]
+    >>> [(found.layer, tuple(found.weights.shape)) for found in attention_maps(model, torch.randn(1, 5, 8))]
     [('self_attn', (2, 5, 5))]
     """
-    with torch.no_grad(), eval_mode(model), watching_attention(model) as found:
+    with torch.no_grad(), eval_mode(model), capture_attention(model) as found:
         model(*inputs)
     if not found:
         kinds = Counter(type(module).__name__ for module in model.modules() if not any(module.children()))
         has = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(8)) or "no modules inside it"
-        raise Mistake(f"expected a model that calls attention, came {type(model).__name__} with {has}; choose one with MultiHeadAttention")
-    return found if tokens is None else [each.labelled(tokens) for each in found]
+        raise UserError(
+            f"expected a model that calls attention, got {type(model).__name__} with {has}; choose one with "
+            "MultiHeadAttention"
+        )
+    return found if tokens is None else [each.labeled(tokens) for each in found]
 
 
 @contextmanager
-def watching_attention(model: nn.Module) -> Iterator[list[AttentionMaps]]:
+def capture_attention(model: nn.Module) -> Iterator[list[AttentionMaps]]:
     """Within, every call of an attention of the model leaves its weights in the list, as they are before dropout."""
     found: list[AttentionMaps] = []
 
-    def keep(path: str, ask: Callable[..., Tensor]):
+    def keep(layer: str, ask: Callable[..., Tensor]):
         def hook(module: nn.Module, given: tuple, named: dict, output: object) -> None:
-            # At rest, asking draws no random numbers: a model in training goes on as if nobody looked.
+            # In eval mode it samples no random numbers: a model in training goes on as if nothing had happened.
             with torch.no_grad(), eval_mode(module):
                 weights = ask(module, *given, **named)
-            found.append(_map(path, weights))
+            found.append(_map(layer, weights))
 
         return hook
 
@@ -85,7 +91,7 @@ def watching_attention(model: nn.Module) -> Iterator[list[AttentionMaps]]:
     # torch's encoder packs padded batches into a form that its attention can run on but not give weights of.
     packing = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(packing and not any(ask is _ask_torch for _, _, ask in asked))
-    handles = [module.register_forward_hook(keep(path, ask), with_kwargs=True) for path, module, ask in asked]
+    handles = [module.register_forward_hook(keep(layer, ask), with_kwargs=True) for layer, module, ask in asked]
     try:
         yield found
     finally:
@@ -102,7 +108,8 @@ def has_attention(model: nn.Module) -> bool:
 def attention_entropy(weights: Tensor) -> Tensor:  # (h, n, m) -> (h,)
     """-Σ_j w_ij ln w_ij in nats, the mean over queries i: 0 where each sees one key, ln m where all m alike.
 
-    Queries that see nothing are left out. NaN where some weights are negative, or all queries see nothing: no law has an entropy.
+    Queries that see nothing are left out. NaN where some weights are negative, or all queries see nothing: no
+    distribution has an entropy.
 
     >>> attention_entropy(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]))
     tensor([0.3466])
@@ -112,7 +119,8 @@ def attention_entropy(weights: Tensor) -> Tensor:  # (h, n, m) -> (h,)
 
 
 def attention_distance(weights: Tensor) -> Tensor:  # (h, n, n) -> (h,)
-    """Σ_j w_ij |i - j|, the mean over queries i: how far away the positions are that a head looks at; for a causal head, how far back.
+    """Σ_j w_ij |i - j|, the mean over queries i: how far away the positions are that a head attends to; for a causal
+    head, how far back.
 
     Queries that see nothing are left out; NaN where all do.
 
@@ -121,18 +129,24 @@ def attention_distance(weights: Tensor) -> Tensor:  # (h, n, n) -> (h,)
     """
     *_, queries, keys = weights.shape
     if queries != keys:
-        raise Mistake(f"expected attention of positions to themselves, came {queries} queries and {keys} keys; distance needs one sequence")
+        raise UserError(
+            f"expected attention of positions to themselves, got {queries} queries and {keys} keys; "
+            "distance needs one sequence"
+        )
     weights = as_floating(weights)
-    places = torch.arange(keys, device=weights.device, dtype=weights.dtype)
-    return _mean_over_queries((weights * (places[:, None] - places).abs()).sum(dim=-1), weights)
+    positions = torch.arange(keys, device=weights.device, dtype=weights.dtype)
+    return _mean_over_queries((weights * (positions[:, None] - positions).abs()).sum(dim=-1), weights)
 
 
-def draw_attention_maps(found: Sequence[AttentionMaps], *, title: str = "") -> AttentionDrawing:
+def plot_attention_maps(found: Sequence[AttentionMaps], *, title: str = "") -> AttentionPlot:
     """A grid with a row for each layer and a map for each head, which as `.html()` is a page that gives every number.
 
     Under each head stand its entropy and, where queries and keys are the same positions, its distance.
     """
-    layers = [AttentionLayer(each.path or "attention", each.weights, each.query_labels, each.key_labels, _facts(each)) for each in found]
+    layers = [
+        AttentionLayer(each.layer or "attention", each.weights, each.query_labels, each.key_labels, _details(each))
+        for each in found
+    ]
     return attention(layers, title=title)
 
 
@@ -141,21 +155,26 @@ def _mean_over_queries(values: Tensor, weights: Tensor) -> Tensor:  # (h, n), (h
     return values.masked_fill(~looking, 0).sum(dim=-1) / looking.sum(dim=-1)
 
 
-def _facts(found: AttentionMaps) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _details(found: AttentionMaps) -> tuple[tuple[tuple[str, str], ...], ...]:
     weights = found.weights.double()
     columns = [("entropy", attention_entropy(weights).tolist(), "nats")]
     if found.query_labels == found.key_labels:
-        columns.append(("distance", attention_distance(weights).tolist(), "places"))
+        columns.append(("distance", attention_distance(weights).tolist(), "positions"))
     heads = range(len(weights))
-    return tuple(tuple((name, f"{values[h]:.3g} {unit}") for name, values, unit in columns if values[h] == values[h]) for h in heads)
+    return tuple(
+        tuple((name, f"{values[h]:.3g} {unit}") for name, values, unit in columns if values[h] == values[h])
+        for h in heads
+    )
 
 
-def _map(path: str, weights: Tensor) -> AttentionMaps:  # (b, h, n, m), or (b, n, m) of one head
+def _map(layer: str, weights: Tensor) -> AttentionMaps:  # (b, h, n, m), or (b, n, m) of one head
     weights = weights.unsqueeze(1) if weights.ndim == 3 else weights
     if weights.ndim != 4 or len(weights) != 1:
-        raise Mistake(f"expected one input, came weights {tuple(weights.shape)} from {path!r}; give a batch of one, as x[:1]")
+        raise UserError(
+            f"expected one input, got weights {tuple(weights.shape)} from {layer!r}; give a batch of one, as x[:1]"
+        )
     queries, keys = weights.shape[2:]
-    return AttentionMaps(path, weights[0].detach().cpu(), _numbered(queries), _numbered(keys))
+    return AttentionMaps(layer, weights[0].detach().cpu(), _numbered(queries), _numbered(keys))
 
 
 def _numbered(count: int) -> tuple[str, ...]:
@@ -166,15 +185,17 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, Callable[..., Tensor]]]:
-    """The modules that offer weights, outermost first met: a core inside multi-head attention answers through it."""
+    """The modules that offer weights, the outermost ones: the inner attention of a multi-head attention answers through
+    it.
+    """
     found: list[tuple[str, nn.Module, Callable[..., Tensor]]] = []
     inside: set[nn.Module] = set()
-    for path, module in model.named_modules():
+    for layer, module in model.named_modules():
         ask = _way_to_ask(module)
         if module in inside or ask is None:
             continue
         inside |= set(module.modules())
-        found.append((path, module, ask))
+        found.append((layer, module, ask))
     return found
 
 
@@ -183,16 +204,25 @@ def _way_to_ask(module: nn.Module) -> Callable[..., Tensor] | None:
         return _ask_torch
     if callable(getattr(module, "attend_with_weights", None)):
         return _ask_layer
-    return _ask_core if isinstance(module, AttentionCore) else None
+    return _ask_core if isinstance(module, InnerAttention) else None
 
 
-def _ask_layer(module, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, *, lengths=None, mask=None, causal=False):
-    _check_room(query.shape[-2], (query if key is None else key).shape[-2])
+def _ask_layer(
+    module,
+    query: Tensor,
+    key: Tensor | None = None,
+    value: Tensor | None = None,
+    *,
+    lengths=None,
+    mask=None,
+    causal=False,
+):
+    _check_size(query.shape[-2], (query if key is None else key).shape[-2])
     return module.attend_with_weights(query, key, value, lengths=lengths, mask=mask, causal=causal).weights
 
 
 def _ask_core(module, query: Tensor, key: Tensor, value: Tensor, *, mask=None, causal=False) -> Tensor:
-    _check_room(query.shape[-2], key.shape[-2])
+    _check_size(query.shape[-2], key.shape[-2])
     return module.weights(query, key, mask=mask, causal=causal)
 
 
@@ -208,12 +238,14 @@ def _ask_torch(
     is_causal: bool = False,
 ) -> Tensor:
     positions = -2 if module.batch_first or query.ndim == 2 else 0
-    _check_room(query.shape[positions], key.shape[positions])
+    _check_size(query.shape[positions], key.shape[positions])
     _, weights = module.forward(query, key, value, key_padding_mask, True, attn_mask, False, is_causal)
     assert weights is not None
     return weights if weights.ndim == 4 else weights.unsqueeze(0)
 
 
-def _check_room(queries: int, keys: int) -> None:
+def _check_size(queries: int, keys: int) -> None:
     if max(queries, keys) > _MOST_POSITIONS:
-        raise Mistake(f"expected at most {_MOST_POSITIONS} positions to look at, came {max(queries, keys)}; give a shorter input")
+        raise UserError(
+            f"expected at most {_MOST_POSITIONS} positions to show, got {max(queries, keys)}; give a shorter input"
+        )

@@ -1,4 +1,4 @@
-"""What every part of a model puts out on its way from input to output, for any torch module, by hooks.
+"""The output of every module of a model, for any torch module, by hooks.
 
 The whole graph with each operation and its adjoint is quoin.autodiff's work.
 """
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["Intermediate", "intermediates"]
 
@@ -15,18 +15,21 @@ __all__ = ["Intermediate", "intermediates"]
 class Intermediate(NamedTuple):
     """The output of one call of one innermost module."""
 
-    path: str  # the module's name in the model, as in named_modules()
+    layer: str  # the module's name in the model, as in named_modules()
     module: nn.Module
     output: Tensor
 
 
 def intermediates(model: nn.Module, x: Tensor) -> list[Intermediate]:
-    """The outputs of all innermost modules, in the order in which `model(x)` calls them; a module called twice is there twice.
+    """The outputs of all innermost modules, in the order in which `model(x)` calls them; a module called twice is there
+    twice.
 
-    The tensors are still part of the graph, so gradients with respect to them can be taken. The model is left as it was.
+    The tensors are still part of the graph, so gradients with respect to them can be taken. The model is left as it
+    was.
 
     >>> import torch
-    >>> [(step.path, tuple(step.output.shape)) for step in intermediates(nn.Sequential(nn.Linear(2, 5), nn.ReLU()), torch.ones(1, 2))]
+    >>> model = nn.Sequential(nn.Linear(2, 5), nn.ReLU())
+    >>> [(step.layer, tuple(step.output.shape)) for step in intermediates(model, torch.ones(1, 2))]
     [('0', (1, 5)), ('1', (1, 5))]
 
     Notes: D0-3.
@@ -35,10 +38,10 @@ def intermediates(model: nn.Module, x: Tensor) -> list[Intermediate]:
     versions: list[int] = []
     inner = {name: module for name, module in model.named_modules() if not any(module.children())}
 
-    def record(path: str):
+    def record(layer: str):
         def hook(module: nn.Module, _, output: object) -> None:
             if isinstance(output, Tensor):
-                found.append(Intermediate(path, module, output))
+                found.append(Intermediate(layer, module, output))
                 versions.append(output._version)
 
         return hook
@@ -51,8 +54,9 @@ def intermediates(model: nn.Module, x: Tensor) -> list[Intermediate]:
             handle.remove()
     for step, version in zip(found, versions, strict=True):
         if step.output._version != version:
-            raise Mistake(
-                f"expected modules that leave their input as it is, came one that wrote over the output of {step.path!r}; "
+            raise UserError(
+                "expected modules that leave their input as it is, got one that wrote over the output of "
+                f"{step.layer!r}; "
                 "build the model with inplace=False"
             )
     return found

@@ -1,24 +1,24 @@
-"""How many directions of the input a model still tells apart."""
+"""The rank of the Jacobian: how many directions of the input a model still depends on."""
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["jacobian_rank"]
 
 
 def jacobian_rank(model: nn.Module, x: Tensor) -> int:  # (...) one example
-    """The rank of the Jacobian of `model` at the example `x`, at most the width of the narrowest layer it passed.
+    """The rank of the Jacobian of `model` at the example `x`, at most the size of the narrowest layer it passed.
 
-    Singular values below max(m, n) eps s_1 count as zero. The rank of a *matrix of activations* says less: an activation
-    after the narrow layer can raise it.
+    Singular values below max(m, n) eps s_1 count as zero. The rank of a *matrix of activations* shows less: an
+    activation after the narrow layer can raise it.
 
     Notes: D1.6-7.
     """
     if not x.is_floating_point():
-        raise Mistake(f"expected an example of a float type, came {x.dtype}; convert it with .double()")
+        raise UserError(f"expected an example of a float type, got {x.dtype}; convert it with .double()")
     jacobian = torch.func.jacrev(lambda example: model(example.unsqueeze(0)).reshape(-1))(x).reshape(-1, x.numel())
     if not jacobian.isfinite().all():
-        raise Mistake("expected a finite Jacobian, came infinity or NaN; look at the input and the weights first")
+        raise UserError("expected a finite Jacobian, got infinity or NaN; check the input and the weights first")
     return int(torch.linalg.matrix_rank(jacobian))

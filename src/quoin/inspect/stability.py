@@ -1,7 +1,7 @@
 """Signals and gradients through the layers of a model: do they keep their size, vanish or explode?
 
-The adjoint of layer l is a product of the Jacobians of all layers after it, dJ/dh_l = J_{l+1}^T ... J_L^T dJ/dh_L, and a product
-of many factors seldom stays near one by itself.
+The adjoint of layer l is a product of the Jacobians of all layers after it, dJ/dh_l = J_{l+1}^T ... J_L^T dJ/dh_L, and
+a product of many factors seldom stays near one by itself.
 """
 
 import math
@@ -12,22 +12,22 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect.intermediates import Intermediate, intermediates
-from quoin.plot import Drawing, curves
+from quoin.plot import Plot, curves
 
 __all__ = ["StabilityReport", "StabilityRow", "gradient_norms", "stability_report"]
 
-Objective = Callable[[Tensor], Tensor]
+LossFn = Callable[[Tensor], Tensor]
 
 
 class StabilityRow(NamedTuple):
-    """One module's part in a forward and backward pass."""
+    """One module in a forward and backward pass."""
 
-    path: str
+    layer: str
     kind: str
     output_rms: float  # root mean square of its outputs
-    adjoint_norm: float  # norm of the objective's gradient with respect to its output
+    gradient_norm: float  # norm of the gradient of the loss with respect to its output
     weight_gradient_norm: float  # the same with respect to its own parameters; NaN if it has none
 
 
@@ -44,44 +44,51 @@ class StabilityReport:
 
     @property
     def backward_factor(self) -> float:
-        """The geometric mean, over the modules, of the growth of the adjoints on their way back to the input."""
-        return _mean_factor([row.adjoint_norm for row in reversed(self.rows)])
+        """The geometric mean, over the modules, of the growth of the gradients on their way back to the input."""
+        return _mean_factor([row.gradient_norm for row in reversed(self.rows)])
 
     def __str__(self) -> str:
-        width = max(len(f"{row.path} {row.kind}") for row in self.rows)
-        lines = [f"{'module':<{width}}  output rms  adjoint norm  weight gradient norm"]
+        width = max(len(f"{row.layer} {row.kind}") for row in self.rows)
+        lines = [f"{'module':<{width}}  output rms  gradient norm  weight gradient norm"]
         for row in self.rows:
             weights = "" if math.isnan(row.weight_gradient_norm) else f"{row.weight_gradient_norm:.3g}"
-            lines.append(f"{f'{row.path} {row.kind}':<{width}}  {row.output_rms:>10.3g}  {row.adjoint_norm:>12.3g}  {weights:>20}")
+            name = f"{row.layer} {row.kind}"
+            lines.append(f"{name:<{width}}  {row.output_rms:>10.3g}  {row.gradient_norm:>13.3g}  {weights:>20}")
         lines.append(f"mean factor per module: forward {self.forward_factor:.3g}, backward {self.backward_factor:.3g}")
         return "\n".join(line.rstrip() for line in lines)
 
-    def drawing(self) -> Drawing:
-        """Sizes against the module's place, on a logarithmic axis: a straight slope is a vanishing or exploding product."""
-        places = range(1, len(self.rows) + 1)
+    def plot(self) -> Plot:
+        """Sizes by module, on a logarithmic axis: a straight line that rises or falls is a vanishing or exploding
+        product.
+        """
+        indices = range(1, len(self.rows) + 1)
         series: dict[str, tuple[Sequence[float], Sequence[float]]] = {
-            "output rms": (places, [row.output_rms for row in self.rows]),
-            "adjoint norm": (places, [row.adjoint_norm for row in self.rows]),
+            "output rms": (indices, [row.output_rms for row in self.rows]),
+            "gradient norm": (indices, [row.gradient_norm for row in self.rows]),
         }
-        weighted = [place for place in places if not math.isnan(self.rows[place - 1].weight_gradient_norm)]
+        weighted = [index for index in indices if not math.isnan(self.rows[index - 1].weight_gradient_norm)]
         if weighted:
-            series["weight gradient norm"] = (weighted, [self.rows[place - 1].weight_gradient_norm for place in weighted])
+            series["weight gradient norm"] = (
+                weighted,
+                [self.rows[index - 1].weight_gradient_norm for index in weighted],
+            )
         return curves(series, title="Stability by layer", x_label="module, input side first", log_y=True)
 
 
-def gradient_norms(model: nn.Module, x: Tensor, objective: Objective) -> list[float]:  # (n, ...)
-    """||dJ/dh_l|| for the output h_l of every module in calling order, where J = objective(model(x)).
+def gradient_norms(model: nn.Module, x: Tensor, loss_fn: LossFn) -> list[float]:  # (n, ...)
+    """||dJ/dh_l|| for the output h_l of every module in calling order, where J = loss_fn(model(x)).
 
     Notes: Z5.18.
     """
-    return [row.adjoint_norm for row in stability_report(model, x, objective).rows]
+    return [row.gradient_norm for row in stability_report(model, x, loss_fn).rows]
 
 
 @torch.enable_grad()
-def stability_report(model: nn.Module, x: Tensor, objective: Objective) -> StabilityReport:  # (n, ...)
-    """The size of outputs, adjoints and weight gradients for every module of one forward and backward pass.
+def stability_report(model: nn.Module, x: Tensor, loss_fn: LossFn) -> StabilityReport:  # (n, ...)
+    """The size of outputs, of gradients with respect to them and to the weights, for every module of one forward and
+    backward pass.
 
-    `objective` takes the model's output to one number. No `.grad` is touched.
+    `loss_fn` takes the model's output to one number. No `.grad` is touched.
 
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
     >>> [row.kind for row in stability_report(model, torch.ones(4, 2), lambda output: output.sum()).rows]
@@ -90,18 +97,24 @@ def stability_report(model: nn.Module, x: Tensor, objective: Objective) -> Stabi
     Notes: Z5.17, Z5.18.
     """
     if x.ndim == 0 or len(x) == 0:
-        raise Mistake(f"expected a batch of at least one example, came shape {tuple(x.shape)}; give data with rows")
+        raise UserError(f"expected a batch of at least one example, got shape {tuple(x.shape)}; give data with rows")
     outputs: list = []
     handle = model.register_forward_hook(lambda module, inputs, output: outputs.append(output))
     try:
-        steps = [step for step in intermediates(model, x) if step.output.requires_grad and not isinstance(step.module, nn.Identity)]
+        steps = [
+            step
+            for step in intermediates(model, x)
+            if step.output.requires_grad and not isinstance(step.module, nn.Identity)
+        ]
     finally:
         handle.remove()
-    loss = objective(outputs[-1])
+    loss = loss_fn(outputs[-1])
     if loss.numel() != 1:
-        raise Mistake(f"expected one number from the objective, came shape {tuple(loss.shape)}; average or sum it")
+        raise UserError(f"expected one number from loss_fn, got shape {tuple(loss.shape)}; average or sum it")
     if not steps:
-        raise Mistake(f"expected a model with parameters to train, came {type(model).__name__} with none; unfreeze or add some")
+        raise UserError(
+            f"expected a model with parameters to train, got {type(model).__name__} with none; unfreeze or add some"
+        )
     owned = [[p for p in step.module.parameters() if p.requires_grad] for step in steps]
     wanted = [step.output for step in steps] + [p for parameters in owned for p in parameters]
     found = iter(torch.autograd.grad(loss, wanted, allow_unused=True))
@@ -112,7 +125,9 @@ def stability_report(model: nn.Module, x: Tensor, objective: Objective) -> Stabi
 
 def _row(step: Intermediate, adjoint: Tensor | None, gradients: Sequence[Tensor | None]) -> StabilityRow:
     rms = float(step.output.detach().double().square().mean().sqrt())
-    return StabilityRow(step.path, type(step.module).__name__, rms, _norm([adjoint]), _norm(gradients) if gradients else math.nan)
+    return StabilityRow(
+        step.layer, type(step.module).__name__, rms, _norm([adjoint]), _norm(gradients) if gradients else math.nan
+    )
 
 
 def _norm(tensors: Sequence[Tensor | None]) -> float:

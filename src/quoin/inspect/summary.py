@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.inspect.intermediates import intermediates
 from quoin.tensor.eval_mode import eval_mode
 
@@ -15,11 +15,11 @@ __all__ = ["LayerSummary", "layer_summary"]
 class LayerSummary(NamedTuple):
     """One call of one innermost module."""
 
-    path: str
+    layer: str
     kind: str
     output_shape: tuple[int, ...]  # of one example
     num_parameters: int
-    zeros: float | None  # of a ReLU, the share of its outputs that are exactly zero
+    zeros: float | None  # of a ReLU, the fraction of its outputs that are exactly zero
     dead: int | None  # of a ReLU, the units or channels that are zero for all the examples
 
 
@@ -32,17 +32,17 @@ def layer_summary(model: nn.Module, x: Tensor) -> list[LayerSummary]:  # (n, ...
     [('Linear', (5,), 15), ('ReLU', (5,), 0)]
     """
     if x.ndim == 0 or len(x) == 0:
-        raise Mistake(f"expected a batch of at least one example, came shape {tuple(x.shape)}; give data with rows")
+        raise UserError(f"expected a batch of at least one example, got shape {tuple(x.shape)}; give data with rows")
     with eval_mode(model):
         steps = intermediates(model, x)
-    return [_row(step.path, step.module, step.output) for step in steps]
+    return [_row(step.layer, step.module, step.output) for step in steps]
 
 
-def _row(path: str, module: nn.Module, output: Tensor) -> LayerSummary:
+def _row(layer: str, module: nn.Module, output: Tensor) -> LayerSummary:
     parameters = sum(parameter.numel() for parameter in module.parameters())
     zeros = dead = None
     if isinstance(module, nn.ReLU) and output.ndim > 1:
-        silent = output == 0
-        zeros = float(silent.double().mean())
-        dead = int(silent.transpose(0, 1).flatten(1).all(dim=1).sum())
-    return LayerSummary(path, type(module).__name__, tuple(output.shape[1:]), parameters, zeros, dead)
+        zero = output == 0
+        zeros = float(zero.double().mean())
+        dead = int(zero.transpose(0, 1).flatten(1).all(dim=1).sum())
+    return LayerSummary(layer, type(module).__name__, tuple(output.shape[1:]), parameters, zeros, dead)

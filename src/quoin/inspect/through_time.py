@@ -1,7 +1,8 @@
 """How far back a recurrent network can learn: the size of ∂h_t/∂h_s against the lag t - s.
 
-The derivative is a product of one Jacobian a step, and a product of many factors seldom stays near one by itself: below, what is
-long past teaches nothing (the gradient vanishes); above, one update throws the weights away (it explodes, and is clipped).
+The derivative is a product of one Jacobian a step, and a product of many factors seldom stays near one by itself:
+below, what is long past teaches nothing (the gradient vanishes); above, one update throws the weights away (it
+explodes, and is clipped).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import RecurrentWeights, unroll
 from quoin.layers.recurrent import Cell
-from quoin.plot import Drawing, curves
+from quoin.plot import Plot, curves
 
-__all__ = ["GradientThroughTime", "contraction_bound", "draw_gradients_through_time", "gradients_through_time"]
+__all__ = ["GradientThroughTime", "contraction_bound", "gradients_through_time", "plot_gradients_through_time"]
 
 
 class GradientThroughTime(NamedTuple):
@@ -25,15 +26,21 @@ class GradientThroughTime(NamedTuple):
     jacobians: Tensor  # (T, s, s): ∂(state T)/∂(state T - lag), the state of an LSTM being its output and its cell
 
 
-def gradients_through_time(cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights) -> GradientThroughTime:
-    """‖∂h_T/∂h_s‖ for s = T - 1, ..., 0 along one sequence (T, d) from `state`, each (h,): the spectral norm of the product of Jacobians.
+def gradients_through_time(
+    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
+) -> GradientThroughTime:
+    """‖∂h_T/∂h_s‖ for s = T - 1, ..., 0 along one sequence (T, d) from `state`, each (h,): the spectral norm of the
+    product of Jacobians.
 
         ∂h_T/∂h_s = J_T J_{T-1} ... J_{s+1},  J_t = ∂h_t/∂h_{t-1}
 
     Notes: D1.1-27c.
     """
     if inputs.ndim != 2 or not len(inputs):
-        raise Mistake(f"expected one sequence (steps, width) of a step or more, came shape {tuple(inputs.shape)}; leave out the batch axis")
+        raise UserError(
+            f"expected one sequence (steps, features) of a step or more, got shape {tuple(inputs.shape)}; "
+            "leave out the batch axis"
+        )
     sizes = [len(each) for each in state]
 
     def next_state(flat: Tensor, x: Tensor) -> Tensor:
@@ -50,18 +57,21 @@ def gradients_through_time(cell: Cell, inputs: Tensor, state: Sequence[Tensor], 
     return GradientThroughTime(torch.linalg.matrix_norm(jacobians, ord=2), jacobians)
 
 
-def contraction_bound(hidden_weight: Tensor, num_lags: int, steepest: float = 1.0) -> Tensor:  # (h, h) -> (num_lags,)
-    """(‖W_h‖ sup|φ'|)^lag for the lags 1 .. num_lags, above which no derivative of a plain cell lies; sup|φ'| is 1 for tanh.
+def contraction_bound(weight_hh: Tensor, num_lags: int, max_derivative: float = 1.0) -> Tensor:  # (h, h) -> (num_lags,)
+    """(‖W_h‖ sup|φ'|)^lag for the lags 1 .. num_lags, above which no derivative of a plain cell lies; sup|φ'| is 1 for
+    tanh.
 
     Where ‖W_h‖ sup|φ'| < 1 the derivative vanishes whatever is read.
 
     Notes: D1.1-27c.
     """
-    base = torch.linalg.matrix_norm(hidden_weight, ord=2) * steepest
-    return base ** torch.arange(1, num_lags + 1, dtype=hidden_weight.dtype, device=hidden_weight.device)
+    base = torch.linalg.matrix_norm(weight_hh, ord=2) * max_derivative
+    return base ** torch.arange(1, num_lags + 1, dtype=weight_hh.dtype, device=weight_hh.device)
 
 
-def draw_gradients_through_time(found: Mapping[str, GradientThroughTime], bounds: Mapping[str, Tensor] | None = None) -> Drawing:
+def plot_gradients_through_time(
+    found: Mapping[str, GradientThroughTime], bounds: Mapping[str, Tensor] | None = None
+) -> Plot:
     """The norms against the lag, on a logarithmic axis, and bounds beside them."""
     lines = {name: (list(range(1, len(each.norms) + 1)), each.norms.tolist()) for name, each in found.items()}
     lines |= {name: (list(range(1, len(each) + 1)), each.tolist()) for name, each in (bounds or {}).items()}

@@ -3,25 +3,27 @@
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_shapes
 
-__all__ = ["num_components"]
+__all__ = ["num_connected_components"]
 
 
-def num_components(points: Tensor, reach: float) -> int:  # (n, d)
-    """The number of connected components when points at a distance of at most `reach` are joined.
+def num_connected_components(points: Tensor, radius: float) -> int:  # (n, d)
+    """The number of connected components when points at a distance of at most `radius` are joined.
 
-    A continuous layer can merge components and never makes new ones; an injective one (an invertible affine map and tanh)
-    keeps their number, once the sample is dense enough for `reach` to lie between its spacing and the gaps.
+    A continuous layer can merge components and never makes new ones; an injective one (an invertible affine map and
+    tanh) keeps their number, once the sample is dense enough for `radius` to lie between its spacing and the gaps.
 
     Notes: D1-10.
     """
     check_shapes("n d", points=points)
-    if reach < 0 or not points.isfinite().all():
-        raise Mistake(f"expected finite points and a reach of at least 0, came reach {reach}; clean the points or raise it")
-    # Not cdist's fast form, which takes differences of large squares and would part equal points.
-    near = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist") <= reach
+    if radius < 0 or not points.isfinite().all():
+        raise UserError(
+            f"expected finite points and a radius of at least 0, got radius {radius}; clean the points or raise it"
+        )
+    # Not cdist's fast form, which takes differences of large squares and would separate equal points.
+    near = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist") <= radius
     unseen = torch.ones(len(points), dtype=torch.bool, device=points.device)
     count = 0
     while unseen.any():

@@ -1,8 +1,8 @@
 """Activations and their derivatives, entry by entry, from their definitions.
 
-The fast forms are torch's: `torch.relu`, `torch.sigmoid`, `torch.tanh`, and `gelu` and `elu` of torch.nn.functional. The
-definitions are as safe as those: no finite input gives NaN, in the value or in the gradient. Softmax, which is not entry by
-entry, is in quoin.tensor.
+The fast forms are torch's: `torch.relu`, `torch.sigmoid`, `torch.tanh`, and `gelu` and `elu` of torch.nn.functional.
+The definitions are as safe as those: no finite input gives NaN, in the value or in the gradient. Softmax, which is not
+entry by entry, is in quoin.tensor.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The convolutional layer, which is a cross-correlation: small kernels slide over an input of many channels.
 
-Each size comes twice: the definition, a sum over the kernel's entries, and the same on torch's kernels, which also takes a padding that
-differs from side to side. In a model `torch.nn.Conv1d` and `Conv2d` are the block. Convolution proper, with the kernel turned
-round, is in convolve.py, the layer's matrix in conv_dense.py, sizes in windows.py.
+Each size comes twice: the definition, a sum over the kernel's entries, and the same on torch's kernels, which also
+takes a padding that differs from side to side. In a model `torch.nn.Conv1d` and `Conv2d` are the block. Convolution
+proper, with the kernel turned round, is in convolve.py, the layer's matrix in conv_dense.py, sizes in windows.py.
 
     n examples, c input channels, d output channels, g groups, l length, h height, w width, k kernel
 """
@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import relu
-from quoin.layers.windows import Padding, PerAxis, Slide, check_whole, pad, slides
+from quoin.layers.windows import Padding, PerAxis, SlideSpec, check_whole, pad, slides
 from quoin.tensor import check_floating, check_same_dtype, check_shapes
 
 __all__ = [
@@ -39,13 +39,17 @@ def cross_correlate1d_definition(
     dilation: PerAxis = 1,
     groups: int = 1,
 ) -> Tensor:  # (n, c, l), (d, c / groups, k), (d,) -> (n, d, l')
-    """H_di = u_d + sum_c sum_a V_dca X_c,(s i + r a): every output channel has one kernel for each input channel, results added up.
+    """H_di = u_d + sum_c sum_a V_dca X_c,(s i + r a): every output channel has one kernel for each input channel,
+    results added up.
 
-    The index of X counts padded entries, which are zero outside X. With g groups, output channel d sees only its own c / g inputs.
+    The index of X counts padded entries, which are zero outside X. With g groups, output channel d sees only its own c
+    / g inputs.
 
     Notes: Z7.12, Z7.13.
     """
-    return _definition(x, weight, bias, _checked("n c l, d b k, d", x, weight, bias, stride, padding, dilation, groups), groups)
+    return _definition(
+        x, weight, bias, _checked("n c l, d b k, d", x, weight, bias, stride, padding, dilation, groups), groups
+    )
 
 
 def cross_correlate2d_definition(
@@ -58,14 +62,18 @@ def cross_correlate2d_definition(
     dilation: PerAxis = 1,
     groups: int = 1,
 ) -> Tensor:  # (n, c, h, w), (d, c / groups, k_h, k_w), (d,) -> (n, d, h', w')
-    """H_dij = u_d + sum_c sum_ab V_dcab X_c,(s i + r a),(s j + r b): every output channel has one kernel for each input channel.
+    """H_dij = u_d + sum_c sum_ab V_dcab X_c,(s i + r a),(s j + r b): every output channel has one kernel for each input
+    channel.
 
-    `padding` is a number q for each side of each axis, as in torch.nn, or ((top, bottom), (left, right)); totals p are parted by
-    `split_padding`. The window starts at the first padded entry, so that q = delta puts offset 0 in the middle of a kernel of 2 delta + 1.
+    `padding` is a number q for each side of each axis, as in torch.nn, or ((top, bottom), (left, right)); totals p are
+    parted by `split_padding`. The window starts at the first padded entry, so that q = delta puts offset 0 in the
+    middle of a kernel of 2 delta + 1.
 
     Notes: Z7.5, Z7.8, Z7.10, Z7.11, Z7.12, Z7.13.
     """
-    return _definition(x, weight, bias, _checked("n c h w, d b p q, d", x, weight, bias, stride, padding, dilation, groups), groups)
+    return _definition(
+        x, weight, bias, _checked("n c h w, d b p q, d", x, weight, bias, stride, padding, dilation, groups), groups
+    )
 
 
 def cross_correlate1d(
@@ -104,8 +112,11 @@ def cross_correlate2d(
     return _on_torch(torch.nn.functional.conv2d, x, weight, bias, along, groups)
 
 
-def slide_kernel(x: Tensor, kernel: Tensor, activation: Callable[[Tensor], Tensor] = relu) -> Tensor:  # (..., l), (k,) -> (..., l - k + 1)
-    """y_i = sigma(a_1 x_i + a_2 x_{i+1} + ... + a_k x_{i+k-1}): one kernel along a vector, with neither bias nor padding.
+def slide_kernel(
+    x: Tensor, kernel: Tensor, activation: Callable[[Tensor], Tensor] = relu
+) -> Tensor:  # (..., l), (k,) -> (..., l - k + 1)
+    """y_i = sigma(a_1 x_i + a_2 x_{i+1} + ... + a_k x_{i+k-1}): one kernel along a vector, with neither bias nor
+    padding.
 
     >>> slide_kernel(torch.tensor([1.0, 2.0, 4.0, 8.0]), torch.tensor([1.0, 0.0, -0.125]))
     tensor([0.5000, 1.0000])
@@ -121,25 +132,30 @@ def slide_kernel(x: Tensor, kernel: Tensor, activation: Callable[[Tensor], Tenso
 def convolutional_layer_definition(
     x: Tensor, weight: Tensor, bias: Tensor, activation: Callable[[Tensor], Tensor] = relu
 ) -> Tensor:  # (n, c, h, w), (d, c, k_h, k_w), (d,) -> (n, d, h - k_h + 1, w - k_w + 1)
-    """sigma(V * X + u), the layer a convolutional network is a stack of: d features of each small patch, the same in every place.
+    """sigma(V * X + u), the layer a convolutional network is a stack of: d features of each small patch, the same at
+    every position.
 
     Notes: D1.1-21.
     """
     return activation(cross_correlate2d_definition(x, weight, bias))
 
 
-def _definition(x: Tensor, weight: Tensor, bias: Tensor | None, along: Sequence[Slide], groups: int) -> Tensor:
+def _definition(x: Tensor, weight: Tensor, bias: Tensor | None, along: Sequence[SlideSpec], groups: int) -> Tensor:
     padded = pad(x, along).unflatten(1, (groups, -1))  # (n, g, c / g, ...)
     kernels = weight.unflatten(0, (groups, -1))  # (g, d / g, c / g, ...)
     output = x.new_zeros(())
-    for offset in itertools.product(*(range(slide.kernel) for slide in along)):
-        entries = padded[(..., *(slide.under(a) for slide, a in zip(along, offset, strict=True)))]  # of X under entry V_ab
+    for offset in itertools.product(*(range(slide.kernel_size) for slide in along)):
+        entries = padded[
+            (..., *(slide.under(a) for slide, a in zip(along, offset, strict=True)))
+        ]  # of X under entry V_ab
         output = output + torch.einsum("gdc,ngc...->ngd...", kernels[(..., *offset)], entries)
     output = output.flatten(1, 2)
     return output if bias is None else output + bias.reshape(-1, *(1 for _ in along))
 
 
-def _on_torch(kernel: Callable, x: Tensor, weight: Tensor, bias: Tensor | None, along: Sequence[Slide], groups: int) -> Tensor:
+def _on_torch(
+    kernel: Callable, x: Tensor, weight: Tensor, bias: Tensor | None, along: Sequence[SlideSpec], groups: int
+) -> Tensor:
     stride, dilation = [slide.stride for slide in along], [slide.dilation for slide in along]
     sides = [slide.before for slide in along]
     if sides != [slide.after for slide in along]:  # torch pads both sides alike; one side more costs a copy of x
@@ -156,27 +172,36 @@ def _checked(
     padding: Padding,
     dilation: PerAxis,
     groups: int,
-) -> tuple[Slide, ...]:
+) -> tuple[SlideSpec, ...]:
     check_shapes(legend, x=x, weight=weight, bias=bias)
     for name, given in (("x", x), ("weight", weight)):
         check_floating(given, name)
     check_same_dtype(x, weight, *(() if bias is None else (bias,)))
     if len(x) == 0:
-        raise Mistake(f"expected at least one example, came an empty batch of shape {tuple(x.shape)}; leave empty batches out")
+        raise UserError(
+            f"expected at least one example, got an empty batch of shape {tuple(x.shape)}; leave empty batches out"
+        )
     check_groups(weight, x.shape[1], groups)
     return slides(x.shape[2:], weight.shape[2:], stride=stride, padding=padding, dilation=dilation)
 
 
 def check_groups(weight: Tensor, channels: int, groups: int) -> None:
-    """Refuse kernels (d, c / groups, ...) that do not fit so many input channels in so many groups."""
+    """Raise an error for kernels (d, c / groups, ...) that do not fit so many input channels in so many groups."""
     check_whole("number of groups", groups, 1)
-    outputs, inputs = weight.shape[:2]
-    if channels % groups or outputs % groups:
-        raise Mistake(f"expected groups that divide {channels} input and {outputs} output channels, came {groups}; choose a common divisor")
-    if channels == 0 or outputs == 0:
-        raise Mistake(f"expected at least one channel in and one out, came {channels} and {outputs}; give a kernel for each pair of them")
-    if inputs * groups != channels:
-        raise Mistake(
-            f"expected {inputs * groups} input channels for a weight of shape {tuple(weight.shape)} in {groups} "
-            f"group{'' if groups == 1 else 's'}, came {channels}; give a weight of {channels // groups} input channels"
+    out_channels, group_channels = weight.shape[:2]
+    if channels % groups or out_channels % groups:
+        raise UserError(
+            f"expected groups that divide {channels} input and {out_channels} output channels, got {groups}; "
+            "choose a common divisor"
+        )
+    if channels == 0 or out_channels == 0:
+        raise UserError(
+            f"expected at least one channel in and one out, got {channels} and {out_channels}; give a kernel for "
+            "each pair of them"
+        )
+    if group_channels * groups != channels:
+        raise UserError(
+            f"expected {group_channels * groups} input channels for a weight of shape {tuple(weight.shape)} in "
+            f"{groups} "
+            f"group{'' if groups == 1 else 's'}, got {channels}; give a weight of {channels // groups} input channels"
         )

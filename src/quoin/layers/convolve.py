@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.layers.conv import cross_correlate1d, cross_correlate2d
 from quoin.layers.windows import check_whole
 from quoin.tensor import check_floating, check_same_dtype, check_shapes
@@ -28,7 +28,9 @@ def convolve1d_definition(f: Tensor, g: Tensor) -> Tensor:  # (n,), (m,) -> (n +
     Notes: Z7.7.
     """
     _check("n, m", f, g)
-    shifted = (torch.nn.functional.pad(g, (a, len(f) - 1 - a)) for a in range(len(f)))  # entry i of the a-th is g(i - a)
+    shifted = (
+        torch.nn.functional.pad(g, (a, len(f) - 1 - a)) for a in range(len(f))
+    )  # entry i of the a-th is g(i - a)
     return sum((f[a] * moved for a, moved in enumerate(shifted)), start=f.new_zeros(()))
 
 
@@ -73,22 +75,31 @@ def convolution_integral(
     *,
     num_points: int = 400,
 ) -> Tensor:  # (..., d) -> (...)
-    """(f * g)(x), the integral of f(z) g(x - z) over z in R^d, by the midpoint rule with `num_points` cells along each axis.
+    """(f * g)(x), the integral of f(z) g(x - z) over z in R^d, by the midpoint rule with `num_points` cells along each
+    axis.
 
-    f and g take points (..., d) to numbers (...); `support` gives (low, high) for each axis, a box outside which f is zero.
+    f and g take points (..., d) to numbers (...); `support` gives (low, high) for each axis, a box outside which f is
+    zero.
 
     Notes: Z7.6.
     """
     check_shapes("... d", x=x)
     check_floating(x)
     check_whole("number of points", num_points, 1)
-    axes = x.shape[-1]
-    if len(support) != axes or not all(len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf for ends in support):
-        raise Mistake(f"expected (low, high), low below high, for each of {axes} axes, came {shown(support)}; say where f is not zero")
-    if num_points**axes > _MOST_POINTS:
-        raise Mistake(f"expected at most {_MOST_POINTS} cells in all, came {num_points}^{axes}; lower num_points")
+    num_dims = x.shape[-1]
+    if len(support) != num_dims or not all(
+        len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf for ends in support
+    ):
+        raise UserError(
+            f"expected (low, high), low below high, for each of {num_dims} axes, got {format_value(support)}; say "
+            "where f is not zero"
+        )
+    if num_points**num_dims > _MOST_POINTS:
+        raise UserError(f"expected at most {_MOST_POINTS} cells in all, got {num_points}^{num_dims}; lower num_points")
     middles = (torch.arange(num_points, dtype=x.dtype, device=x.device) + 0.5) / num_points  # of the cells of [0, 1]
-    z = torch.stack(torch.meshgrid(*(low + (high - low) * middles for low, high in support), indexing="ij"), dim=-1).reshape(-1, axes)
+    z = torch.stack(
+        torch.meshgrid(*(low + (high - low) * middles for low, high in support), indexing="ij"), dim=-1
+    ).reshape(-1, num_dims)
     cell = math.prod((high - low) / num_points for low, high in support)
     return cell * (f(z) * g(x.unsqueeze(-2) - z)).sum(dim=-1)
 
@@ -98,5 +109,8 @@ def _check(legend: str, f: Tensor, g: Tensor) -> None:
     for name, given in (("f", f), ("g", g)):
         check_floating(given, name)
         if given.numel() == 0:
-            raise Mistake(f"expected at least one entry of {name}, came shape {tuple(given.shape)}; convolve arrays that are not empty")
+            raise UserError(
+                f"expected at least one entry of {name}, got shape {tuple(given.shape)}; convolve arrays that are "
+                "not empty"
+            )
     check_same_dtype(f, g)

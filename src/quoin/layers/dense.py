@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.tensor import as_floating, check_shapes
 
@@ -49,7 +49,9 @@ def collapse(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Affine:
     Notes: D1-17.
     """
     if not weights or len(weights) != len(biases):
-        raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
+        raise UserError(
+            f"expected one bias for each of at least one weight, got {len(weights)} and {len(biases)}; pair them"
+        )
     check_shapes("m n, m", weight=weights[0], bias=biases[0])
     weights, biases = ([as_floating(each, *weights, *biases) for each in given] for given in (weights, biases))
     weight, bias = weights[0], biases[0]

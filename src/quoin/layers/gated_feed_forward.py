@@ -1,11 +1,11 @@
-"""A perceptron at each position whose hidden units are gated by others: SwiGLU and its kin.   w width, h hidden width"""
+"""The gated feed-forward network: SwiGLU and its like.   w embed_dim, h hidden_dim"""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import sigmoid
 from quoin.layers.init import keeps_global_rng
 from quoin.tensor import check_shapes
@@ -23,9 +23,13 @@ def silu(x: Tensor) -> Tensor:
 
 
 def gated_feed_forward_definition(
-    x: Tensor, gate_weight: Tensor, up_weight: Tensor, down_weight: Tensor, activation: Callable[[Tensor], Tensor] = silu
+    x: Tensor,
+    gate_weight: Tensor,
+    up_weight: Tensor,
+    down_weight: Tensor,
+    activation: Callable[[Tensor], Tensor] = silu,
 ) -> Tensor:  # (..., w), (h, w), (h, w), (w, h) -> (..., w)
-    """W₃ (φ(W₁ x) ⊙ W₂ x) for the vector x at each position: one map says what the hidden units hold, another how far each is open.
+    """W₃ (φ(W₁ x) ⊙ W₂ x) for the vector x at each position: one map gives the hidden units, another the gate of each.
 
     With φ = silu it is SwiGLU.
     """
@@ -43,20 +47,29 @@ class GatedFeedForward(nn.Module):
     @keeps_global_rng
     def __init__(
         self,
-        width: int,
-        hidden: int,
+        embed_dim: int,
+        hidden_dim: int,
         *,
         activation: Callable[[Tensor], Tensor] = nn.functional.silu,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
-        if min(width, hidden) < 1:
-            raise Mistake(f"expected a width and a hidden width from 1 on, came {width} and {hidden}; give e.g. 64 and 172")
-        self.first, self.second = nn.Linear(width, 2 * hidden, bias=False), nn.Linear(hidden, width, bias=False)
+        if min(embed_dim, hidden_dim) < 1:
+            raise UserError(
+                f"expected embed_dim and hidden_dim of 1 or more, got {embed_dim} and {hidden_dim}; give e.g. 64 "
+                "and 172"
+            )
+        self.gate_up_proj, self.down_proj = (
+            nn.Linear(embed_dim, 2 * hidden_dim, bias=False),
+            nn.Linear(hidden_dim, embed_dim, bias=False),
+        )
         self.activation = activation
-        for matrix in (*self.first.weight.detach().chunk(2), self.second.weight):  # each map starts by its own sizes
+        for matrix in (
+            *self.gate_up_proj.weight.detach().chunk(2),
+            self.down_proj.weight,
+        ):  # each map is initialised by its own sizes
             nn.init.xavier_uniform_(matrix, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., w) -> (..., w)
-        gate, up = self.first(x).chunk(2, dim=-1)
-        return self.second(self.activation(gate) * up)
+        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
+        return self.down_proj(self.activation(gate) * up)

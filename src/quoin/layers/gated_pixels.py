@@ -1,8 +1,8 @@
 """Gated layers of two stacks that together see every pixel before their own, and no other.
 
-A plain stack of masked convolutions has a blind spot: what lies right of a pixel and above it is reached only by going up as far as to the
-side. Here a vertical stack sees the rows above, whole, and a horizontal one its own row from the left; at each place the vertical
-stack tells the horizontal one what it saw, never the other way round.
+A plain stack of masked convolutions has a blind spot: what lies right of a pixel and above it is reached only by going
+up as far as to the side. Here a vertical stack sees the rows above, whole, and a horizontal one its own row from the
+left; at each place the vertical stack passes its features to the horizontal one, never the other way round.
 
     n images, c channels, h height, w width, k side of the kernel
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from quoin.layers.activation import sigmoid, tanh
-from quoin.layers.masked_conv import MaskedConv2d, mask_b, mask_rows, masked_conv2d_definition
+from quoin.layers.masked_conv import MaskedConv2d, mask_b, mask_rows_through, masked_conv2d_definition
 from quoin.tensor import check_shapes
 
 __all__ = ["GatedPixelLayer", "GatedPixelWeights", "PixelStacks", "gated_pixel_layer_definition"]
@@ -27,7 +27,8 @@ class PixelStacks(NamedTuple):
 
 
 class GatedPixelWeights(NamedTuple):
-    """The kernels of one layer, whole, and the biases of their gates; of 2c channels the first c are candidates, the others gates."""
+    """The kernels of one layer, whole, and the biases of their gates; of 2c channels the first c are candidates, the
+    others gates."""
 
     rows: Tensor  # (2c, c, k, k)  V, of which the rows up to the centre's count
     row: Tensor  # (2c, c, 1, k)  H, of which the entries up to the centre's count
@@ -41,21 +42,23 @@ class GatedPixelWeights(NamedTuple):
 def gated_pixel_layer_definition(
     stacks: PixelStacks, weights: GatedPixelWeights, shift: Tensor | None = None
 ) -> PixelStacks:  # shift: (n, 4c), of the vertical gates and of the horizontal ones
-    """v' = g(a + s_v) and h' = h + b + R g(M H * h + b_h + P a + s_h), with a = M V * v + b_v and g(y, z) = tanh(y) ⊙ σ(z).
+    """v' = g(a + s_v) and h' = h + b + R g(M H * h + b_h + P a + s_h), with a = M V * v + b_v and g(y, z) = tanh(y) ⊙
+    σ(z).
 
-    The masks M leave V the rows up to a pixel's own and H its own row up to itself. The shift s says what the whole image is about.
+    The masks M leave V the rows up to a pixel's own and H its own row up to itself. The shift s says what the whole
+    image is about.
 
     Notes: D5.2-8.
     """
     h, v = stacks
     check_shapes("n c h w, n c h w, e c p q, n f", horizontal=h, vertical=v, rows=weights.rows, shift=shift)
-    above = masked_conv2d_definition(v, weights.rows, mask_rows(weights.rows.shape[-2:]), weights.rows_bias)
+    above = masked_conv2d_definition(v, weights.rows, mask_rows_through(weights.rows.shape[-2:]), weights.rows_bias)
     left = masked_conv2d_definition(h, weights.row, mask_b(weights.row.shape[-2:]), weights.row_bias)
-    told = torch.einsum("ef,nfhw->nehw", weights.across, above)
+    from_vertical = torch.einsum("ef,nfhw->nehw", weights.across, above)
     if shift is not None:
         shift_v, shift_h = shift[:, :, None, None].chunk(2, dim=1)
         above, left = above + shift_v, left + shift_h
-    gated = _gate_definition(left + told)
+    gated = _gate_definition(left + from_vertical)
     output = h + torch.einsum("dc,nchw->ndhw", weights.out, gated) + weights.out_bias[:, None, None]
     return PixelStacks(output, _gate_definition(above))
 
@@ -75,35 +78,48 @@ class GatedPixelLayer(nn.Module):
     Notes: D5.2-8.
     """
 
-    def __init__(self, channels: int, kernel: int, *, dropout: float = 0.0, generator: torch.Generator | None = None):
+    def __init__(
+        self, channels: int, kernel_size: int, *, dropout: float = 0.0, generator: torch.Generator | None = None
+    ):
         super().__init__()
-        self.reach = kernel // 2  # the pixels that it looks up and to each side
-        self.rows = MaskedConv2d(channels, 2 * channels, mask_rows(kernel), generator=generator)
-        self.row = MaskedConv2d(channels, 2 * channels, mask_b((1, kernel)), generator=generator)
+        self.radius = kernel_size // 2  # the pixels that it looks up and to each side
+        self.rows = MaskedConv2d(channels, 2 * channels, mask_rows_through(kernel_size), generator=generator)
+        self.row = MaskedConv2d(channels, 2 * channels, mask_b((1, kernel_size)), generator=generator)
         self.across = MaskedConv2d(2 * channels, 2 * channels, mask_b(1), generator=generator)
         self.out = MaskedConv2d(channels, channels, mask_b(1), generator=generator)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, stacks: PixelStacks, shift: Tensor | None = None) -> PixelStacks:
-        told, vertical = self.look_up(stacks.vertical, shift)
-        return PixelStacks(self.look_left(stacks.horizontal, told), vertical)
+        from_vertical, vertical = self.vertical_stack(stacks.vertical, shift)
+        return PixelStacks(self.horizontal_stack(stacks.horizontal, from_vertical), vertical)
 
-    def look_up(self, vertical: Tensor, shift: Tensor | None = None) -> tuple[Tensor, Tensor]:  # (n, c, h, w), (n, 4c)
-        """What the vertical stack tells the horizontal one, (n, 2c, h, w), and what it gives to the next layer, (n, c, h, w)."""
+    def vertical_stack(
+        self, vertical: Tensor, shift: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:  # (n, c, h, w), (n, 4c)
+        """What the vertical stack passes to the horizontal one, (n, 2c, h, w), and what it gives to the next layer, (n,
+        c, h, w).
+        """
         above = self.rows(vertical)
-        told = self.across(above)
+        from_vertical = self.across(above)
         if shift is not None:
             shift_v, shift_h = shift[:, :, None, None].chunk(2, dim=1)
-            above, told = above + shift_v, told + shift_h
-        return told, _gate(above)
+            above, from_vertical = above + shift_v, from_vertical + shift_h
+        return from_vertical, _gate(above)
 
-    def look_left(self, horizontal: Tensor, told: Tensor) -> Tensor:  # (n, c, h, w), (n, 2c, h, w) -> (n, c, h, w)
+    def horizontal_stack(
+        self, horizontal: Tensor, from_vertical: Tensor
+    ) -> Tensor:  # (n, c, h, w), (n, 2c, h, w) -> (n, c, h, w)
         """What the horizontal stack gives to the next layer."""
-        return horizontal + self.out(self.dropout(_gate(self.row(horizontal) + told)))
+        return horizontal + self.out(self.dropout(_gate(self.row(horizontal) + from_vertical)))
 
     def weights(self) -> GatedPixelWeights:
         """As the definition takes them."""
-        kernels = self.rows.full_weight(), self.row.full_weight(), self.across.weight[:, :, 0, 0], self.out.weight[:, :, 0, 0]
+        kernels = (
+            self.rows.full_weight(),
+            self.row.full_weight(),
+            self.across.weight[:, :, 0, 0],
+            self.out.weight[:, :, 0, 0],
+        )
         return GatedPixelWeights(*kernels, self.rows.bias, self.row.bias + self.across.bias, self.out.bias)
 
 

@@ -1,7 +1,8 @@
 """Graph convolution: every node mixes its own features with its neighbours', with the same weights at all nodes.
 
-A graph is a list of directed edges (2, e), sources above targets: what source s knows goes to target t. A road that goes both
-ways is listed twice. The definition writes out the matrix of the graph; the fast form walks along the edges and never does.
+A graph is a list of directed edges (2, e), sources above targets: what source s knows goes to target t. A road that
+goes both ways is listed twice. The definition writes out the matrix of the graph; the fast form sums over the edges and
+never does.
 
     v nodes, e edges, n features a node before the layer, m after
 """
@@ -11,30 +12,34 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = [
-    "GraphConv",
-    "Links",
+    "EdgeList",
+    "GCNConv",
     "adjacency_matrix",
     "graph_convolution_definition",
-    "normalised_adjacency",
-    "normalised_links",
-    "pass_messages",
+    "normalized_adjacency",
+    "normalized_edges",
+    "propagate",
 ]
 
 
-class Links(NamedTuple):
-    """Edges with a weight each, checked to lie among `num_nodes` nodes; one that goes from a node to itself is a self loop."""
+class EdgeList(NamedTuple):
+    """Edges with a weight each, checked to lie among `num_nodes` nodes; one that goes from a node to itself is a self
+    loop."""
 
-    edges: Tensor  # (2, e), int64: sources above targets
-    weights: Tensor  # (e,)
+    edge_index: Tensor  # (2, e), int64: sources above targets
+    edge_weight: Tensor  # (e,)
     num_nodes: int
 
 
-def adjacency_matrix(edges: Tensor, num_nodes: int, edge_weights: Tensor | None = None) -> Tensor:  # (2, e), (e,) -> (v, v)
-    """A_ts, the summed weight of the edges from node s to node t, each of weight 1 if none is given; 0 where there is no edge.
+def adjacency_matrix(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None
+) -> Tensor:  # (2, e), (e,) -> (v, v)
+    """A_ts, the summed weight of the edges from node s to node t, each of weight 1 if none is given; 0 where there is
+    no edge.
 
     >>> adjacency_matrix(torch.tensor([[0, 1], [1, 2]]), 3)
     tensor([[0., 0., 0.],
@@ -43,14 +48,16 @@ def adjacency_matrix(edges: Tensor, num_nodes: int, edge_weights: Tensor | None 
 
     Notes: D1.1-25.
     """
-    (sources, targets), weights, _ = _checked(edges, num_nodes, edge_weights)
-    return weights.new_zeros(num_nodes, num_nodes).index_put((targets, sources), weights, accumulate=True)
+    (sources, targets), edge_weight, _ = _checked(edge_index, num_nodes, edge_weight)
+    return edge_weight.new_zeros(num_nodes, num_nodes).index_put((targets, sources), edge_weight, accumulate=True)
 
 
-def normalised_adjacency(adjacency: Tensor) -> Tensor:  # (v, v) -> (v, v)
-    """Â = D^-1/2 (A + I) D^-1/2 with the diagonal D_tt = Σ_s (A + I)_ts: each node hears itself, and mixing does not swell.
+def normalized_adjacency(adjacency: Tensor) -> Tensor:  # (v, v) -> (v, v)
+    """Â = D^-1/2 (A + I) D^-1/2 with the diagonal D_tt = Σ_s (A + I)_ts: each node hears itself, and mixing does not
+    swell.
 
-    Where A is symmetric and has no negative entry, 1 is the largest eigenvalue of Â in size, however many neighbours a node has.
+    Where A is symmetric and has no negative entry, 1 is the largest eigenvalue of Â in size, however many neighbours a
+    node has.
 
     Notes: D1.1-25.
     """
@@ -70,95 +77,113 @@ def graph_convolution_definition(
     Notes: D1.1-25.
     """
     check_shapes("... v n, v v, n m, m", features=features, adjacency=adjacency, weight=weight, bias=bias)
-    mixed = normalised_adjacency(adjacency) @ features @ weight
+    mixed = normalized_adjacency(adjacency) @ features @ weight
     return mixed if bias is None else mixed + bias
 
 
-def normalised_links(edges: Tensor, num_nodes: int, edge_weights: Tensor | None = None) -> Links:  # (2, e), (e,) -> e + v links
-    """The entries of Â as a list of links: w_ts / √(d_t d_s) for each edge from s to t, and a self loop 1 / d_t at each node t.
+def normalized_edges(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None
+) -> EdgeList:  # (2, e), (e,) -> e + v links
+    """The entries of Â as a list of links: w_ts / √(d_t d_s) for each edge from s to t, and a self loop 1 / d_t at each
+    node t.
 
-    d_t = 1 + Σ w_ts over the edges that come in. A graph is normalised once; what its weights are learned by, gradients reach.
+    d_t = 1 + Σ w_ts over the edges that come in. A graph is normalised once; what its weights are learned by, gradients
+    reach.
 
     Notes: D1.1-25.
     """
-    edges, weights, _ = _checked(edges, num_nodes, edge_weights)
-    edges = torch.cat([edges, torch.arange(num_nodes, device=edges.device).expand(2, -1)], dim=1)
-    weights = torch.cat([weights, weights.new_ones(num_nodes)])
-    sources, targets = edges
-    scale = _check_degrees(weights.new_zeros(num_nodes).index_add(0, targets, weights)).rsqrt()
-    return Links(edges, scale[targets] * weights * scale[sources], num_nodes)
+    edge_index, edge_weight, _ = _checked(edge_index, num_nodes, edge_weight)
+    edge_index = torch.cat([edge_index, torch.arange(num_nodes, device=edge_index.device).expand(2, -1)], dim=1)
+    edge_weight = torch.cat([edge_weight, edge_weight.new_ones(num_nodes)])
+    sources, targets = edge_index
+    scale = _check_degrees(edge_weight.new_zeros(num_nodes).index_add(0, targets, edge_weight)).rsqrt()
+    return EdgeList(edge_index, scale[targets] * edge_weight * scale[sources], num_nodes)
 
 
-def pass_messages(features: Tensor, links: Links) -> Tensor:  # (..., v, n) -> (..., v, n)
+def propagate(features: Tensor, edges: EdgeList) -> Tensor:  # (..., v, n) -> (..., v, n)
     """Each link carries its source's features, times its weight, to its target, where all that arrives adds up.
 
     h'_t = Σ w_ts h_s over the links from s to t, in e n multiplications where a matrix takes v² n.
 
     Notes: D1.1-25.
     """
-    _check_nodes(features, links)
-    sources, targets = links.edges
-    features = as_floating(features, links.weights)
-    messages = features.index_select(-2, sources) * links.weights[:, None]
-    # As wide as the messages: under autocast the features come in half precision, and the weights, so the sums too, do not.
+    _check_nodes(features, edges)
+    sources, targets = edges.edge_index
+    features = as_floating(features, edges.edge_weight)
+    messages = features.index_select(-2, sources) * edges.edge_weight[:, None]
+    # As wide as the messages: under autocast the features come in half precision, and the weights, so the sums too, do
+    # not.
     return messages.new_zeros(features.shape).index_add(-2, targets, messages)
 
 
-class GraphConv(nn.Module):
-    """`graph_convolution_definition` along the links of a graph, which comes with each call: one layer serves many graphs.
+class GCNConv(nn.Module):
+    """`graph_convolution_definition` along the links of a graph, which comes with each call: one layer serves many
+    graphs.
 
-    Weights start uniform on ±√(6 / (inputs + outputs)) (Glorot) and biases at zero; `generator` draws them.
+    Weights start uniform on ±√(6 / (inputs + outputs)) (Glorot) and biases at zero; `generator` samples them.
 
-    >>> layer = GraphConv(4, 2, generator=torch.Generator().manual_seed(0))
-    >>> layer(torch.ones(3, 4), normalised_links(torch.tensor([[0, 1], [1, 2]]), 3)).shape
+    >>> layer = GCNConv(4, 2, generator=torch.Generator().manual_seed(0))
+    >>> layer(torch.ones(3, 4), normalized_edges(torch.tensor([[0, 1], [1, 2]]), 3)).shape
     torch.Size([3, 2])
 
     Notes: D1.1-25.
     """
 
-    def __init__(self, in_dim: int, out_dim: int, *, generator: torch.Generator | None = None):
+    def __init__(self, in_features: int, out_features: int, *, generator: torch.Generator | None = None):
         super().__init__()
-        if in_dim < 1 or out_dim < 1:
-            raise Mistake(f"expected a positive number of features in and out, came {in_dim} and {out_dim}; give the layer's widths")
-        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_dim, out_dim), generator=generator))
-        self.bias = nn.Parameter(torch.zeros(out_dim))
+        if in_features < 1 or out_features < 1:
+            raise UserError(
+                f"expected a positive number of features in and out, got {in_features} and {out_features}; give "
+                "e.g. 34 and 16"
+            )
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_features, out_features), generator=generator))
+        self.bias = nn.Parameter(torch.zeros(out_features))
 
-    def forward(self, features: Tensor, links: Links) -> Tensor:  # (..., v, n) -> (..., v, m)
-        in_dim, out_dim = self.weight.shape
-        _check_nodes(features, links)
-        if features.shape[-1] != in_dim:
-            raise Mistake(f"expected {in_dim} features a node, came {features.shape[-1]}; give the layer the width of its input")
-        if out_dim <= in_dim:  # Â (H W) or (Â H) W: the narrower of the two travels
-            return pass_messages(features @ self.weight, links) + self.bias
-        return pass_messages(features, links) @ self.weight + self.bias
+    def forward(self, features: Tensor, edges: EdgeList) -> Tensor:  # (..., v, n) -> (..., v, m)
+        in_features, out_features = self.weight.shape
+        _check_nodes(features, edges)
+        if features.shape[-1] != in_features:
+            raise UserError(
+                f"expected {in_features} features a node, got {features.shape[-1]}; give the layer the in_features "
+                "of its input"
+            )
+        if out_features <= in_features:  # Â (H W) or (Â H) W: the narrower of the two travels
+            return propagate(features @ self.weight, edges) + self.bias
+        return propagate(features, edges) @ self.weight + self.bias
 
 
-def _check_nodes(features: Tensor, links: Links) -> None:
-    if features.ndim < 2 or features.shape[-2] != links.num_nodes:
-        raise Mistake(
-            f"expected features of {links.num_nodes} nodes on the last axis but one, came shape {tuple(features.shape)}; "
+def _check_nodes(features: Tensor, edges: EdgeList) -> None:
+    if features.ndim < 2 or features.shape[-2] != edges.num_nodes:
+        raise UserError(
+            f"expected features of {edges.num_nodes} nodes on the last axis but one, got shape "
+            f"{tuple(features.shape)}; "
             "give one row for each node of the graph"
         )
 
 
-def _checked(edges: Tensor, num_nodes: int, edge_weights: Tensor | None) -> Links:
-    """Edges that name nodes, with a weight each; here and not in every forward pass, as a look at them would stall a GPU."""
-    check_shapes("2 e, e", edges=edges, edge_weights=edge_weights)
-    if edges.dtype != torch.int64:
-        raise Mistake(f"expected edges as numbers of nodes in torch.int64, came {edges.dtype}; convert them with edges.long()")
+def _checked(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None) -> EdgeList:
+    """Edges that name nodes, with a weight each; here and not in every forward pass, as reading them would stall a
+    GPU.
+    """
+    check_shapes("2 e, e", edge_index=edge_index, edge_weight=edge_weight)
+    if edge_index.dtype != torch.int64:
+        raise UserError(
+            f"expected edges as numbers of nodes in torch.int64, got {edge_index.dtype}; convert them with "
+            "edge_index.long()"
+        )
     if num_nodes < 1:
-        raise Mistake(f"expected at least one node, came {num_nodes}; give the number of rows of the features")
-    outside = (edges < 0) | (edges >= num_nodes)
+        raise UserError(f"expected at least one node, got {num_nodes}; give the number of rows of the features")
+    outside = (edge_index < 0) | (edge_index >= num_nodes)
     if outside.any():
-        _, place = outside.nonzero()[0].tolist()
-        raise Mistake(
-            f"expected edges between nodes 0 to {num_nodes - 1}, came {edges[:, place].tolist()} as edge {place}; "
+        _, index = outside.nonzero()[0].tolist()
+        raise UserError(
+            f"expected edges between nodes 0 to {num_nodes - 1}, got {edge_index[:, index].tolist()} as edge {index}; "
             "number the nodes from 0, or raise num_nodes"
         )
-    weights = torch.ones(edges.shape[1], device=edges.device) if edge_weights is None else edge_weights
-    if not weights.is_floating_point():
-        raise Mistake(f"expected edge weights as floats, came {weights.dtype}; convert them, e.g. with .float()")
-    return Links(edges, weights, num_nodes)
+    edge_weight = torch.ones(edge_index.shape[1], device=edge_index.device) if edge_weight is None else edge_weight
+    if not edge_weight.is_floating_point():
+        raise UserError(f"expected edge weights as floats, got {edge_weight.dtype}; convert them, e.g. with .float()")
+    return EdgeList(edge_index, edge_weight, num_nodes)
 
 
 def _check_degrees(degrees: Tensor) -> Tensor:
@@ -166,8 +191,9 @@ def _check_degrees(degrees: Tensor) -> Tensor:
     bad = (~(degrees > 0)).nonzero()
     if len(bad):
         node = int(bad[0])
-        raise Mistake(
-            f"expected weights that add up to more than -1 at every node, came {float(degrees[node]) - 1:g} at node {node}; "
+        raise UserError(
+            f"expected weights that add up to more than -1 at every node, got {float(degrees[node]) - 1:g} at node "
+            f"{node}; "
             "make the weights of edges positive"
         )
     return degrees

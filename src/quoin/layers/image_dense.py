@@ -1,7 +1,8 @@
-"""From a dense layer on images to a convolution in three steps: by offsets, the same weights everywhere, offsets cut short.
+"""From a dense layer on images to a convolution in three steps: by offsets, the same weights everywhere, offsets cut
+short.
 
-One image has one channel here; channels, stride and padding come in conv.py. The fast form of the dense layer is `torch.nn.Linear`
-on flattened images, that of the shared one `cross_correlate2d` with as much padding as reach.
+One image has one channel here; channels, stride and padding come in conv.py. The fast form of the dense layer is
+`torch.nn.Linear` on flattened images, that of the shared one `cross_correlate2d` with as much padding as reach.
 
     h height, w width; a, b offsets from -A to A and from -B to B, stored from index 0
 """
@@ -9,7 +10,7 @@ on flattened images, that of the shared one `cross_correlate2d` with as much pad
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.windows import check_whole
 from quoin.tensor import check_same_dtype, check_shapes
 
@@ -22,8 +23,11 @@ __all__ = [
 ]
 
 
-def image_dense_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (p, q, h, w), (p, q) -> (..., p, q)
-    """H_ij = U_ij + sum_kl W_ijkl X_kl: every pixel of the output sees every pixel of the input with a weight of its own.
+def image_dense_definition(
+    x: Tensor, weight: Tensor, bias: Tensor
+) -> Tensor:  # (..., h, w), (p, q, h, w), (p, q) -> (..., p, q)
+    """H_ij = U_ij + sum_kl W_ijkl X_kl: every pixel of the output sees every pixel of the input with a weight of its
+    own.
 
     Notes: Z7.2.
     """
@@ -33,7 +37,7 @@ def image_dense_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  
 
 
 def weights_by_offset(weight: Tensor) -> Tensor:  # (h, w, h, w) -> (h, w, 2h - 1, 2w - 1)
-    """V_ijab = W_i,j,i+a,j+b, the same weights named by how far away they look; zero where (i + a, j + b) is outside the image.
+    """V_ijab = W_i,j,i+a,j+b, the same weights indexed by offset; zero where (i + a, j + b) is outside the image.
 
     Notes: Z7.3.
     """
@@ -47,18 +51,22 @@ def weights_by_offset(weight: Tensor) -> Tensor:  # (h, w, h, w) -> (h, w, 2h - 
     return torch.where(inside, weight[i, j, k.clamp(0, height - 1), l.clamp(0, width - 1)], 0)
 
 
-def offset_dense_definition(x: Tensor, offsets: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (h, w, 2A + 1, 2B + 1), (h, w)
+def offset_dense_definition(
+    x: Tensor, offsets: Tensor, bias: Tensor
+) -> Tensor:  # (..., h, w), (h, w, 2A + 1, 2B + 1), (h, w)
     """H_ij = U_ij + sum_ab V_ijab X_i+a,j+b, X being zero outside the image.
 
     Notes: Z7.3.
     """
     check_shapes("... h w, h w a b, h w", x=x, offsets=offsets, bias=bias)
     check_same_dtype(x, offsets, bias)
-    return torch.einsum("ijab,...ijab->...ij", offsets, _neighbours(x, offsets)) + bias
+    return torch.einsum("ijab,...ijab->...ij", offsets, _neighbors(x, offsets)) + bias
 
 
-def shared_dense_definition(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:  # (..., h, w), (2A + 1, 2B + 1), () -> (..., h, w)
-    """H_ij = u + sum_ab V_ab X_i+a,j+b, V and u the same in every place: shift X and H shifts along, but for the border.
+def shared_dense_definition(
+    x: Tensor, kernel: Tensor, bias: Tensor
+) -> Tensor:  # (..., h, w), (2A + 1, 2B + 1), () -> (..., h, w)
+    """H_ij = u + sum_ab V_ab X_i+a,j+b, V and u the same at every position: shift X and H shifts, but for the border.
 
     X is zero outside the image. With A = h - 1 and B = w - 1 every pixel is seen; smaller ones make it local.
 
@@ -66,31 +74,36 @@ def shared_dense_definition(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor: 
     """
     check_shapes("... h w, a b, ()", x=x, kernel=kernel, bias=bias)
     check_same_dtype(x, kernel, bias)
-    return torch.einsum("ab,...ijab->...ij", kernel, _neighbours(x, kernel)) + bias
+    return torch.einsum("ab,...ijab->...ij", kernel, _neighbors(x, kernel)) + bias
 
 
-def cut_offsets(kernel: Tensor, reach: int) -> Tensor:  # (..., 2A + 1, 2B + 1) -> (..., 2 reach + 1, 2 reach + 1)
-    """The weights of the offsets with |a|, |b| <= reach; those further away are left out, which makes the layer local.
+def cut_offsets(kernel: Tensor, radius: int) -> Tensor:  # (..., 2A + 1, 2B + 1) -> (..., 2 radius + 1, 2 radius + 1)
+    """The weights of the offsets with |a|, |b| <= radius; those further away are left out, which makes the layer local.
 
     Notes: Z7.5.
     """
     check_shapes("... a b", kernel=kernel)
-    check_whole("reach", reach, 0)
-    middle, centre = _reach(kernel)
-    if reach > min(middle, centre):
-        raise Mistake(f"expected a reach of at most {min(middle, centre)} for shape {tuple(kernel.shape)}, came {reach}; cut less far out")
-    return kernel[..., middle - reach : middle + reach + 1, centre - reach : centre + reach + 1]
+    check_whole("radius", radius, 0)
+    middle, center = _radius(kernel)
+    if radius > min(middle, center):
+        raise UserError(
+            f"expected a radius of at most {min(middle, center)} for shape {tuple(kernel.shape)}, got {radius}; "
+            "cut less far out"
+        )
+    return kernel[..., middle - radius : middle + radius + 1, center - radius : center + radius + 1]
 
 
-def _neighbours(x: Tensor, kernel: Tensor) -> Tensor:  # (..., h, w) -> (..., h, w, 2A + 1, 2B + 1)
+def _neighbors(x: Tensor, kernel: Tensor) -> Tensor:  # (..., h, w) -> (..., h, w, 2A + 1, 2B + 1)
     """X_i+a,j+b for every pixel and offset."""
-    rows, columns = _reach(kernel)
+    rows, columns = _radius(kernel)
     padded = torch.nn.functional.pad(x, (columns, columns, rows, rows))
     return padded.unfold(-2, 2 * rows + 1, 1).unfold(-2, 2 * columns + 1, 1)
 
 
-def _reach(kernel: Tensor) -> tuple[int, int]:
+def _radius(kernel: Tensor) -> tuple[int, int]:
     rows, columns = kernel.shape[-2:]
     if rows % 2 == 0 or columns % 2 == 0:
-        raise Mistake(f"expected odd numbers of offsets, -A to A and -B to B, came {rows}x{columns}; add offsets of weight zero")
+        raise UserError(
+            f"expected odd numbers of offsets, -A to A and -B to B, got {rows}x{columns}; add offsets of weight zero"
+        )
     return rows // 2, columns // 2

@@ -1,7 +1,9 @@
-"""Masked convolutions: an output sees only those pixels of its window that come before its own, row by row from the top left.
+"""Masked convolutions: an output sees only those pixels of its window that come before its own, row by row from the top
+left.
 
-The definition multiplies the kernel by a mask. The block keeps no more of the kernel than the least box that holds the mask's ones, and
-moves the image instead. What stacks of them see, and how to see everything before a pixel, is in gated_pixels.py.
+The definition multiplies the kernel by a mask. The block keeps no more of the kernel than the least box that holds the
+mask's ones, and moves the image instead. What stacks of them see, and how to see everything before a pixel, is in
+gated_pixels.py.
 
     n images, c input channels, d output channels, h height, w width, p x q the kernel, both odd
 """
@@ -11,16 +13,17 @@ import math
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.layers.conv import cross_correlate2d_definition
 from quoin.layers.windows import PerAxis, check_whole, check_window
 from quoin.tensor import check_shapes
 
-__all__ = ["MaskedConv2d", "mask_a", "mask_above", "mask_b", "mask_rows", "masked_conv2d_definition"]
+__all__ = ["MaskedConv2d", "mask_a", "mask_b", "mask_rows_above", "mask_rows_through", "masked_conv2d_definition"]
 
 
-def mask_a(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
-    """Everything before the centre: what a first layer may see of an image whose pixel at the centre is to be predicted.
+def mask_a(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
+    """Everything before the centre: what a first layer may see of an image whose pixel at the centre is to be
+    predicted.
 
     >>> mask_a(3).int()
     tensor([[1, 1, 1],
@@ -29,11 +32,11 @@ def mask_a(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
 
     Notes: D5.2-8.
     """
-    rows, columns = _from_centre(kernel)
+    rows, columns = _from_center(kernel_size)
     return (rows < 0) | ((rows == 0) & (columns < 0))
 
 
-def mask_b(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_b(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
     """`mask_a` and the centre: what later layers may see, for the features at the centre know nothing of its pixel.
 
     >>> mask_b((1, 3)).int()
@@ -41,19 +44,19 @@ def mask_b(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
 
     Notes: D5.2-8.
     """
-    rows, columns = _from_centre(kernel)
-    return mask_a(kernel) | ((rows == 0) & (columns == 0))
+    rows, columns = _from_center(kernel_size)
+    return mask_a(kernel_size) | ((rows == 0) & (columns == 0))
 
 
-def mask_above(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_rows_above(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
     """The rows above the centre, whole."""
-    rows, columns = _from_centre(kernel)
+    rows, columns = _from_center(kernel_size)
     return (rows < 0).expand(len(rows), columns.shape[1])
 
 
-def mask_rows(kernel: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_rows_through(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
     """The rows above the centre and its own, whole: for features that know nothing of their own row."""
-    rows, columns = _from_centre(kernel)
+    rows, columns = _from_center(kernel_size)
     return (rows <= 0).expand(len(rows), columns.shape[1])
 
 
@@ -66,7 +69,9 @@ def masked_conv2d_definition(
     """
     check_shapes("n c h w, d c p q, p q, d", x=x, weight=weight, mask=mask, bias=bias)
     height, width = mask.shape
-    return cross_correlate2d_definition(x, weight * mask, bias, padding=((height // 2, height // 2), (width // 2, width // 2)))
+    return cross_correlate2d_definition(
+        x, weight * mask, bias, padding=((height // 2, height // 2), (width // 2, width // 2))
+    )
 
 
 class MaskedConv2d(nn.Module):
@@ -96,9 +101,11 @@ class MaskedConv2d(nn.Module):
         # The image is padded as for the whole kernel, less what lies outside: a negative number takes pixels away.
         middle = (width // 2, width // 2, height // 2, height // 2)
         self._sides = tuple(pad - cut for pad, cut in zip(middle, self._outside))
-        # Each output is a sum over what the mask leaves: LeCun's rule, as torch's own convolutions start.
+        # Each output is a sum over what the mask leaves: LeCun's rule, as in torch's own convolutions.
         bound = 1 / math.sqrt(in_channels * int(mask.sum()))
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels, *box.shape).uniform_(-bound, bound, generator=generator))
+        self.weight = nn.Parameter(
+            torch.empty(out_channels, in_channels, *box.shape).uniform_(-bound, bound, generator=generator)
+        )
         self.bias = nn.Parameter(torch.empty(out_channels).uniform_(-bound, bound, generator=generator))
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, d, h, w)
@@ -112,18 +119,27 @@ class MaskedConv2d(nn.Module):
         return nn.functional.pad(self.weight * self.mask, self._outside)
 
 
-def _from_centre(kernel: PerAxis) -> tuple[Tensor, Tensor]:  # (p, 1), (1, q)
+def _from_center(kernel_size: PerAxis) -> tuple[Tensor, Tensor]:  # (p, 1), (1, q)
     """How far each row and column of a kernel lies behind the middle one."""
-    height, width = check_window(kernel, 2)
+    height, width = check_window(kernel_size, 2)
     for side in (height, width):
         if side % 2 == 0:
-            raise Mistake(f"expected a kernel of odd sides, which has a centre, came {height} x {width}; make each one larger or smaller")
+            raise UserError(
+                f"expected a kernel of odd sides, which has a centre, got {height} x {width}; make each one larger "
+                "or smaller"
+            )
     return torch.arange(height).unsqueeze(1) - height // 2, torch.arange(width).unsqueeze(0) - width // 2
 
 
 def _check_mask(mask: Tensor) -> None:
     odd = mask.ndim == 2 and all(side % 2 for side in mask.shape)
     if mask.dtype != torch.bool or not odd:
-        raise Mistake(f"expected a mask of true and false with odd sides, came {mask.dtype} {shown(tuple(mask.shape))}; mask_a(3) is one")
+        raise UserError(
+            f"expected a mask of true and false with odd sides, got {mask.dtype} "
+            f"{format_value(tuple(mask.shape))}; mask_a(3) is one"
+        )
     if not mask.any():
-        raise Mistake(f"expected a mask that lets something through, came {shown(tuple(mask.shape))} of false; enlarge its kernel")
+        raise UserError(
+            f"expected a mask that lets something through, got {format_value(tuple(mask.shape))} of false; enlarge "
+            "its kernel"
+        )

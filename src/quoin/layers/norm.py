@@ -1,11 +1,15 @@
-"""Normalisation: take a mean away, divide by a spread, let γ and β set a new scale and shift; the kinds differ in what the mean is over.
+"""Normalisation: take a mean away, divide by a standard deviation, let γ and β set a new scale and shift; the kinds
+differ in what the mean is over.
 
-    batch norm    over the examples and all positions: one mean and variance a feature or channel, the same for the whole batch
-    layer norm    over the last axes of one example: a mean and variance of its own for each, whatever else the batch holds
+    batch norm    over the examples and all positions: one mean and variance a feature or channel, the same for the
+    whole batch
+    layer norm    over the last axes of one example: a mean and variance of its own for each, whatever else the batch
+    holds
     RMS norm      over the last axis of one example: a mean square only, nothing is taken away
 
-The fast forms are torch.nn's `BatchNorm1d`, `BatchNorm2d`, `LayerNorm` and `RMSNorm`. How a model is given batch norm, and how a batch
-too small for it is refused, is in batch_norm.py.   b examples, c features or channels, n positions
+The fast forms are torch.nn's `BatchNorm1d`, `BatchNorm2d`, `LayerNorm` and `RMSNorm`. How a model is given batch norm,
+and how a batch
+too small for it raises an error, is in batch_norm.py.   b examples, c features or channels, n positions
 """
 
 from collections.abc import Callable, Sequence
@@ -13,35 +17,35 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
 from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
     "Moments",
-    "Normalised",
-    "batch_norm_at_test_definition",
+    "NormOutput",
     "batch_norm_definition",
+    "batch_norm_eval_definition",
     "dense_batch_norm_definition",
     "layer_norm_definition",
     "moments",
     "position_batch_norm_definition",
     "rms_norm_definition",
-    "running_moments",
+    "update_running_stats",
 ]
 
 EPS = 1e-5  # what torch.nn adds to a variance
 
 
 class Moments(NamedTuple):
-    """A mean and a variance; the variance divides by the number of entries unless said."""
+    """A mean and a variance; the variance divides by the number of entries unless given."""
 
     mean: Tensor
     variance: Tensor
 
 
-class Normalised(NamedTuple):
+class NormOutput(NamedTuple):
     """What a normalisation gives, with the statistics it took from its input (ε is not in the variance)."""
 
     output: Tensor
@@ -49,8 +53,9 @@ class Normalised(NamedTuple):
     variance: Tensor
 
 
-def moments(x: Tensor, axes: Sequence[int] | None = None, *, keepdim: bool = False) -> Moments:
-    """mean = (1/|x|) Σ x_i and var = (1/|x|) Σ (x_i - mean)², of all entries or over `axes`; `torch.var_mean(x, correction=0)` is as fast.
+def moments(x: Tensor, dims: Sequence[int] | None = None, *, keepdim: bool = False) -> Moments:
+    """mean = (1/|x|) Σ x_i and var = (1/|x|) Σ (x_i - mean)², of all entries or over `dims`; `torch.var_mean(x,
+    correction=0)` is as fast.
 
     >>> import torch
     >>> moments(torch.tensor([1.0, 2.0, 3.0, 6.0]))
@@ -59,20 +64,23 @@ def moments(x: Tensor, axes: Sequence[int] | None = None, *, keepdim: bool = Fal
     Notes: D1.6-10, Z8.2.
     """
     check_floating(x)
-    axes = tuple(range(x.ndim) if axes is None else axes)
+    dims = tuple(range(x.ndim) if dims is None else dims)
     if x.numel() == 0:
-        raise Mistake(f"expected at least one entry to take a mean of, came shape {tuple(x.shape)}; leave out the empty axis")
-    mean = x.mean(axes, keepdim=True)
-    variance = (x - mean).square().mean(axes, keepdim=True)
-    return Moments(mean, variance) if keepdim else Moments(mean.squeeze(axes), variance.squeeze(axes))
+        raise UserError(
+            f"expected at least one entry to take a mean of, got shape {tuple(x.shape)}; leave out the empty axis"
+        )
+    mean = x.mean(dims, keepdim=True)
+    variance = (x - mean).square().mean(dims, keepdim=True)
+    return Moments(mean, variance) if keepdim else Moments(mean.squeeze(dims), variance.squeeze(dims))
 
 
 def batch_norm_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, *, channel_axis: int = 1, eps: float = EPS
-) -> Normalised:  # (b, c) or (b, c, ...), (c,), (c,) -> (as x), (c,), (c,)
+    x: Tensor, weight: Tensor, bias: Tensor, *, channel_dim: int = 1, eps: float = EPS
+) -> NormOutput:  # (b, c) or (b, c, ...), (c,), (c,) -> (as x), (c,), (c,)
     """γ_c (x - mean_c) / √(var_c + ε) + β_c in training, the statistics of channel c over the batch and all positions.
 
-    A (b, n, c) tensor has its channels last: say `channel_axis=-1`. The fast forms `nn.BatchNorm1d` and `nn.BatchNorm2d` want them second.
+    A (b, n, c) tensor has its channels last: say `channel_dim=-1`. The fast forms `nn.BatchNorm1d` and `nn.BatchNorm2d`
+    want them second.
 
     >>> import torch
     >>> x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
@@ -82,52 +90,60 @@ def batch_norm_definition(
 
     Notes: Z8.1, Z8.2, Z8.7, D1.6-11.
     """
-    rows = _channels_last(x, weight, bias, channel_axis)
-    found = _normalised(rows, range(rows.ndim - 1), weight, bias, eps)
-    return found._replace(output=found.output.movedim(-1, channel_axis))
+    rows = _channels_last(x, weight, bias, channel_dim)
+    found = _normalized(rows, range(rows.ndim - 1), weight, bias, eps)
+    return found._replace(output=found.output.movedim(-1, channel_dim))
 
 
 def position_batch_norm_definition(
     x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = EPS
-) -> Normalised:  # (b, ...), (...), (...) -> (b, ...), (...), (...)
-    """γ_nc (T_bnc - mean T_•nc) / √(var T_•nc + ε) + β_nc: statistics for each place of an example, over the batch alone.
+) -> NormOutput:  # (b, ...), (...), (...) -> (b, ...), (...), (...)
+    """γ_nc (T_bnc - mean T_•nc) / √(var T_•nc + ε) + β_nc: statistics for each position, over the batch alone.
 
-    On (b, c) this is `batch_norm_definition`. With positions no framework does it so; `nn.BatchNorm1d(n * c)` on `x.flatten(1)` does.
+    On (b, c) this is `batch_norm_definition`. With positions no framework does it so; `nn.BatchNorm1d(n * c)` on
+    `x.flatten(1)` does.
 
     Notes: D1.6-11.
     """
     if x.ndim < 2:
-        raise Mistake(f"expected a batch of at least two axes, came shape {tuple(x.shape)}; put the examples first")
+        raise UserError(f"expected a batch of at least two axes, got shape {tuple(x.shape)}; put the examples first")
     _check_parameters(x, weight, bias, tuple(x.shape[1:]))
-    return _normalised(x, (0,), weight, bias, eps)
+    return _normalized(x, (0,), weight, bias, eps)
 
 
-def batch_norm_at_test_definition(
-    x: Tensor, running: Moments, weight: Tensor, bias: Tensor, *, channel_axis: int = 1, eps: float = EPS
+def batch_norm_eval_definition(
+    x: Tensor, running: Moments, weight: Tensor, bias: Tensor, *, channel_dim: int = 1, eps: float = EPS
 ) -> Tensor:  # (b, c) or (b, c, ...), (c,) four times -> (as x)
-    """γ_c (x - μ_c) / √(σ_c² + ε) + β_c with the running averages of training: one affine map for each channel, whatever the batch.
+    """γ_c (x - μ_c) / √(σ_c² + ε) + β_c with the running averages of training: one affine map for each channel,
+    whatever the batch.
 
     Notes: D1.6-12.
     """
-    rows = _channels_last(x, weight, bias, channel_axis)
+    rows = _channels_last(x, weight, bias, channel_dim)
     for name, each in running._asdict().items():
         if each.shape != weight.shape:
-            raise Mistake(f"expected a running {name} of shape {tuple(weight.shape)}, came {tuple(each.shape)}; give one number a channel")
-    return _rescaled(rows, running.mean, running.variance, weight, bias, eps).movedim(-1, channel_axis)
+            raise UserError(
+                f"expected a running {name} of shape {tuple(weight.shape)}, got {tuple(each.shape)}; give one "
+                "number a channel"
+            )
+    return _rescaled(rows, running.mean, running.variance, weight, bias, eps).movedim(-1, channel_dim)
 
 
-def running_moments(running: Moments, batch: Moments, count: int, *, momentum: float = 0.1) -> Moments:
-    """μ ← (1 - m) μ + m μ̂ and σ² ← (1 - m) σ² + m σ̂² count / (count - 1), after a batch with `count` values in each channel.
+def update_running_stats(running: Moments, batch: Moments, count: int, *, momentum: float = 0.1) -> Moments:
+    """μ ← (1 - m) μ + m μ̂ and σ² ← (1 - m) σ² + m σ̂² count / (count - 1), after a batch with `count` values in each
+    channel.
 
-    So torch does it: training divides by the biased variance σ̂², testing by an average of unbiased ones. Keras averages the biased
-    ones, and calls 1 - m the momentum.
+    So torch does it: training divides by the biased variance σ̂², testing by an average of unbiased ones. Keras
+    averages the biased ones, and calls 1 - m the momentum.
 
     Notes: D1.6-12.
     """
     if count < 2:
-        raise Mistake(f"expected at least 2 values a channel for an unbiased variance, came {count}; give a larger batch")
+        raise UserError(
+            f"expected at least 2 values a channel for an unbiased variance, got {count}; give a larger batch"
+        )
     if not 0 <= momentum <= 1:
-        raise Mistake(f"expected a momentum from 0 to 1, came {momentum}; torch's default is 0.1")
+        raise UserError(f"expected a momentum from 0 to 1, got {momentum}; torch's default is 0.1")
     unbiased = as_floating(batch.variance) * count / (count - 1)
     return Moments(
         (1 - momentum) * running.mean + momentum * batch.mean,
@@ -145,7 +161,8 @@ def dense_batch_norm_definition(
     *,
     eps: float = EPS,
 ) -> Tensor:  # (b, d), (c, d), (c,), (c,), (c,) -> (b, c)
-    """φ(BN(W x + b)): batch norm between a dense layer and its activation, where b cancels and the shift β takes its place.
+    """φ(BN(W x + b)): batch norm between a dense layer and its activation, where b cancels and the shift β takes its
+    place.
 
     Hence the fast form is `nn.Sequential(nn.Linear(d, c, bias=False), nn.BatchNorm1d(c), nn.ReLU())`.
 
@@ -156,18 +173,22 @@ def dense_batch_norm_definition(
 
 def layer_norm_definition(
     x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = EPS
-) -> Normalised:  # (..., c), (c,), (c,) -> (..., c), (...), (...); or with (n, c) for c
+) -> NormOutput:  # (..., c), (c,), (c,) -> (..., c), (...), (...); or with (n, c) for c
     """γ (x - mean) / √(var + ε) + β with a mean and variance for each example, over as many of its last axes as γ has.
 
-    A γ of shape (c,) normalises every position of a (b, n, c) tensor by itself, as transformers do; one of shape (n, c) each example
-    whole. `nn.LayerNorm(weight.shape)` is the fast form. No statistic leaves the example: training and testing are the same.
+    A γ of shape (c,) normalises every position of a (b, n, c) tensor by itself, as transformers do; one of shape (n, c)
+    each example whole. `nn.LayerNorm(weight.shape)` is the fast form. No statistic leaves the example: training and
+    testing are the same.
 
     Notes: D1.6-13, D1.6-13b, Z8.8.
     """
     if not 1 <= weight.ndim <= x.ndim:
-        raise Mistake(f"expected a weight of one to {x.ndim} axes, came shape {tuple(weight.shape)}; give the shape to normalise over")
+        raise UserError(
+            f"expected a weight of one to {x.ndim} axes, got shape {tuple(weight.shape)}; give the shape to "
+            "normalise over"
+        )
     _check_parameters(x, weight, bias, tuple(x.shape[-weight.ndim :]))
-    return _normalised(x, range(x.ndim - weight.ndim, x.ndim), weight, bias, eps)
+    return _normalized(x, range(x.ndim - weight.ndim, x.ndim), weight, bias, eps)
 
 
 def rms_norm_definition(x: Tensor, weight: Tensor, *, eps: float = EPS) -> Tensor:  # (..., c), (c,) -> (..., c)
@@ -182,30 +203,34 @@ def rms_norm_definition(x: Tensor, weight: Tensor, *, eps: float = EPS) -> Tenso
     return weight * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
-def _normalised(x: Tensor, axes: Sequence[int], weight: Tensor, bias: Tensor, eps: float) -> Normalised:
-    mean, variance = moments(x, axes, keepdim=True)
+def _normalized(x: Tensor, dims: Sequence[int], weight: Tensor, bias: Tensor, eps: float) -> NormOutput:
+    mean, variance = moments(x, dims, keepdim=True)
     output = _rescaled(x, mean, variance, weight, bias, eps)
-    return Normalised(output, mean.squeeze(tuple(axes)), variance.squeeze(tuple(axes)))
+    return NormOutput(output, mean.squeeze(tuple(dims)), variance.squeeze(tuple(dims)))
 
 
 def _rescaled(x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     if not 0 <= eps < float("inf"):
-        raise Mistake(f"expected an eps of at least 0, came {eps}; give e.g. 1e-5")
+        raise UserError(f"expected an eps of at least 0, got {eps}; give e.g. 1e-5")
     return weight * (x - mean) / (variance + eps).sqrt() + bias
 
 
-def _channels_last(x: Tensor, weight: Tensor, bias: Tensor, channel_axis: int) -> Tensor:
-    if not (x.ndim >= 2 and channel_axis != 0 and -x.ndim < channel_axis < x.ndim):
-        raise Mistake(
-            f"expected examples on axis 0 and channels on another, came shape {tuple(x.shape)} with channels on axis {channel_axis}; "
-            "say which with channel_axis"
+def _channels_last(x: Tensor, weight: Tensor, bias: Tensor, channel_dim: int) -> Tensor:
+    if not (x.ndim >= 2 and channel_dim != 0 and -x.ndim < channel_dim < x.ndim):
+        raise UserError(
+            f"expected examples on axis 0 and channels on another, got shape {tuple(x.shape)} with channels on "
+            f"axis {channel_dim}; "
+            "say which with channel_dim"
         )
-    _check_parameters(x, weight, bias, (x.shape[channel_axis],))
-    return x.movedim(channel_axis, -1)
+    _check_parameters(x, weight, bias, (x.shape[channel_dim],))
+    return x.movedim(channel_dim, -1)
 
 
 def _check_parameters(x: Tensor, weight: Tensor, bias: Tensor, shape: tuple[int, ...]) -> None:
     check_floating(x)
     for name, each in (("weight", weight), ("bias", bias)):
         if tuple(each.shape) != shape:
-            raise Mistake(f"expected a {name} of shape {shape} for x of shape {tuple(x.shape)}, came {tuple(each.shape)}; make them fit")
+            raise UserError(
+                f"expected a {name} of shape {shape} for x of shape {tuple(x.shape)}, got {tuple(each.shape)}; "
+                "make them fit"
+            )

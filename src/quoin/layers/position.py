@@ -1,7 +1,8 @@
-"""Where a token stands, told by adding a code to it: sinusoidal codes, and codes that are learned.
+"""Absolute positions added to the tokens: sinusoidal positional encodings, and learned positional embeddings.
 
-Attention alone does not see the order of its tokens. Codes added to the tokens say where each stands; turning queries and keys is
-in rotary.py, and what is added to the scores, by how far two tokens are apart, in position_bias.py.
+Attention alone does not see the order of its tokens. Encodings added to the tokens say where each stands; rotary
+embeddings of queries and keys are in rotary.py, and relative position biases, which are added to the scores, in
+position_bias.py.
 
     n positions counted from 0, d features a token, k features behind a projection
 """
@@ -14,24 +15,24 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
-    "LearnedPositions",
-    "PlacedMaps",
-    "SinusoidalPositions",
-    "additive_map_definition",
-    "placed_maps_definition",
+    "LearnedPositionalEmbedding",
+    "PositionalQKV",
+    "SinusoidalPositionalEncoding",
+    "additive_position_definition",
     "position_angles",
-    "sinusoidal",
-    "sinusoidal_definition",
+    "positional_qkv_definition",
+    "sinusoidal_encoding",
+    "sinusoidal_encoding_definition",
 ]
 
-BASE = 10000.0  # the slowest pair of features turns once in about 2π · 10000 positions
+BASE = 10000.0  # the slowest pair of features rotates once in about 2π · 10000 positions
 
 
-class PlacedMaps(NamedTuple):
+class PositionalQKV(NamedTuple):
     """Queries, keys and values of the tokens of one sequence."""
 
     query: Tensor  # (n, k)
@@ -39,68 +40,82 @@ class PlacedMaps(NamedTuple):
     value: Tensor  # (n, v)
 
 
-def placed_maps_definition(
+def positional_qkv_definition(
     x: Tensor,
     query_map: Callable[[Tensor, int], Tensor],
     key_map: Callable[[Tensor, int], Tensor],
     value_map: Callable[[Tensor, int], Tensor],
-) -> PlacedMaps:  # (n, d) -> (n, k), (n, k), (n, v)
-    """q_m = f_q(x_m, m), k_m = f_k(x_m, m) and v_m = f_v(x_m, m): each map is given the token and the position it stands at.
+) -> PositionalQKV:  # (n, d) -> (n, k), (n, k), (n, v)
+    """q_m = f_q(x_m, m), k_m = f_k(x_m, m) and v_m = f_v(x_m, m): each map is given the token and the position it
+    stands at.
 
-    A map that makes no use of m knows nothing of the order. All three are applied to the token: the value is no function of itself.
+    A map that makes no use of m knows nothing of the order. All three are applied to the token: the value is no
+    function of itself.
 
-    >>> placed_maps_definition(torch.ones(3, 1), lambda x, m: x, lambda x, m: m * x, lambda x, m: -x).key.flatten()
+    >>> positional_qkv_definition(torch.ones(3, 1), lambda x, m: x, lambda x, m: m * x, lambda x, m: -x).key.flatten()
     tensor([0., 1., 2.])
 
     Notes: D3-5.
     """
     check_shapes("n d", x=x)
-    return PlacedMaps(*(torch.stack([f(token, m) for m, token in enumerate(x)]) for f in (query_map, key_map, value_map)))
+    return PositionalQKV(
+        *(torch.stack([f(token, m) for m, token in enumerate(x)]) for f in (query_map, key_map, value_map))
+    )
 
 
-def additive_map_definition(x: Tensor, weight: Tensor, codes: Tensor) -> Tensor:  # (..., n, d), (k, d), (n, d) -> (..., n, k)
-    """f(x_m, m) = W (x_m + pe_m): the code of its position is added to a token before it is projected.
+def additive_position_definition(
+    x: Tensor, weight: Tensor, encoding: Tensor
+) -> Tensor:  # (..., n, d), (k, d), (n, d) -> (..., n, k)
+    """f(x_m, m) = W (x_m + pe_m): the encoding of its position is added to a token before it is projected.
 
-    The fast form is `nn.Linear` behind `SinusoidalPositions` or `LearnedPositions`, one addition for queries, keys and values.
+    The fast form is `nn.Linear` behind `SinusoidalPositionalEncoding` or `LearnedPositionalEmbedding`, one addition for
+    queries, keys and values.
 
     Notes: D3-5, D3-6.
     """
-    check_shapes("... n d, k d, n d", x=x, weight=weight, codes=codes)
-    x, weight, codes = (as_floating(each, x, weight, codes) for each in (x, weight, codes))
-    return torch.stack([(token + codes[m]) @ weight.T for m, token in enumerate(x.unbind(-2))], dim=-2)
+    check_shapes("... n d, k d, n d", x=x, weight=weight, encoding=encoding)
+    x, weight, encoding = (as_floating(each, x, weight, encoding) for each in (x, weight, encoding))
+    return torch.stack([(token + encoding[m]) @ weight.T for m, token in enumerate(x.unbind(-2))], dim=-2)
 
 
-def sinusoidal_definition(num_positions: int, dim: int, *, base: float = BASE) -> Tensor:  # (n, d), float64
-    """pe[m, 2i] = sin(m / base^(2i/d)) and pe[m, 2i+1] = cos(m / base^(2i/d)), for positions m = 0 ... n-1 and i = 0 ... d/2-1.
+def sinusoidal_encoding_definition(
+    num_positions: int, embed_dim: int, *, base: float = BASE
+) -> Tensor:  # (n, d), float64
+    """pe[m, 2i] = sin(m / base^(2i/d)) and pe[m, 2i+1] = cos(m / base^(2i/d)), for positions m = 0 ... n-1 and i = 0
+    ... d/2-1.
 
     Notes: D3-7.
     """
-    check_turns(dim, base)
-    codes = [
-        [wave(position / base ** (2 * i / dim)) for i in range(dim // 2) for wave in (math.sin, math.cos)]
+    check_rotary_dim(embed_dim, base)
+    encoding = [
+        [wave(position / base ** (2 * i / embed_dim)) for i in range(embed_dim // 2) for wave in (math.sin, math.cos)]
         for position in range(num_positions)
     ]
-    return torch.tensor(codes, dtype=torch.float64).reshape(num_positions, dim)
+    return torch.tensor(encoding, dtype=torch.float64).reshape(num_positions, embed_dim)
 
 
-def position_angles(positions: Tensor, dim: int, *, base: float = BASE) -> Tensor:  # (...) -> (..., d/2), float64
-    """m θ_i with θ_i = base^(-2i/d) for i = 0 ... d/2-1: how far position m has turned each pair of features, in radians.
+def position_angles(positions: Tensor, embed_dim: int, *, base: float = BASE) -> Tensor:  # (...) -> (..., d/2), float64
+    """m θ_i with θ_i = base^(-2i/d) for i = 0 ... d/2-1: the angle by which position m rotates each pair of features,
+    in radians.
 
-    In float64 whatever came: at position 100,000 a float32 angle is off by a hundredth, and a bfloat16 one by whole turns.
+    In float64 whatever the input: at position 100,000 a float32 angle is off by a hundredth, and a bfloat16 one by
+    whole revolutions.
 
     Notes: D3-7, D3-8.
     """
-    check_turns(dim, base)
-    speeds = base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    check_rotary_dim(embed_dim, base)
+    speeds = base ** (-torch.arange(0, embed_dim, 2, dtype=torch.float64) / embed_dim)
     return positions.double().unsqueeze(-1) * speeds.to(positions.device)
 
 
-def sinusoidal(num_positions: int, dim: int, *, start: int = 0, base: float = BASE) -> Tensor:  # (n, d), float64
-    """`sinusoidal_definition` all at once, for the positions start ... start + n-1.
+def sinusoidal_encoding(
+    num_positions: int, embed_dim: int, *, start: int = 0, base: float = BASE
+) -> Tensor:  # (n, d), float64
+    """`sinusoidal_encoding_definition` all at once, for the positions start ... start + n-1.
 
-    Two codes have the inner product Σ_i cos((m - n) θ_i), by how far apart they are alone.
+    Two encodings have the inner product Σ_i cos((m - n) θ_i), which depends on their distance alone.
 
-    >>> sinusoidal(2, 4, base=100.0)
+    >>> sinusoidal_encoding(2, 4, base=100.0)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0998, 0.9950]], dtype=torch.float64)
 
@@ -108,15 +123,19 @@ def sinusoidal(num_positions: int, dim: int, *, start: int = 0, base: float = BA
     """
     check_offset(start)
     if num_positions < 0:
-        raise Mistake(f"expected a number of positions from 0 on, came {num_positions}; give the length of the sequence")
-    angles = position_angles(torch.arange(start, start + num_positions), dim, base=base)
+        raise UserError(
+            f"expected a number of positions from 0 on, got {num_positions}; give the length of the sequence"
+        )
+    angles = position_angles(torch.arange(start, start + num_positions), embed_dim, base=base)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-class KeptRows:
-    """Rows start ... stop-1 of a table of positions that `rows(stop)` computes, kept and doubled as longer sequences come.
+class PositionTable:
+    """Rows start ... stop-1 of a table of positions that `rows(stop)` computes, kept and doubled as longer sequences
+    come.
 
-    No buffer: the table is a function of the position, kept at the precision that is asked for, and `.to(bfloat16)` must not round it.
+    No buffer: the table is a function of the position, kept at the precision that is asked for, and `.to(bfloat16)`
+    must not round it.
     """
 
     def __init__(self, rows: Callable[[int], Tensor]):
@@ -133,75 +152,83 @@ class KeptRows:
         return kept[start:stop]
 
 
-class SinusoidalPositions(nn.Module):
-    """x_m + pe_m with sinusoidal codes, for sequences of any length; `offset` is the position of the first token.
+class SinusoidalPositionalEncoding(nn.Module):
+    """x_m + pe_m with sinusoidal encodings, for sequences of any length; `offset` is the position of the first token.
 
-    >>> SinusoidalPositions(4)(torch.zeros(2, 3, 4), offset=7).shape
+    >>> SinusoidalPositionalEncoding(4)(torch.zeros(2, 3, 4), offset=7).shape
     torch.Size([2, 3, 4])
 
     Notes: D3-6, D3-7.
     """
 
-    def __init__(self, dim: int, *, base: float = BASE):
+    def __init__(self, embed_dim: int, *, base: float = BASE):
         super().__init__()
-        check_turns(dim, base)
-        self.dim, self.base = dim, base
-        self.codes = KeptRows(functools.partial(sinusoidal, dim=dim, base=base))
+        check_rotary_dim(embed_dim, base)
+        self.embed_dim, self.base = embed_dim, base
+        self.encoding = PositionTable(functools.partial(sinusoidal_encoding, embed_dim=embed_dim, base=base))
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
-        _check_tokens(x, self.dim)
+        _check_tokens(x, self.embed_dim)
         check_offset(offset)
-        return x + self.codes(offset, offset + x.shape[-2], x.dtype, x.device)
+        return x + self.encoding(offset, offset + x.shape[-2], x.dtype, x.device)
 
     def extra_repr(self) -> str:
-        return f"{self.dim}, base={self.base:g}"
+        return f"{self.embed_dim}, base={self.base:g}"
 
 
-class LearnedPositions(nn.Module):
-    """x_m + pe_m with a learned code for each of `num_positions` positions; `offset` is the position of the first token.
+class LearnedPositionalEmbedding(nn.Module):
+    """x_m + pe_m with a learned embedding for each of `num_positions` positions; `offset` is that of the first token.
 
-    The codes start normal with deviation 0.02, small beside tokens; `generator` draws them.
+    The embeddings start normal with standard deviation 0.02, small beside tokens, sampled by `generator`.
 
     Notes: D3-6.
     """
 
-    def __init__(self, num_positions: int, dim: int, *, generator: torch.Generator | None = None):
+    def __init__(self, num_positions: int, embed_dim: int, *, generator: torch.Generator | None = None):
         super().__init__()
-        if num_positions < 1 or dim < 1:
-            raise Mistake(f"expected a positive number of positions and features, came {num_positions} and {dim}; give the table's sizes")
-        self.codes = nn.Parameter(0.02 * torch.randn(num_positions, dim, generator=generator))
+        if num_positions < 1 or embed_dim < 1:
+            raise UserError(
+                f"expected a positive number of positions and features, got {num_positions} and {embed_dim}; give "
+                "the table's sizes"
+            )
+        self.weight = nn.Parameter(0.02 * torch.randn(num_positions, embed_dim, generator=generator))
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
-        known, dim = self.codes.shape
-        _check_tokens(x, dim)
+        known, embed_dim = self.weight.shape
+        _check_tokens(x, embed_dim)
         check_offset(offset)
         stop = offset + x.shape[-2]
         if stop > known:
-            raise Mistake(
-                f"expected positions among the {known} that were learned, came {offset} to {stop - 1}; "
+            raise UserError(
+                f"expected positions among the {known} that were learned, got {offset} to {stop - 1}; "
                 "cut the sequence, or learn a longer table"
             )
-        return x + self.codes[offset:stop]
+        return x + self.weight[offset:stop]
 
     def extra_repr(self) -> str:
-        return "{}, {}".format(*self.codes.shape)
+        return "{}, {}".format(*self.weight.shape)
 
 
-def check_turns(dim: int, base: float = BASE) -> None:
-    """Refuse a number of features that cannot be taken in pairs, and a base that gives them no speeds to turn at."""
-    if dim < 2 or dim % 2:
-        raise Mistake(f"expected an even number of features, to turn them in pairs, came {dim}; make it even")
+def check_rotary_dim(embed_dim: int, base: float = BASE) -> None:
+    """Raise an error for a number of features that cannot be taken in pairs, or a base that gives no frequencies."""
+    if embed_dim < 2 or embed_dim % 2:
+        raise UserError(f"expected an even number of features, to rotate them in pairs, got {embed_dim}; make it even")
     if not 0 < base < math.inf:
-        raise Mistake(f"expected a positive base of the speeds, came {base}; 10000 is the usual one")
+        raise UserError(f"expected a positive base of the frequencies, got {base}; 10000 is the usual one")
 
 
 def check_offset(offset: int) -> None:
-    """Refuse positions before the first."""
+    """Raise an error for positions before the first."""
     if offset < 0:
-        raise Mistake(f"expected positions from 0 on, came {offset} for the first; give the number of tokens already seen")
+        raise UserError(
+            f"expected positions from 0 on, got {offset} for the first; give the number of tokens already seen"
+        )
 
 
-def _check_tokens(x: Tensor, dim: int) -> None:
+def _check_tokens(x: Tensor, embed_dim: int) -> None:
     check_floating(x)
-    if x.ndim < 2 or x.shape[-1] != dim:
-        raise Mistake(f"expected tokens of {dim} features on the last axis, came shape {tuple(x.shape)}; the order is (..., n, d)")
+    if x.ndim < 2 or x.shape[-1] != embed_dim:
+        raise UserError(
+            f"expected tokens of {embed_dim} features on the last axis, got shape {tuple(x.shape)}; the order is "
+            "(..., n, d)"
+        )

@@ -1,7 +1,7 @@
-"""How far two tokens are apart, told by adding a bias to their score: ALiBi, and learned biases by distance.
+"""Relative position as a bias added to the attention score: ALiBi, and learned biases by distance.
 
-A bias is called with the number of queries, the number of keys and the position of the first query, and gives what is added to the
-scores, (heads, queries, keys); keys stand at positions 0, 1, ...  Give it to `ExactAttention(bias=...)`.
+A bias is called with the number of queries, the number of keys and the position of the first query, and gives what is
+added to the scores, (heads, queries, keys); keys stand at positions 0, 1, ...  Give it to `ExactAttention(bias=...)`.
 
     h heads, n queries, m keys; the distance of key j from query i is j - (i + offset), negative for what came before
 """
@@ -14,25 +14,27 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.position import check_offset
 from quoin.tensor.labels import as_indices
 
 __all__ = [
     "ALiBi",
+    "BidirectionalBuckets",
     "CausalBuckets",
     "ClippedBuckets",
     "DistanceBuckets",
-    "RelativeBias",
-    "TwoSidedBuckets",
+    "RelativePositionBias",
     "alibi_definition",
     "alibi_slopes",
-    "relative_bias_definition",
     "relative_distances",
+    "relative_position_bias_definition",
 ]
 
 
-def relative_distances(queries: int, keys: int, offset: int = 0, *, device: torch.device | None = None) -> Tensor:  # (n, m)
+def relative_distances(
+    queries: int, keys: int, offset: int = 0, *, device: torch.device | None = None
+) -> Tensor:  # (n, m)
     """j - (i + offset): how far key j stands from query i, whose position is i + offset; negative for what came before.
 
     >>> relative_distances(2, 3, offset=1)
@@ -46,7 +48,8 @@ def relative_distances(queries: int, keys: int, offset: int = 0, *, device: torc
 
 
 def alibi_slopes(num_heads: int) -> Tensor:  # (h,), float64
-    """2^(-8i/h) for heads i = 1 ... h if h is a power of two; else those of the next lower power p, then 2^(-8i/2p) for i = 1, 3, 5, ...
+    """2^(-8i/h) for heads i = 1 ... h if h is a power of two; else those of the next lower power p, then 2^(-8i/2p) for
+    i = 1, 3, 5, ...
 
     >>> alibi_slopes(3)
     tensor([0.0625, 0.0039, 0.2500], dtype=torch.float64)
@@ -57,7 +60,8 @@ def alibi_slopes(num_heads: int) -> Tensor:  # (h,), float64
 
 
 def alibi_definition(num_heads: int, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m), float64
-    """-slope |j - i|: each head lowers the score of a key in proportion to its distance, at a rate of its own; nothing is learned.
+    """-slope |j - i|: each head lowers the score of a key in proportion to its distance, by a slope of its own; nothing
+    is learned.
 
     Notes: D3-9.
     """
@@ -67,7 +71,7 @@ def alibi_definition(num_heads: int, queries: int, keys: int, offset: int = 0) -
 class ALiBi(nn.Module):
     """Attention with linear biases, for any number of heads: `alibi_definition` on the module's device.
 
-    In float32 at least. Under a causal mask it is the bias of the paper; without one it looks both ways alike.
+    In float32 at least. Under a causal mask it is the bias of the paper; without one it is symmetric.
 
     >>> ALiBi(2)(1, 3, offset=2)
     tensor([[[-0.1250, -0.0625, -0.0000]],
@@ -81,7 +85,8 @@ class ALiBi(nn.Module):
 
     def __init__(self, num_heads: int):
         super().__init__()
-        # Exponents and not slopes: they are multiples of powers of two, so no cast of the module, not even to bfloat16, rounds them.
+        # Exponents and not slopes: they are multiples of powers of two, so no cast of the module, not even to bfloat16,
+        # rounds them.
         self.register_buffer("exponents", _alibi_exponents(num_heads).float(), persistent=False)
 
     def forward(self, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m)
@@ -106,33 +111,39 @@ class DistanceBuckets(Protocol):
 
 @dataclass(frozen=True)
 class CausalBuckets:
-    """T5's rule for decoders: near ones of what came before apart, far ones together, more and more, up to `max_distance`.
+    """T5's rule for decoders: near ones of what came before apart, far ones together, more and more, up to
+    `max_distance`.
 
-    With e = B/2, a key s steps back is in bucket s if s < e, else min(B - 1, e + ⌊(B - e) log(s/e) / log(max/e)⌋); one ahead in 0.
+    With e = B/2, a key s steps back is in bucket s if s < e, else min(B - 1, e + ⌊(B - e) log(s/e) / log(max/e)⌋); one
+    ahead in 0.
 
     Notes: D3-9.
     """
 
     num_buckets: int = 32
     max_distance: int = 128
-    starts: tuple[int, ...] = field(init=False, repr=False)  # the first step of each bucket but bucket 0
+    boundaries: tuple[int, ...] = field(init=False, repr=False)  # the first step of each bucket but bucket 0
 
     def __post_init__(self):
         if self.num_buckets < 2 or self.max_distance <= self.num_buckets // 2:
-            raise Mistake(
-                f"expected at least 2 buckets and a largest distance beyond the first half of them, came {self.num_buckets} and "
+            raise UserError(
+                "expected at least 2 buckets and a largest distance beyond the first half of them, got "
+                f"{self.num_buckets} and "
                 f"{self.max_distance}; T5 has 32 and 128"
             )
-        object.__setattr__(self, "starts", _bucket_starts(self.num_buckets, self.max_distance))
+        object.__setattr__(self, "boundaries", _bucket_boundaries(self.num_buckets, self.max_distance))
 
     def __call__(self, distance: Tensor) -> Tensor:
         distance = as_indices(distance, "distance")
-        return torch.bucketize((-distance).clamp(min=0), torch.tensor(self.starts, device=distance.device), right=True)
+        return torch.bucketize(
+            (-distance).clamp(min=0), torch.tensor(self.boundaries, device=distance.device), right=True
+        )
 
 
 @dataclass(frozen=True)
-class TwoSidedBuckets:
-    """T5's rule for encoders: half of the buckets as `CausalBuckets` for what came before, the other half for what comes after.
+class BidirectionalBuckets:
+    """T5's rule for encoders: half of the buckets as `CausalBuckets` for what came before, the other half for what
+    comes after.
 
     The first bucket of the second half stays empty, for distance 0 is in the first: so it is in T5.
 
@@ -145,7 +156,9 @@ class TwoSidedBuckets:
 
     def __post_init__(self):
         if self.num_buckets % 2:
-            raise Mistake(f"expected an even number of buckets, half for each side, came {self.num_buckets}; T5 has 32")
+            raise UserError(
+                f"expected an even number of buckets, half for each side, got {self.num_buckets}; T5 has 32"
+            )
         object.__setattr__(self, "side", CausalBuckets(self.num_buckets // 2, self.max_distance))
 
     def __call__(self, distance: Tensor) -> Tensor:
@@ -165,7 +178,7 @@ class ClippedBuckets:
 
     def __post_init__(self):
         if self.max_distance < 0:
-            raise Mistake(f"expected a largest distance from 0 on, came {self.max_distance}; give e.g. 16")
+            raise UserError(f"expected a largest distance from 0 on, got {self.max_distance}; give e.g. 16")
 
     @property
     def num_buckets(self) -> int:
@@ -175,7 +188,7 @@ class ClippedBuckets:
         return as_indices(distance, "distance").clamp(-self.max_distance, self.max_distance) + self.max_distance
 
 
-def relative_bias_definition(
+def relative_position_bias_definition(
     table: Tensor, buckets: DistanceBuckets, queries: int, keys: int, offset: int = 0
 ) -> Tensor:  # (buckets, h) -> (h, n, m)
     """b_h[bucket(j - i)]: what is learned is one bias for each head and each kind of distance.
@@ -185,21 +198,24 @@ def relative_bias_definition(
     return table[buckets(relative_distances(queries, keys, offset))].movedim(-1, 0)
 
 
-class RelativeBias(nn.Module):
-    """`relative_bias_definition` with a learned table; distances are sorted once and not for each pair of tokens.
+class RelativePositionBias(nn.Module):
+    """`relative_position_bias_definition` with a learned table; distances are sorted once and not for each pair of
+    tokens.
 
-    The biases start normal with deviation 0.02; `generator` draws them.
+    The biases start normal with standard deviation 0.02, sampled by `generator`.
 
-    >>> RelativeBias(4, CausalBuckets())(queries=2, keys=5, offset=3).shape
+    >>> RelativePositionBias(4, CausalBuckets())(queries=2, keys=5, offset=3).shape
     torch.Size([4, 2, 5])
 
     Notes: D3-9.
     """
 
-    def __init__(self, num_heads: int, buckets: DistanceBuckets | None = None, *, generator: torch.Generator | None = None):
+    def __init__(
+        self, num_heads: int, buckets: DistanceBuckets | None = None, *, generator: torch.Generator | None = None
+    ):
         super().__init__()
         _check_heads(num_heads)
-        self.buckets = TwoSidedBuckets() if buckets is None else buckets
+        self.buckets = BidirectionalBuckets() if buckets is None else buckets
         self.table = nn.Parameter(0.02 * torch.randn(self.buckets.num_buckets, num_heads, generator=generator))
 
     def forward(self, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m)
@@ -213,14 +229,16 @@ class RelativeBias(nn.Module):
         return f"{self.table.shape[1]}"
 
 
-def _bucket_starts(num_buckets: int, max_distance: int) -> tuple[int, ...]:
+def _bucket_boundaries(num_buckets: int, max_distance: int) -> tuple[int, ...]:
     """Where buckets 1, 2, ... begin: in integers, for a logarithm may round to the wrong side of a whole number."""
     exact = num_buckets // 2
     far = num_buckets - exact
     steps = range(exact, max_distance + 1)
 
     def first(bucket: int) -> int:  # with (s/e)^far >= (max/e)^bucket
-        return steps[bisect.bisect_left(steps, max_distance**bucket * exact**far, key=lambda step: step**far * exact**bucket)]
+        return steps[
+            bisect.bisect_left(steps, max_distance**bucket * exact**far, key=lambda step: step**far * exact**bucket)
+        ]
 
     return (*range(1, exact + 1), *map(first, range(1, far)))
 
@@ -235,10 +253,12 @@ def _alibi_exponents(num_heads: int) -> Tensor:
 
 def _check_heads(num_heads: int) -> None:
     if num_heads < 1:
-        raise Mistake(f"expected at least one head, came {num_heads}; give the attention's number of heads")
+        raise UserError(f"expected at least one head, got {num_heads}; give the attention's num_heads")
 
 
 def _check_sizes(queries: int, keys: int, offset: int) -> None:
     check_offset(offset)
     if queries < 1 or keys < 1:
-        raise Mistake(f"expected at least one query and one key, came {queries} and {keys}; give the lengths of the sequences")
+        raise UserError(
+            f"expected at least one query and one key, got {queries} and {keys}; give the lengths of the sequences"
+        )

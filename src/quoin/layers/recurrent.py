@@ -1,7 +1,8 @@
 """Recurrent layers from their definition, one cell a function; torch.nn.RNN, GRU and LSTM are the fast forms.
 
-A cell reads one input of a sequence and the state that the inputs before it left; `unroll` puts it to every step in turn with the same
-weights, `recurrent_definition` stacks layers and adds the way back. Weights are laid out as torch's, the gates one below the other.
+A cell reads one input of a sequence and the hidden state that the inputs before it left; `unroll` applies it to every
+step in turn with the same weights, `recurrent_definition` stacks layers and adds the backward direction. Weights are
+laid out as torch's, the gates one below the other.
 
     b sequences, T steps, d inputs, h units, g gates (1, 3 or 4)
 """
@@ -12,7 +13,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import sigmoid, tanh
 from quoin.layers.dense import affine_definition
 from quoin.tensor import check_shapes
@@ -36,14 +37,14 @@ __all__ = [
 class RecurrentWeights(NamedTuple):
     """What one layer has in one direction. Two biases, as torch has: only a GRU's candidate tells them apart."""
 
-    input_weight: Tensor  # (g h, d)
-    hidden_weight: Tensor  # (g h, h)
-    input_bias: Tensor  # (g h,)
-    hidden_bias: Tensor  # (g h,)
+    weight_ih: Tensor  # (g h, d)
+    weight_hh: Tensor  # (g h, h)
+    bias_ih: Tensor  # (g h,)
+    bias_hh: Tensor  # (g h,)
 
 
 class CellStep(Protocol):
-    """One step of a cell: its output first, and the state that the next step starts from."""
+    """One step of a cell: its output first, and the hidden state that the next step starts from."""
 
     @property
     def output(self) -> Tensor: ...
@@ -56,7 +57,7 @@ class RNNStep(NamedTuple):
     """A step of a plain cell."""
 
     output: Tensor  # (..., h)
-    summed: Tensor  # (..., h) before the activation
+    preactivation: Tensor  # (..., h) before the activation
 
     @property
     def state(self) -> tuple[Tensor, ...]:
@@ -68,7 +69,7 @@ class GRUStep(NamedTuple):
 
     output: Tensor  # (..., h)
     reset: Tensor  # (..., h) in (0, 1)
-    update: Tensor  # (..., h) in (0, 1): the share of the old state that stays
+    update: Tensor  # (..., h) in (0, 1): the fraction of the old hidden state that stays
     candidate: Tensor  # (..., h) in (-1, 1)
 
     @property
@@ -80,7 +81,7 @@ class LSTMStep(NamedTuple):
     """A step of a cell with long short-term memory."""
 
     output: Tensor  # (..., h)
-    cell: Tensor  # (..., h), what is remembered
+    cell: Tensor  # (..., h), the cell state
     input_gate: Tensor  # (..., h) in (0, 1)
     forget_gate: Tensor  # (..., h) in (0, 1)
     output_gate: Tensor  # (..., h) in (0, 1)
@@ -97,17 +98,20 @@ Cell = Callable[[Tensor, Sequence[Tensor], RecurrentWeights], CellStep]
 def rnn_cell_definition(
     x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, activation: Callable[[Tensor], Tensor] = tanh
 ) -> RNNStep:  # (..., d), ((..., h),) -> (..., h)
-    """h_t = φ(W_x x_t + W_h h_{t-1} + b), the bias b in its two parts; the notes write the matrices on the right, transposed.
+    """h_t = φ(W_x x_t + W_h h_{t-1} + b), the bias b in its two parts; the notes write the matrices on the right,
+    transposed.
 
     Notes: Z9.0, D1.1-27.
     """
     (h,) = _checked(x, state, weights, gates=1, tensors=1)
-    summed = _from_input(x, weights) + _from_state(h, weights)
-    return RNNStep(activation(summed), summed)
+    preactivation = _from_input(x, weights) + _from_state(h, weights)
+    return RNNStep(activation(preactivation), preactivation)
 
 
-def gru_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights) -> GRUStep:  # (..., d), ((..., h),) -> (..., h)
-    """A mean of the old state and a candidate, weighted by a gate: h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n.
+def gru_cell_definition(
+    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
+) -> GRUStep:  # (..., d), ((..., h),) -> (..., h)
+    """A mean of the old hidden state and a candidate, weighted by a gate: h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n.
 
         r = σ(W_xr x + W_hr h + b_r),  z = σ(W_xz x + W_hz h + b_z),  n = tanh(W_xn x + b_xn + r ⊙ (W_hn h + b_hn))
 
@@ -120,16 +124,19 @@ def gru_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentWe
     return GRUStep(update * h + (1 - update) * candidate, reset, update, candidate)
 
 
-def lstm_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights) -> LSTMStep:  # (..., d), 2 of (..., h) -> (..., h)
+def lstm_cell_definition(
+    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
+) -> LSTMStep:  # (..., d), 2 of (..., h) -> (..., h)
     """A memory that is kept, written to and read through gates: c_t = f ⊙ c_{t-1} + i ⊙ g and h_t = o ⊙ tanh(c_t).
 
-        i, f, o = σ(W_x x_t + W_h h_{t-1} + b), each with weights of its own, and g = tanh(W_xg x_t + W_hg h_{t-1} + b_g)
+        i, f, o = σ(W_x x_t + W_h h_{t-1} + b), each with weights of its own, and g = tanh(W_xg x_t + W_hg h_{t-1} +
+        b_g)
 
     Notes: Z10.
     """
     h, c = _checked(x, state, weights, gates=4, tensors=2)
-    summed = _from_input(x, weights) + _from_state(h, weights)
-    i, f, g, o = summed.chunk(4, dim=-1)
+    preactivation = _from_input(x, weights) + _from_state(h, weights)
+    i, f, g, o = preactivation.chunk(4, dim=-1)
     input_gate, forget_gate, candidate, output_gate = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
     cell = forget_gate * c + input_gate * candidate
     return LSTMStep(output_gate * tanh(cell), cell, input_gate, forget_gate, output_gate, candidate)
@@ -138,7 +145,8 @@ def lstm_cell_definition(x: Tensor, state: Sequence[Tensor], weights: RecurrentW
 def unroll(
     cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights | Sequence[RecurrentWeights]
 ) -> tuple[CellStep, ...]:  # (b, T, d) -> T steps
-    """h_1, ..., h_T, each from its input and the state before it: a network of T layers whose weights are one and the same.
+    """h_1, ..., h_T, each from its input and the hidden state before it: a network of T layers whose weights are one
+    and the same.
 
     Weights given one for each step untie them: the same network with a copy in every layer.
 
@@ -147,7 +155,10 @@ def unroll(
     num_steps = inputs.shape[1]
     each = [weights] * num_steps if isinstance(weights, RecurrentWeights) else list(weights)
     if len(each) != num_steps:
-        raise Mistake(f"expected weights once, or one for each of {num_steps} steps, came {len(each)}; give as many as there are steps")
+        raise UserError(
+            f"expected weights once, or one for each of {num_steps} steps, got {len(each)}; give as many as there "
+            "are steps"
+        )
     steps = []
     for x, own in zip(inputs.unbind(dim=1), each):
         steps.append(cell(x, state, own))
@@ -166,7 +177,8 @@ class Recurrent(NamedTuple):
 def recurrent_definition(
     cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Sequence[RecurrentWeights]]
 ) -> Recurrent:  # (b, T, d), each (layers x directions, b, h)
-    """Layers of cells, each reading the outputs of the one below; with two directions a layer reads the sequence from both ends.
+    """Layers of cells, each reading the outputs of the one below; with two directions a layer reads the sequence from
+    both ends.
 
         deep: x^{l+1}_t = h^l_t,  both ways: x^{l+1}_t = (forward h^l_t, backward h^l_t)
 
@@ -176,10 +188,15 @@ def recurrent_definition(
     """
     directions = {len(layer) for layer in weights}
     if inputs.ndim != 3 or inputs.shape[1] == 0:
-        raise Mistake(f"expected inputs (sequences, steps, width) with a step or more, came shape {tuple(inputs.shape)}; reshape them")
+        raise UserError(
+            f"expected inputs (batch, steps, features) with a step or more, got shape {tuple(inputs.shape)}; "
+            "reshape them"
+        )
     if not weights or directions not in ({1}, {2}):
-        raise Mistake("expected layers of one direction each or of two each, came others; give weights[layer][direction]")
-    x, ends, told, at = inputs, [], [], 0
+        raise UserError(
+            "expected layers of one direction each or of two each, got others; give weights[layer][direction]"
+        )
+    x, ends, all_steps, at = inputs, [], [], 0
     for layer in weights:
         ways = []
         for way, own in enumerate(layer):
@@ -189,42 +206,53 @@ def recurrent_definition(
             at += 1
         outputs = [torch.stack([step.output for step in steps], dim=1) for steps in ways]
         x = torch.cat([found.flip(1) if way else found for way, found in enumerate(outputs)], dim=-1)
-        told.append(tuple(ways))
-    return Recurrent(x, tuple(torch.stack(each) for each in zip(*ends)), tuple(told))
+        all_steps.append(tuple(ways))
+    return Recurrent(x, tuple(torch.stack(each) for each in zip(*ends)), tuple(all_steps))
 
 
 def recurrent_weights(module: nn.RNNBase) -> list[list[RecurrentWeights]]:
     """The weights of a torch module as `recurrent_definition` takes them: the same tensors, by layer and direction."""
     if not module.bias or module.proj_size:
-        raise Mistake("expected a recurrent module with biases and without projections, came another; build it with torch's defaults")
+        raise UserError(
+            "expected a recurrent module with biases and without projections, got another; build it with torch's "
+            "defaults"
+        )
     ways = 2 if module.bidirectional else 1
     flat = [RecurrentWeights(*each) for each in module.all_weights]
     return [flat[start : start + ways] for start in range(0, len(flat), ways)]
 
 
 def _from_input(x: Tensor, weights: RecurrentWeights) -> Tensor:  # (..., d) -> (..., g h)
-    return affine_definition(x, weights.input_weight, weights.input_bias)
+    return affine_definition(x, weights.weight_ih, weights.bias_ih)
 
 
 def _from_state(h: Tensor, weights: RecurrentWeights) -> Tensor:  # (..., h) -> (..., g h)
-    return affine_definition(h, weights.hidden_weight, weights.hidden_bias)
+    return affine_definition(h, weights.weight_hh, weights.bias_hh)
 
 
-def _checked(x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, *, gates: int, tensors: int) -> tuple[Tensor, ...]:
-    """The state, known to fit the cell and its weights."""
+def _checked(
+    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, *, gates: int, tensors: int
+) -> tuple[Tensor, ...]:
+    """The hidden state, checked to fit the cell and its weights."""
     if len(state) != tensors:
-        raise Mistake(f"expected a state of {tensors} tensor{'s' * (tensors > 1)}, came {len(state)}; give what this kind of cell carries")
+        raise UserError(
+            f"expected a hidden state of {tensors} tensor{'s' * (tensors > 1)}, got {len(state)}; give what this "
+            "kind of cell keeps"
+        )
     check_shapes(
         "m d, m h, m, m",
-        input_weight=weights.input_weight,
-        hidden_weight=weights.hidden_weight,
-        input_bias=weights.input_bias,
-        hidden_bias=weights.hidden_bias,
+        weight_ih=weights.weight_ih,
+        weight_hh=weights.weight_hh,
+        bias_ih=weights.bias_ih,
+        bias_hh=weights.bias_hh,
     )
-    rows, units = weights.hidden_weight.shape
+    rows, units = weights.weight_hh.shape
     if rows != gates * units:
-        raise Mistake(f"expected {gates} x {units} rows of weights for {units} units, came {rows}; give the weights of this kind of cell")
-    check_shapes("... d, m d", x=x, input_weight=weights.input_weight)
+        raise UserError(
+            f"expected {gates} x {units} rows of weights for {units} units, got {rows}; give the weights of this "
+            "kind of cell"
+        )
+    check_shapes("... d, m d", x=x, weight_ih=weights.weight_ih)
     for each in state:
-        check_shapes("... h, m h", state=each, hidden_weight=weights.hidden_weight)
+        check_shapes("... h, m h", state=each, weight_hh=weights.weight_hh)
     return tuple(state)

@@ -1,8 +1,10 @@
-"""Residual blocks: what a few layers compute is added to what went into them, so that the layers need only learn the difference.
+"""Residual blocks: what a few layers compute is added to what went into them, so that the layers need only learn the
+difference.
 
-The definitions show the wiring; convolution and normalisation have definitions of their own in this room. A convolution before
-a normalisation has no bias, as that would only be subtracted again. Attributes of the modules are named as in torchvision, so that
-its weights load by name.   n images, c channels, o output channels, h and w pixels, k side of the kernel
+The definitions show the connections; convolution and normalisation have definitions of their own in this package. A
+convolution before a normalisation has no bias, as that would only be subtracted again. Attributes of the modules are
+named as in torchvision, so that its weights load by name.   n images, c channels, o output channels, h and w pixels, k
+side of the kernel
 """
 
 import math
@@ -12,10 +14,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.conv import cross_correlate2d_definition
-from quoin.layers.norm import EPS, Moments, batch_norm_at_test_definition, batch_norm_definition
+from quoin.layers.norm import EPS, Moments, batch_norm_definition, batch_norm_eval_definition
 from quoin.tensor import check_floating
 
 __all__ = [
@@ -76,15 +78,18 @@ class ConvNorm(NamedTuple):
     variance: Tensor | None = None  # (o,)
 
     def __call__(self, x: Tensor, stride: int = 1, *, eps: float = EPS) -> Tensor:  # (n, c, h, w) -> (n, o, h', w')
-        return self.normalise(cross_correlate2d_definition(x, self.kernel, stride=stride, padding=self.kernel.shape[-1] // 2), eps)
+        return self.normalize(
+            cross_correlate2d_definition(x, self.kernel, stride=stride, padding=self.kernel.shape[-1] // 2), eps
+        )
 
-    def normalise(self, x: Tensor, eps: float = EPS) -> Tensor:  # (n, o, h, w)
+    def normalize(self, x: Tensor, eps: float = EPS) -> Tensor:  # (n, o, h, w)
         if self.mean is None or self.variance is None:
             return batch_norm_definition(x, self.scale, self.shift, eps=eps).output
-        return batch_norm_at_test_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
+        return batch_norm_eval_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
 
-    def parted(self, groups: int) -> list["ConvNorm"]:
-        """The output channels shared out; a channel passes normalisation and ReLU by itself, so what follows may stay apart."""
+    def split(self, groups: int) -> list["ConvNorm"]:
+        """The output channels shared out; a channel passes normalisation and ReLU by itself, so what follows may stay
+        apart."""
         parts = [[None] * groups if part is None else part.chunk(groups) for part in self]
         return [ConvNorm(*part) for part in zip(*parts, strict=True)]
 
@@ -92,7 +97,8 @@ class ConvNorm(NamedTuple):
 def basic_block_definition(
     x: Tensor, first: ConvNorm, second: ConvNorm, project: ConvNorm | None = None, *, stride: int = 1
 ) -> ResidualForward:
-    """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalised, and a 1x1 shortcut s where the shape changes.
+    """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalised, and a 1x1 shortcut s where the shape
+    changes.
 
     Notes: D1.6-5, Z8.9.
     """
@@ -109,9 +115,11 @@ def bottleneck_definition(
     strides: tuple[int, int, int] = (1, 1, 1),
     eps: float = EPS,
 ) -> ResidualForward:
-    """relu(B3 relu(B2 relu(B1 x)) + s(x)): 1x1 to f channels, 3x3 among these, 1x1 to 4 f; s is the identity or 1x1 to 4 f.
+    """relu(B3 relu(B2 relu(B1 x)) + s(x)): 1x1 to f channels, 3x3 among these, 1x1 to 4 f; s is the identity or 1x1 to
+    4 f.
 
-    With strides (s, 1, 1) and eps 1.001e-5 it is the block of Keras' ResNet, with (1, s, 1) that of torchvision ("v1.5").
+    With strides (s, 1, 1) and eps 1.001e-5 it is the block of Keras' ResNet, with (1, s, 1) that of torchvision
+    ("v1.5").
 
     Notes: D1.6-15, DE23.
     """
@@ -125,23 +133,35 @@ def bottleneck_definition(
 
 
 def resnext_definition(
-    x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm | None = None, *, groups: int, stride: int = 1
+    x: Tensor,
+    narrow: ConvNorm,
+    across: ConvNorm,
+    widen: ConvNorm,
+    project: ConvNorm | None = None,
+    *,
+    groups: int,
+    stride: int = 1,
 ) -> ResidualForward:
-    """relu(N(T_1(x) + ... + T_g(x)) + s(x)): bottlenecks T_i side by side, each with its share of the inner channels.
+    """relu(N(T_1(x) + ... + T_g(x)) + s(x)): bottlenecks T_i side by side, each with its fraction of the inner
+    channels.
 
-    T_i is a 1x1 convolution to its share, a 3x3 among the share, and a 1x1 back; N normalises their sum. `across` holds a
-    kernel (width, width / groups, 3, 3), the form of a grouped convolution.
+    T_i is a 1x1 convolution to its group, a 3x3 within the group, and a 1x1 back; N normalises their sum. `across`
+    holds a kernel (channels, channels / groups, 3, 3), the form of a grouped convolution.
 
     Notes: Z8.9.
     """
-    width = widen.kernel.shape[1]
-    if groups < 1 or width % groups:
-        raise Mistake(f"expected groups that divide the {width} inner channels, came {groups}; choose a divisor")
+    bottleneck_channels = widen.kernel.shape[1]
+    if groups < 1 or bottleneck_channels % groups:
+        raise UserError(
+            f"expected groups that divide the {bottleneck_channels} inner channels, got {groups}; choose a divisor"
+        )
 
     def body(x: Tensor) -> Tensor:
-        shares = zip(narrow.parted(groups), across.parted(groups), widen.kernel.chunk(groups, dim=1), strict=True)
-        branches = [cross_correlate2d_definition(relu(middle(relu(first(x)), stride)), last) for first, middle, last in shares]
-        return widen.normalise(torch.stack(branches).sum(0))
+        grouped = zip(narrow.split(groups), across.split(groups), widen.kernel.chunk(groups, dim=1), strict=True)
+        branches = [
+            cross_correlate2d_definition(relu(middle(relu(first(x)), stride)), last) for first, middle, last in grouped
+        ]
+        return widen.normalize(torch.stack(branches).sum(0))
 
     return residual_definition(x, body, _shortcut(project, stride), relu)
 
@@ -169,23 +189,26 @@ class Residual(nn.Module):
 
 
 class BasicBlock(nn.Module):
-    """`basic_block_definition` with its weights, the block of ResNet-18 and 34; the first 3x3 convolution has the stride.
+    """`basic_block_definition` with its weights, the block of ResNet-18 and 34; the first 3x3 convolution has the
+    stride.
 
     Notes: D1.6-5, Z8.9.
     """
 
-    def __init__(self, inputs: int, outputs: int, *, stride: int = 1):
+    def __init__(self, in_channels: int, out_channels: int, *, stride: int = 1):
         super().__init__()
-        _check_sizes({"inputs": inputs, "outputs": outputs, "stride": stride})
-        self.conv1 = _convolution(inputs, outputs, 3, stride)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.relu1 = nn.ReLU()  # a module each, and not torch.relu, so that one can look at what they let through
-        self.conv2 = _convolution(outputs, outputs, 3)
-        self.bn2 = nn.BatchNorm2d(outputs)
+        _check_sizes({"in_channels": in_channels, "out_channels": out_channels, "stride": stride})
+        self.conv1 = _convolution(in_channels, out_channels, 3, stride)
+        self.bn1 = nn.BatchNorm2d(out_channels)
+        self.relu1 = nn.ReLU()  # a module each, and not torch.relu, so that hooks see what each lets through
+        self.conv2 = _convolution(out_channels, out_channels, 3)
+        self.bn2 = nn.BatchNorm2d(out_channels)
         self.relu2 = nn.ReLU()
-        self.downsample = _projection(inputs, outputs, stride)
+        self.downsample = _projection(in_channels, out_channels, stride)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
+    def forward(
+        self, x: Tensor
+    ) -> Tensor:  # (n, in_channels, h, w) -> (n, out_channels, h / stride, w / stride), rounded up
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
         h = self.relu1(self.bn1(self.conv1(x)))
@@ -193,22 +216,24 @@ class BasicBlock(nn.Module):
 
 
 class _Narrowed(nn.Module):
-    """The three convolutions of a bottleneck, for any inner width; the 3x3 one has the stride and the groups."""
+    """The three convolutions of a bottleneck, for any bottleneck_channels; the 3x3 has stride and groups."""
 
-    def __init__(self, inputs: int, width: int, outputs: int, stride: int, groups: int):
+    def __init__(self, in_channels: int, bottleneck_channels: int, out_channels: int, stride: int, groups: int):
         super().__init__()
-        self.conv1 = _convolution(inputs, width, 1)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.conv1 = _convolution(in_channels, bottleneck_channels, 1)
+        self.bn1 = nn.BatchNorm2d(bottleneck_channels)
         self.relu1 = nn.ReLU()
-        self.conv2 = _convolution(width, width, 3, stride, groups)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.conv2 = _convolution(bottleneck_channels, bottleneck_channels, 3, stride, groups)
+        self.bn2 = nn.BatchNorm2d(bottleneck_channels)
         self.relu2 = nn.ReLU()
-        self.conv3 = _convolution(width, outputs, 1)
-        self.bn3 = nn.BatchNorm2d(outputs)
+        self.conv3 = _convolution(bottleneck_channels, out_channels, 1)
+        self.bn3 = nn.BatchNorm2d(out_channels)
         self.relu3 = nn.ReLU()
-        self.downsample = _projection(inputs, outputs, stride)
+        self.downsample = _projection(in_channels, out_channels, stride)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, outputs, h / stride, w / stride), rounded up
+    def forward(
+        self, x: Tensor
+    ) -> Tensor:  # (n, in_channels, h, w) -> (n, out_channels, h / stride, w / stride), rounded up
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
         h = self.relu1(self.bn1(self.conv1(x)))
@@ -217,48 +242,60 @@ class _Narrowed(nn.Module):
 
 
 class Bottleneck(_Narrowed):
-    """`bottleneck_definition` with its weights, from `inputs` to 4 `filters` channels; strides (1, stride, 1).
+    """`bottleneck_definition` with its weights, from `in_channels` to 4 `bottleneck_channels` channels; strides (1,
+    stride, 1).
 
     The shortcut is a 1x1 convolution where the channels or the size change, otherwise the identity.
 
     Notes: D1.6-15, Z8.9, DE23.
     """
 
-    def __init__(self, inputs: int, filters: int, *, stride: int = 1):
-        _check_sizes({"inputs": inputs, "filters": filters, "stride": stride})
-        super().__init__(inputs, filters, 4 * filters, stride, groups=1)
+    def __init__(self, in_channels: int, bottleneck_channels: int, *, stride: int = 1):
+        _check_sizes({"in_channels": in_channels, "bottleneck_channels": bottleneck_channels, "stride": stride})
+        super().__init__(in_channels, bottleneck_channels, 4 * bottleneck_channels, stride, groups=1)
 
 
 class ResNeXtBlock(_Narrowed):
-    """`resnext_definition` on one grouped convolution: `groups` bottlenecks of `group_width` channels each; (1, stride, 1).
+    """`resnext_definition` on one grouped convolution: `groups` bottlenecks of `width_per_group` channels each; (1,
+    stride, 1).
 
     Notes: Z8.9.
     """
 
-    def __init__(self, inputs: int, outputs: int, *, groups: int = 32, group_width: int = 4, stride: int = 1):
-        _check_sizes({"inputs": inputs, "outputs": outputs, "groups": groups, "group_width": group_width, "stride": stride})
-        super().__init__(inputs, groups * group_width, outputs, stride, groups)
+    def __init__(
+        self, in_channels: int, out_channels: int, *, groups: int = 32, width_per_group: int = 4, stride: int = 1
+    ):
+        _check_sizes(
+            {
+                "in_channels": in_channels,
+                "out_channels": out_channels,
+                "groups": groups,
+                "width_per_group": width_per_group,
+                "stride": stride,
+            }
+        )
+        super().__init__(in_channels, groups * width_per_group, out_channels, stride, groups)
 
 
 def _shortcut(project: ConvNorm | None, stride: int, eps: float = EPS) -> Callable[[Tensor], Tensor]:
     return identity if project is None else lambda x: project(x, stride, eps=eps)
 
 
-def _convolution(inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, groups=groups, bias=False)
+def _convolution(in_channels: int, out_channels: int, size: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(in_channels, out_channels, size, stride=stride, padding=size // 2, groups=groups, bias=False)
 
 
-def _projection(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
+def _projection(in_channels: int, out_channels: int, stride: int) -> nn.Sequential | None:
     """The shortcut where the identity does not fit."""
-    if inputs == outputs and stride == 1:
+    if in_channels == out_channels and stride == 1:
         return None
-    return nn.Sequential(_convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+    return nn.Sequential(_convolution(in_channels, out_channels, 1, stride), nn.BatchNorm2d(out_channels))
 
 
 def _check_sum(residual: Tensor, kept: Tensor) -> None:
     if residual.shape != kept.shape:  # torch would stretch some of these silently
-        raise Mistake(
-            f"expected body and shortcut of one shape, came {tuple(residual.shape)} and {tuple(kept.shape)}; "
+        raise UserError(
+            f"expected body and shortcut of one shape, got {tuple(residual.shape)} and {tuple(kept.shape)}; "
             "project the shortcut to the shape of the body"
         )
 
@@ -266,9 +303,11 @@ def _check_sum(residual: Tensor, kept: Tensor) -> None:
 def _check_sizes(sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
-            raise Mistake(f"expected {name} to be a positive whole number, came {size!r}; give e.g. {name}=1")
+            raise UserError(f"expected {name} to be a positive whole number, got {size!r}; give e.g. {name}=1")
 
 
 def _check_channels(x: Tensor, channels: int) -> None:
     if x.ndim != 4 or x.shape[1] != channels:
-        raise Mistake(f"expected images (n, {channels}, h, w), came shape {tuple(x.shape)}; give the block {channels} channels")
+        raise UserError(
+            f"expected images (n, {channels}, h, w), got shape {tuple(x.shape)}; give the block {channels} channels"
+        )

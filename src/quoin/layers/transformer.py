@@ -1,9 +1,10 @@
-"""Blocks of Transformers: every position looks at others, then goes through a perceptron by itself.
+"""Blocks of Transformers: every position attends to others, then goes through a feed-forward network by itself.
 
-A block is put together from its parts, so that any attention, any perceptron and any norm may stand in it; `transformer_block` and
-`decoder_block` make the usual ones by their sizes. How a part joins the stream is in wire.py; stacks of blocks are models.
+A block is put together from its sublayers, so that any attention, any feed-forward network and any norm may stand in
+it; `transformer_block` and `decoder_block` make the usual ones by their sizes. How a sublayer joins the residual stream
+is in sublayer.py; stacks of blocks are models.
 
-    b sequences, n positions, m positions of the memory, w width
+    b sequences, n positions, m positions of the memory, w embed_dim
 """
 
 from collections.abc import Callable
@@ -12,17 +13,23 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.layers.attention import AttentionCore, AttentionState, MultiHeadAttention, Remembered, Stepped
-from quoin.layers.attention.heads import Turn
+from quoin.layers.attention import (
+    AttentionCache,
+    AttentionStepOutput,
+    InnerAttention,
+    MultiHeadAttention,
+    ProjectedMemory,
+)
+from quoin.layers.attention.multi_head import RotaryFn
 from quoin.layers.attention.seen import show
-from quoin.layers.direct import direct, part
+from quoin.layers.fast_call import fast_call, submodules
 from quoin.layers.feed_forward import FeedForward
-from quoin.layers.wire import PreNorm, Wire, pre_norm_definition
+from quoin.layers.sublayer import PreNorm, SublayerConnection, pre_norm_definition
 
 __all__ = [
     "DecoderBlock",
+    "DecoderBlockCache",
     "DecoderBlockForward",
-    "DecoderBlockState",
     "TransformerBlock",
     "TransformerBlockForward",
     "decoder_block",
@@ -32,127 +39,134 @@ __all__ = [
 ]
 
 Map = Callable[[Tensor], Tensor]
-WireDefinition = Callable[[Tensor, Map, Map], Tensor]
-MakeWire = Callable[[nn.Module, float], Wire]
+ConnectionDefinition = Callable[[Tensor, Map, Map], Tensor]
+MakeConnection = Callable[[nn.Module, float], SublayerConnection]
 MakeNorm = Callable[[int], nn.Module]
 
 
 class TransformerBlockForward(NamedTuple):
-    """A block taken apart: its output, and the stream between its two parts."""
+    """A block taken apart: its output, and the residual stream between its two sublayers."""
 
     output: Tensor  # (b, n, w)
     attended: Tensor  # (b, n, w)
 
 
 def transformer_block_definition(
-    x: Tensor, attend: Map, feed_forward: Map, norms: tuple[Map, Map], wire: WireDefinition = pre_norm_definition
+    x: Tensor,
+    attend: Map,
+    feed_forward: Map,
+    norms: tuple[Map, Map],
+    connection: ConnectionDefinition = pre_norm_definition,
 ) -> TransformerBlockForward:  # (b, n, w) -> (b, n, w)
-    """y = wire(x, attend, N₁), then z = wire(y, feed_forward, N₂): an encoder's block, and with a causal attention a language model's.
+    """y = connection(x, attend, N₁), then z = connection(y, feed_forward, N₂): an encoder's block, and with a causal
+    attention a language model's.
 
     Notes: Z11.T.
     """
-    attended = wire(x, attend, norms[0])
-    return TransformerBlockForward(wire(attended, feed_forward, norms[1]), attended)
+    attended = connection(x, attend, norms[0])
+    return TransformerBlockForward(connection(attended, feed_forward, norms[1]), attended)
 
 
 class DecoderBlockForward(NamedTuple):
-    """A block taken apart: its output, and the stream after each of its attentions."""
+    """A block taken apart: its output, and the residual stream after each of its attentions."""
 
     output: Tensor  # (b, n, w)
-    attended: Tensor  # (b, n, w)
-    informed: Tensor  # (b, n, w)
+    self_attended: Tensor  # (b, n, w)
+    cross_attended: Tensor  # (b, n, w)
 
 
 def decoder_block_definition(
     x: Tensor,
     memory: Tensor,
     attend: Map,
-    look: Callable[[Tensor, Tensor], Tensor],
+    cross_attend: Callable[[Tensor, Tensor], Tensor],
     feed_forward: Map,
     norms: tuple[Map, Map, Map],
-    wire: WireDefinition = pre_norm_definition,
+    connection: ConnectionDefinition = pre_norm_definition,
 ) -> DecoderBlockForward:  # (b, n, w), (b, m, w) -> (b, n, w)
-    """y = wire(x, attend, N₁), u = wire(y, look at the memory, N₂), then z = wire(u, feed_forward, N₃), where `attend` is causal.
+    """y = connection(x, attend, N₁), u = connection(y, attend to the memory, N₂), then z = connection(u, feed_forward,
+    N₃), where `attend` is causal.
 
     Notes: Z11.T.
     """
-    attended = wire(x, attend, norms[0])
-    informed = wire(attended, lambda query: look(query, memory), norms[1])
-    return DecoderBlockForward(wire(informed, feed_forward, norms[2]), attended, informed)
+    attended = connection(x, attend, norms[0])
+    cross_attended = connection(attended, lambda query: cross_attend(query, memory), norms[1])
+    return DecoderBlockForward(connection(cross_attended, feed_forward, norms[2]), attended, cross_attended)
 
 
 class TransformerBlock(nn.Module):
-    """`transformer_block_definition` of these parts; `wire` is `PreNorm` or `PostNorm`, `norm` makes a norm of a width.
+    """`transformer_block_definition` of these sublayers; `connection` is `PreNorm` or `PostNorm`, `norm(embed_dim)`
+    makes a norm.
 
-    >>> block = TransformerBlock(MultiHeadAttention(8, heads=2), FeedForward(8), norm=nn.RMSNorm)
+    >>> block = TransformerBlock(MultiHeadAttention(8, num_heads=2), FeedForward(8), norm=nn.RMSNorm)
     >>> block(torch.zeros(3, 5, 8), causal=True).shape
     torch.Size([3, 5, 8])
 
     Notes: Z11.T.
     """
 
-    attention: MultiHeadAttention = part()
-    feed_forward: nn.Module = part()
-    attention_wire: Wire = part()
-    feed_forward_wire: Wire = part()
-
     def __init__(
         self,
         attention: MultiHeadAttention,
         feed_forward: nn.Module,
         *,
-        wire: MakeWire = PreNorm,
+        connection: MakeConnection = PreNorm,
         norm: MakeNorm = nn.LayerNorm,
         dropout: float = 0.0,
     ):
         super().__init__()
         self.attention, self.feed_forward = attention, feed_forward
-        self.attention_wire, self.feed_forward_wire = (wire(norm(attention.width), dropout) for _ in range(2))
-        self.width, self.make_norm = attention.width, norm
+        self.attention_connection, self.feed_forward_connection = (
+            connection(norm(attention.embed_dim), dropout) for _ in range(2)
+        )
+        self.embed_dim, self.make_norm = attention.embed_dim, norm
 
     def forward(
         self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:  # (b, n, w) -> (b, n, w)
         """Lengths, masks and causality are the attention's; padding counts as zeros, whatever it holds."""
         x, *_, mask = show(x, x, x, mask, lengths)
-        attended = self.attention(self.attention_wire.enter(x), mask=mask, causal=causal)
-        return self.feed_forward_wire(self.attention_wire.leave(x, attended), self.feed_forward)
+        x = self.attention_connection(x, lambda y: self.attention(y, mask=mask, causal=causal))
+        return self.feed_forward_connection(x, self.feed_forward)
 
-    def start(self, batch: int, capacity: int) -> AttentionState:
-        """The state before the first of at most `capacity` positions."""
-        return self.attention.start(batch, capacity)
+    def init_cache(self, batch_size: int, max_seq_len: int) -> AttentionCache:
+        """An empty cache for at most `max_seq_len` positions."""
+        return self.attention.init_cache(batch_size, max_seq_len)
 
-    def step(self, state: AttentionState, x: Tensor) -> Stepped:  # (b, new, w) -> (b, new, w)
-        """What `forward`, causal, gives for new positions, of which the state has seen all before."""
-        before, behind = self.attention_wire, self.feed_forward_wire
-        attended, state = self.attention.step(state, before.enter(x))
-        x = before.leave(x, attended)
-        return Stepped(behind.leave(x, direct(self.feed_forward, behind.enter(x))), state)
+    def decode_step(self, cache: AttentionCache, x: Tensor) -> AttentionStepOutput:  # (b, new, w) -> (b, new, w)
+        """What `forward`, causal, gives for new positions, where the cache holds all before them."""
+        before, attention, behind, feed_forward = submodules(
+            self, "attention_connection", "attention", "feed_forward_connection", "feed_forward"
+        )
+        attended, cache = attention.decode_step(cache, before.sublayer_input(x))
+        x = before.add_output(x, attended)
+        return AttentionStepOutput(behind.add_output(x, fast_call(feed_forward, behind.sublayer_input(x))), cache)
 
-    def closing_norm(self) -> nn.Module:
+    def final_norm(self) -> nn.Module:
         """What a stack of such blocks ends with: a norm, unless they end with one themselves."""
-        return nn.Identity() if self.feed_forward_wire.leaves_normalised else self.make_norm(self.width)
+        return nn.Identity() if self.feed_forward_connection.normalizes_output else self.make_norm(self.embed_dim)
 
 
-class DecoderBlockState(NamedTuple):
-    """What a decoder's block remembers: the target's positions so far, and the source."""
+class DecoderBlockCache(NamedTuple):
+    """The cache of a decoder's block: the target's positions so far, and the projected source."""
 
-    target: AttentionState
-    source: Remembered
+    self_attention: AttentionCache
+    cross_attention: ProjectedMemory
 
     @property
-    def seen(self) -> int:
-        return self.target.seen
+    def seq_len(self) -> int:
+        return self.self_attention.seq_len
 
-    def select(self, rows: Tensor) -> "DecoderBlockState":
-        """The state of these sequences, in this order."""
-        return DecoderBlockState(self.target.select(rows), self.source.select(rows))
+    def select(self, indices: Tensor) -> "DecoderBlockCache":
+        """The cache of these sequences, in this order."""
+        return DecoderBlockCache(self.self_attention.select(indices), self.cross_attention.select(indices))
 
 
 class DecoderBlock(nn.Module):
-    """`decoder_block_definition` of these parts: causal self-attention, `cross` attention to a memory, and a perceptron.
+    """`decoder_block_definition` of these sublayers: causal self-attention, `cross_attention` to a memory, a
+    feed-forward network.
 
-    >>> block = decoder_block(8, heads=2)
+    >>> block = decoder_block(8, num_heads=2)
     >>> block(torch.zeros(3, 5, 8), torch.zeros(3, 7, 8), memory_lengths=torch.tensor([7, 2, 3])).shape
     torch.Size([3, 5, 8])
 
@@ -162,76 +176,99 @@ class DecoderBlock(nn.Module):
     def __init__(
         self,
         attention: MultiHeadAttention,
-        cross: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
         feed_forward: nn.Module,
         *,
-        wire: MakeWire = PreNorm,
+        connection: MakeConnection = PreNorm,
         norm: MakeNorm = nn.LayerNorm,
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.attention, self.cross, self.feed_forward = attention, cross, feed_forward
-        self.attention_wire, self.cross_wire, self.feed_forward_wire = (wire(norm(attention.width), dropout) for _ in range(3))
-        self.width, self.make_norm = attention.width, norm
+        self.attention, self.cross_attention, self.feed_forward = attention, cross_attention, feed_forward
+        self.attention_connection, self.cross_attention_connection, self.feed_forward_connection = (
+            connection(norm(attention.embed_dim), dropout) for _ in range(3)
+        )
+        self.embed_dim, self.make_norm = attention.embed_dim, norm
 
     def forward(
         self, x: Tensor, memory: Tensor, *, lengths: Tensor | None = None, memory_lengths: Tensor | None = None
     ) -> Tensor:  # (b, n, w), (b, m, w) -> (b, n, w)
-        """`lengths` count the positions of x that are not padding, `memory_lengths` those of the memory; padding counts as zeros."""
+        """`lengths` count the positions of x that are not padding, `memory_lengths` those of the memory; padding counts
+        as zeros."""
         x, *_, mask = show(x, x, x, None, lengths)
-        attended = self.attention(self.attention_wire.enter(x), mask=mask, causal=True)
-        x = self.attention_wire.leave(x, attended)
-        x = self.cross_wire.leave(x, self.cross(self.cross_wire.enter(x), memory, lengths=memory_lengths))
-        return self.feed_forward_wire(x, self.feed_forward)
+        x = self.attention_connection(x, lambda y: self.attention(y, mask=mask, causal=True))
+        x = self.cross_attention_connection(x, lambda y: self.cross_attention(y, memory, lengths=memory_lengths))
+        return self.feed_forward_connection(x, self.feed_forward)
 
-    def start(self, memory: Tensor, capacity: int, *, memory_lengths: Tensor | None = None) -> DecoderBlockState:
-        """The state before the first of at most `capacity` positions; keys and values of the memory are computed here, once."""
-        return DecoderBlockState(self.attention.start(len(memory), capacity), self.cross.remember(memory, lengths=memory_lengths))
+    def init_cache(
+        self, memory: Tensor, max_seq_len: int, *, memory_lengths: Tensor | None = None
+    ) -> DecoderBlockCache:
+        """An empty cache for at most `max_seq_len` positions; keys and values of the memory are computed here, once."""
+        return DecoderBlockCache(
+            self.attention.init_cache(len(memory), max_seq_len),
+            self.cross_attention.project_memory(memory, lengths=memory_lengths),
+        )
 
-    def step(self, state: DecoderBlockState, x: Tensor) -> tuple[Tensor, DecoderBlockState]:  # (b, new, w) -> (b, new, w)
-        """What `forward` gives for new positions, of which the state has seen all before."""
-        attended, target = self.attention.step(state.target, self.attention_wire.enter(x))
-        x = self.attention_wire.leave(x, attended)
-        x = self.cross_wire.leave(x, self.cross.recall(state.source, self.cross_wire.enter(x), state.seen))
-        return self.feed_forward_wire(x, self.feed_forward), DecoderBlockState(target, state.source)
+    def decode_step(
+        self, cache: DecoderBlockCache, x: Tensor
+    ) -> tuple[Tensor, DecoderBlockCache]:  # (b, new, w) -> (b, new, w)
+        """What `forward` gives for new positions, where the cache holds all before them."""
+        before, between, behind = (
+            self.attention_connection,
+            self.cross_attention_connection,
+            self.feed_forward_connection,
+        )
+        attended, self_attention = self.attention.decode_step(cache.self_attention, before.sublayer_input(x))
+        x = before.add_output(x, attended)
+        attended = self.cross_attention.attend_memory(cache.cross_attention, between.sublayer_input(x), cache.seq_len)
+        x = between.add_output(x, attended)
+        x = behind.add_output(x, fast_call(self.feed_forward, behind.sublayer_input(x)))
+        return x, DecoderBlockCache(self_attention, cache.cross_attention)
 
-    def closing_norm(self) -> nn.Module:
+    def final_norm(self) -> nn.Module:
         """What a stack of such blocks ends with: a norm, unless they end with one themselves."""
-        return nn.Identity() if self.feed_forward_wire.leaves_normalised else self.make_norm(self.width)
+        return nn.Identity() if self.feed_forward_connection.normalizes_output else self.make_norm(self.embed_dim)
 
 
 def transformer_block(
-    width: int,
-    heads: int,
+    embed_dim: int,
+    num_heads: int,
     *,
-    hidden: int | None = None,
+    hidden_dim: int | None = None,
     activation: Map = nn.functional.relu,
-    core: AttentionCore | None = None,
-    turn: Turn | None = None,
-    wire: MakeWire = PreNorm,
+    inner_attention: InnerAttention | None = None,
+    rotary: RotaryFn | None = None,
+    connection: MakeConnection = PreNorm,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> TransformerBlock:
-    """A `TransformerBlock` with layer norms by its sizes; `core` is how it attends, `turn` turns queries and keys by position."""
-    attention = MultiHeadAttention(width, heads, core=core, turn=turn, generator=generator)
-    feed_forward = FeedForward(width, hidden, activation=activation, generator=generator)
-    return TransformerBlock(attention, feed_forward, wire=wire, dropout=dropout)
+    """A `TransformerBlock` with layer norms by its sizes; `inner_attention` is how it attends, `rotary` rotates queries
+    and keys by position.
+    """
+    attention = MultiHeadAttention(
+        embed_dim, num_heads, inner_attention=inner_attention, rotary=rotary, generator=generator
+    )
+    feed_forward = FeedForward(embed_dim, hidden_dim, activation=activation, generator=generator)
+    return TransformerBlock(attention, feed_forward, connection=connection, dropout=dropout)
 
 
 def decoder_block(
-    width: int,
-    heads: int,
+    embed_dim: int,
+    num_heads: int,
     *,
-    hidden: int | None = None,
+    hidden_dim: int | None = None,
     activation: Map = nn.functional.relu,
-    core: AttentionCore | None = None,
-    turn: Turn | None = None,
-    wire: MakeWire = PreNorm,
+    inner_attention: InnerAttention | None = None,
+    rotary: RotaryFn | None = None,
+    connection: MakeConnection = PreNorm,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> DecoderBlock:
-    """A `DecoderBlock` with layer norms by its sizes; `core` and `turn` are of its self-attention, the other is exact."""
-    attention = MultiHeadAttention(width, heads, core=core, turn=turn, generator=generator)
-    cross = MultiHeadAttention(width, heads, generator=generator)
-    feed_forward = FeedForward(width, hidden, activation=activation, generator=generator)
-    return DecoderBlock(attention, cross, feed_forward, wire=wire, dropout=dropout)
+    """A `DecoderBlock` with layer norms by its sizes; `inner_attention` and `rotary` are of its self-attention, the
+    other is exact."""
+    attention = MultiHeadAttention(
+        embed_dim, num_heads, inner_attention=inner_attention, rotary=rotary, generator=generator
+    )
+    cross_attention = MultiHeadAttention(embed_dim, num_heads, generator=generator)
+    feed_forward = FeedForward(embed_dim, hidden_dim, activation=activation, generator=generator)
+    return DecoderBlock(attention, cross_attention, feed_forward, connection=connection, dropout=dropout)

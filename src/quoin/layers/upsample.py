@@ -1,4 +1,5 @@
-"""An image made twice as large and convolved, as decoders do it: from its definition, and with four ninths of the products.
+"""An image made twice as large and convolved, as decoders do it: from its definition, and with four ninths of the
+products.
 
 b images, c input channels, o output channels, h height, w width
 """
@@ -6,61 +7,65 @@ b images, c input channels, o output channels, h height, w width
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.conv import cross_correlate2d_definition
 from quoin.tensor import check_shapes
 
-__all__ = ["UpsampledConv2d", "doubled_definition", "upsampled_conv2d", "upsampled_conv2d_definition"]
+__all__ = ["UpsampledConv2d", "upsample_conv2d", "upsample_conv2d_definition", "upsample_nearest_definition"]
 
 
-def doubled_definition(x: Tensor) -> Tensor:  # (..., h, w) -> (..., 2h, 2w)
+def upsample_nearest_definition(x: Tensor) -> Tensor:  # (..., h, w) -> (..., 2h, 2w)
     """y[2i + a, 2j + b] = x[i, j] for a, b in {0, 1}: every pixel becomes a square of four.
 
-    >>> doubled_definition(torch.tensor([[1, 2]]))
+    >>> upsample_nearest_definition(torch.tensor([[1, 2]]))
     tensor([[1, 1, 2, 2],
             [1, 1, 2, 2]])
     """
     return x.repeat_interleave(2, dim=-2).repeat_interleave(2, dim=-1)
 
 
-def upsampled_conv2d_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
+def upsample_conv2d_definition(
+    x: Tensor, weight: Tensor, bias: Tensor
+) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
     """K ⋆ doubled(x) + bias: the image twice as large, then a 3 x 3 kernel over it, padded to keep the size."""
     _check(x, weight, bias)
-    return cross_correlate2d_definition(doubled_definition(x), weight, padding=1) + bias.view(-1, 1, 1)
+    return cross_correlate2d_definition(upsample_nearest_definition(x), weight, padding=1) + bias.view(-1, 1, 1)
 
 
-def upsampled_conv2d(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
-    """`upsampled_conv2d_definition` on the small image, by one transposed convolution.
+def upsample_conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor
+) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
+    """`upsample_conv2d_definition` on the small image, by one transposed convolution.
 
-    Of the nine pixels that a kernel covers in the doubled image, those of one square are equal, and their weights may be added up
-    beforehand. Four are left, so that a pixel spreads over 4 x 4 places, a stride of two apart: in either direction, with the
-    weights w_2, w_1 + w_2, w_0 + w_1, w_0. The large image is never made.
+    Of the nine pixels that a kernel covers in the doubled image, those of one square are equal, and their weights may
+    be added up beforehand. Four are left, so that a pixel reaches 4 x 4 others, a stride of two apart: in either
+    direction, with the weights w_2, w_1 + w_2, w_0 + w_1, w_0. The large image is never made.
     """
     _check(x, weight, bias)
     return nn.functional.conv_transpose2d(x, _spread(_spread(weight, 2), 3).transpose(0, 1), bias, stride=2, padding=1)
 
 
 class UpsampledConv2d(nn.Conv2d):
-    """`upsampled_conv2d` with its weights, those of a `Conv2d` of 3 x 3 behind an `Upsample(scale_factor=2)`.
+    """`upsample_conv2d` with its weights, those of a `Conv2d` of 3 x 3 behind an `Upsample(scale_factor=2)`.
 
     >>> UpsampledConv2d(4, 6)(torch.zeros(2, 4, 5, 7)).shape
     torch.Size([2, 6, 10, 14])
     """
 
-    def __init__(self, inputs: int, outputs: int):
-        super().__init__(inputs, outputs, 3, padding=1)
+    def __init__(self, in_channels: int, out_channels: int):
+        super().__init__(in_channels, out_channels, 3, padding=1)
 
     def forward(self, input: Tensor) -> Tensor:  # (b, c, h, w) -> (b, o, 2h, 2w)
-        return upsampled_conv2d(input, self.weight, self.bias)  # pyright: ignore[reportArgumentType]
+        return upsample_conv2d(input, self.weight, self.bias)  # pyright: ignore[reportArgumentType]
 
 
-def _spread(weight: Tensor, axis: int) -> Tensor:
-    """Three weights along `axis` to the four that a pixel of the small image has."""
-    first, middle, last = weight.unbind(axis)
-    return torch.stack([last, middle + last, first + middle, first], dim=axis)
+def _spread(weight: Tensor, dim: int) -> Tensor:
+    """Three weights along `dim` to the four that a pixel of the small image has."""
+    first, middle, last = weight.unbind(dim)
+    return torch.stack([last, middle + last, first + middle, first], dim=dim)
 
 
 def _check(x: Tensor, weight: Tensor, bias: Tensor) -> None:
     check_shapes("b c h w, o c k k, o", x=x, weight=weight, bias=bias)
     if weight.shape[-1] != 3:
-        raise Mistake(f"expected a kernel of 3 x 3, came {tuple(weight.shape)}; for others double the image first")
+        raise UserError(f"expected a kernel of 3 x 3, got {tuple(weight.shape)}; for others double the image first")

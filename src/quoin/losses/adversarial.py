@@ -1,7 +1,9 @@
-"""The game between a generator G and a discriminator D: its value, the loss G really learns from, and penalties on the slopes of D.
+"""The game between a generator G and a discriminator D: its value, the loss G really learns from, and penalties on the
+gradients of D.
 
-The discriminator says how likely an example is a real one: D(x), a probability, in the definitions, and its logit in what is trained.
-Where both laws are known as tables or densities, so are the best discriminator and the value it reaches.
+The discriminator gives the probability that an example is real: D(x) in the definitions, and its logit in what is
+trained. Where both distributions are known as tables or densities, so are the best discriminator and the value it
+reaches.
 
     n real examples, m fake ones, s outcomes
 """
@@ -14,37 +16,37 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from quoin.errors import Mistake
-from quoin.prob import check_laws
+from quoin.errors import UserError
+from quoin.prob import check_probs_pair
 from quoin.tensor import check_floating, check_same_dtype
 
 __all__ = [
     "InputGradients",
     "adversarial_value",
+    "gradient_penalty",
     "input_gradients",
     "input_gradients_definition",
+    "interpolate_examples",
     "minimax_value",
     "minimax_value_definition",
-    "mixed_examples",
     "non_saturating_loss",
     "non_saturating_loss_definition",
-    "one_centred_penalty",
     "optimal_discriminator",
+    "r1_penalty",
     "saturating_loss",
-    "zero_centred_penalty",
 ]
 
 
 def minimax_value_definition(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,) -> ()
     """V(D, G) = (1/n) Σ_i ln D(x_i) + (1/m) Σ_j ln(1 - D(G(z_j))) from probabilities; D wants it large, G small.
 
-    >>> minimax_value_definition(torch.tensor([0.5]), torch.tensor([0.5]))  # a D that cannot tell: -ln 4
+    >>> minimax_value_definition(torch.tensor([0.5]), torch.tensor([0.5]))  # a D that cannot classify: -ln 4
     tensor(-1.3863)
 
     Notes: D5.2-7.
     """
-    _check_chances(real, "real")
-    _check_chances(fake, "fake")
+    _check_probs(real, "real")
+    _check_probs(fake, "fake")
     return real.log().mean() + (1 - fake).log().mean()
 
 
@@ -58,7 +60,7 @@ def minimax_value(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,) -> ()
 
 
 def saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
-    """ln(1 - D(G(z))) of each fake from its logit a, the part of V that G can change; its slope in a is -D.
+    """ln(1 - D(G(z))) of each fake from its logit a, the term of V that G can change; its derivative in a is -D.
 
     Notes: D5.2-7.
     """
@@ -67,23 +69,24 @@ def saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
 
 
 def non_saturating_loss_definition(fake: Tensor) -> Tensor:  # (m,) -> (m,)
-    """-ln D(G(z)) of each fake from probabilities, what G minimises in practice: the same rest as under V, by another slope.
+    """-ln D(G(z)) of each fake from probabilities, what G minimises in practice: the same fixed point as under V, by
+    another gradient.
 
     Notes: D5.2-7.
     """
-    _check_chances(fake, "fake")
+    _check_probs(fake, "fake")
     return -fake.log()
 
 
 def non_saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
-    """`non_saturating_loss_definition` from logits a; its slope in a is D - 1.
+    """`non_saturating_loss_definition` from logits a; its derivative in a is D - 1.
 
     A generator whose fakes are all found out, D near 0, still learns by it, and hardly by `saturating_loss`.
 
     Notes: D5.2-7.
     """
     _check_some(fake, "fake")
-    return -logsigmoid(fake)  # softplus(-a) is the same, but torch's is cut off at 20
+    return -logsigmoid(fake)  # softplus(-a) is the same, but torch's is linear beyond 20
 
 
 def optimal_discriminator(p: Tensor, p_fake: Tensor) -> Tensor:  # (...), (...) -> (...)
@@ -96,22 +99,27 @@ def optimal_discriminator(p: Tensor, p_fake: Tensor) -> Tensor:  # (...), (...) 
     """
     check_same_dtype(p, p_fake)
     if p.shape != p_fake.shape or not ((p >= 0) & (p_fake >= 0)).all():  # NaN fails too
-        raise Mistake(f"expected two tables of numbers from 0 up, came shapes {tuple(p.shape)} and {tuple(p_fake.shape)}; give densities")
+        raise UserError(
+            f"expected two tables of numbers from 0 up, got shapes {tuple(p.shape)} and {tuple(p_fake.shape)}; "
+            "give densities"
+        )
     total = p + p_fake
     return torch.where(total == 0, 0.5, p / torch.where(total == 0, 1, total))
 
 
 def adversarial_value(p: Tensor, p_fake: Tensor, discriminator: Tensor) -> Tensor:  # (..., s) three times -> (...)
-    """V(D, G) = Σ_x p(x) ln D(x) + p_G(x) ln(1 - D(x)) of laws that are tables, D(x) in the same places.
+    """V(D, G) = Σ_x p(x) ln D(x) + p_G(x) ln(1 - D(x)) of distributions that are tables, D(x) at the same outcomes.
 
     At `optimal_discriminator` it is 2 JS(p, p_G) - ln 4, which is least, -ln 4, where p_G = p.
 
     Notes: D5.2-7.
     """
-    check_laws(p, p_fake)
+    check_probs_pair(p, p_fake)
     if discriminator.shape != p.shape or not ((discriminator >= 0) & (discriminator <= 1)).all():
-        came = f"shape {tuple(discriminator.shape)}, or values outside"
-        raise Mistake(f"expected one probability D(x) for each of {tuple(p.shape)} outcomes, came {came}; give numbers from 0 to 1")
+        got = f"shape {tuple(discriminator.shape)}, or values outside"
+        raise UserError(
+            f"expected one probability D(x) for each of {tuple(p.shape)} outcomes, got {got}; give numbers from 0 to 1"
+        )
     return (torch.xlogy(p, discriminator) + torch.xlogy(p_fake, 1 - discriminator)).sum(dim=-1)
 
 
@@ -123,7 +131,8 @@ class InputGradients(NamedTuple):
 
 
 def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Tensor) -> InputGradients:  # (n, ...)
-    """∇f(x_i), one example at a time; it can be differentiated again, so that a penalty on it reaches the weights of f."""
+    """∇f(x_i), one example at a time; it can be differentiated again, so that a penalty on it reaches the weights of
+    f."""
     _check_some(x, "x")
     outputs, gradients = [], []
     for example in x:
@@ -138,57 +147,75 @@ def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Tensor) 
 def input_gradients(function: Callable[[Tensor], Tensor], x: Tensor) -> InputGradients:  # (n, ...)
     """`input_gradients_definition` for all examples at once, as the gradient of Σ_i f(x_i).
 
-    That holds if no example changes what f says of another, so that f must have no batch normalisation in training mode.
+    That holds if no example changes f at another, so that f must have no batch normalisation in training mode.
     """
     _check_some(x, "x")
     x = x.detach().requires_grad_()
     with torch.enable_grad():
         output = function(x)
         if output.shape != x.shape[:1]:
-            came = f"{tuple(output.shape)} for {len(x)}"
-            raise Mistake(f"expected one number for each example, came shape {came}; let the discriminator give one logit")
+            got = f"{tuple(output.shape)} for {len(x)}"
+            raise UserError(
+                f"expected one number for each example, got shape {got}; let the discriminator give one logit"
+            )
         return InputGradients(output, torch.autograd.grad(output.sum(), x, create_graph=True)[0])
 
 
-def zero_centred_penalty(gradients: Tensor, strength: float) -> Tensor:  # (n, ...) -> ()
+def r1_penalty(gradients: Tensor, weight: float) -> Tensor:  # (n, ...) -> ()
     """(γ/2) (1/n) Σ_i |∇D(x_i)|² at real examples, D its logit (R1): a discriminator that is flat where the data are.
 
-    The game of a point mass against a linear D shows what it is for: without it both run in circles, with it they come to rest.
+    The game of a point mass against a linear D shows what it is for: without it both run in circles, with it they come
+    to rest.
     """
-    _check_strength(strength)
+    _check_penalty_weight(weight)
     _check_some(gradients, "gradients")
-    return strength / 2 * gradients.flatten(1).square().sum(dim=1).mean()
+    return weight / 2 * gradients.flatten(1).square().sum(dim=1).mean()
 
 
-def one_centred_penalty(gradients: Tensor, strength: float) -> Tensor:  # (n, ...) -> ()
-    """λ (1/n) Σ_i (|∇D(x_i)| - 1)² at `mixed_examples`, D a critic without sigmoid (WGAN-GP): slopes of one between real and fake."""
-    _check_strength(strength)
+def gradient_penalty(gradients: Tensor, weight: float) -> Tensor:  # (n, ...) -> ()
+    """λ (1/n) Σ_i (|∇D(x_i)| - 1)² at `interpolate_examples`, D a critic without sigmoid (WGAN-GP): gradients of norm 1
+    between real and fake.
+    """
+    _check_penalty_weight(weight)
     _check_some(gradients, "gradients")
-    norms = torch.linalg.vector_norm(gradients.flatten(1), dim=1)  # has a slope, 0, at 0
-    return strength * (norms - 1).square().mean()
+    norms = torch.linalg.vector_norm(gradients.flatten(1), dim=1)  # has a gradient, 0, at 0
+    return weight * (norms - 1).square().mean()
 
 
-def mixed_examples(real: Tensor, fake: Tensor, *, generator: torch.Generator) -> Tensor:  # (n, ...), (n, ...) -> (n, ...)
-    """u x + (1 - u) G(z) with an even u in [0, 1) for each pair: points on the way from fake to real."""
+def interpolate_examples(
+    real: Tensor, fake: Tensor, *, generator: torch.Generator
+) -> Tensor:  # (n, ...), (n, ...) -> (n, ...)
+    """u x + (1 - u) G(z) with a uniform u in [0, 1) for each pair: points on the way from fake to real."""
     if real.shape != fake.shape:
-        raise Mistake(f"expected as many fakes as real examples, of one shape, came {tuple(real.shape)} and {tuple(fake.shape)}; pair them")
+        raise UserError(
+            f"expected as many fakes as real examples, of one shape, got {tuple(real.shape)} and {tuple(fake.shape)}; "
+            "pair them"
+        )
     _check_some(real, "real")
-    share = torch.rand(len(real), generator=generator, dtype=real.dtype, device=real.device)
-    return torch.lerp(fake, real, share.reshape(-1, *[1] * (real.ndim - 1)))
+    u = torch.rand(len(real), generator=generator, dtype=real.dtype, device=real.device)
+    return torch.lerp(fake, real, u.reshape(-1, *[1] * (real.ndim - 1)))
 
 
 def _check_some(values: Tensor, name: str) -> None:
     check_floating(values, name)
     if values.ndim == 0 or len(values) == 0:
-        raise Mistake(f"expected at least one example in {name}, came shape {tuple(values.shape)}; give a batch with its examples first")
+        raise UserError(
+            f"expected at least one example in {name}, got shape {tuple(values.shape)}; give a batch with its "
+            "examples first"
+        )
 
 
-def _check_chances(values: Tensor, name: str) -> None:
+def _check_probs(values: Tensor, name: str) -> None:
     _check_some(values, name)
     if not ((values >= 0) & (values <= 1)).all():  # NaN fails too
-        raise Mistake(f"expected probabilities D(x) from 0 to 1, came others in {name}; the functions without `_definition` take logits")
+        raise UserError(
+            f"expected probabilities D(x) from 0 to 1, got others in {name}; the functions without `_definition` "
+            "take logits"
+        )
 
 
-def _check_strength(strength: float) -> None:
-    if not 0 <= strength < math.inf:
-        raise Mistake(f"expected a penalty of at least 0 and finite, came {strength}; a negative one rewards steep discriminators")
+def _check_penalty_weight(weight: float) -> None:
+    if not 0 <= weight < math.inf:
+        raise UserError(
+            f"expected a penalty of at least 0 and finite, got {weight}; a negative one rewards steep discriminators"
+        )

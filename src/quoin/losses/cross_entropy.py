@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
-from quoin.prob import check_law
-from quoin.tensor import check_labels, check_shapes, log_sum_exp, one_hot
+from quoin.errors import UserError
+from quoin.prob import check_probs
+from quoin.tensor import check_labels, check_shapes, logsumexp, one_hot
 
 _NEVER_A_LABEL = -(2**63)  # torch passes over -100, which would hide a wrong label
 
@@ -21,17 +21,21 @@ __all__ = ["balanced_class_weights", "cross_entropy", "cross_entropy_definition"
 def cross_entropy_definition(
     logits: Tensor, target: Tensor, *, class_weights: Tensor | None = None
 ) -> Tensor:  # (..., q), (...) or (..., q), (q,) -> (...)
-    """log sum_k exp(o_k) - sum_j y_j o_j for logits o and target distribution y; sum_j w_j y_j (log sum_k exp(o_k) - o_j) with weights.
+    """log sum_k exp(o_k) - sum_j y_j o_j for logits o and target distribution y; sum_j w_j y_j (log sum_k exp(o_k) -
+    o_j) with weights.
 
     Notes: Z4.8.
     """
     _check(logits, target, class_weights)
     y = target if target.is_floating_point() else one_hot(target, logits.shape[-1], dtype=logits.dtype)
-    # As y sums to one, a common shift of o cancels; taken off first, it cannot drown the small difference of two large terms.
+    # As y sums to one, a common shift of o cancels; subtracted first, it cannot drown the small difference of two large
+    # terms.
     o = logits - logits.detach().amax(dim=-1, keepdim=True)
     if class_weights is None:
-        return log_sum_exp(o) - torch.where(y == 0, 0, y * o).sum(dim=-1)  # a class of no weight does not count, even at -inf
-    surprise = log_sum_exp(o).unsqueeze(-1) - o
+        return logsumexp(o) - torch.where(y == 0, 0, y * o).sum(
+            dim=-1
+        )  # a class of no weight does not count, even at -inf
+    surprise = logsumexp(o).unsqueeze(-1) - o
     return torch.where(y == 0, 0, class_weights * y * surprise).sum(dim=-1)
 
 
@@ -40,13 +44,13 @@ def cross_entropy(
 ) -> Tensor:  # (..., q), (...) or (..., q), (q,) -> (...)
     """`cross_entropy_definition` on torch's kernel.
 
-    A weighted loss is that of each example times its class's weight; `empirical_risk` divides by the number of examples, where
-    torch's own mean would divide by the sum of weights.
+    A weighted loss is that of each example times its class's weight; `empirical_risk` divides by the number of
+    examples, where torch's own mean would divide by the sum of weights.
 
     Notes: Z4.8, M4.
     """
     if class_weights is None and _is_plain(logits, target):
-        with suppress(IndexError):  # a label out of range: told below
+        with suppress(IndexError):  # a label out of range: the error is raised below
             return functional.cross_entropy(logits, target, reduction="none", ignore_index=_NEVER_A_LABEL)
     _check(logits, target, class_weights)
     target = target if target.is_floating_point() else target.long()
@@ -58,7 +62,8 @@ def cross_entropy(
 
 
 def balanced_class_weights(labels: Tensor, num_classes: int) -> Tensor:  # (n,) -> (q,)
-    """n / (q n_c) for each class c: every class then weighs the same in the loss, and the mean weight of an example is one.
+    """n / (q n_c) for each class c: every class then weighs the same in the loss, and the mean weight of an example is
+    one.
 
     >>> balanced_class_weights(torch.tensor([0, 0, 0, 1]), 2)
     tensor([0.6667, 2.0000])
@@ -68,12 +73,14 @@ def balanced_class_weights(labels: Tensor, num_classes: int) -> Tensor:  # (n,) 
     counts = torch.bincount(labels.long(), minlength=num_classes)
     if (counts == 0).any():
         absent = int((counts == 0).nonzero()[0])
-        raise Mistake(f"expected every one of {num_classes} classes among the labels, came none of class {absent}; leave it out")
+        raise UserError(
+            f"expected every one of {num_classes} classes among the labels, got none of class {absent}; leave it out"
+        )
     return (len(labels) / (num_classes * counts)).to(torch.get_default_dtype())
 
 
 def _is_plain(logits: Tensor, target: Tensor) -> bool:
-    """A batch of float logits and int64 labels on the CPU: there the kernel itself looks at every label, and we need not.
+    """A batch of float logits and int64 labels on the CPU: there the kernel itself checks every label, and we need not.
 
     It is the shape of every step of a classifier, in which our checks would cost a quarter of the kernel's time.
     """
@@ -93,14 +100,14 @@ def _check(logits: Tensor, target: Tensor, class_weights: Tensor | None) -> None
     soft = target.is_floating_point()
     check_shapes("... q, ... q" if soft else "... q, ...", logits=logits, target=target)
     if not logits.is_floating_point() or logits.shape[-1] == 0:
-        came = f"{logits.dtype} of shape {tuple(logits.shape)}"
-        raise Mistake(f"expected logits as floats for at least one class, came {came}; give the model's scores")
+        got = f"{logits.dtype} of shape {tuple(logits.shape)}"
+        raise UserError(f"expected logits as floats for at least one class, got {got}; give the model's scores")
     if class_weights is not None:
         _check_weights(logits, class_weights)
     if torch.compiler.is_compiling():
         return  # reading values would break the graph: a compiled step trusts its data
     if soft:
-        check_law(target, "soft targets")
+        check_probs(target, "soft targets")
     else:
         check_labels(target, logits.shape[-1])
 
@@ -108,6 +115,10 @@ def _check(logits: Tensor, target: Tensor, class_weights: Tensor | None) -> None
 def _check_weights(logits: Tensor, class_weights: Tensor) -> None:
     check_shapes("... q, q", logits=logits, class_weights=class_weights)
     if class_weights.dtype != logits.dtype:
-        raise Mistake(f"expected class weights of the logits' {logits.dtype}, came {class_weights.dtype}; convert with .to(logits)")
+        raise UserError(
+            f"expected class weights of the logits' {logits.dtype}, got {class_weights.dtype}; convert with .to(logits)"
+        )
     if not torch.compiler.is_compiling() and not ((class_weights >= 0) & class_weights.isfinite()).all():
-        raise Mistake("expected class weights that are finite and not negative, came others; see balanced_class_weights")
+        raise UserError(
+            "expected class weights that are finite and not negative, got others; see balanced_class_weights"
+        )

@@ -1,9 +1,10 @@
-"""What diffusion models are trained on and judged by: the squared error of a guess, and the variational bound it comes from.
+"""What diffusion models are trained on and evaluated by: the squared error of a prediction, and the variational bound
+it comes from.
 
     -ln p(x_0) <= D(q(x_T | x_0)‖p(x_T)) + Σ_{t=2}^T E D(q(x_{t-1} | x_t, x_0)‖p(x_{t-1} | x_t)) + E[-ln p(x_0 | x_1)]
 
-with p(x_T) standard normal and p(x_{t-1} | x_t) the posterior step with the denoiser's x̂_0 for x_0, so that a divergence is a weighed
-squared error. The process is in quoin.prob.   b examples (b, ...), t a time each (b,)
+with p(x_T) standard normal and p(x_{t-1} | x_t) the posterior step with the denoiser's x̂_0 for x_0, so that a
+divergence is a weighted squared error. The process is in quoin.prob.   b examples (b, ...), t a time each (b,)
 """
 
 import math
@@ -13,50 +14,61 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob import Denoiser, NoiseSchedule, Parametrisation, diffuse, kl_standard_normal, straight_path, straight_velocity
+from quoin.errors import UserError
+from quoin.prob import (
+    Denoiser,
+    NoiseSchedule,
+    PredictionType,
+    add_noise,
+    kl_standard_normal,
+    linear_path,
+    linear_path_velocity,
+)
 from quoin.tensor import check_floating
 from quoin.tensor.labels import as_indices
 
 __all__ = [
-    "DiffusionBound",
+    "DiffusionVLB",
     "denoising_kl",
     "denoising_kl_definition",
     "denoising_loss",
-    "diffusion_bound",
-    "first_step_log_prob",
+    "diffusion_vlb",
     "flow_matching_loss",
-    "noise_kl",
-    "sampled_diffusion_bound",
+    "prior_kl",
+    "reconstruction_log_prob",
+    "sampled_diffusion_vlb",
 ]
 
 Network = Callable[[Tensor, Tensor], Tensor]  # x_t (b, ...), t (b,) -> (b, ...)
 
 
 def denoising_loss(
-    network: Network, schedule: NoiseSchedule, parametrisation: Parametrisation, clean: Tensor, t: Tensor, noise: Tensor
+    network: Network, schedule: NoiseSchedule, prediction_type: PredictionType, clean: Tensor, t: Tensor, noise: Tensor
 ) -> Tensor:  # (b, ...), (b,), (b, ...) -> (b,)
-    """The simple loss: the mean of (target - network(x_t, t))² over an example's numbers, at x_t = √ᾱ_t x_0 + √(1 - ᾱ_t) ε.
+    """The simple loss: the mean of (target - network(x_t, t))² over an example's numbers, at x_t = √ᾱ_t x_0 + √(1 -
+    ᾱ_t) ε.
 
     Notes: D0-T.
     """
     check_floating(clean, "clean")
     check_floating(noise, "noise")
-    target = parametrisation.target(clean, noise, schedule.level(t, clean))
-    return _mean_square(target - network(diffuse(schedule, clean, t, noise), t))
+    target = prediction_type.target(clean, noise, schedule.level(t, clean))
+    return _mean_square(target - network(add_noise(schedule, clean, t, noise), t))
 
 
-def flow_matching_loss(velocity: Network, data: Tensor, noise: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
+def flow_matching_loss(
+    velocity: Network, data: Tensor, noise: Tensor, t: Tensor
+) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
     """The mean of (x - ε - v(x_t, t))² over an example's numbers, at x_t = (1 - t) ε + t x.
 
     Notes: D0-T.
     """
     check_floating(data, "data")
     check_floating(noise, "noise")
-    return _mean_square(straight_velocity(noise, data) - velocity(straight_path(noise, data, t), t))
+    return _mean_square(linear_path_velocity(noise, data) - velocity(linear_path(noise, data, t), t))
 
 
-def noise_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (b,)
+def prior_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (b,)
     """D(q(x_T | x_0)‖N(0, I)): what of the data is still there when the noise should be pure.
 
     Notes: D0-T.
@@ -66,48 +78,59 @@ def noise_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (
     return kl_standard_normal(mean, torch.log(schedule.noise[-1]).to(mean).expand_as(mean))
 
 
-def denoising_kl_definition(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: int) -> Tensor:  # (b, ...), (b, ...) -> (b,)
-    """D(q(x_{t-1} | x_t, x_0)‖q(x_{t-1} | x_t, x̂_0)) = ‖μ̃ - μ‖² / (2 β̃_t), the laws having one variance: β̃_t = β_t (1 - ᾱ_{t-1})/(1 - ᾱ_t).
+def denoising_kl_definition(
+    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, t: int
+) -> Tensor:  # (b, ...), (b, ...) -> (b,)
+    """D(q(x_{t-1} | x_t, x_0)‖q(x_{t-1} | x_t, x̂_0)) = ‖μ̃ - μ‖² / (2 β̃_t), the distributions having one variance:
+    β̃_t = β_t (1 - ᾱ_{t-1})/(1 - ᾱ_t).
 
     Notes: D0-T.
     """
-    _check_guess(clean, guess)
+    _check_prediction(clean, prediction)
     beta, now, then = schedule.betas[t], schedule.alpha_bar[t], schedule.alpha_bar[t - 1]
     variance = beta * (1 - then) / (1 - now)
-    means_apart = torch.sqrt(then) * beta / (1 - now) * (clean - guess)
+    means_apart = torch.sqrt(then) * beta / (1 - now) * (clean - prediction)
     return means_apart.flatten(1).square().sum(dim=-1) / (2 * variance)
 
 
-def denoising_kl(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
+def denoising_kl(
+    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, t: Tensor
+) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
     """`denoising_kl_definition` for a time each, as ½ [SNR_{t-1} - SNR_t] ‖x_0 - x̂_0‖² with SNR = ᾱ/(1 - ᾱ), t >= 2.
 
     Notes: D0-T.
     """
-    _check_guess(clean, guess)
-    schedule.check_times(t, clean)
+    _check_prediction(clean, prediction)
+    schedule.check_timesteps(t, clean)
     t = as_indices(t, "t")
     if bool((t < 2).any()):
-        raise Mistake("expected times of 2 or more, came 1 or less; the first step has no divergence but `first_step_log_prob`")
+        raise UserError(
+            "expected times of 2 or more, got 1 or less; the first step has no divergence but `reconstruction_log_prob`"
+        )
     # Taken in float64, and not as 1/(1 - ᾱ) - 1: at late times the ratio is far below the rounding of 1.
     ratio = -torch.exp(schedule.log_alpha_bar) / torch.expm1(schedule.log_alpha_bar)
     weight = ((ratio[t.cpu() - 1] - ratio[t.cpu()]) / 2).to(clean)
-    return weight * (clean - guess).flatten(1).square().sum(dim=-1)
+    return weight * (clean - prediction).flatten(1).square().sum(dim=-1)
 
 
-def first_step_log_prob(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, *, bin_width: float = 0.0) -> Tensor:  # (b, ...) -> (b,)
-    """ln p(x_0 | x_1) for N(x̂_0, β_1 I): its density, or with a `bin_width` the chance of each value's bin.
+def reconstruction_log_prob(
+    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, *, bin_width: float = 0.0
+) -> Tensor:  # (b, ...) -> (b,)
+    """ln p(x_0 | x_1) for N(x̂_0, β_1 I): its density, or with a `bin_width` the probability of each value's bin.
 
-    Values on a grid, such as grey levels, have bins x ± width/2; the bins of an example at the ends, -1 and 1, go on for ever.
+    Values on a grid, such as grey levels, have bins x ± bin_width/2; the bins of an example at the ends, -1 and 1, go
+    on for ever.
 
     Notes: D0-T.
     """
-    _check_guess(clean, guess)
+    _check_prediction(clean, prediction)
     std = math.sqrt(float(schedule.betas[1]))
-    away = (clean - guess).flatten(1) / std
+    away = (clean - prediction).flatten(1) / std
     if not bin_width:
         return (-away.square() / 2 - math.log(std * math.sqrt(2 * math.pi))).sum(dim=-1)
     half, ends = bin_width / (2 * std), clean.flatten(1)
-    # By symmetry every bin is looked at from the left tail, where differences of the distribution function keep their digits.
+    # By symmetry every bin is computed in the left tail, where differences of the distribution function keep their
+    # digits.
     upper = torch.where(ends >= 1, math.inf, away + half)
     lower = torch.where(ends <= -1, -math.inf, away - half)
     flip = lower + upper > 0
@@ -116,67 +139,85 @@ def first_step_log_prob(schedule: NoiseSchedule, clean: Tensor, guess: Tensor, *
     return (high + torch.log(-torch.expm1(low - high))).sum(dim=-1)
 
 
-class DiffusionBound(NamedTuple):
-    """The bound in nats an example, and the three parts that it is the sum of."""
+class DiffusionVLB(NamedTuple):
+    """The bound in nats an example, and the three terms that it is the sum of."""
 
     output: Tensor  # (b,)
-    noise: Tensor  # (b,), what is not forgotten at time T
-    steps: Tensor  # (b,), the divergences of times 2 to T
-    first: Tensor  # (b,), -ln p(x_0 | x_1)
+    prior: Tensor  # (b,), what x_T still has of x_0
+    denoising: Tensor  # (b,), the divergences of times 2 to T
+    reconstruction: Tensor  # (b,), -ln p(x_0 | x_1)
 
 
-def diffusion_bound(
+def diffusion_vlb(
     denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, *, generator: torch.Generator, bin_width: float = 0.0
-) -> DiffusionBound:  # (b, ...)
-    """The variational bound, each of its T terms by one draw of x_t.
+) -> DiffusionVLB:  # (b, ...)
+    """The variational bound, each of its T terms by one sample of x_t.
 
     Notes: D0-T.
     """
-    steps = clean.new_zeros(len(clean))
+    denoising = clean.new_zeros(len(clean))
     for time in range(2, schedule.num_steps + 1):
         t = torch.full((len(clean),), time, device=clean.device)
-        steps = steps + denoising_kl(schedule, clean, _guess(denoiser, schedule, clean, t, generator), t)
-    return _bound(denoiser, schedule, clean, steps, bin_width, generator)
+        denoising = denoising + denoising_kl(schedule, clean, _predict(denoiser, schedule, clean, t, generator), t)
+    return _vlb(denoiser, schedule, clean, denoising, bin_width, generator)
 
 
-def sampled_diffusion_bound(
-    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, *, num_times: int, generator: torch.Generator, bin_width: float = 0.0
-) -> DiffusionBound:  # (b, ...)
-    """`diffusion_bound` with `num_times` times for each example instead of all: the same mean, at a fraction of the cost.
+def sampled_diffusion_vlb(
+    denoiser: Denoiser,
+    schedule: NoiseSchedule,
+    clean: Tensor,
+    *,
+    num_times: int,
+    generator: torch.Generator,
+    bin_width: float = 0.0,
+) -> DiffusionVLB:  # (b, ...)
+    """`diffusion_vlb` with `num_times` times for each example instead of all: the same mean, at a fraction of the cost.
 
-    The times are spread: one from each of `num_times` equal shares of 2 ... T, shifted by one random number an example.
+    The times are stratified: one from each of `num_times` equal pieces of 2 ... T, shifted by one random number an
+    example.
 
     Notes: D0-T.
     """
     terms = schedule.num_steps - 1
     if not 1 <= num_times <= max(1, terms):
-        raise Mistake(f"expected 1 to {max(1, terms)} times, as many as the schedule has steps behind the first, got {num_times}")
+        raise UserError(
+            f"expected 1 to {max(1, terms)} times, as many as the schedule has steps behind the first, got {num_times}"
+        )
     shift = torch.rand(len(clean), generator=generator, dtype=torch.float64, device=generator.device).to(clean.device)
-    steps = clean.new_zeros(len(clean))
+    denoising = clean.new_zeros(len(clean))
     for i in range(num_times if terms else 0):
         t = 2 + ((i + shift) * terms / num_times).long().clamp(max=terms - 1)
-        steps = steps + terms / num_times * denoising_kl(schedule, clean, _guess(denoiser, schedule, clean, t, generator), t)
-    return _bound(denoiser, schedule, clean, steps, bin_width, generator)
+        denoising = denoising + terms / num_times * denoising_kl(
+            schedule, clean, _predict(denoiser, schedule, clean, t, generator), t
+        )
+    return _vlb(denoiser, schedule, clean, denoising, bin_width, generator)
 
 
-def _guess(denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, t: Tensor, generator: torch.Generator) -> Tensor:
+def _predict(
+    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, t: Tensor, generator: torch.Generator
+) -> Tensor:
     noise = torch.randn(clean.shape, generator=generator, dtype=clean.dtype, device=generator.device).to(clean.device)
-    return denoiser(diffuse(schedule, clean, t, noise), t).clean
+    return denoiser(add_noise(schedule, clean, t, noise), t).clean
 
 
-def _bound(
-    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, steps: Tensor, bin_width: float, generator: torch.Generator
-) -> DiffusionBound:
+def _vlb(
+    denoiser: Denoiser,
+    schedule: NoiseSchedule,
+    clean: Tensor,
+    denoising: Tensor,
+    bin_width: float,
+    generator: torch.Generator,
+) -> DiffusionVLB:
     one = torch.ones(len(clean), dtype=torch.long, device=clean.device)
-    guess = _guess(denoiser, schedule, clean, one, generator)
-    first = -first_step_log_prob(schedule, clean, guess, bin_width=bin_width)
-    prior = noise_kl(schedule, clean)
-    return DiffusionBound(prior + steps + first, prior, steps, first)
+    prediction = _predict(denoiser, schedule, clean, one, generator)
+    reconstruction = -reconstruction_log_prob(schedule, clean, prediction, bin_width=bin_width)
+    prior = prior_kl(schedule, clean)
+    return DiffusionVLB(prior + denoising + reconstruction, prior, denoising, reconstruction)
 
 
-def _check_guess(clean: Tensor, guess: Tensor) -> None:
+def _check_prediction(clean: Tensor, prediction: Tensor) -> None:
     check_floating(clean, "clean")
-    check_floating(guess, "guess")
+    check_floating(prediction, "prediction")
 
 
 def _mean_square(error: Tensor) -> Tensor:

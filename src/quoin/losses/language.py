@@ -1,18 +1,19 @@
-"""How well a language model predicts a text, in nats for each token. Perplexity and bits per character are in quoin.metrics.
+"""How well a language model predicts a text, in nats for each token. Perplexity and bits per character are in
+quoin.metrics.
 
 n tokens, m in the vocabulary
 """
 
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses.cross_entropy import cross_entropy
 
 __all__ = ["token_nll", "token_nll_definition"]
 
 
 def token_nll_definition(probabilities: Tensor) -> Tensor:  # (..., n) -> (...)
-    """(1/n) sum_t -ln P(x_t | x_1 .. x_{t-1}), from the probabilities that the tokens of a text had when they came.
+    """(1/n) sum_t -ln P(x_t | x_1 .. x_{t-1}), from the probabilities of the tokens of a text given those before.
 
     Notes: Z9.7.
     """
@@ -20,9 +21,10 @@ def token_nll_definition(probabilities: Tensor) -> Tensor:  # (..., n) -> (...)
 
 
 def token_nll(logits: Tensor, tokens: Tensor) -> Tensor:  # (..., n, m), (..., n) -> (...)
-    """`token_nll_definition` from logits: entry t of them is the law of `tokens[t]` given those before it.
+    """`token_nll_definition` from logits: entry t of them is the distribution of `tokens[t]` given those before it.
 
-    Of a model that gives the law of the next token at each place, take `token_nll(model(tokens)[:, :-1], tokens[:, 1:])`.
+    Of a model that gives the distribution of the next token at each position, take `token_nll(model(tokens)[:, :-1],
+    tokens[:, 1:])`.
 
     >>> import torch
     >>> token_nll(torch.zeros(3, 8), torch.tensor([0, 5, 7]))  # ln 8 for each
@@ -31,5 +33,5 @@ def token_nll(logits: Tensor, tokens: Tensor) -> Tensor:  # (..., n, m), (..., n
     Notes: Z9.7.
     """
     if tokens.ndim == 0 or tokens.shape[-1] == 0:
-        raise Mistake(f"expected a text of one token or more, got tokens of shape {tuple(tokens.shape)}: give some")
+        raise UserError(f"expected a text of one token or more, got tokens of shape {tuple(tokens.shape)}: give some")
     return cross_entropy(logits, tokens).mean(dim=-1)

@@ -7,30 +7,33 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob import margin
-from quoin.tensor import as_floating, check_shapes, log_sum_exp
+from quoin.tensor import as_floating, check_shapes, logsumexp
 
-__all__ = ["hinge_loss", "kernel_svm_objective", "log_loss", "log_loss_definition", "svm_objective"]
+__all__ = ["hinge_loss", "kernel_svm_objective", "logistic_loss", "logistic_loss_definition", "svm_objective"]
 
 
-def log_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
+def logistic_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
     """ln(1 + e^{-m}) = ln(e^0 + e^{-m}): what logistic regression minimises.
 
     Notes: M9.
     """
     margins = as_floating(margins)
-    return log_sum_exp(torch.stack([torch.zeros_like(margins), -margins], dim=-1))
+    return logsumexp(torch.stack([torch.zeros_like(margins), -margins], dim=-1))
 
 
-def log_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
-    """`log_loss_definition` on torch's kernel, exact to rounding for margins of any size.
+def logistic_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
+    """`logistic_loss_definition` on torch's kernel, exact to rounding for margins of any size.
 
-    Its mean has no minimiser on data that a hyperplane separates: longer weights always give less. Add an l2 penalty there.
+    Its mean has no minimiser on data that a hyperplane separates: longer weights always give less. Add an l2 penalty
+    there.
 
     Notes: M9.
     """
-    return -functional.logsigmoid(as_floating(margins))  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
+    return -functional.logsigmoid(
+        as_floating(margins)
+    )  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
 
 
 def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
@@ -57,7 +60,8 @@ def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,)
 def kernel_svm_objective(
     coefficients: Tensor, gram: Tensor, y: Tensor, l2: float, *, bias: Tensor | None = None
 ) -> Tensor:  # (n,), (n, n), (n,) -> ()
-    """The same with scores s_i = sum_j K_ij a_j + b for a kernel's Gram matrix K, and |w|^2 = a^T K a: no w is ever written down.
+    """The same with scores s_i = sum_j K_ij a_j + b for a kernel's Gram matrix K, and |w|^2 = a^T K a: no w is ever
+    written down.
 
     With K = X X^T and w = X^T a it is `svm_objective` of the margins 2 y (X w + b).
 
@@ -73,6 +77,6 @@ def kernel_svm_objective(
 
 def _check(margins: Tensor, l2: float) -> None:
     if margins.numel() == 0:
-        raise Mistake("expected at least one example to average over, came none; leave out empty batches")
+        raise UserError("expected at least one example to average over, got none; leave out empty batches")
     if not l2 >= 0:
-        raise Mistake(f"expected an l2 penalty of at least 0, came {l2}; a negative one has no minimum")
+        raise UserError(f"expected an l2 penalty of at least 0, got {l2}; a negative one has no minimum")

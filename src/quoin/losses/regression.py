@@ -1,6 +1,7 @@
 """Losses of predicted numbers: one value per example, so that a caller may sum over batches and ranks and divide once.
 
-The squared loss is also what Gaussian noise of fixed scale makes of maximum likelihood. The mean of |v_j - w_j|^p takes vectors of d
+The squared loss is also what Gaussian noise of fixed scale makes of maximum likelihood. The mean of |v_j - w_j|^p takes
+vectors of d
 entries: a single number is one of one entry, give it a last axis with `unsqueeze(-1)`.
 """
 
@@ -9,7 +10,7 @@ import math
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["gaussian_nll", "mae", "mean_power_error", "mse", "squared_loss"]
@@ -25,12 +26,13 @@ def squared_loss(prediction: Tensor, target: Tensor) -> Tensor:  # (...), (...) 
 
 
 def gaussian_nll(prediction: Tensor, target: Tensor, scale: float) -> Tensor:  # (...), (...) -> (...)
-    """-log N(target; prediction, scale^2) = log(2 pi scale^2) / 2 + (target - prediction)^2 / (2 scale^2) for each example.
+    """-log N(target; prediction, scale^2) = log(2 pi scale^2) / 2 + (target - prediction)^2 / (2 scale^2) for each
+    example.
 
     Notes: Z3.12, Z3.14.
     """
     if not scale > 0:
-        raise Mistake(f"expected a positive scale (standard deviation), came {scale}; give e.g. 1.0")
+        raise UserError(f"expected a positive scale (standard deviation), got {scale}; give e.g. 1.0")
     return squared_loss(prediction, target) / scale**2 + math.log(2 * math.pi * scale**2) / 2
 
 
@@ -41,7 +43,9 @@ def mean_power_error(prediction: Tensor, target: Tensor, power: float) -> Tensor
     """
     _check_vectors(prediction, target)
     if not 1 <= power < float("inf"):
-        raise Mistake(f"expected a power of at least 1 and finite, came {power}; 1 is the absolute error, 2 the squared one")
+        raise UserError(
+            f"expected a power of at least 1 and finite, got {power}; 1 is the absolute error, 2 the squared one"
+        )
     return (prediction - target).abs().pow(power).mean(dim=-1)
 
 
@@ -70,6 +74,8 @@ def mse(prediction: Tensor, target: Tensor) -> Tensor:  # (..., d), (..., d) -> 
 def _check_vectors(prediction: Tensor, target: Tensor) -> None:
     check_shapes("... d, ... d", prediction=prediction, target=target)
     if prediction.shape[-1] == 0:
-        raise Mistake(f"expected vectors of at least one entry, came shape {tuple(prediction.shape)}; give predictions a last axis")
+        raise UserError(
+            f"expected vectors of at least one entry, got shape {tuple(prediction.shape)}; give predictions a last axis"
+        )
     if not (prediction.is_floating_point() and target.is_floating_point()):
-        raise Mistake(f"expected floats, came {prediction.dtype} and {target.dtype}; convert both, e.g. with .float()")
+        raise UserError(f"expected floats, got {prediction.dtype} and {target.dtype}; convert both, e.g. with .float()")

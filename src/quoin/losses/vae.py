@@ -1,7 +1,8 @@
 """The loss of a variational autoencoder: minus the evidence lower bound, and its Gaussian case written out.
 
-An encoder says q(z | x) = N(μ(x), diag σ(x)²), the prior is N(0, I), a decoder says p(x | z); both learn from one number. What encoders
-and decoders are made of is in quoin.models.   n examples, m draws of z for each, k latent coordinates
+An encoder gives q(z | x) = N(μ(x), diag σ(x)²), the prior is N(0, I), a decoder gives p(x | z); both learn from one
+number. What encoders and decoders are made of is in quoin.models.   n examples, m samples of z for each, k latent
+coordinates
 """
 
 from collections.abc import Callable
@@ -11,18 +12,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
-from quoin.losses.elbo_gradients import elbo_by_analytic_kl
+from quoin.errors import UserError
+from quoin.losses.elbo_gradients import elbo_analytic_kl
 from quoin.prob import DiagonalNormal, LatentModel, kl_standard_normal, kl_standard_normal_definition
 
-__all__ = ["GaussianVAELoss", "gaussian_vae_loss", "gaussian_vae_loss_definition", "kl_warm_up", "vae_losses"]
+__all__ = ["GaussianVAELoss", "gaussian_vae_loss", "gaussian_vae_loss_definition", "kl_warmup", "vae_losses"]
 
 
 class GaussianVAELoss(NamedTuple):
     """The loss, and the two terms that it weighs against each other."""
 
     output: Tensor  # ()
-    divergence: Tensor  # (n,), how far q(z | x_n) is from the prior
+    kl: Tensor  # (n,), how far q(z | x_n) is from the prior
     reconstruction: Tensor  # (n,), squared errors over 2 s²
 
 
@@ -34,35 +35,39 @@ def gaussian_vae_loss_definition(
     decode: Callable[[Tensor], Tensor],  # μ_θ: (n, k) -> (n, ...)
     decoder_std: float,  # s
 ) -> GaussianVAELoss:
-    """(1/N) Σ_n [D(q(z | x_n)‖N(0, I)) + (1/M) Σ_m ‖x_n - μ_θ(μ_φ(x_n) + σ_φ(x_n) ε_nm)‖² / (2s²)], draw by draw.
+    """(1/N) Σ_n [D(q(z | x_n)‖N(0, I)) + (1/M) Σ_m ‖x_n - μ_θ(μ_φ(x_n) + σ_φ(x_n) ε_nm)‖² / (2s²)], sample by sample.
 
     It is minus the bound of a decoder N(μ_θ(z), s² I) without the constant (d/2) ln 2πs² of an example of d numbers.
 
     Notes: D6-28, DE59, DE60.
     """
     _check_decoder_std(decoder_std)
-    divergence = kl_standard_normal_definition(mean, std)
+    kl = kl_standard_normal_definition(mean, std)
     errors = [(x - decode(mean + std * each)).flatten(1).square().sum(dim=1) for each in noise]
     reconstruction = torch.stack(errors).mean(dim=0) / (2 * decoder_std**2)
-    return GaussianVAELoss((divergence + reconstruction).mean(), divergence, reconstruction)
+    return GaussianVAELoss((kl + reconstruction).mean(), kl, reconstruction)
 
 
 def gaussian_vae_loss(
     x: Tensor, mean: Tensor, log_std: Tensor, noise: Tensor, decode: Callable[[Tensor], Tensor], decoder_std: float
 ) -> Tensor:  # ()
-    """`gaussian_vae_loss_definition(...).output` from ln σ_φ, all draws decoded at once.
+    """`gaussian_vae_loss_definition(...).output` from ln σ_φ, all samples decoded at once.
 
     >>> x, noise = torch.ones(4, 3), torch.zeros(1, 4, 2)
-    >>> gaussian_vae_loss(x, torch.zeros(4, 2), torch.zeros(4, 2), noise, lambda z: torch.zeros(len(z), 3), 1.0)  # 3 / 2
+    >>> mean = log_variance = torch.zeros(4, 2)
+    >>> gaussian_vae_loss(x, mean, log_variance, noise, lambda z: torch.zeros(len(z), 3), 1.0)  # 3 / 2
     tensor(1.5000)
 
     Notes: D6-28, DE59, DE60.
     """
     _check_decoder_std(decoder_std)
     if noise.ndim != 3 or noise.shape[1:] != mean.shape or len(noise) == 0:
-        came = f"{tuple(noise.shape)} for means {tuple(mean.shape)}"
-        raise Mistake(f"expected noise (m, n, k) with a row for each draw and example, came {came}; give q.noise((m,), generator=...)")
-    z = DiagonalNormal(mean, log_std).place(noise)
+        got = f"{tuple(noise.shape)} for means {tuple(mean.shape)}"
+        raise UserError(
+            f"expected noise (m, n, k) with a row for each sample and example, got {got}; "
+            "give q.sample_noise((m,), generator=...)"
+        )
+    z = DiagonalNormal(mean, log_std).transform(noise)
     decoded = decode(z.flatten(0, 1)).reshape(len(noise), *x.shape)
     error = functional.mse_loss(decoded, x.expand_as(decoded), reduction="sum") / (len(noise) * len(x))
     return kl_standard_normal(mean, log_std).mean() + error / (2 * decoder_std**2)
@@ -77,23 +82,25 @@ def vae_losses(
 
     Notes: D6-23, DE59.
     """
-    divergence = kl_standard_normal(q.mean, q.log_std)
-    return -elbo_by_analytic_kl(model, q, x, noise, kl=divergence if kl_weight == 1 else kl_weight * divergence)
+    kl = kl_standard_normal(q.mean, q.log_std)
+    return -elbo_analytic_kl(model, q, x, noise, kl=kl if kl_weight == 1 else kl_weight * kl)
 
 
-def kl_warm_up(progress: float, share: float) -> float:
-    """β = min(1, progress / share): the divergence counts for nothing at first and in full after `share` of the run.
+def kl_warmup(progress: float, ratio: float) -> float:
+    """β = min(1, progress / ratio): the divergence counts for nothing at first and in full after `ratio` of the run.
 
-    Under its full weight from the start an encoder may learn to say nothing before the decoder has learnt to listen.
+    Under its full weight from the start the posterior may collapse to the prior before the decoder has learnt to use z.
 
-    >>> [kl_warm_up(progress, 0.2) for progress in (0.0, 0.1, 0.5)]
+    >>> [kl_warmup(progress, 0.2) for progress in (0.0, 0.1, 0.5)]
     [0.0, 0.5, 1.0]
     """
-    if not 0 <= share <= 1:
-        raise Mistake(f"expected a warm-up of a share of the run, from 0 to 1, came {share}; give e.g. 0.2, or 0 for none")
-    return 1.0 if progress >= share else progress / share
+    if not 0 <= ratio <= 1:
+        raise UserError(
+            f"expected a warm-up of a fraction of the run, from 0 to 1, got {ratio}; give e.g. 0.2, or 0 for none"
+        )
+    return 1.0 if progress >= ratio else progress / ratio
 
 
 def _check_decoder_std(std: float) -> None:
     if not 0 < std < float("inf"):
-        raise Mistake(f"expected a standard deviation above 0 for the decoder, came {std}; give e.g. 0.1")
+        raise UserError(f"expected a standard deviation above 0 for the decoder, got {std}; give e.g. 0.1")

@@ -9,25 +9,25 @@ if TYPE_CHECKING:
         CalibrationCurve,
         Decision,
         calibration_curve,
-        decide,
         expected_calibration_error,
+        minimize_expected_cost,
         predictive_entropy,
     )
     from quoin.metrics.classification import accuracy, confusion_matrix, zero_one_loss
     from quoin.metrics.generalization import (
-        Gap,
+        GeneralizationGap,
         Population,
         RiskEstimate,
-        estimated_risk,
+        estimate_risk,
         expected_risk,
-        generalisation_gap,
-        population_of_density,
-        sampled_risk,
+        generalization_gap,
+        monte_carlo_risk,
+        population_from_density,
     )
     from quoin.metrics.language import bits_per_character, perplexity
     from quoin.metrics.mode_coverage import ModeCoverage, mode_coverage, nearest_modes
     from quoin.metrics.ranking import RocCurve, roc_auc, roc_auc_definition, roc_curve
-    from quoin.metrics.regression import r_squared, root_mean_squared_error
+    from quoin.metrics.regression import r2_score, root_mean_squared_error
     from quoin.metrics.risk import empirical_risk, held_out_loss
     from quoin.metrics.sample_quality import (
         DensityAndCoverage,
@@ -37,12 +37,19 @@ if TYPE_CHECKING:
         density_and_coverage_definition,
         nearest_distances,
         nearest_distances_definition,
-        nearness,
+        nn_distance_ratio,
         sample_quality,
     )
-    from quoin.metrics.sliding_window import sliding_token_nll
+    from quoin.metrics.sliding_window import sliding_window_nll
     from quoin.metrics.translation import bleu, exact_match
-    from quoin.metrics.validation import CrossValidation, EarlyStop, LearningCurve, cross_validate, early_stop, learning_curve
+    from quoin.metrics.validation import (
+        CrossValidation,
+        EarlyStop,
+        LearningCurve,
+        cross_validate,
+        early_stop,
+        learning_curve,
+    )
 
 __all__ = [
     "CalibrationCurve",
@@ -50,7 +57,7 @@ __all__ = [
     "Decision",
     "DensityAndCoverage",
     "EarlyStop",
-    "Gap",
+    "GeneralizationGap",
     "LearningCurve",
     "ModeCoverage",
     "Population",
@@ -64,34 +71,34 @@ __all__ = [
     "calibration_curve",
     "confusion_matrix",
     "cross_validate",
-    "decide",
     "density_and_coverage",
     "density_and_coverage_definition",
     "early_stop",
     "empirical_risk",
-    "estimated_risk",
+    "estimate_risk",
     "exact_match",
     "expected_calibration_error",
     "expected_risk",
-    "generalisation_gap",
+    "generalization_gap",
     "held_out_loss",
     "learning_curve",
+    "minimize_expected_cost",
     "mode_coverage",
+    "monte_carlo_risk",
     "nearest_distances",
     "nearest_distances_definition",
     "nearest_modes",
-    "nearness",
+    "nn_distance_ratio",
     "perplexity",
-    "population_of_density",
+    "population_from_density",
     "predictive_entropy",
-    "r_squared",
+    "r2_score",
     "roc_auc",
     "roc_auc_definition",
     "roc_curve",
     "root_mean_squared_error",
     "sample_quality",
-    "sampled_risk",
-    "sliding_token_nll",
+    "sliding_window_nll",
     "zero_one_loss",
 ]
 

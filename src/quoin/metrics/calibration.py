@@ -8,16 +8,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob import check_law, cross_entropy_of
+from quoin.errors import UserError
+from quoin.prob import check_probs, distribution_cross_entropy
 from quoin.tensor import check_labels, check_shapes
 
 __all__ = [
     "CalibrationCurve",
     "Decision",
     "calibration_curve",
-    "decide",
     "expected_calibration_error",
+    "minimize_expected_cost",
     "predictive_entropy",
 ]
 
@@ -27,7 +27,7 @@ def predictive_entropy(probabilities: Tensor) -> Tensor:  # (..., q) -> (...)
 
     Notes: D5.2-10.
     """
-    return cross_entropy_of(probabilities, probabilities)
+    return distribution_cross_entropy(probabilities, probabilities)
 
 
 class Decision(NamedTuple):
@@ -37,17 +37,19 @@ class Decision(NamedTuple):
     expected_cost: Tensor  # (..., a)
 
 
-def decide(probabilities: Tensor, cost: Tensor) -> Decision:  # (..., q), (a, q)
+def minimize_expected_cost(probabilities: Tensor, cost: Tensor) -> Decision:  # (..., q), (a, q)
     """The action of least expected cost, argmin_a sum_c P(c | x) cost(a, c); the first of equals.
 
-    With cost 1 for every wrong class and 0 for the right one it is the likeliest class.
+    With cost 1 for every wrong class and 0 for the right one it is the most probable class.
 
     Notes: D5.2-10.
     """
-    check_law(probabilities, "probabilities")
+    check_probs(probabilities, "probabilities")
     check_shapes("... q, a q", probabilities=probabilities, cost=cost)
     if len(cost) == 0 or not cost.isfinite().all():
-        raise Mistake(f"expected finite costs of at least one action, came shape {tuple(cost.shape)}; give one row for each action")
+        raise UserError(
+            f"expected finite costs of at least one action, got shape {tuple(cost.shape)}; give one row for each action"
+        )
     expected = probabilities @ cost.to(probabilities.dtype).mT
     return Decision(expected.argmin(dim=-1), expected)
 
@@ -56,25 +58,34 @@ class CalibrationCurve(NamedTuple):
     """Stated against observed, by bins of equal width on [0, 1]; an empty bin has no means (NaN)."""
 
     confidence: Tensor  # (bins,) float64, the mean probability stated
-    frequency: Tensor  # (bins,) float64, the share of those events that came true
+    frequency: Tensor  # (bins,) float64, the fraction of those events that happened
     counts: Tensor  # (bins,)
 
 
-def calibration_curve(probabilities: Tensor, happened: Tensor, *, num_bins: int = 10) -> CalibrationCurve:  # (n,), (n,)
-    """How often what was given probability p came true, for p in each of the bins ((k - 1)/bins, k/bins]; 0 is in the first.
+def calibration_curve(probabilities: Tensor, outcomes: Tensor, *, num_bins: int = 10) -> CalibrationCurve:  # (n,), (n,)
+    """How often what was given probability p happened, for p in each of the bins ((k - 1)/bins, k/bins]; 0 is in the
+    first.
 
     A calibrated forecast has frequency = confidence: P[C = c | P(c | x) = p] = p.
 
     Notes: D5.2-10.
     """
-    check_shapes("n, n", probabilities=probabilities, happened=happened)
+    check_shapes("n, n", probabilities=probabilities, outcomes=outcomes)
     if num_bins < 1 or len(probabilities) == 0:
-        raise Mistake(f"expected at least one bin and one example, came {num_bins} and {len(probabilities)}; give more")
-    p, true = probabilities.detach().double(), happened.double()
+        raise UserError(
+            f"expected at least one bin and one example, got {num_bins} and {len(probabilities)}; give more"
+        )
+    p, true = probabilities.detach().double(), outcomes.double()
     if not ((p >= 0) & (p <= 1)).all():  # NaN fails too
-        raise Mistake(f"expected probabilities from 0 to 1, came {p.min():.3g} to {p.max():.3g}; take a softmax or sigmoid of scores")
+        raise UserError(
+            f"expected probabilities from 0 to 1, got {p.min():.3g} to {p.max():.3g}; take a softmax or sigmoid of "
+            "scores"
+        )
     if not ((true == 0) | (true == 1)).all():
-        raise Mistake("expected 1 or True for what happened and 0 or False for what did not, came another value; compare labels first")
+        raise UserError(
+            "expected 1 or True for what happened and 0 or False for what did not, got another value; compare "
+            "labels first"
+        )
     edges = torch.linspace(0, 1, num_bins + 1, dtype=torch.float64, device=p.device)
     bins = torch.bucketize(p, edges[1:-1])
     counts = torch.bincount(bins, minlength=num_bins)
@@ -83,14 +94,17 @@ def calibration_curve(probabilities: Tensor, happened: Tensor, *, num_bins: int 
 
 
 def expected_calibration_error(probabilities: Tensor, labels: Tensor, *, num_bins: int = 15) -> float:  # (n, q), (n,)
-    """sum_bins (share of examples) · |frequency - confidence| for the class each example is given, the likeliest one.
+    """sum_bins (fraction of examples) · |frequency - confidence| for the class each example is given, the most probable
+    one.
 
     Notes: D5.2-10.
     """
-    check_law(probabilities, "probabilities")
+    check_probs(probabilities, "probabilities")
     check_shapes("n q, n", probabilities=probabilities, labels=labels)
     check_labels(labels, probabilities.shape[-1])
-    stated, predicted = probabilities.max(dim=-1)
-    curve = calibration_curve(stated.clamp(max=1), predicted == labels, num_bins=num_bins)  # a sum of one may round above it
-    apart = (curve.frequency - curve.confidence).abs().nan_to_num(0.0)
-    return float((curve.counts * apart).sum() / curve.counts.sum())
+    stated, prediction = probabilities.max(dim=-1)
+    curve = calibration_curve(
+        stated.clamp(max=1), prediction == labels, num_bins=num_bins
+    )  # a sum of one may round above it
+    gaps = (curve.frequency - curve.confidence).abs().nan_to_num(0.0)
+    return float((curve.counts * gaps).sum() / curve.counts.sum())

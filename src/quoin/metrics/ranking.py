@@ -8,28 +8,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_labels, check_shapes
 
 __all__ = ["RocCurve", "roc_auc", "roc_auc_definition", "roc_curve"]
 
 
 class RocCurve(NamedTuple):
-    """What calling every example at or above each threshold positive gets right and wrong, thresholds falling from infinity."""
+    """What calling every example at or above each threshold positive gets right and wrong, thresholds falling from
+    infinity."""
 
-    false_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the share of negatives called positive
-    true_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the share of positives called positive
+    false_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the fraction of negatives called positive
+    true_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the fraction of positives called positive
     thresholds: Tensor  # (k + 1,)
 
 
 def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
     """True against false positive rate, one point for each distinct score and (0, 0) before them."""
     _check(scores, labels)
-    scores = scores if scores.is_floating_point() else scores.double()  # the first threshold is infinite, and large integers stay apart
+    scores = (
+        scores if scores.is_floating_point() else scores.double()
+    )  # the first threshold is infinite, and large integers stay apart
     scores, order = scores.detach().sort(descending=True)
     positives = labels[order].double().cumsum(dim=0)
     negatives = torch.arange(1, len(scores) + 1, device=scores.device) - positives
-    last = torch.cat([scores[1:] != scores[:-1], torch.ones(1, dtype=torch.bool, device=scores.device)])  # of its equals
+    last = torch.cat(
+        [scores[1:] != scores[:-1], torch.ones(1, dtype=torch.bool, device=scores.device)]
+    )  # of its equals
     first = positives.new_zeros(1)
     return RocCurve(
         torch.cat([first, negatives[last] / negatives[-1]]),
@@ -39,7 +44,7 @@ def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
 
 
 def roc_auc_definition(scores: Tensor, labels: Tensor) -> float:  # (n,), (n,)
-    """The chance that a random positive scores above a random negative, a tie counting half; over all pairs."""
+    """The probability that a random positive scores above a random negative, a tie counting half; over all pairs."""
     _check(scores, labels)
     above = scores[labels == 1].unsqueeze(-1)
     below = scores[labels == 0]
@@ -56,7 +61,11 @@ def _check(scores: Tensor, labels: Tensor) -> None:
     check_shapes("n, n", scores=scores, labels=labels)
     check_labels(labels, 2)
     if scores.isnan().any():
-        raise Mistake("expected scores to rank by, came NaN; drop those examples or find where the model lost its numbers")
+        raise UserError(
+            "expected scores to rank by, got NaN; drop those examples or find where the model lost its numbers"
+        )
     num_positive = int((labels == 1).sum())
     if not 0 < num_positive < len(labels):
-        raise Mistake(f"expected examples of both labels, came {num_positive} of 1 in {len(labels)}; a ranking needs both")
+        raise UserError(
+            f"expected examples of both labels, got {num_positive} of 1 in {len(labels)}; a ranking needs both"
+        )

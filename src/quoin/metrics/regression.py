@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses.regression import squared_loss
 from quoin.tensor import as_floating
 
-__all__ = ["r_squared", "root_mean_squared_error"]
+__all__ = ["r2_score", "root_mean_squared_error"]
 
 
 def root_mean_squared_error(prediction: Tensor, target: Tensor) -> float:
@@ -15,17 +15,20 @@ def root_mean_squared_error(prediction: Tensor, target: Tensor) -> float:
     return float((2 * squared_loss(prediction.detach(), target)).mean().sqrt())
 
 
-def r_squared(prediction: Tensor, target: Tensor) -> float:
-    """The share of the target's variance that is explained: 1 - sum_i (y_i - prediction_i)^2 / sum_i (y_i - mean y)^2."""
+def r2_score(prediction: Tensor, target: Tensor) -> float:
+    """The fraction of the target's variance that is explained: 1 - sum_i (y_i - prediction_i)^2 / sum_i (y_i - mean
+    y)^2."""
     check_some(prediction)
     target = as_floating(target, prediction)
     residual = squared_loss(prediction.detach(), target).sum()
     total = squared_loss(target.mean().expand_as(target), target).sum()
     if not total > 0:
-        raise Mistake(f"expected targets that vary, came {target.numel()} of one value; R^2 is undefined there, use the RMSE")
+        raise UserError(
+            f"expected targets that vary, got {target.numel()} of one value; R^2 is undefined there, use the RMSE"
+        )
     return 1 - float(residual / total)
 
 
 def check_some(examples: Tensor) -> None:
     if examples.numel() == 0:
-        raise Mistake("expected at least one example to measure, came none; leave out empty data sets")
+        raise UserError("expected at least one example to measure, got none; leave out empty data sets")

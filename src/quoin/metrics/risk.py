@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.eval_mode import eval_mode
 
 __all__ = ["empirical_risk", "held_out_loss", "held_out_losses"]
@@ -23,12 +23,17 @@ def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor,
     """
     losses = loss(prediction, target)
     if losses.numel() == 0:
-        raise Mistake("expected at least one example to average over, came none; leave out empty batches")
+        raise UserError("expected at least one example to average over, got none; leave out empty batches")
     return losses.mean()
 
 
 def held_out_loss(
-    model: Callable[[Tensor], Tensor], loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, *, batch_size: int = 4096
+    model: Callable[[Tensor], Tensor],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    x: Tensor,
+    y: Tensor,
+    *,
+    batch_size: int = 4096,
 ) -> float:
     """The test loss: (1/n) sum_i loss(f(x_i), y_i) over examples that training did not see, worked off in batches.
 
@@ -41,16 +46,26 @@ def held_out_loss(
 
 @torch.no_grad()
 def held_out_losses(
-    model: Callable[[Tensor], Tensor], loss: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, *, batch_size: int = 4096
+    model: Callable[[Tensor], Tensor],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    x: Tensor,
+    y: Tensor,
+    *,
+    batch_size: int = 4096,
 ) -> Tensor:
     """The losses of which `held_out_loss` is the mean, one for each example, in float64 on the CPU."""
     if len(x) != len(y) or len(y) == 0 or batch_size < 1:
-        raise Mistake(
-            f"expected as many targets as examples, at least one, in batches of at least one, came x of shape {tuple(x.shape)}, "
+        raise UserError(
+            "expected as many targets as examples, at least one, in batches of at least one, got x of shape "
+            f"{tuple(x.shape)}, "
             f"y of shape {tuple(y.shape)} and batches of {batch_size}; pair them up"
         )
     with eval_mode(model):
-        losses = [loss(model(some), targets) for some, targets in zip(x.split(batch_size), y.split(batch_size), strict=True)]
+        losses = [
+            loss(model(some), targets) for some, targets in zip(x.split(batch_size), y.split(batch_size), strict=True)
+        ]
     if any(each.shape[:1] != targets.shape[:1] for each, targets in zip(losses, y.split(batch_size), strict=True)):
-        raise Mistake(f"expected one loss for each example, came shape {tuple(losses[0].shape)}; give a loss that is not averaged")
+        raise UserError(
+            f"expected one loss for each example, got shape {tuple(losses[0].shape)}; give a loss that is not averaged"
+        )
     return torch.cat(losses).cpu().double()

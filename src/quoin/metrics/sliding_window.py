@@ -1,4 +1,4 @@
-"""What a text costs under a model that sees so far and no farther: each token once, in windows that overlap.
+"""The negative log-likelihood of a text under a model of bounded context: each token once, in overlapping windows.
 
 n tokens to predict, T tokens in a window
 """
@@ -9,29 +9,39 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.blocks import rows_per_block
 
-__all__ = ["sliding_token_nll"]
+__all__ = ["sliding_window_nll"]
 
 LOGITS_PER_BLOCK = 2**24  # of one forward pass: 64 MB
 
 
 @torch.no_grad()
-def sliding_token_nll(model: Callable[[Tensor], Tensor], tokens: Tensor, *, window: int, fresh: int) -> Tensor:  # (n + 1,) -> (n,)
-    """-ln P(x_t | what its window shows of x_{<t}) for t = 1 .. n; `tokens[0]` is only read, and `model` gives (b, T, vocabulary) logits.
+def sliding_window_nll(
+    model: Callable[[Tensor], Tensor], tokens: Tensor, *, window: int, stride: int
+) -> Tensor:  # (n + 1,) -> (n,)
+    """-ln P(x_t | what its window shows of x_{<t}) for t = 1 .. n; `tokens[0]` is only read, and `model` gives (b, T,
+    vocabulary) logits.
 
-    Every window of `window` tokens predicts the last `fresh` of its positions, so each token is predicted once, from at least
-    window - fresh tokens before it wherever there are so many.
+    Every window of `window` tokens predicts the last `stride` of its positions, so each token is predicted once, from
+    at least window - fresh tokens before it wherever there are so many.
     """
-    if not 1 <= fresh <= window:
-        raise Mistake(f"expected windows that predict from 1 to all {window} of their tokens anew, got {fresh}: change fresh")
+    if not 1 <= stride <= window:
+        raise UserError(
+            f"expected windows that predict from 1 to all {window} of their tokens anew, got {stride}: change stride"
+        )
     if tokens.ndim != 1 or len(tokens) < 2:
-        raise Mistake(f"expected one sequence of two or more tokens to predict from, got shape {tuple(tokens.shape)}: give a longer text")
-    count = len(tokens) - 1
-    window = min(window, count)
-    fresh = min(fresh, window)
-    ends = torch.arange(fresh, count + fresh, fresh).clamp(max=count)  # one past the last prediction of each window
+        raise UserError(
+            f"expected one sequence of two or more tokens to predict from, got shape {tuple(tokens.shape)}: give a "
+            "longer text"
+        )
+    num_predicted = len(tokens) - 1
+    window = min(window, num_predicted)
+    stride = min(stride, window)
+    ends = torch.arange(stride, num_predicted + stride, stride).clamp(
+        max=num_predicted
+    )  # one past the last prediction of each window
     starts = (ends - window).clamp(min=0)
     span = torch.arange(window + 1)
     found, done, rows = [], 0, None
@@ -39,10 +49,14 @@ def sliding_token_nll(model: Callable[[Tensor], Tensor], tokens: Tensor, *, wind
         some = starts[done : done + (rows or 1)]
         seen = tokens[(some[:, None] + span).to(tokens.device)].long()
         logits = model(seen[:, :-1])
-        found.append(functional.cross_entropy(logits.flatten(0, 1).float(), seen[:, 1:].flatten(), reduction="none").reshape(len(some), -1))
+        found.append(
+            functional.cross_entropy(logits.flatten(0, 1).float(), seen[:, 1:].flatten(), reduction="none").reshape(
+                len(some), -1
+            )
+        )
         done += len(some)
         rows = rows or rows_per_block(logits[0].numel(), LOGITS_PER_BLOCK)
     costs = torch.cat(found)
-    places = torch.arange(count)
-    number = places // fresh
-    return costs[number.to(costs.device), (places - starts[number]).to(costs.device)]
+    indices = torch.arange(num_predicted)
+    number = indices // stride
+    return costs[number.to(costs.device), (indices - starts[number]).to(costs.device)]

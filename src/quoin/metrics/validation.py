@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.metrics.risk import held_out_loss
 from quoin.tensor.labels import as_indices
 
@@ -45,8 +45,11 @@ class EarlyStop(NamedTuple):
     stopped: bool  # before the errors ran out
 
 
-def cross_validate(fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[tuple[Tensor, Tensor]]) -> CrossValidation:
-    """Fit on each fold's training rows, measure there and on its validation rows, and average both errors over the folds.
+def cross_validate(
+    fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[tuple[Tensor, Tensor]]
+) -> CrossValidation:
+    """Fit on each fold's training rows, measure there and on its validation rows, and average both errors over the
+    folds.
 
     >>> from quoin.losses import squared_loss
     >>> x, y = torch.zeros(4), torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -58,26 +61,34 @@ def cross_validate(fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[t
     Notes: Z3.28, Z3.26.
     """
     errors = []
-    for number, parts in enumerate(folds):
-        train, validation = (as_indices(each, "the rows of a fold") for each in parts)
+    for number, rows in enumerate(folds):
+        train, validation = (as_indices(each, "the rows of a fold") for each in rows)
         if len(both := set(train.tolist()) & set(validation.tolist())):
-            raise Mistake(f"expected a fold's two parts to share no row, came row {min(both)} in both parts of fold {number}; drop one")
+            raise UserError(
+                "expected disjoint train and validation rows in a fold, "
+                f"got row {min(both)} in both of fold {number}; drop one"
+            )
         model = fit(x[train], y[train])
         errors.append([held_out_loss(model, loss, x[rows], y[rows]) for rows in (train, validation)])
     if not errors:
-        raise Mistake("expected at least one fold, came none; make them with quoin.data.kfold")
+        raise UserError("expected at least one fold, got none; make them with quoin.data.kfold")
     training, validation = torch.tensor(errors, dtype=torch.float64).T
     return CrossValidation(float(training.mean()), float(validation.mean()), training, validation)
 
 
-def learning_curve(fit: Fit, loss: Loss, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], sizes: Sequence[int]) -> LearningCurve:
-    """Training and test error of fits to the first m training examples, for each m of `sizes`; shuffle them first if they are sorted.
+def learning_curve(
+    fit: Fit, loss: Loss, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], sizes: Sequence[int]
+) -> LearningCurve:
+    """Training and test error of fits to the first m training examples, for each m of `sizes`; shuffle them first if
+    they are sorted.
 
     Notes: Z3.29.
     """
     x, y = train
     if not sizes or not all(1 <= size <= len(y) for size in sizes):
-        raise Mistake(f"expected numbers of examples from 1 to {len(y)}, came {list(sizes)}; choose among those there are")
+        raise UserError(
+            f"expected numbers of examples from 1 to {len(y)}, got {list(sizes)}; choose among those there are"
+        )
     errors = []
     for size in sizes:
         model = fit(x[:size], y[:size])
@@ -87,7 +98,8 @@ def learning_curve(fit: Fit, loss: Loss, train: tuple[Tensor, Tensor], test: tup
 
 
 def early_stop(validation_errors: Sequence[float], patience: int) -> EarlyStop:
-    """Stop after `patience` epochs in a row without a smaller validation error, and go back to the epoch of the smallest.
+    """Stop after `patience` epochs in a row without a smaller validation error, and go back to the epoch of the
+    smallest.
 
     The rule of `quoin train --patience`, on errors already known.
 
@@ -97,7 +109,10 @@ def early_stop(validation_errors: Sequence[float], patience: int) -> EarlyStop:
     Notes: Z5.21.
     """
     if patience < 1 or not validation_errors or any(map(math.isnan, validation_errors)):
-        raise Mistake(f"expected a patience of at least 1 and errors that are numbers, came {patience} and {len(validation_errors)} errors")
+        raise UserError(
+            "expected a patience of at least 1 and errors that are numbers, "
+            f"got {patience} and {len(validation_errors)} errors"
+        )
     best = 0
     for epoch, error in enumerate(validation_errors):
         if error < validation_errors[best]:

@@ -1,4 +1,5 @@
-"""Named architectures, one family a file: linear models, perceptrons, convolutional, graph and recurrent nets, n-grams, Transformers."""
+"""Named architectures, one family a file: linear models, MLPs, convolutional, graph and recurrent nets, n-grams,
+Transformers."""
 
 from typing import TYPE_CHECKING
 
@@ -7,96 +8,134 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.models.alexnet import alexnet, load_torchvision_alexnet, small_alexnet
     from quoin.models.attention_classifier import AttentionBlock, AttentionClassifier
-    from quoin.models.autoregressive import AutoregressiveModel, ModelState, NextToken
-    from quoin.models.bahdanau import Aligned, AlignedToken, BahdanauDecoder, BahdanauState, bahdanau_decoder_definition
+    from quoin.models.bahdanau import (
+        BahdanauCache,
+        BahdanauDecoder,
+        BahdanauOutput,
+        BahdanauStepOutput,
+        bahdanau_decoder_definition,
+    )
     from quoin.models.binary import LinearScore
     from quoin.models.classifiers import SoftmaxRegression, one_hot_regression, softmax_regression_definition
     from quoin.models.closed_form import LinearFit, least_squares, least_squares_by_qr, normal_equations, ridge
-    from quoin.models.copy_reader import CopyReader, ReaderBlock
+    from quoin.models.copy_transformer import CopyTransformer, CopyTransformerBlock
     from quoin.models.deep_latent import (
         DeepLatentGaussian,
         DiagonalNormalNet,
         TriangularNormalNet,
         covariance_definition,
-        triangular_factor,
+        scale_tril_from_entries,
     )
-    from quoin.models.denoiser_mlp import TimeMLP, time_code
-    from quoin.models.densenet import DenseLayer, DenseNet, dense_block_definition, densenet121, load_torchvision_densenet, small_densenet
+    from quoin.models.densenet import (
+        DenseLayer,
+        DenseNet,
+        dense_block_definition,
+        densenet121,
+        load_torchvision_densenet,
+        small_densenet,
+    )
     from quoin.models.dropout_mlp import DropoutMLP
     from quoin.models.exchange import export_dense, import_dense
-    from quoin.models.foreign import Origin, load_converted, load_foreign, read_safetensors, stacked, transposed
+    from quoin.models.functional_model import functional_model, num_parameters, parameter_vector
     from quoin.models.gan import GAN, ImageDiscriminator, conv_gan, mlp_gan
+    from quoin.models.gaussian_discriminant import (
+        GaussianDiscriminant,
+        LabeledSample,
+    )
     from quoin.models.gcn import GCN, NodeClassifier
-    from quoin.models.generative import GenerativeClassifier, LabeledSample, bayes_rule_definition, gaussian_log_density_definition
-    from quoin.models.generative_model import (
+    from quoin.models.generative import (
         DecoderModel,
         DensityModel,
+        GaussianKDE,
         GenerativeModel,
-        SmoothedSamples,
-        check_sample_count,
-        draw_in_pieces,
+        check_num_samples,
+        sample_in_batches,
     )
     from quoin.models.googlenet import Inception, googlenet, load_torchvision_googlenet, small_googlenet
-    from quoin.models.gpt2 import gpt2_from_config, load_gpt2, open_gpt2
+    from quoin.models.gpt2 import gpt2_from_config, gpt2_from_pretrained, load_gpt2_weights
     from quoin.models.image_classifier import ImageClassifier
-    from quoin.models.image_start import start_image_weights
+    from quoin.models.image_init import init_image_weights
     from quoin.models.interpolant import relu_interpolant
     from quoin.models.kernel_ridge import FourierRegression, KernelFit, kernel_ridge
-    from quoin.models.kneser_ney import kneser_ney_counts, kneser_ney_discounts, kneser_ney_law, kneser_ney_ngram
-    from quoin.models.language_transformer import GPT, LanguageState, LanguageTransformer, start_language_weights
-    from quoin.models.laplace import laplace_bigram, laplace_law, laplace_ngram, laplace_trigram, laplace_unigram
+    from quoin.models.kneser_ney import kneser_ney_counts, kneser_ney_discounts, kneser_ney_ngram, kneser_ney_probs
+    from quoin.models.language_model import CausalLM, DecodingCache, NextTokenOutput
+    from quoin.models.language_transformer import GPT, TransformerCache, TransformerLanguageModel, init_language_weights
+    from quoin.models.laplace import laplace_bigram, laplace_ngram, laplace_probs, laplace_trigram, laplace_unigram
     from quoin.models.lenet import lenet, small_lenet
     from quoin.models.linear import LinearGaussian, LinearRegression, linear_regression_definition
-    from quoin.models.llama import llama_block, llama_from_config, load_llama, open_llama
+    from quoin.models.llama import llama_block, llama_from_config, llama_from_pretrained, load_llama_weights
     from quoin.models.markov_model import (
+        MarkovCache,
         MarkovModel,
-        MarkovState,
         chain_rule_log_prob,
         chain_rule_log_prob_definition,
         markov_log_prob_definition,
     )
     from quoin.models.mixture import GaussianMixture, MixtureCandidates
-    from quoin.models.mixture_em import EM, EMStep, em, em_from_starts, em_step, em_step_definition
-    from quoin.models.mixture_start import kmeans_plus_plus, start_mixture
+    from quoin.models.mixture_em import EM, EMStep, em, em_step, em_step_definition, em_with_restarts
+    from quoin.models.mixture_init import init_mixture, kmeans_plus_plus
     from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
     from quoin.models.monomials import monomial_features, num_monomials, num_monomials_up_to
-    from quoin.models.ngram import NgramModel, NgramState
+    from quoin.models.ngram import NgramCache, NgramModel
     from quoin.models.ngram_counts import NgramCounts, ngram_counts, ngram_counts_definition, relative_frequencies
     from quoin.models.nin import nin, nin_block, small_nin
-    from quoin.models.parametrised import num_parameters, parameter_vector, realisation
-    from quoin.models.pixel_reader import GatedPixelReader, PixelReader, WindowReader
+    from quoin.models.pixel_predictor import GatedPixelPredictor, PixelPredictor, WindowPixelPredictor
     from quoin.models.pixelcnn import (
         GatedPixelCNN,
         PixelCNN,
         PixelModel,
-        from_levels,
+        dequantize,
         pixel_log_prob,
         pixel_log_prob_definition,
-        to_levels,
+        quantize,
     )
     from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
     from quoin.models.population import best_affine_predictor, conditional_expectation
     from quoin.models.ppca import PPCA, ppca_log_evidence_definition, ppca_posterior_definition
+    from quoin.models.pretrained import (
+        WeightSource,
+        load_converted,
+        load_renamed,
+        read_safetensors,
+        stacked,
+        transposed,
+    )
     from quoin.models.recurrent_lm import RecurrentLanguageModel
     from quoin.models.recurrent_parts import RecurrentState
-    from quoin.models.resnet import ResNet, cifar_resnet18, load_torchvision_resnet, resnet18, resnet34, resnet50, resnet101, small_resnet
+    from quoin.models.resnet import (
+        ResNet,
+        cifar_resnet18,
+        load_torchvision_resnet,
+        resnet18,
+        resnet34,
+        resnet50,
+        resnet101,
+        small_resnet,
+    )
     from quoin.models.resnext import resnext50, small_resnext
-    from quoin.models.seq2seq import PlainDecoder, RecurrentDecoder, RecurrentEncoder, RecurrentSource, Seq2Seq
+    from quoin.models.seq2seq import RecurrentDecoder, RecurrentEncoder, RecurrentEncoderOutput, RNNDecoder, Seq2Seq
     from quoin.models.sequence_classifier import (
-        BagReader,
-        RecurrentReader,
+        BagOfWordsEncoder,
+        RecurrentTextEncoder,
         SequenceClassifier,
-        TransformerReader,
+        TransformerTextEncoder,
         sequence_classifier_definition,
     )
-    from quoin.models.sliding_context import SlidingContext, SlidingState
+    from quoin.models.sliding_window import SlidingWindowCache, SlidingWindowModel
     from quoin.models.tied import TiedMLP
-    from quoin.models.transformer import EncodedSource, Transformer, TransformerDecoder, TransformerEncoder, TransformerState
-    from quoin.models.translation import TranslationModel, step_log_probs, translation_log_prob
+    from quoin.models.time_mlp import TimeMLP, timestep_embedding
+    from quoin.models.transformer import (
+        DecoderCache,
+        EncoderOutput,
+        Transformer,
+        TransformerDecoder,
+        TransformerEncoder,
+    )
+    from quoin.models.translation import TranslationModel, next_token_log_probs, translation_log_prob
     from quoin.models.unet import UNet, UNetBlock, UNetBlockWeights, unet_block_definition
     from quoin.models.unet_weights import load_diffusers_unet
-    from quoin.models.vae import VAE, Encoder, conv_vae, mlp_vae
-    from quoin.models.vae_decoders import BernoulliDecoder, Decoder, GaussianDecoder, LearnedGaussianDecoder
+    from quoin.models.vae import VAE, VAEEncoder, conv_vae, mlp_vae
+    from quoin.models.vae_decoders import BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder, VAEDecoder
     from quoin.models.vgg import load_torchvision_vgg, small_vgg, vgg11, vgg16, vgg19, vgg_block
     from quoin.models.vit import PatchEmbedding, ViT, patch_embedding_definition
 
@@ -108,18 +147,20 @@ __all__ = [
     "MLP",
     "PPCA",
     "VAE",
-    "Aligned",
-    "AlignedToken",
     "AttentionBlock",
     "AttentionClassifier",
-    "AutoregressiveModel",
-    "BagReader",
+    "BagOfWordsEncoder",
+    "BahdanauCache",
     "BahdanauDecoder",
-    "BahdanauState",
-    "BernoulliDecoder",
-    "CopyReader",
-    "Decoder",
+    "BahdanauOutput",
+    "BahdanauStepOutput",
+    "BinomialDecoder",
+    "CausalLM",
+    "CopyTransformer",
+    "CopyTransformerBlock",
+    "DecoderCache",
     "DecoderModel",
+    "DecodingCache",
     "DeepLatentGaussian",
     "DenseLayer",
     "DenseNet",
@@ -127,79 +168,76 @@ __all__ = [
     "DiagonalNormalNet",
     "DropoutMLP",
     "EMStep",
-    "EncodedSource",
-    "Encoder",
+    "EncoderOutput",
     "FourierRegression",
     "GatedPixelCNN",
-    "GatedPixelReader",
+    "GatedPixelPredictor",
     "GaussianDecoder",
+    "GaussianDiscriminant",
+    "GaussianKDE",
     "GaussianMixture",
-    "GenerativeClassifier",
     "GenerativeModel",
     "ImageClassifier",
     "ImageDiscriminator",
     "Inception",
     "KernelFit",
     "LabeledSample",
-    "LanguageState",
-    "LanguageTransformer",
     "LearnedGaussianDecoder",
     "LinearFit",
     "LinearGaussian",
     "LinearRegression",
     "LinearScore",
     "MLPForward",
+    "MarkovCache",
     "MarkovModel",
-    "MarkovState",
     "MixtureCandidates",
-    "ModelState",
-    "NextToken",
+    "NextTokenOutput",
+    "NgramCache",
     "NgramCounts",
     "NgramModel",
-    "NgramState",
     "NodeClassifier",
-    "Origin",
     "PatchEmbedding",
     "PixelCNN",
     "PixelModel",
-    "PixelReader",
-    "PlainDecoder",
+    "PixelPredictor",
     "PolynomialRegression",
-    "ReaderBlock",
+    "RNNDecoder",
     "RecurrentDecoder",
     "RecurrentEncoder",
+    "RecurrentEncoderOutput",
     "RecurrentLanguageModel",
-    "RecurrentReader",
-    "RecurrentSource",
     "RecurrentState",
+    "RecurrentTextEncoder",
     "ResNet",
     "Seq2Seq",
     "SequenceClassifier",
-    "SlidingContext",
-    "SlidingState",
-    "SmoothedSamples",
+    "SlidingWindowCache",
+    "SlidingWindowModel",
     "SoftmaxRegression",
     "TiedMLP",
     "TimeMLP",
     "Transformer",
+    "TransformerCache",
     "TransformerDecoder",
     "TransformerEncoder",
-    "TransformerReader",
-    "TransformerState",
+    "TransformerLanguageModel",
+    "TransformerTextEncoder",
     "TranslationModel",
     "TriangularNormalNet",
     "UNet",
     "UNetBlock",
     "UNetBlockWeights",
+    "VAEDecoder",
+    "VAEEncoder",
     "ViT",
-    "WindowReader",
+    "WeightSource",
+    "WindowPixelPredictor",
     "alexnet",
     "bahdanau_decoder_definition",
-    "bayes_rule_definition",
     "best_affine_predictor",
     "chain_rule_log_prob",
     "chain_rule_log_prob_definition",
-    "check_sample_count",
+    "check_num_samples",
     "cifar_resnet18",
     "conditional_expectation",
     "conv_gan",
@@ -207,27 +245,30 @@ __all__ = [
     "covariance_definition",
     "dense_block_definition",
     "densenet121",
-    "draw_in_pieces",
+    "dequantize",
     "em",
-    "em_from_starts",
     "em_step",
     "em_step_definition",
+    "em_with_restarts",
     "export_dense",
     "fit_polynomial",
-    "from_levels",
-    "gaussian_log_density_definition",
+    "functional_model",
     "googlenet",
     "gpt2_from_config",
+    "gpt2_from_pretrained",
     "import_dense",
+    "init_image_weights",
+    "init_language_weights",
+    "init_mixture",
     "kernel_ridge",
     "kmeans_plus_plus",
     "kneser_ney_counts",
     "kneser_ney_discounts",
-    "kneser_ney_law",
     "kneser_ney_ngram",
+    "kneser_ney_probs",
     "laplace_bigram",
-    "laplace_law",
     "laplace_ngram",
+    "laplace_probs",
     "laplace_trigram",
     "laplace_unigram",
     "least_squares",
@@ -236,11 +277,12 @@ __all__ = [
     "linear_regression_definition",
     "llama_block",
     "llama_from_config",
+    "llama_from_pretrained",
     "load_converted",
     "load_diffusers_unet",
-    "load_foreign",
-    "load_gpt2",
-    "load_llama",
+    "load_gpt2_weights",
+    "load_llama_weights",
+    "load_renamed",
     "load_torchvision_alexnet",
     "load_torchvision_densenet",
     "load_torchvision_googlenet",
@@ -251,6 +293,7 @@ __all__ = [
     "mlp_gan",
     "mlp_vae",
     "monomial_features",
+    "next_token_log_probs",
     "ngram_counts",
     "ngram_counts_definition",
     "nin",
@@ -261,8 +304,6 @@ __all__ = [
     "num_parameters",
     "one_hidden_layer_definition",
     "one_hot_regression",
-    "open_gpt2",
-    "open_llama",
     "parameter_vector",
     "patch_embedding_definition",
     "pixel_log_prob",
@@ -270,8 +311,8 @@ __all__ = [
     "polynomial_features",
     "ppca_log_evidence_definition",
     "ppca_posterior_definition",
+    "quantize",
     "read_safetensors",
-    "realisation",
     "relative_frequencies",
     "relu_interpolant",
     "resnet18",
@@ -280,6 +321,8 @@ __all__ = [
     "resnet101",
     "resnext50",
     "ridge",
+    "sample_in_batches",
+    "scale_tril_from_entries",
     "sequence_classifier_definition",
     "small_alexnet",
     "small_densenet",
@@ -291,15 +334,9 @@ __all__ = [
     "small_vgg",
     "softmax_regression_definition",
     "stacked",
-    "start_image_weights",
-    "start_language_weights",
-    "start_mixture",
-    "step_log_probs",
-    "time_code",
-    "to_levels",
+    "timestep_embedding",
     "translation_log_prob",
     "transposed",
-    "triangular_factor",
     "unet_block_definition",
     "vgg11",
     "vgg16",

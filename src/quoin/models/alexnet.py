@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from quoin.layers import keeps_global_rng
-from quoin.models.foreign import Weights, load_foreign
 from quoin.models.image_classifier import ImageClassifier
-from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
+from quoin.models.pretrained import Weights, load_renamed
 
 __all__ = ["alexnet", "load_torchvision_alexnet", "small_alexnet"]
 
@@ -17,10 +17,11 @@ __all__ = ["alexnet", "load_torchvision_alexnet", "small_alexnet"]
 def alexnet(
     num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
 ) -> ImageClassifier:
-    """AlexNet as torchvision has it (one tower, no local response normalisation): 61,100,840 parameters for 1000 classes.
+    """AlexNet as torchvision has it (one tower, no local response normalisation): 61,100,840 parameters for 1000
+    classes.
 
-    Images have sides of at least 63, below which the last pooling has nothing to pool; what it leaves is averaged to 6 x 6,
-    which at 224 x 224 it already is.
+    Images have sides of at least 63, below which the last pooling has nothing to pool; what it leaves is averaged to 6
+    x 6, which at 224 x 224 it already is.
 
     Notes: D1-8b, Z8.0.
     """
@@ -34,11 +35,13 @@ def alexnet(
         nn.AdaptiveAvgPool2d(6), nn.Flatten(),
     )  # fmt: skip
     model = ImageClassifier(features, _head(256 * 6 * 6, 4096, num_classes), image_shape)
-    return start_image_weights(model, generator)
+    return init_image_weights(model, generator)
 
 
 @keeps_global_rng
-def small_alexnet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
+def small_alexnet(
+    image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None
+) -> ImageClassifier:
     """AlexNet for small images: 3 x 3 kernels, no stride, half the channels or fewer, one pooling less; sides from 8.
 
     Notes: D1-8b, Z8.0.
@@ -53,7 +56,7 @@ def small_alexnet(image_shape: ImageShape, num_classes: int, *, generator: torch
         nn.AdaptiveAvgPool2d(2), nn.Flatten(),
     )  # fmt: skip
     model = ImageClassifier(features, _head(64 * 2 * 2, 128, num_classes), image_shape)
-    return start_image_weights(model, generator)
+    return init_image_weights(model, generator)
 
 
 def load_torchvision_alexnet(model: ImageClassifier, weights: Weights) -> None:
@@ -61,13 +64,13 @@ def load_torchvision_alexnet(model: ImageClassifier, weights: Weights) -> None:
 
     The names differ in that our `head` is its `classifier`.
     """
-    load_foreign(model, weights, lambda name: re.sub(r"^head\.", "classifier.", name))
+    load_renamed(model, weights, lambda name: re.sub(r"^head\.", "classifier.", name))
 
 
-def _head(inputs: int, hidden: int, num_classes: int) -> nn.Sequential:
-    """A perceptron with two hidden layers, dropout before each."""
+def _head(in_features: int, hidden_dim: int, num_classes: int) -> nn.Sequential:
+    """An MLP with two hidden layers, dropout before each."""
     return nn.Sequential(
-        nn.Dropout(0.5), nn.Linear(inputs, hidden), nn.ReLU(),
-        nn.Dropout(0.5), nn.Linear(hidden, hidden), nn.ReLU(),
-        nn.Linear(hidden, num_classes),
+        nn.Dropout(0.5), nn.Linear(in_features, hidden_dim), nn.ReLU(),
+        nn.Dropout(0.5), nn.Linear(hidden_dim, hidden_dim), nn.ReLU(),
+        nn.Linear(hidden_dim, num_classes),
     )  # fmt: skip

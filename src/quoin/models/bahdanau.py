@@ -1,8 +1,8 @@
-"""A recurrent decoder that looks at the source before each token: from its definition, and as a block.
+"""A recurrent decoder that attends to the source before each token: from its definition, and as a block.
 
-The encoder and the whole model are in seq2seq.py, additive attention in the layers' room.
+The encoder and the whole model are in seq2seq.py, additive attention in quoin.layers.
 
-    b pairs, n source tokens, t target tokens, w width of a token's code, h units, m width of the memory, v target tokens in all
+    b pairs, n source tokens, t target tokens, w embed_dim, h hidden_dim, m memory_dim, v target tokens in all
 """
 
 from collections.abc import Callable, Sequence
@@ -13,34 +13,33 @@ from torch import Tensor, nn
 
 from quoin.layers import AdditiveAttention, CellStep, RecurrentWeights, additive_attention_definition
 from quoin.layers.attention.additive import AdditiveMemory
+from quoin.models.embedding import embed, make_embedding
 from quoin.models.recurrent_parts import (
     CellKind,
     RecurrentState,
     as_state,
     as_torch,
-    checked_silent,
+    checked_num_suppressed,
     make_cell,
-    make_codes,
     make_linear,
-    over_all,
+    pad_suppressed,
 )
-from quoin.models.seq2seq import RecurrentSource
-from quoin.models.transformer import look_up
+from quoin.models.seq2seq import RecurrentEncoderOutput
 
-__all__ = ["Aligned", "AlignedToken", "BahdanauDecoder", "BahdanauState", "bahdanau_decoder_definition"]
+__all__ = ["BahdanauCache", "BahdanauDecoder", "BahdanauOutput", "BahdanauStepOutput", "bahdanau_decoder_definition"]
 
 
-class Aligned(NamedTuple):
-    """A decoder's states for each target token, and where it looked before each."""
+class BahdanauOutput(NamedTuple):
+    """A decoder's hidden states for each target token, and its attention weights before each."""
 
-    output: Tensor  # (b, t, h), the states s_1 .. s_t
+    output: Tensor  # (b, t, h), the hidden states s_1 .. s_t
     contexts: Tensor  # (b, t, m)
     weights: Tensor  # (b, t, n)
     state: tuple[Tensor, ...]  # each (b, h), after the last token
 
 
 def bahdanau_decoder_definition(
-    codes: Tensor,
+    embedded: Tensor,
     memory: Tensor,
     state: tuple[Tensor, ...],
     query_weight: Tensor,
@@ -49,56 +48,66 @@ def bahdanau_decoder_definition(
     cell: Callable[[Tensor, Sequence[Tensor], RecurrentWeights], CellStep],
     weights: RecurrentWeights,
     mask: Tensor | None = None,
-) -> Aligned:  # (b, t, w), (b, n, m), each (b, h), (a, h), (a, m), (a,) and a mask (b, 1, n)
-    """Before each step the decoder looks at the source again: s_t = cell((y_t, c_t), s_{t-1}) with c_t = sum_i α(s_{t-1}, h_i) h_i.
+) -> BahdanauOutput:  # (b, t, w), (b, n, m), each (b, h), (a, h), (a, m), (a,) and a mask (b, 1, n)
+    """Before each step the decoder attends to the source again: s_t = cell((y_t, c_t), s_{t-1}) with c_t = sum_i
+    α(s_{t-1}, h_i) h_i.
 
         α(s, h_i) = softmax_i(w^T tanh(W_s s + W_h h_i)) over the source's real positions
 
-    `cell` is `gru_cell_definition` or one of its kin, and `state` what it starts from, s_0 first.
+    `cell` is `gru_cell_definition` or one like it, and `state` the hidden state it starts from, s_0 first.
 
     Notes: Z11.23.
     """
-    outputs, contexts, looks = [], [], []
-    for y in codes.unbind(dim=1):
+    outputs, contexts, all_weights = [], [], []
+    for y in embedded.unbind(dim=1):
         query = state[0].unsqueeze(1)
-        context, look = additive_attention_definition(query, memory, memory, query_weight, key_weight, output_weight, mask)
+        context, alpha = additive_attention_definition(
+            query, memory, memory, query_weight, key_weight, output_weight, mask
+        )
         step = cell(torch.cat([y, context.squeeze(1)], dim=-1), state, weights)
         state = step.state
         outputs.append(step.output)
         contexts.append(context.squeeze(1))
-        looks.append(look.squeeze(1))
-    return Aligned(torch.stack(outputs, dim=1), torch.stack(contexts, dim=1), torch.stack(looks, dim=1), state)
+        all_weights.append(alpha.squeeze(1))
+    return BahdanauOutput(
+        torch.stack(outputs, dim=1), torch.stack(contexts, dim=1), torch.stack(all_weights, dim=1), state
+    )
 
 
-class BahdanauState(NamedTuple):
-    """The source with its keys projected once, and the decoder's own state."""
+class BahdanauCache(NamedTuple):
+    """The source with its keys projected once, and the decoder's hidden state."""
 
     memory: AdditiveMemory
     recurrent: RecurrentState
 
-    def select(self, rows: Tensor) -> "BahdanauState":
-        """These sequences, in this order."""
+    def select(self, indices: Tensor) -> "BahdanauCache":
+        """The cache of these sequences, in this order."""
         key, value, mask = self.memory
-        rows = rows.to(value.device)
-        mask = None if mask is None else mask.index_select(0, rows)
-        return BahdanauState(AdditiveMemory(key.index_select(0, rows), value.index_select(0, rows), mask), self.recurrent.select(rows))
+        indices = indices.to(value.device)
+        mask = None if mask is None else mask.index_select(0, indices)
+        return BahdanauCache(
+            AdditiveMemory(key.index_select(0, indices), value.index_select(0, indices), mask),
+            self.recurrent.select(indices),
+        )
 
 
-class AlignedToken(NamedTuple):
-    """As `NextToken`, and where the decoder looked before each new position."""
+class BahdanauStepOutput(NamedTuple):
+    """As `NextTokenOutput`, and the attention weights before each new position."""
 
     logits: Tensor  # (b, new, v)
-    state: BahdanauState
+    cache: BahdanauCache
     weights: Tensor  # (b, new, n)
 
 
 class BahdanauDecoder(nn.Module):
-    """`bahdanau_decoder_definition` with weights to learn, on torch's cells; the scores are read off state and context together.
+    """`bahdanau_decoder_definition` with weights to learn, on torch's cells; the logits are a map of hidden state and
+    context together.
 
         scores_t = W (s_t, c_t) + b
 
-    With several layers of cells the uppermost one asks. The first `silent` tokens of the vocabulary are marks that are read and never
-    said. `memory_width` is the encoder's `width`, `attention` the units of the score.
+    With several layers the uppermost gives the query. The first `num_suppressed` tokens of the vocabulary are special
+    tokens that are read and never predicted. `memory_dim` is the encoder's `memory_dim`, `attention_dim` the units of
+    the score.
 
     Notes: Z11.23.
     """
@@ -106,37 +115,44 @@ class BahdanauDecoder(nn.Module):
     def __init__(
         self,
         cell: CellKind,
-        target_size: int,
-        width: int,
-        hidden: int,
-        memory_width: int,
+        target_vocab_size: int,
+        embed_dim: int,
+        hidden_dim: int,
+        memory_dim: int,
         *,
-        attention: int | None = None,
-        layers: int = 1,
+        attention_dim: int | None = None,
+        num_layers: int = 1,
         dropout: float = 0.0,
-        silent: int = 0,
+        num_suppressed: int = 0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
-        self.vocabulary_size, self.silent = target_size, checked_silent(silent, target_size)
-        self.codes = make_codes(target_size, width, generator)
-        self.attention = AdditiveAttention(hidden, memory_width, hidden if attention is None else attention, generator=generator)
-        self.cell = make_cell(cell, width + memory_width, hidden, layers, dropout, False, generator)
+        self.vocab_size, self.num_suppressed = (
+            target_vocab_size,
+            checked_num_suppressed(num_suppressed, target_vocab_size),
+        )
+        self.token_embedding = make_embedding(target_vocab_size, embed_dim, generator=generator)
+        self.attention = AdditiveAttention(
+            hidden_dim, memory_dim, hidden_dim if attention_dim is None else attention_dim, generator=generator
+        )
+        self.cell = make_cell(cell, embed_dim + memory_dim, hidden_dim, num_layers, dropout, False, generator)
         self.dropout = nn.Dropout(dropout)
-        self.scores = make_linear(hidden + memory_width, target_size - silent, generator)
+        self.lm_head = make_linear(hidden_dim + memory_dim, target_vocab_size - num_suppressed, generator)
 
-    def start(self, source: RecurrentSource) -> BahdanauState:
-        return BahdanauState(self.attention.remember(source.memory, source.memory, valid_lengths=source.lengths), source.state)
+    def init_cache(self, source: RecurrentEncoderOutput) -> BahdanauCache:
+        return BahdanauCache(
+            self.attention.project_memory(source.memory, source.memory, lengths=source.lengths), source.state
+        )
 
-    def step(self, state: BahdanauState, tokens: Tensor) -> AlignedToken:  # (b, new) -> (b, new, v)
-        """Read one or more new tokens, each after a look at the source."""
-        codes = self.dropout(look_up(self.codes, tokens))
-        recurrent, outputs, looks = state.recurrent, [], []
-        for y in codes.split(1, dim=1):
-            context, look = self.attention.recall(state.memory, recurrent.tensors[0][-1].unsqueeze(1))
+    def decode_step(self, cache: BahdanauCache, tokens: Tensor) -> BahdanauStepOutput:  # (b, new) -> (b, new, v)
+        """Read one or more new tokens, each after attending to the source."""
+        embedded = self.dropout(embed(self.token_embedding, tokens))
+        recurrent, outputs, all_weights = cache.recurrent, [], []
+        for y in embedded.split(1, dim=1):
+            context, alpha = self.attention.attend_memory(cache.memory, recurrent.tensors[0][-1].unsqueeze(1))
             output, after = self.cell(torch.cat([y, context], dim=-1), as_torch(self.cell, recurrent))
             recurrent = as_state(after)
             outputs.append(torch.cat([output, context], dim=-1))
-            looks.append(look)
-        logits = over_all(self.scores(self.dropout(torch.cat(outputs, dim=1))), self.silent)
-        return AlignedToken(logits, BahdanauState(state.memory, recurrent), torch.cat(looks, dim=1))
+            all_weights.append(alpha)
+        logits = pad_suppressed(self.lm_head(self.dropout(torch.cat(outputs, dim=1))), self.num_suppressed)
+        return BahdanauStepOutput(logits, BahdanauCache(cache.memory, recurrent), torch.cat(all_weights, dim=1))

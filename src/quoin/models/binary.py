@@ -1,19 +1,21 @@
-"""Two classes from one linear score: logistic regression and the linear support vector machine are this model under two losses."""
+"""Two classes from one linear score: logistic regression and the linear support vector machine are this model under two
+losses."""
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.models.linear import linear_from_zero
+from quoin.errors import UserError
+from quoin.models.linear import zero_init_linear
 
 __all__ = ["LinearScore"]
 
 
 class LinearScore(nn.Module):
-    """s(x) = w^T x + b as the two logits (-s, s), from w = 0 and b = 0: their softmax is P(y | x) = 1 / (1 + e^{-2 y s}).
+    """s(x) = w^T x + b as the two logits (-s, s), from w = 0 and b = 0: their softmax is P(y | x) = 1 / (1 + e^{-2 y
+    s}).
 
-    So cross-entropy of the logits is the log loss of the margin 2 y s, and the logit of the right class less the other's is the
-    margin itself, which `quoin.losses.hinge_loss` takes.
+    So cross-entropy of the logits is the log loss of the margin 2 y s, and the logit of the right class less the
+    other's is the margin itself, which `quoin.losses.hinge_loss` takes.
 
     >>> model = LinearScore(2)
     >>> model(torch.ones(3, 2)).shape
@@ -25,13 +27,13 @@ class LinearScore(nn.Module):
     def __init__(self, num_features: int):
         super().__init__()
         if num_features < 1:
-            raise Mistake(f"expected at least one feature, came {num_features}; give the number of columns")
-        self.linear = linear_from_zero(num_features, 1)
+            raise UserError(f"expected at least one feature, got {num_features}; give the number of columns")
+        self.linear = zero_init_linear(num_features, 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, 2)
         if x.ndim < 2 or x.shape[1:].numel() != self.linear.in_features:
-            raise Mistake(
-                f"expected a batch of examples of {self.linear.in_features} numbers each, came shape {tuple(x.shape)}; "
+            raise UserError(
+                f"expected a batch of examples of {self.linear.in_features} numbers each, got shape {tuple(x.shape)}; "
                 "put the batch on the first axis or change num_features"
             )
         score = self.linear(x.flatten(1))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["LinearFit", "least_squares", "least_squares_by_qr", "normal_equations", "ridge"]
@@ -31,8 +31,8 @@ class LinearFit(NamedTuple):
 def normal_equations(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
     """The definition: ([X, 1]^T [X, 1])^-1 [X, 1]^T y, for columns that do not depend on one another.
 
-    The gradient of the mean squared error is zero there and nowhere else. Products square the condition number; the other
-    two forms do without.
+    The gradient of the mean squared error is zero there and nowhere else. Products square the condition number; the
+    other two forms do without.
 
     Notes: Z3.7.
     """
@@ -44,7 +44,8 @@ def normal_equations(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, 
 
 
 def least_squares_by_qr(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
-    """R^-1 Q^T y for [X, 1] = Q R: the normal equations without the square, for columns that do not depend on one another.
+    """R^-1 Q^T y for [X, 1] = Q R: the normal equations without the square, for columns that do not depend on one
+    another.
 
     Notes: Z3.7.
     """
@@ -59,55 +60,64 @@ def least_squares_by_qr(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (
 def least_squares(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
     """The (w, b) of least mean squared error, and among several the shortest: [X, 1]^+ y, by singular values.
 
-    For columns of full rank it is what `normal_equations` gives. Where columns depend on one another the minimisers fill an
-    affine space, and the gradient in X holds for changes that keep the rank.
+    For columns of full rank it is what `normal_equations` gives. Where columns depend on one another the minimisers
+    fill an affine space, and the gradient in X holds for changes that keep the rank.
 
     Notes: Z3.7.
     """
     design, targets = _system(X, y)
-    # On a GPU torch has gels alone, which takes full rank for granted; LAPACK's gelsd finds the shortest solution in any case.
+    # On a GPU torch has gels alone, which takes full rank for granted; LAPACK's gelsd finds the shortest solution in
+    # any case.
     return _fit(torch.linalg.lstsq(design.cpu(), targets.cpu(), driver="gelsd").solution.to(X.device), y)
 
 
-def ridge(X: Tensor, y: Tensor, decay: float) -> LinearFit:  # (n, d), (n,) or (n, k)
-    """The minimiser of (1/n) sum_i (w^T x_i + b - y_i)^2 / 2 + decay |w|^2 / 2; the bias is not penalised.
+def ridge(X: Tensor, y: Tensor, l2: float) -> LinearFit:  # (n, d), (n,) or (n, k)
+    """The minimiser of (1/n) sum_i (w^T x_i + b - y_i)^2 / 2 + l2 |w|^2 / 2; the bias is not penalised.
 
-    With columns and targets centred, w = (X^T X + n decay I)^-1 X^T y = X^T (X X^T + n decay I)^-1 y: the smaller system is
-    solved, so many features cost no more than few examples. As decay falls to 0, w tends to the shortest least-squares weights.
+    With columns and targets centred, w = (X^T X + n l2 I)^-1 X^T y = X^T (X X^T + n l2 I)^-1 y: the smaller system is
+    solved, so many features cost no more than few examples. As l2 falls to 0, w tends to the shortest least-squares
+    weights.
     """
     _, targets = _system(X, y)
-    if not (decay > 0 and math.isfinite(decay)):
-        raise Mistake(f"expected a positive, finite decay, came {decay}; without decay use least_squares")
-    (n, d), centre, level = X.shape, X.mean(dim=0), targets.mean(dim=0)
-    centred, targets = X - centre, targets - level
+    if not (l2 > 0 and math.isfinite(l2)):
+        raise UserError(f"expected a positive, finite l2, got {l2}; without l2 use least_squares")
+    (n, d), center, level = X.shape, X.mean(dim=0), targets.mean(dim=0)
+    centered, targets = X - center, targets - level
     wide = d > n
-    gram = centred @ centred.mT if wide else centred.mT @ centred
-    factor, failed = torch.linalg.cholesky_ex(gram + n * decay * torch.eye(len(gram), dtype=X.dtype, device=X.device))
+    gram = centered @ centered.mT if wide else centered.mT @ centered
+    factor, failed = torch.linalg.cholesky_ex(gram + n * l2 * torch.eye(len(gram), dtype=X.dtype, device=X.device))
     if int(failed):
-        raise Mistake(f"expected a decay that {X.dtype} can tell from 0 beside these features, came {decay}; enlarge it or use float64")
-    solved = torch.cholesky_solve(targets if wide else centred.mT @ targets, factor)
-    weight = centred.mT @ solved if wide else solved
-    return _fit(torch.cat([weight, level.unsqueeze(0) - centre.unsqueeze(0) @ weight]), y)
+        raise UserError(
+            f"expected an l2 that {X.dtype} can distinguish from 0 beside these features, got {l2}; enlarge it or "
+            "use float64"
+        )
+    solved = torch.cholesky_solve(targets if wide else centered.mT @ targets, factor)
+    weight = centered.mT @ solved if wide else solved
+    return _fit(torch.cat([weight, level.unsqueeze(0) - center.unsqueeze(0) @ weight]), y)
 
 
 def _system(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """[X, 1] and the targets as columns, both checked."""
     check_shapes("n d, n k" if y.ndim == 2 else "n d, n", X=X, y=y)
     if len(y) == 0:
-        raise Mistake("expected at least one example to fit, came none; give X and y with rows")
+        raise UserError("expected at least one example to fit, got none; give X and y with rows")
     if not X.is_floating_point() or X.dtype != y.dtype:
-        raise Mistake(f"expected X and y of one float type, came {X.dtype} and {y.dtype}; convert both, e.g. with .double()")
+        raise UserError(
+            f"expected X and y of one float type, got {X.dtype} and {y.dtype}; convert both, e.g. with .double()"
+        )
     if not (X.isfinite().all() and y.isfinite().all()):
-        raise Mistake("expected finite X and y, came NaN or infinity; drop or fill those rows")
+        raise UserError("expected finite X and y, got NaN or infinity; drop or fill those rows")
     return torch.cat([X, X.new_ones(len(X), 1)], dim=1), y if y.ndim == 2 else y.unsqueeze(-1)
 
 
-def _need_full_rank(factored: bool, shares: Tensor, design: Tensor) -> None:
-    """Refuse where the share of a column that the columns before it do not explain is no more than rounding."""
+def _need_full_rank(factored: bool, fractions: Tensor, design: Tensor) -> None:
+    """Raise an error where the fraction of a column that the columns before it do not explain is no more than
+    rounding."""
     rows, columns = design.shape
-    if not factored or not (shares > (rows + columns) * torch.finfo(design.dtype).eps).all():
-        raise Mistake(
-            f"expected columns of [X, 1] that do not depend on one another, came {rows} rows and {columns} columns that do; "
+    if not factored or not (fractions > (rows + columns) * torch.finfo(design.dtype).eps).all():
+        raise UserError(
+            f"expected columns of [X, 1] that do not depend on one another, got {rows} rows and {columns} columns "
+            "that do; "
             "drop columns, add rows, or take the shortest solution with least_squares"
         )
 

@@ -1,4 +1,5 @@
-"""DenseNet: every layer of a block sees the outputs of all layers before it, side by side as channels, and adds a few of its own.
+"""DenseNet: every layer of a block sees the outputs of all layers before it, side by side as channels, and adds a few
+of its own.
 
 Where a residual block sums, a dense block concatenates. Names of weights are torchvision's
 (`features.denseblock1.denselayer1.norm1.weight`).   k growth, the channels that a layer adds; l layers in a block
@@ -11,20 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import keeps_global_rng
-from quoin.models.foreign import Weights, load_foreign, read_safetensors
-from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
+from quoin.models.pretrained import Weights, load_renamed, read_safetensors
 from quoin.models.resnet import large_pool, large_stem, small_stem
 from quoin.tensor import check_image_batch
 
-__all__ = ["DenseLayer", "DenseNet", "dense_block_definition", "densenet121", "load_torchvision_densenet", "small_densenet"]
+__all__ = [
+    "DenseLayer",
+    "DenseNet",
+    "dense_block_definition",
+    "densenet121",
+    "load_torchvision_densenet",
+    "small_densenet",
+]
 
 NARROWING = 4  # the 1x1 convolution of a layer leaves this many times the channels that it adds
 
 
-def dense_block_definition(x: Tensor, layers: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:  # (n, c, h, w) -> (n, c + l k, h, w)
-    """[x_0, x_1, ..., x_l] with x_i = H_i([x_0, ..., x_{i-1}]) and x_0 = x, the brackets being concatenation along the channels.
+def dense_block_definition(
+    x: Tensor, layers: Sequence[Callable[[Tensor], Tensor]]
+) -> Tensor:  # (n, c, h, w) -> (n, c + l k, h, w)
+    """[x_0, x_1, ..., x_l] with x_i = H_i([x_0, ..., x_{i-1}]) and x_0 = x, the brackets being concatenation along the
+    channels.
 
     >>> dense_block_definition(torch.ones(1, 2, 1, 1), [lambda x: x.sum(1, keepdim=True)] * 2).flatten()
     tensor([1., 1., 2., 4.])
@@ -38,35 +49,40 @@ def dense_block_definition(x: Tensor, layers: Sequence[Callable[[Tensor], Tensor
 
 
 class DenseLayer(nn.Module):
-    """[x, H(x)] with H = 3x3 relu norm 1x1 relu norm, so that layers in a row are a dense block: normalised before, not after.
+    """[x, H(x)] with H = 3x3 relu norm 1x1 relu norm, so that layers in a row are a dense block: normalised before, not
+    after.
 
     Notes: Z8.0.
     """
 
-    def __init__(self, inputs: int, growth: int):
+    def __init__(self, in_channels: int, growth_rate: int):
         super().__init__()
-        if inputs < 1 or growth < 1:
-            raise Mistake(f"expected a positive number of inputs and of added channels, came {inputs} and {growth}; give e.g. 64 and 32")
-        width = NARROWING * growth
-        self.norm1 = nn.BatchNorm2d(inputs)
+        if in_channels < 1 or growth_rate < 1:
+            raise UserError(
+                f"expected a positive number of inputs and of added channels, got {in_channels} and {growth_rate}; "
+                "give e.g. 64 and 32"
+            )
+        bottleneck_channels = NARROWING * growth_rate
+        self.norm1 = nn.BatchNorm2d(in_channels)
         self.relu1 = nn.ReLU()
-        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
-        self.norm2 = nn.BatchNorm2d(width)
+        self.conv1 = nn.Conv2d(in_channels, bottleneck_channels, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(bottleneck_channels)
         self.relu2 = nn.ReLU()
-        self.conv2 = nn.Conv2d(width, growth, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(bottleneck_channels, growth_rate, 3, padding=1, bias=False)
 
-    def added(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, growth, h, w)
+    def added(self, x: Tensor) -> Tensor:  # (n, in_channels, h, w) -> (n, growth_rate, h, w)
         """H(x), the channels that this layer adds."""
         return self.conv2(self.relu2(self.norm2(self.conv1(self.relu1(self.norm1(x))))))
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, inputs + growth, h, w)
+    def forward(self, x: Tensor) -> Tensor:  # (n, in_channels, h, w) -> (n, in_channels + growth_rate, h, w)
         return torch.cat([x, self.added(x)], dim=1)
 
 
 class DenseNet(nn.Module):
-    """classifier(mean over pixels of relu(features(x))): dense blocks, and between two a transition that halves channels and sides.
+    """classifier(mean over pixels of relu(features(x))): dense blocks, and between two a transition that halves
+    channels and sides.
 
-    `stem` is what the image passes first, and gives `channels`. Weights start as `start_image_weights` says.
+    `stem` is what the image passes first, and gives `channels`. Weights start as `init_image_weights` says.
 
     Notes: Z8.0.
     """
@@ -79,24 +95,26 @@ class DenseNet(nn.Module):
         *,
         stem: "OrderedDict[str, nn.Module]",
         channels: int,
-        depths: Sequence[int],
-        growth: int,
+        block_config: Sequence[int],
+        growth_rate: int,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
         self.image_shape = image_shape
         self.features = nn.Sequential(stem)
-        for number, depth in enumerate(depths, start=1):
+        for number, num_layers in enumerate(block_config, start=1):
             if number > 1:
                 self.features.add_module(f"transition{number - 1}", _transition(channels))
                 channels //= 2
-            block = OrderedDict[str, nn.Module]((f"denselayer{i + 1}", DenseLayer(channels + i * growth, growth)) for i in range(depth))
+            block = OrderedDict[str, nn.Module](
+                (f"denselayer{i + 1}", DenseLayer(channels + i * growth_rate, growth_rate)) for i in range(num_layers)
+            )
             self.features.add_module(f"denseblock{number}", nn.Sequential(block))
-            channels += depth * growth
+            channels += num_layers * growth_rate
         self.features.add_module("norm5", nn.BatchNorm2d(channels))  # its number in torchvision, whatever the depth
         self.relu = nn.ReLU()
         self.classifier = nn.Linear(channels, num_classes)
-        start_image_weights(self, generator)
+        init_image_weights(self, generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
         check_image_batch(x, self.image_shape)
@@ -114,15 +132,31 @@ def _transition(channels: int) -> nn.Sequential:
 
 
 @keeps_global_rng
-def densenet121(num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None) -> DenseNet:
-    """DenseNet-121: dense blocks of 6, 12, 24 and 16 layers that add 32 channels each; images of 32 x 32 pixels or more.
+def densenet121(
+    num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
+) -> DenseNet:
+    """DenseNet-121: dense blocks of 6, 12, 24 and 16 layers that add 32 channels each; images of 32 x 32 pixels or
+    more.
 
     Notes: Z8.0.
     """
     check_image_model(image_shape, num_classes, smallest=32)
-    layers = {"conv0": large_stem(image_shape[0]), "norm0": nn.BatchNorm2d(64), "relu0": nn.ReLU(), "pool0": large_pool()}
+    layers = {
+        "conv0": large_stem(image_shape[0]),
+        "norm0": nn.BatchNorm2d(64),
+        "relu0": nn.ReLU(),
+        "pool0": large_pool(),
+    }
     stem = OrderedDict[str, nn.Module](layers)
-    return DenseNet(image_shape, num_classes, stem=stem, channels=64, depths=(6, 12, 24, 16), growth=32, generator=generator)
+    return DenseNet(
+        image_shape,
+        num_classes,
+        stem=stem,
+        channels=64,
+        block_config=(6, 12, 24, 16),
+        growth_rate=32,
+        generator=generator,
+    )
 
 
 @keeps_global_rng
@@ -137,17 +171,20 @@ def small_densenet(image_shape: ImageShape, num_classes: int, *, generator: torc
     """
     check_image_model(image_shape, num_classes, smallest=8)
     stem = OrderedDict[str, nn.Module](conv0=small_stem(image_shape[0], 24))
-    return DenseNet(image_shape, num_classes, stem=stem, channels=24, depths=(4, 4, 4), growth=12, generator=generator)
+    return DenseNet(
+        image_shape, num_classes, stem=stem, channels=24, block_config=(4, 4, 4), growth_rate=12, generator=generator
+    )
 
 
 def load_torchvision_densenet(model: DenseNet, weights: Weights) -> None:
     """Fill `model` from torchvision's `state_dict` of the same depth, given as such or as a safetensors path.
 
-    The names are ours, but that the files it once published say `denselayer1.norm.1` for `denselayer1.norm1`; both are read.
+    The names are ours, but that the files it once published say `denselayer1.norm.1` for `denselayer1.norm1`; both are
+    read.
     """
     state = weights if isinstance(weights, Mapping) else read_safetensors(weights)
     old = any(re.search(_OLD, name) for name in state)
-    load_foreign(model, state, (lambda name: re.sub(_NEW, r"\1.\2.", name)) if old else str)
+    load_renamed(model, state, (lambda name: re.sub(_NEW, r"\1.\2.", name)) if old else str)
 
 
 _OLD = r"denselayer\d+\.(norm|conv)\.\d\."

@@ -1,11 +1,11 @@
-"""A perceptron with dropout between its dense layers, as `Sequential([Dense, Dropout, ..., Dense])` in Keras."""
+"""An MLP with dropout between its dense layers, as `Sequential([Dense, Dropout, ..., Dense])` in Keras."""
 
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models.mlp import MLP
 
 __all__ = ["DropoutMLP"]
@@ -36,7 +36,7 @@ class DropoutMLP(nn.Module):
     ):
         super().__init__()
         if not 0 <= dropout < 1:
-            raise Mistake(f"expected a dropout probability of at least 0 and below 1, came {dropout}; give e.g. 0.2")
+            raise UserError(f"expected a dropout probability of at least 0 and below 1, got {dropout}; give e.g. 0.2")
         self.mlp = MLP(
             sizes,
             activation=lambda: nn.Sequential(activation(), nn.Dropout(dropout)),

@@ -1,7 +1,7 @@
 """Dense networks between frameworks: what TensorFlow/Keras, JAX/Flax and PyTorch store differs by a transpose.
 
-A dense layer travels as a pair of numpy arrays, the kernel (inputs, outputs) and the bias (outputs,): the layout of Keras'
-`get_weights()` and of Flax. PyTorch keeps the matrix of A x + b, (outputs, inputs).
+A dense layer travels as a pair of numpy arrays, the kernel (in_features, out_features) and the bias (out_features,):
+the layout of Keras' `get_weights()` and of Flax. PyTorch keeps the matrix of A x + b, (out_features, in_features).
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["export_dense", "import_dense"]
 
 
-def export_dense(model: nn.Module) -> list[tuple[np.ndarray, np.ndarray]]:  # (inputs, outputs), (outputs,)
+def export_dense(
+    model: nn.Module,
+) -> list[tuple[np.ndarray, np.ndarray]]:  # (in_features, out_features), (out_features,)
     """The kernel and bias of each `torch.nn.Linear` of `model`, in the order of `modules()`, as copies.
 
     Notes: D0-1.
@@ -23,20 +25,26 @@ def export_dense(model: nn.Module) -> list[tuple[np.ndarray, np.ndarray]]:  # (i
     return [(layer.weight.detach().cpu().numpy().T.copy(), _bias(layer)) for layer in _linears(model)]
 
 
-def import_dense(model: nn.Module, layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:  # (inputs, outputs), (outputs,)
+def import_dense(
+    model: nn.Module, layers: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> None:  # (in_features, out_features), (out_features,)
     """Set the weights of each `torch.nn.Linear` of `model` from kernels and biases: the inverse of `export_dense`.
 
     Notes: D0-1.
     """
     linears = _linears(model)
     if len(layers) != len(linears):
-        raise Mistake(f"expected a kernel and a bias for each of {len(linears)} dense layers, came {len(layers)}; build equal models")
+        raise UserError(
+            f"expected a kernel and a bias for each of {len(linears)} dense layers, got {len(layers)}; build equal "
+            "models"
+        )
     for number, (layer, (kernel, bias)) in enumerate(zip(linears, layers), start=1):
         expected = ((layer.in_features, layer.out_features), (layer.out_features,))
         if (kernel.shape, bias.shape) != expected:
-            raise Mistake(
-                f"expected a kernel (inputs, outputs) and a bias of shapes {expected[0]} and {expected[1]} for dense layer {number}, "
-                f"came {kernel.shape} and {bias.shape}; transpose the kernel or build equal models"
+            raise UserError(
+                f"expected a kernel (in_features, out_features) and a bias of shapes {expected[0]} and {expected[1]} "
+                f"for dense layer {number}, "
+                f"got {kernel.shape} and {bias.shape}; transpose the kernel or build equal models"
             )
     with torch.no_grad():  # only now: a mistake in the last layer must not leave the first ones changed
         for layer, (kernel, bias) in zip(linears, layers):
@@ -47,9 +55,9 @@ def import_dense(model: nn.Module, layers: Sequence[tuple[np.ndarray, np.ndarray
 def _linears(model: nn.Module) -> list[nn.Linear]:
     found = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if any(isinstance(layer, nn.LazyLinear) for layer in found):
-        raise Mistake("expected linear layers of known widths, came a lazy one; send one batch through the model first")
+        raise UserError("expected linear layers of known sizes, got a lazy one; send one batch through the model first")
     if any(layer.bias is None for layer in found):
-        raise Mistake("expected linear layers with a bias, came one without; build them with bias=True")
+        raise UserError("expected linear layers with a bias, got one without; build them with bias=True")
     return found
 
 

@@ -1,187 +1,175 @@
-"""Classify by the law of the data: how common each class is, what its examples look like, and Bayes' rule to turn that round.
+"""What every generative model offers: from samples of an unknown distribution Q it holds a distribution Q̂ ≈ Q, and
+samples new examples from it.
 
-n examples, q classes, d numbers an example
+Where Q̂ has a density that can be computed, the model is a `DensityModel` too. Nothing is said here of how Q̂ is
+learnt: a likelihood,
+a bound on one, a game or a score; how close Q̂ is to Q is measured in quoin.metrics.   n examples of any shape
 """
 
-import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.prob import check_law, check_regular
-from quoin.tensor import check_labels, check_shapes
-from quoin.tensor.labels import as_indices
+from quoin.errors import UserError
+from quoin.prob import KernelDensity
+from quoin.tensor import GaussianKernel, check_finite, check_floating
 
-__all__ = ["GenerativeClassifier", "LabeledSample", "bayes_rule_definition", "gaussian_log_density_definition"]
+__all__ = [
+    "DecoderModel",
+    "DensityModel",
+    "GaussianKDE",
+    "GenerativeModel",
+    "check_num_samples",
+    "latent_traversal",
+    "sample_in_batches",
+]
 
-
-def bayes_rule_definition(priors: Tensor, likelihoods: Tensor) -> Tensor:  # (q,), (..., q) -> (..., q)
-    """P(c | x) = p(x | c) P(c) / p(x), where p(x) = sum_c p(x | c) P(c) is the sum of the joint law over the classes.
-
-    Notes: D5.2-1, D5.2-2.
-    """
-    check_shapes("q, ... q", priors=priors, likelihoods=likelihoods)
-    check_law(priors, "priors")
-    if not (likelihoods >= 0).all():  # NaN fails too
-        raise Mistake("expected likelihoods of at least 0, came negative ones or NaN; give densities, not their logs")
-    joint = likelihoods * priors
-    total = joint.sum(dim=-1, keepdim=True)
-    if not (total > 0).all():
-        raise Mistake("expected examples that some class can produce, came one that none can; compute with logs where densities underflow")
-    return joint / total
+SAMPLE_BATCH = 1000  # examples that are sampled together
+TRAVERSAL_RADIUS = 2.5  # standard deviations of the prior that a traversal goes to either side
 
 
-def gaussian_log_density_definition(x: Tensor, mean: Tensor, covariance: Tensor) -> Tensor:  # (..., d), (d,), (d, d) -> (...)
-    """ln p(x) of N(mean, covariance): -1/2 (x - mean)^T covariance^-1 (x - mean) - 1/2 ln det(2 pi covariance).
+@runtime_checkable
+class GenerativeModel(Protocol):
+    """A distribution Q̂ that can be sampled from; of images, its samples are (num_samples, channels, height, width)
+    with entries from 0 to 1.
 
-    Notes: D5.2-2.
-    """
-    check_shapes("... d, d, d d", x=x, mean=mean, covariance=covariance)
-    away = x - mean
-    check_regular(covariance)
-    squares = ((away @ covariance.inverse()) * away).sum(dim=-1)
-    return -squares / 2 - (2 * math.pi * covariance).logdet() / 2
+    A model that can be steered declares its choices as further arguments by name, each with a default. Those that
+    `quoin generate` knows are `labels`, whole numbers (num_samples,), the class of each sample; `num_steps`, how many
+    the sampler takes; `guidance_scale`, that of classifier-free guidance; `sampler`, a function of quoin.generate.
 
-
-class LabeledSample(NamedTuple):
-    """Examples with their classes."""
-
-    x: Tensor  # (n, *shape)
-    y: Tensor  # (n,)
-
-
-class GenerativeClassifier(nn.Module):
-    """A joint law of a class c and numbers x: P(c) from `priors`, and x | c ~ N(means[c], covariances[c]), one covariance or one each.
-
-    It predicts by Bayes' rule, argmax_c P(c | x), which no other rule beats if the law is the true one. The numbers of an example may
-    have any shape, such as 28 × 28 pixels: `means` is (q, *shape), and covariances are of the d numbers in a row.
-
-    >>> law = GenerativeClassifier(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.eye(1))
-    >>> law.posterior(torch.tensor([[0.0], [0.5]]))
-    tensor([[0.5000, 0.5000],
-            [0.2689, 0.7311]])
-
-    Notes: D5.2-1, D5.2-2.
+    Notes: D5.2-5.
     """
 
-    means: Tensor  # (q, d)
-    factors: Tensor  # (q or 1, d, d), lower triangular: covariance = factor factor^T
-    log_priors: Tensor  # (q,)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:
+        """`num_samples` independent samples from Q̂, (num_samples, *shape)."""
+        ...
 
-    def __init__(self, priors: Tensor, means: Tensor, covariances: Tensor):
+
+@runtime_checkable
+class DensityModel(GenerativeModel, Protocol):
+    """A distribution Q̂ that can be sampled from and whose probability, or density, is known.
+
+    Notes: D5.2-5.
+    """
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """ln q̂(x) of each example, (n, *shape) to (n,)."""
+        ...
+
+
+@runtime_checkable
+class DecoderModel(GenerativeModel, Protocol):
+    """A distribution that is sampled from by decoding a latent z ~ N(0, I)."""
+
+    @property
+    def latent_dim(self) -> int:
+        """Numbers of a latent."""
+        ...
+
+    def decode_mean(self, latent: Tensor) -> Tensor:
+        """E[x | z] of each latent, (n, latent_dim) to (n, *shape), in [0, 1] of images."""
+        ...
+
+
+def check_num_samples(num_samples: int) -> None:
+    """Raise an error for no samples, on which every metric would fail later."""
+    if num_samples < 1:
+        raise UserError(f"expected at least one example to sample, got {num_samples}; ask for 1 or more")
+
+
+def sample_in_batches(sample: Callable[[int], Tensor], num_samples: int) -> Tensor:  # -> (num_samples, *shape)
+    """`num_samples` examples by calls of `sample`, a thousand at a time: many more at once would not fit into
+    memory."""
+    check_num_samples(num_samples)
+    return torch.cat([sample(min(SAMPLE_BATCH, num_samples - start)) for start in range(0, num_samples, SAMPLE_BATCH)])
+
+
+def latent_traversal(
+    latent: Tensor, coordinates: Tensor, num_values: int
+) -> tuple[Tensor, Tensor]:  # (k,), (r,) -> (c,), (r, c, k)
+    """The values that coordinates of a latent take in turn, from one end of the prior to the other, and the latents
+    that have them.
+
+    >>> values, latents = latent_traversal(torch.tensor([1.0, 7.0]), torch.tensor([1]), 3)
+    >>> latents
+    tensor([[[ 1.0000, -2.5000],
+             [ 1.0000,  0.0000],
+             [ 1.0000,  2.5000]]])
+    """
+    values = torch.linspace(-TRAVERSAL_RADIUS, TRAVERSAL_RADIUS, num_values, device=latent.device)
+    latents = latent.repeat(len(coordinates), num_values, 1)
+    latents[torch.arange(len(coordinates)), :, coordinates] = values
+    return values, latents
+
+
+class GaussianKDE(nn.Module):
+    """The plainest model of all: Q̂ = (1/n) Σ_i N(x_i, s² I), every example it was shown blurred by the same noise s.
+
+    It works for examples of any shape, such as images 3 × 100 × 100, and is what a trained model has to beat: with a
+    small s it copies.
+
+    >>> model = GaussianKDE(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), 0.1)
+    >>> model.sample(1000, generator=torch.Generator().manual_seed(0)).shape
+    torch.Size([1000, 2])
+
+    Notes: D5.2-5.
+    """
+
+    examples: Tensor  # (n, *shape)
+
+    def __init__(self, examples: Tensor, bandwidth: float):
         super().__init__()
-        check_law(priors, "priors")
-        if means.ndim < 2 or len(means) != len(priors) or means[0].numel() == 0:
-            raise Mistake(f"expected one mean for each of {len(priors)} classes, came shape {tuple(means.shape)}; give (classes, numbers)")
-        self.shape = means.shape[1:]
-        rows = means.reshape(len(means), -1)
-        each = covariances if covariances.ndim == 3 else covariances.unsqueeze(0)
-        check_shapes(f"{len(each) if len(each) == 1 else len(means)} {rows.shape[1]} {rows.shape[1]}", covariances=each)
-        factors, failed = torch.linalg.cholesky_ex(each)
-        if failed.any() or not factors.isfinite().all():
-            raise Mistake(
-                "expected covariances with no direction of variance 0, came a singular one; "
-                "give more examples a class, share one covariance, or add a ridge"
+        check_floating(examples, "examples")
+        if examples.ndim < 2 or not examples.numel():
+            raise UserError(
+                f"expected examples (n, ...), got shape {tuple(examples.shape)}; give at least one, of at least "
+                "one number"
             )
-        self.register_buffer("log_priors", priors.log())
-        self.register_buffer("means", rows)
-        self.register_buffer("factors", factors)
+        self.register_buffer("examples", examples)
+        self.bandwidth = bandwidth
+        self._distribution()  # raises an error for a bandwidth that is not above 0
 
     @classmethod
-    def around(cls, prototypes: Tensor, noise: float, *, priors: Tensor | None = None) -> "GenerativeClassifier":  # (q, *shape)
-        """Pictures known to the last digit: the prototype of the class plus N(0, noise^2) on each pixel; classes equally common.
+    def fit(cls, x: Tensor, held_out: Tensor, bandwidths: Tensor) -> "GaussianKDE":  # (n, *shape), (m, *shape), (k,)
+        """The model of the examples x with that of the `bandwidths` under which other examples of the same distribution
+        are most probable.
 
-        Notes: D5.2-1.
+        Under x itself the most probable noise would be 0, whatever the distribution.
         """
-        if prototypes.ndim < 2 or not 0 < noise < math.inf:
-            raise Mistake(f"expected prototypes (classes, numbers) and a noise above 0, came {tuple(prototypes.shape)} and {noise}")
-        q, d = len(prototypes), prototypes[0].numel()
-        even = torch.full((q,), 1 / q, dtype=prototypes.dtype, device=prototypes.device)
-        spread = noise**2 * torch.eye(d, dtype=prototypes.dtype, device=prototypes.device)
-        return cls(even if priors is None else priors, prototypes, spread)
+        check_finite(held_out, "held_out")
+        tried = [cls(x, float(bandwidth)) for bandwidth in bandwidths]
+        if not tried or not len(held_out):
+            raise UserError(
+                f"expected noises to try and examples to try them on, got {len(tried)} and {len(held_out)}; give "
+                "some of both"
+            )
+        return max(tried, key=lambda model: float(model.log_prob(held_out).mean()))
 
-    @classmethod
-    def fit(cls, x: Tensor, y: Tensor, num_classes: int, *, shared: bool = False, ridge: float = 0.0) -> "GenerativeClassifier":
-        """The likeliest law for examples x (n, *shape) with labels y (n,): frequencies, means and covariances, each over its own number.
+    @torch.no_grad()
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, *shape)
+        """An example chosen evenly, and noise on it.
 
-        `shared` takes one covariance for all classes, about each one's mean: boundaries are then planes. `ridge` is added to every
-        variance, as a share of the mean variance of the numbers.
+        Notes: D5.2-5.
         """
-        check_labels(y, num_classes)
-        y = as_indices(y, "y")
-        if len(x) != len(y) or x.ndim < 2 or not x.is_floating_point():
-            came = f"{x.dtype} {tuple(x.shape)} and {tuple(y.shape)}"
-            raise Mistake(f"expected float examples (n, ...) and n labels, came {came}; give a label for each row")
-        if not x.isfinite().all() or not ridge >= 0:
-            raise Mistake(f"expected finite examples and a ridge of at least 0, came NaN or infinity, or {ridge}; drop or fill those rows")
-        counts = torch.bincount(y, minlength=num_classes)
-        if (counts == 0).any():
-            missing = int((counts == 0).nonzero()[0])
-            raise Mistake(f"expected examples of each of {num_classes} classes, came none of class {missing}; number those that occur")
-        rows = x.reshape(len(x), -1)
-        means = torch.stack([rows[y == c].mean(dim=0) for c in range(num_classes)])
-        away = rows - means[y]
-        floor = ridge * rows.var(dim=0, correction=0).mean() * torch.eye(rows.shape[1], dtype=x.dtype, device=x.device)
-        if shared:
-            covariances = away.mT @ away / len(y) + floor
-        else:
-            covariances = torch.stack([away[y == c].mT @ away[y == c] / counts[c] for c in range(num_classes)]) + floor
-        return cls(counts.to(x.dtype) / len(y), means.reshape(num_classes, *x.shape[1:]), covariances)
+        check_num_samples(num_samples)
+        return (
+            self._distribution()
+            .sample((num_samples,), generator=generator)
+            .reshape(num_samples, *self.examples.shape[1:])
+        )
 
-    def log_joint(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
-        """ln p(c, x) = ln P(c) + ln p(x | c) for every class, by triangular solves: far from all means nothing underflows.
+    def log_prob(self, x: Tensor) -> Tensor:  # (n, *shape) -> (n,)
+        """ln q̂(x) = ln (1/n) Σ_i N(x; x_i, s² I).
 
-        Notes: D5.2-1.
+        Notes: D5.2-5.
         """
-        if x.shape[x.ndim - len(self.shape) :] != self.shape:
-            raise Mistake(f"expected examples of shape (..., {', '.join(map(str, self.shape))}), came {tuple(x.shape)}; reshape them")
-        before = x.shape[: x.ndim - len(self.shape)]
-        rows = x.reshape(-1, self.means.shape[1])
-        away = (rows.unsqueeze(0) - self.means.unsqueeze(1)).mT  # (q, d, n)
-        squares = torch.linalg.solve_triangular(self.factors, away, upper=False).square().sum(dim=1)  # (q, n)
-        volume = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1, keepdim=True) + rows.shape[1] / 2 * math.log(2 * math.pi)
-        return (self.log_priors.unsqueeze(-1) - squares / 2 - volume).mT.reshape(*before, -1)
+        if x.shape[1:] != self.examples.shape[1:]:
+            raise UserError(
+                f"expected examples of shape (n, {', '.join(map(str, self.examples.shape[1:]))}), got {tuple(x.shape)}"
+            )
+        return self._distribution().log_prob(x.flatten(1))
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
-        """The log joint, whose softmax over the classes is the posterior: scores for any loss of scores."""
-        return self.log_joint(x)
-
-    def posterior(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
-        """P(c | x) = p(c, x) / p(x), in logs.
-
-        Notes: D5.2-2.
-        """
-        return self.log_joint(x).softmax(dim=-1)
-
-    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (...), (..., *shape) -> (...)
-        """ln P(y | x)."""
-        logs = self.log_joint(x).log_softmax(dim=-1)
-        check_shapes("..., ... q", y=y, logs=logs)
-        check_labels(y, logs.shape[-1])
-        return logs.gather(-1, y.long().unsqueeze(-1)).squeeze(-1)
-
-    def log_density(self, x: Tensor) -> Tensor:  # (..., *shape) -> (...)
-        """ln p(x) = ln sum_c p(c, x)."""
-        return self.log_joint(x).logsumexp(dim=-1)
-
-    def predict(self, x: Tensor) -> Tensor:  # (..., *shape) -> (...)
-        """argmax_c P(c | x), the first of equals.
-
-        Notes: D5.2-2.
-        """
-        scores = self.log_joint(x)
-        if scores.isnan().any():
-            raise Mistake("expected examples to decide by, came NaN; drop or fill those rows")
-        return scores.argmax(dim=-1)
-
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> LabeledSample:
-        """Pairs from the joint law: the class first, then x given the class."""
-        y = torch.multinomial(self.log_priors.exp(), num_samples, replacement=True, generator=generator)
-        noise = torch.randn(num_samples, self.means.shape[1], generator=generator, dtype=self.means.dtype, device=self.means.device)
-        x = torch.empty_like(noise)
-        for c in range(len(self.means)):  # a class at a time: a factor for each example would not fit in memory
-            mine = y == c
-            x[mine] = self.means[c] + noise[mine] @ self.factors[c if len(self.factors) > 1 else 0].mT
-        return LabeledSample(x.reshape(num_samples, *self.shape), y)
+    def _distribution(self) -> KernelDensity:
+        return KernelDensity(self.examples.flatten(1), GaussianKernel(), self.bandwidth)

@@ -1,4 +1,5 @@
-"""GoogLeNet: modules of four paths with kernels of different sizes, side by side, whose channels are laid one on another."""
+"""GoogLeNet: modules of four paths with kernels of different sizes, side by side, whose channels are laid one on
+another."""
 
 import re
 from collections import OrderedDict
@@ -8,39 +9,47 @@ import torch
 from torch import Tensor, nn
 
 from quoin.layers import keeps_global_rng
-from quoin.models.foreign import Weights, load_foreign, read_safetensors
 from quoin.models.image_classifier import ImageClassifier
-from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
+from quoin.models.pretrained import Weights, load_renamed, read_safetensors
 
 __all__ = ["Inception", "googlenet", "load_torchvision_googlenet", "small_googlenet"]
 
 
 class Inception(nn.Module):
-    """Four paths over the same image, joined along the channels: 1 x 1; 1 x 1 then 3 x 3; the same again; pooling then 1 x 1.
+    """Four paths over the same image, joined along the channels: 1 x 1; 1 x 1 then 3 x 3; the same again; pooling then
+    1 x 1.
 
-    The numbers are the paths' output channels, a pair being the narrowing 1 x 1 convolution and the 3 x 3 after it. Every
-    convolution is normalised over the batch and goes through ReLU. The paper's third path is 5 x 5; torchvision's weights, which
-    people have, are 3 x 3.
+    The numbers are the paths' output channels, a pair being the narrowing 1 x 1 convolution and the 3 x 3 after it.
+    Every convolution is normalised over the batch and goes through ReLU. The paper's third path is 5 x 5; torchvision's
+    weights, which people have, are 3 x 3.
 
     Notes: Z8.0.
     """
 
-    def __init__(self, inputs: int, one: int, three: tuple[int, int], five: tuple[int, int], pooled: int):
+    def __init__(self, in_channels: int, ch1x1: int, ch3x3: tuple[int, int], ch5x5: tuple[int, int], pool_proj: int):
         super().__init__()
-        self.one = _convolution(inputs, one, 1)
-        self.three = nn.Sequential(_convolution(inputs, three[0], 1), _convolution(three[0], three[1], 3, padding=1))
-        self.five = nn.Sequential(_convolution(inputs, five[0], 1), _convolution(five[0], five[1], 3, padding=1))
-        self.pooled = nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), _convolution(inputs, pooled, 1))
+        self.ch1x1 = _convolution(in_channels, ch1x1, 1)
+        self.ch3x3 = nn.Sequential(
+            _convolution(in_channels, ch3x3[0], 1), _convolution(ch3x3[0], ch3x3[1], 3, padding=1)
+        )
+        self.ch5x5 = nn.Sequential(
+            _convolution(in_channels, ch5x5[0], 1), _convolution(ch5x5[0], ch5x5[1], 3, padding=1)
+        )
+        self.pool_proj = nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), _convolution(in_channels, pool_proj, 1))
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, inputs, h, w) -> (n, one + three[1] + five[1] + pooled, h, w)
-        return torch.cat([self.one(x), self.three(x), self.five(x), self.pooled(x)], dim=1)
+    def forward(
+        self, x: Tensor
+    ) -> Tensor:  # (n, in_channels, h, w) -> (n, ch1x1 + ch3x3[1] + ch5x5[1] + pool_proj, h, w)
+        return torch.cat([self.ch1x1(x), self.ch3x3(x), self.ch5x5(x), self.pool_proj(x)], dim=1)
 
 
 @keeps_global_rng
 def googlenet(
     num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
 ) -> ImageClassifier:
-    """GoogLeNet as torchvision has it, without its auxiliary heads: 6,624,904 parameters for 1000 classes; sides from 15.
+    """GoogLeNet as torchvision has it, without its auxiliary heads: 6,624,904 parameters for 1000 classes; sides from
+    15.
 
     Notes: Z8.0.
     """
@@ -65,11 +74,15 @@ def googlenet(
         mean=nn.AdaptiveAvgPool2d(1),
         flat=nn.Flatten(),
     )
-    return start_image_weights(ImageClassifier(nn.Sequential(features), _head(1024, num_classes), image_shape), generator)
+    return init_image_weights(
+        ImageClassifier(nn.Sequential(features), _head(1024, num_classes), image_shape), generator
+    )
 
 
 @keeps_global_rng
-def small_googlenet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
+def small_googlenet(
+    image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None
+) -> ImageClassifier:
     """GoogLeNet for small images: one convolution, with stride two for sides from 16, and three modules; sides from 8.
 
     Notes: Z8.0.
@@ -84,29 +97,37 @@ def small_googlenet(image_shape: ImageShape, num_classes: int, *, generator: tor
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
     )
-    return start_image_weights(ImageClassifier(features, _head(128, num_classes), image_shape), generator)
+    return init_image_weights(ImageClassifier(features, _head(128, num_classes), image_shape), generator)
 
 
 def load_torchvision_googlenet(model: ImageClassifier, weights: Weights) -> None:
-    """Fill `googlenet` from torchvision's `state_dict`, given as such or as a safetensors path; its auxiliary heads are passed over.
+    """Fill `googlenet` from torchvision's `state_dict`, given as such or as a safetensors path; its auxiliary heads are
+    passed over.
 
-    Its trained weights expect images with values from -1 to 1, not those that ImageNet's mean and deviation would give.
+    Its trained weights expect images with values from -1 to 1, not those that ImageNet's mean and standard deviation
+    would give.
     """
     state = weights if isinstance(weights, Mapping) else read_safetensors(weights)
-    paths = {"one": "branch1", "three": "branch2", "five": "branch3", "pooled": "branch4"}
+    paths = {"ch1x1": "branch1", "ch3x3": "branch2", "ch5x5": "branch3", "pool_proj": "branch4"}
 
     def theirs(name: str) -> str:
         name = re.sub(r"^head\.1\.", "fc.", name.removeprefix("features."))
-        name = re.sub(r"\.(one|three|five|pooled)\.", lambda at: f".{paths[at[1]]}.", name)
+        name = re.sub(r"\.(ch1x1|ch3x3|ch5x5|pool_proj)\.", lambda at: f".{paths[at[1]]}.", name)
         return re.sub(r"\.([01])\.(\w+)$", lambda at: f".{('conv', 'bn')[int(at[1])]}.{at[2]}", name)
 
-    load_foreign(model, {name: tensor for name, tensor in state.items() if not name.startswith(("aux1.", "aux2."))}, theirs)
+    load_renamed(
+        model, {name: tensor for name, tensor in state.items() if not name.startswith(("aux1.", "aux2."))}, theirs
+    )
 
 
-def _convolution(inputs: int, outputs: int, kernel_size: int, *, stride: int = 1, padding: int = 0) -> nn.Sequential:
+def _convolution(
+    in_channels: int, out_channels: int, kernel_size: int, *, stride: int = 1, padding: int = 0
+) -> nn.Sequential:
     """Convolution, batch normalisation (whose shift makes a bias needless) and ReLU."""
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel_size, stride=stride, padding=padding, bias=False), nn.BatchNorm2d(outputs, eps=0.001), nn.ReLU()
+        nn.Conv2d(in_channels, out_channels, kernel_size, stride=stride, padding=padding, bias=False),
+        nn.BatchNorm2d(out_channels, eps=0.001),
+        nn.ReLU(),
     )
 
 

@@ -1,7 +1,7 @@
 """GPT-2 as Hugging Face keeps it: its config to our blocks, and its names to ours.
 
-Its maps are kept (inputs, outputs), as convolutions of width one. The model itself is `LanguageTransformer`; `GPT` is the same one by its
-sizes, and takes these weights too.
+Its maps are kept (in_features, out_features), as convolutions of width one. The model itself is
+`TransformerLanguageModel`; `GPT` is the same one by its sizes, and takes these weights too.
 """
 
 import functools
@@ -13,12 +13,12 @@ from typing import Any
 from torch import nn
 from torch.nn import functional
 
-from quoin.layers import ExactAttention, FeedForward, LearnedPositions, MultiHeadAttention, TransformerBlock
-from quoin.models.foreign import Origin, Weights, transposed
-from quoin.models.huggingface import ConfigReader, load_language_weights, read_folder
-from quoin.models.language_transformer import LanguageTransformer, tanh_gelu
+from quoin.layers import ExactAttention, FeedForward, LearnedPositionalEmbedding, MultiHeadAttention, TransformerBlock
+from quoin.models.hf_config import ConfigReader, load_language_weights, read_folder
+from quoin.models.language_transformer import TransformerLanguageModel, tanh_gelu
+from quoin.models.pretrained import Weights, WeightSource, transposed
 
-__all__ = ["gpt2_from_config", "load_gpt2", "open_gpt2"]
+__all__ = ["gpt2_from_config", "gpt2_from_pretrained", "load_gpt2_weights"]
 
 ACTIVATIONS = {
     "gelu_new": tanh_gelu,
@@ -30,69 +30,82 @@ ACTIVATIONS = {
 }
 
 
-def _linear(own: str, theirs: str) -> dict[str, Origin]:
-    return {f"{own}.weight": transposed(f"{theirs}.weight"), f"{own}.bias": Origin((f"{theirs}.bias",))}
+def _linear(own: str, theirs: str) -> dict[str, WeightSource]:
+    return {f"{own}.weight": transposed(f"{theirs}.weight"), f"{own}.bias": WeightSource((f"{theirs}.bias",))}
 
 
-def _norm(own: str, theirs: str) -> dict[str, Origin]:
-    return {f"{own}.{kind}": Origin((f"{theirs}.{kind}",)) for kind in ("weight", "bias")}
+def _norm(own: str, theirs: str) -> dict[str, WeightSource]:
+    return {f"{own}.{kind}": WeightSource((f"{theirs}.{kind}",)) for kind in ("weight", "bias")}
 
 
 INSIDE = {
-    **_norm("attention_wire.norm", "ln_1"),
-    **_linear("attention.project.linear", "attn.c_attn"),
-    **_linear("attention.f_o", "attn.c_proj"),
-    **_norm("feed_forward_wire.norm", "ln_2"),
-    **_linear("feed_forward.first", "mlp.c_fc"),
-    **_linear("feed_forward.second", "mlp.c_proj"),
+    **_norm("attention_connection.norm", "ln_1"),
+    **_linear("attention.in_proj.linear", "attn.c_attn"),
+    **_linear("attention.out_proj", "attn.c_proj"),
+    **_norm("feed_forward_connection.norm", "ln_2"),
+    **_linear("feed_forward.up_proj", "mlp.c_fc"),
+    **_linear("feed_forward.down_proj", "mlp.c_proj"),
 }
-OUTSIDE = {"codes.weight": Origin(("wte.weight",)), "positions.codes": Origin(("wpe.weight",)), **_norm("stack.norm", "ln_f")}
+OUTSIDE = {
+    "token_embedding.weight": WeightSource(("wte.weight",)),
+    "position_embedding.weight": WeightSource(("wpe.weight",)),
+    **_norm("transformer.norm", "ln_f"),
+}
 
 
-def gpt2_from_config(config: Mapping[str, Any]) -> LanguageTransformer:
+def gpt2_from_config(config: Mapping[str, Any]) -> TransformerLanguageModel:
     """An untrained model of the sizes of a `config.json` of GPT-2, in which no dropout is left.
 
     >>> model = gpt2_from_config({"vocab_size": 65, "n_positions": 32, "n_embd": 16, "n_layer": 2, "n_head": 2})
-    >>> model.vocabulary_size, model.context, len(model.stack.blocks)
+    >>> model.vocab_size, model.context_length, len(model.transformer.blocks)
     (65, 32, 2)
     """
-    said = ConfigReader(config, "gpt2")
-    if said.flag("add_cross_attention", False):
-        raise said.refused("add_cross_attention", "false", True)
-    width, heads, context = said.count("n_embd", 768), said.count("n_head", 12), said.count("n_positions", 1024)
-    norm = functools.partial(nn.LayerNorm, eps=said.positive("layer_norm_epsilon", 1e-5))
-    by_depth = said.flag("scale_attn_by_inverse_layer_idx", False)
-    scale = 1 / math.sqrt(max(1, width // heads)) if said.flag("scale_attn_weights", True) else 1.0
+    reader = ConfigReader(config, "gpt2")
+    if reader.flag("add_cross_attention", False):
+        raise reader.error("add_cross_attention", "false", True)
+    embed_dim, num_heads, context_length = (
+        reader.count("n_embd", 768),
+        reader.count("n_head", 12),
+        reader.count("n_positions", 1024),
+    )
+    norm = functools.partial(nn.LayerNorm, eps=reader.positive("layer_norm_epsilon", 1e-5))
+    by_depth = reader.flag("scale_attn_by_inverse_layer_idx", False)
+    scale = 1 / math.sqrt(max(1, embed_dim // num_heads)) if reader.flag("scale_attn_weights", True) else 1.0
 
     def block(number: int) -> TransformerBlock:
-        core = ExactAttention(scale=scale / number if by_depth else scale)
-        perceptron = FeedForward(
-            width, said.count("n_inner", 4 * width), activation=said.choice("activation_function", ACTIVATIONS, "gelu_new")
+        inner_attention = ExactAttention(scale=scale / number if by_depth else scale)
+        feed_forward = FeedForward(
+            embed_dim,
+            reader.count("n_inner", 4 * embed_dim),
+            activation=reader.choice("activation_function", ACTIVATIONS, "gelu_new"),
         )
-        return TransformerBlock(MultiHeadAttention(width, heads, core=core), perceptron, norm=norm)
+        return TransformerBlock(
+            MultiHeadAttention(embed_dim, num_heads, inner_attention=inner_attention), feed_forward, norm=norm
+        )
 
-    return LanguageTransformer(
-        said.count("vocab_size", 50257),
-        [block(number) for number in range(1, said.count("n_layer", 12) + 1)],
-        positions=LearnedPositions(context, width),
-        context=context,
-        tied=said.flag("tie_word_embeddings", True),
+    return TransformerLanguageModel(
+        reader.count("vocab_size", 50257),
+        [block(number) for number in range(1, reader.count("n_layer", 12) + 1)],
+        position_embedding=LearnedPositionalEmbedding(context_length, embed_dim),
+        context_length=context_length,
+        tie_embeddings=reader.flag("tie_word_embeddings", True),
     )
 
 
-def load_gpt2(model: LanguageTransformer, weights: Weights) -> None:
-    """Fill `model` from a `state_dict` or safetensors file in Hugging Face's naming of GPT-2, with `transformer.` before it or without.
+def load_gpt2_weights(model: TransformerLanguageModel, weights: Weights) -> None:
+    """Fill `model` from a `state_dict` or safetensors file in Hugging Face's naming of GPT-2, with `transformer.`
+    before it or without.
 
-    Strictly: names that lack or are left over and shapes that differ are refused, and the model is unchanged. Causal masks, which
-    files of old kept as buffers, are no weights.
+    Strictly: names that lack or are left over and shapes that differ raise an error, and the model is unchanged. Causal
+    masks, which files of old kept as buffers, are no weights.
     """
     masks = (".attn.bias", ".attn.masked_bias")
     load_language_weights(model, weights, INSIDE, OUTSIDE, prefix="transformer.", block="h", forget=masks)
 
 
-def open_gpt2(folder: str | Path) -> LanguageTransformer:
+def gpt2_from_pretrained(folder: str | Path) -> TransformerLanguageModel:
     """The GPT-2 that `save_pretrained` left in `folder`: its `config.json` and its safetensors, whole or in shards."""
     config, weights = read_folder(folder)
     model = gpt2_from_config(config)
-    load_gpt2(model, weights)
+    load_gpt2_weights(model, weights)
     return model.eval()

@@ -1,17 +1,19 @@
-"""What the convolutional networks share: features of the image, found by convolutions, and a head with one logit for each class."""
+"""What the convolutional networks share: features of the image, found by convolutions, and a head with one logit for
+each class."""
 
 from torch import Tensor, nn
 
-from quoin.models.image_start import ImageShape
+from quoin.models.image_init import ImageShape
 from quoin.tensor import check_image_batch
 
 __all__ = ["ImageClassifier"]
 
 
 class ImageClassifier(nn.Module):
-    """`head(features(images))` for images of one shape, a perceptron on learned features; functions such as `vgg16` build the parts.
+    """`head(features(images))` for images of one shape, an MLP on learned features; `vgg16` and others build both.
 
-    The outputs are logits: `quoin.losses.cross_entropy` takes them, and a softmax over the last axis makes them probabilities.
+    The outputs are logits: `quoin.losses.cross_entropy` takes them, and a softmax over the last axis makes them
+    probabilities.
     """
 
     def __init__(self, features: nn.Module, head: nn.Module, image_shape: ImageShape):

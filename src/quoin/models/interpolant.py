@@ -6,7 +6,7 @@ n examples, d features, q outputs
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models.mlp import MLP
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
 
@@ -18,11 +18,13 @@ DIRECTIONS = 64  # tried, to find a line on which the inputs lie well apart
 def relu_interpolant(x: Tensor, y: Tensor, *, generator: torch.Generator | None = None) -> MLP:  # (n, d), (n, q)
     """An MLP of sizes [d, n, q] with f(x_i) = y_i for all n distinct inputs, whatever their labels.
 
-    On a line a the inputs lie at t_i = a·x_i, sorted and distinct for almost every a. With t_0 before the first and y_0 = 0,
-    f(x) = sum_i (s_i - s_{i-1}) max(0, a·x - t_{i-1}) for the slopes s_i = (y_i - y_{i-1}) / (t_i - t_{i-1}), which is straight between
-    neighbours. Rounding grows with the steepest slope; use float64. Fitting says nothing of other inputs.
+    On a line a the inputs lie at t_i = a·x_i, sorted and distinct for almost every a. With t_0 before the first and y_0
+    = 0, f(x) = sum_i (s_i - s_{i-1}) max(0, a·x - t_{i-1}) for the slopes s_i = (y_i - y_{i-1}) / (t_i - t_{i-1}),
+    which is straight between neighbours. Rounding grows with the steepest slope; use float64. Fitting says nothing of
+    other inputs.
 
-    Inputs that are equal need one unit if their labels are equal too; otherwise no function fits them, which is a Mistake.
+    Inputs that are equal need one unit if their labels are equal too; otherwise no function fits them, which is a
+    UserError.
 
     Notes: Z5.21.
     """
@@ -32,12 +34,18 @@ def relu_interpolant(x: Tensor, y: Tensor, *, generator: torch.Generator | None 
     check_finite(x)
     check_finite(y, "y")
     if 0 in (*x.shape, *y.shape):
-        raise Mistake(f"expected at least one example, feature and output, came x of {tuple(x.shape)} and y of {tuple(y.shape)}; give more")
+        raise UserError(
+            f"expected at least one example, feature and output, got x of {tuple(x.shape)} and y of "
+            f"{tuple(y.shape)}; give more"
+        )
     points, labels = _distinct(x.detach(), y.detach())
     direction = _spreading_direction(points, generator)
     t, rows = (points @ direction).sort()
     if len(t) > 1 and not bool((t.diff() > 0).all()):
-        raise Mistake(f"expected inputs that {x.dtype} tells apart on some line, came two too close for it; use float64 or merge them")
+        raise UserError(
+            f"expected inputs that {x.dtype} distinguishes on some line, got two too close for it; use float64 or "
+            "merge them"
+        )
     before = t[0] - ((t[-1] - t[0]) / (len(t) - 1) if len(t) > 1 else 1.0)
     knots = torch.cat([before.unsqueeze(0), t[:-1]])
     heights = torch.cat([torch.zeros_like(labels[:1]), labels[rows]])
@@ -58,20 +66,23 @@ def relu_interpolant(x: Tensor, y: Tensor, *, generator: torch.Generator | None 
 def _distinct(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct inputs with their labels."""
     points, group = torch.unique(x, dim=0, return_inverse=True)
-    first = torch.full((len(points),), len(x), device=x.device).scatter_reduce_(0, group, torch.arange(len(x), device=x.device), "amin")
+    first = torch.full((len(points),), len(x), device=x.device).scatter_reduce_(
+        0, group, torch.arange(len(x), device=x.device), "amin"
+    )
     labels = y[first]
     differing = (y != labels[group]).any(dim=1)
     if differing.any():
         row = int(differing.nonzero()[0])
-        raise Mistake(
-            f"expected one label for each input, came two for the same input in rows {int(first[group[row]])} and {row}; "
+        raise UserError(
+            f"expected one label for each input, got two for the same input in rows {int(first[group[row]])} and "
+            f"{row}; "
             "no function has two values there: drop one, or average their labels"
         )
     return points, labels
 
 
 def _spreading_direction(points: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Of some random directions, the one on which the nearest two points are farthest apart, measured by the whole spread."""
+    """Of some random directions, the one on which the nearest two points are farthest apart, by the whole range."""
     if len(points) == 1:
         return torch.ones_like(points[0])
     tried = torch.randn(DIRECTIONS, points.shape[1], generator=generator, dtype=torch.float64).to(points)

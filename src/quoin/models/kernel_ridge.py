@@ -1,6 +1,7 @@
-"""Ridge regression with a kernel, by way of the kernel matrix alone, and on random features that stand in for the kernel.
+"""Ridge regression with a kernel, by way of the kernel matrix alone, and on random features that stand in for the
+kernel.
 
-n examples, d width, k features
+n examples, d in_features, k features
 """
 
 import math
@@ -9,10 +10,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import fourier_features_definition
 from quoin.models.closed_form import ridge
-from quoin.tensor import PairKernel, check_gamma, check_shapes, gram
+from quoin.tensor import PairKernel, check_gamma, check_shapes, kernel_matrix
 
 __all__ = ["FourierRegression", "KernelFit", "kernel_ridge"]
 
@@ -26,11 +27,11 @@ class KernelFit(NamedTuple):
     bias: Tensor  # ()
 
     def predict(self, x: Tensor) -> Tensor:  # (m, d) -> (m,)
-        return gram(self.kernel, x, self.points) @ self.weights + self.bias
+        return kernel_matrix(self.kernel, x, self.points) @ self.weights + self.bias
 
 
-def kernel_ridge(kernel: PairKernel, X: Tensor, y: Tensor, decay: float) -> KernelFit:  # (n, d), (n,)
-    """What `ridge` gives on features ψ with ψ(x)·ψ(y) = k(x, y), without them: a = (H K H + n decay I)^-1 H y.
+def kernel_ridge(kernel: PairKernel, X: Tensor, y: Tensor, l2: float) -> KernelFit:  # (n, d), (n,)
+    """What `ridge` gives on features ψ with ψ(x)·ψ(y) = k(x, y), without them: a = (H K H + n l2 I)^-1 H y.
 
     H = I - 11ᵀ/n centres, for the bias is not penalised. The weights on ψ are Σ_i a_i ψ(x_i).
 
@@ -38,52 +39,62 @@ def kernel_ridge(kernel: PairKernel, X: Tensor, y: Tensor, decay: float) -> Kern
     """
     check_shapes("n d, n", X=X, y=y)
     if len(y) == 0:
-        raise Mistake("expected at least one example to fit, came none; give X and y with rows")
-    if not (decay > 0 and math.isfinite(decay)):
-        raise Mistake(f"expected a positive, finite decay, came {decay}; a kernel has as many features as examples, or more")
-    K = gram(kernel, X)
-    centred = K - K.mean(dim=0) - K.mean(dim=1, keepdim=True) + K.mean()
-    factor, failed = torch.linalg.cholesky_ex(centred + len(y) * decay * torch.eye(len(y), dtype=X.dtype, device=X.device))
+        raise UserError("expected at least one example to fit, got none; give X and y with rows")
+    if not (l2 > 0 and math.isfinite(l2)):
+        raise UserError(f"expected a positive, finite l2, got {l2}; a kernel has as many features as examples, or more")
+    K = kernel_matrix(kernel, X)
+    centered = K - K.mean(dim=0) - K.mean(dim=1, keepdim=True) + K.mean()
+    factor, failed = torch.linalg.cholesky_ex(
+        centered + len(y) * l2 * torch.eye(len(y), dtype=X.dtype, device=X.device)
+    )
     if int(failed):
-        raise Mistake(f"expected a kernel and a decay that {X.dtype} can solve with, came decay {decay}; enlarge it or use float64")
+        raise UserError(
+            f"expected a kernel and a l2 that {X.dtype} can solve with, got l2 {l2}; enlarge it or use float64"
+        )
     weights = torch.cholesky_solve((y - y.mean()).unsqueeze(-1), factor).squeeze(-1)
     return KernelFit(kernel, X, weights, y.mean() - (K @ weights).mean())
 
 
 class FourierRegression(nn.Module):
-    """x ↦ w·ψ(x) + b on random Fourier features of the Gaussian kernel, fitted in closed form: room for so many features, not all in use.
+    """x ↦ w·ψ(x) + b on random Fourier features of the Gaussian kernel, fitted in closed form: memory for so many
+    features, not all in use.
 
     Notes: D4.1-14.
     """
 
-    directions: Tensor
+    projection: Tensor
     phases: Tensor
     weight: Tensor
     bias: Tensor
     in_use: Tensor
 
-    def __init__(self, width: int, num_features: int, gamma: float):
+    def __init__(self, in_features: int, num_features: int, gamma: float):
         super().__init__()
         check_gamma(gamma)
         self.gamma = gamma
-        self.register_buffer("directions", torch.zeros(num_features, width))
+        self.register_buffer("projection", torch.zeros(num_features, in_features))
         self.register_buffer("phases", torch.zeros(num_features))
         self.register_buffer("weight", torch.zeros(num_features))
         self.register_buffer("bias", torch.zeros(()))
         self.register_buffer("in_use", torch.ones((), dtype=torch.int64))
 
     @torch.no_grad()
-    def fit(self, X: Tensor, y: Tensor, decay: float, *, directions: Tensor, phases: Tensor) -> None:  # (n, d), (n,), (k, d), (k,)
-        """Ridge on the features along these directions, at most as many as there is room for; in the type of X and y."""
-        count = len(directions)
+    def fit(
+        self, X: Tensor, y: Tensor, l2: float, *, projection: Tensor, phases: Tensor
+    ) -> None:  # (n, d), (n,), (k, d), (k,)
+        """Ridge on the features along these directions, at most as many as there is memory for, in their type."""
+        count = len(projection)
         if not 0 < count <= len(self.weight):
-            raise Mistake(f"expected from 1 to {len(self.weight)} directions, came {count}; make room for more")
-        found = ridge(fourier_features_definition(X, directions, phases, self.gamma), y, decay)
+            raise UserError(f"expected from 1 to {len(self.weight)} directions, got {count}; make the model with more")
+        found = ridge(fourier_features_definition(X, projection, phases, self.gamma), y, l2)
         self.in_use.fill_(count)
-        for buffer, values in ((self.directions, directions), (self.phases, phases), (self.weight, found.weight)):
+        for buffer, values in ((self.projection, projection), (self.phases, phases), (self.weight, found.weight)):
             buffer.zero_()[:count] = values.to(buffer)
         self.bias.copy_(found.bias)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
         used = slice(int(self.in_use))
-        return fourier_features_definition(x, self.directions[used], self.phases[used], self.gamma) @ self.weight[used] + self.bias
+        return (
+            fourier_features_definition(x, self.projection[used], self.phases[used], self.gamma) @ self.weight[used]
+            + self.bias
+        )

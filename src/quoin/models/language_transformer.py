@@ -1,7 +1,8 @@
-"""Transformers that say what comes next: one sequence of tokens, read by causal blocks, all at once or token by token.
+"""Transformer language models: next-token prediction by causal blocks, all positions at once or token by token.
 
-`GPT` is the usual one, by its sizes; `LanguageTransformer` takes any blocks and positions. Both decode with whatever their attention
-remembers: keys and values for exact attention, sums of constant size for the linear forms.   b sequences, n positions, w width, v tokens
+`GPT` is the usual one, by its sizes; `TransformerLanguageModel` takes any blocks and positions. Both decode with the
+cache of their attention: keys and values for exact attention, sums of constant size for the linear forms.   b
+sequences, n positions, w embed_dim, v tokens
 """
 
 import math
@@ -11,115 +12,122 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers import (
-    AttentionCore,
-    AttentionState,
+    AttentionCache,
     ExactAttention,
-    LearnedPositions,
+    InnerAttention,
+    LearnedPositionalEmbedding,
     TransformerBlock,
     keeps_global_rng,
     transformer_block,
 )
-from quoin.layers.direct import direct, part
 from quoin.layers.dropout import check_probability
-from quoin.models.autoregressive import ModelState, NextToken
-from quoin.models.transformer import Positions, TransformerEncoder, codes, look_up
+from quoin.layers.fast_call import fast_call, submodules
+from quoin.models.embedding import embed, make_embedding
+from quoin.models.language_model import DecodingCache, NextTokenOutput
+from quoin.models.transformer import PositionEmbedding, TransformerEncoder
 
-__all__ = ["GPT", "LanguageState", "LanguageTransformer", "start_language_weights"]
+__all__ = ["GPT", "TransformerCache", "TransformerLanguageModel", "init_language_weights"]
 
 
 @dataclass(frozen=True, eq=False)
-class LanguageState:
-    """What each block remembers of the tokens read."""
+class TransformerCache:
+    """The cache of each block."""
 
-    blocks: tuple[AttentionState, ...]
+    blocks: tuple[AttentionCache, ...]
 
     @property
-    def seen(self) -> int:
-        return self.blocks[0].seen
+    def seq_len(self) -> int:
+        return self.blocks[0].seq_len
 
-    def select(self, rows: Tensor) -> "LanguageState":
-        """The state of these sequences, in this order."""
-        return LanguageState(tuple(block.select(rows) for block in self.blocks))
+    def select(self, indices: Tensor) -> "TransformerCache":
+        """The cache of these sequences, in this order."""
+        return TransformerCache(tuple(block.select(indices) for block in self.blocks))
 
 
-class LanguageTransformer(nn.Module):
-    """Scores of each next token from those up to it: logits = W_e N(blocks(W_e[tokens] + positions)), with one table W_e if tied.
+class TransformerLanguageModel(nn.Module):
+    """Logits of each next token from those up to it: logits = W_e N(blocks(W_e[tokens] + positions)), with one table
+    W_e if tied.
 
-    `positions` adds where a token stands; without it the blocks must know by themselves, by turns or biases. `context` is the most
-    tokens that can be read at all, if there is such a bound. Weights start by `start_language_weights`.
+    `position_embedding` adds where a token stands; without it the blocks must know by themselves, by rotary embeddings
+    or biases. `context_length` is the most tokens that can be read at all, if there is such a bound. Weights are
+    initialised by `init_language_weights`.
 
-    >>> from quoin.layers import SinusoidalPositions
-    >>> model = LanguageTransformer(5, [transformer_block(8, heads=2)], positions=SinusoidalPositions(8))
+    >>> from quoin.layers import SinusoidalPositionalEncoding
+    >>> blocks = [transformer_block(8, num_heads=2)]
+    >>> model = TransformerLanguageModel(5, blocks, position_embedding=SinusoidalPositionalEncoding(8))
     >>> model(torch.tensor([[0, 3, 1, 4]])).shape
     torch.Size([1, 4, 5])
 
     Notes: Z11.T.
     """
 
-    stack: TransformerEncoder = part()
-    codes: nn.Embedding = part()
-    positions: Positions | None = part()
-    dropout: nn.Dropout = part()
-    scores: nn.Linear | None = part()
-
     @keeps_global_rng
     def __init__(
         self,
-        vocabulary_size: int,
+        vocab_size: int,
         blocks: Iterable[TransformerBlock],
         *,
-        positions: Positions | None = None,
-        context: int | None = None,
-        tied: bool = True,
+        position_embedding: PositionEmbedding | None = None,
+        context_length: int | None = None,
+        tie_embeddings: bool = True,
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
         check_probability(dropout)
-        self.stack = TransformerEncoder(blocks)
-        self.vocabulary_size, self.width, self.context = vocabulary_size, self.stack.width, context
-        self.codes = codes(vocabulary_size, self.width, generator)
-        self.positions = positions
+        self.transformer = TransformerEncoder(blocks)
+        self.vocab_size, self.embed_dim, self.context_length = vocab_size, self.transformer.embed_dim, context_length
+        self.token_embedding = make_embedding(vocab_size, self.embed_dim, std=self.embed_dim**-0.5, generator=generator)
+        self.position_embedding = position_embedding
         self.dropout = nn.Dropout(dropout)
-        self.scores = None if tied else nn.Linear(self.width, vocabulary_size, bias=False)
-        start_language_weights(self, generator)
+        self.lm_head = None if tie_embeddings else nn.Linear(self.embed_dim, vocab_size, bias=False)
+        init_language_weights(self, generator)
 
     def forward(self, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, v)
-        return self._scored(self.stack(self._placed(tokens, 0), causal=True))
+        return self._logits(self.transformer(self.dropout(self._embed(tokens, 0)), causal=True))
 
-    def start(self, batch: int, capacity: int) -> LanguageState:
-        """A state that has read nothing, for at most `capacity` tokens."""
-        if self.context is not None and capacity > self.context:
-            raise Mistake(f"expected at most {self.context} tokens, all that the model has positions for, came {capacity}; ask for fewer")
-        return LanguageState(tuple(block.start(batch, capacity) for block in self.stack.blocks))
+    def init_cache(self, batch_size: int, max_seq_len: int) -> TransformerCache:
+        """An empty cache for at most `max_seq_len` tokens."""
+        if self.context_length is not None and max_seq_len > self.context_length:
+            raise UserError(
+                f"expected at most {self.context_length} tokens, all that the model has positions for, got "
+                f"{max_seq_len}; ask for fewer"
+            )
+        return TransformerCache(tuple(block.init_cache(batch_size, max_seq_len) for block in self.transformer.blocks))
 
-    def step(self, state: ModelState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
         """Read one or more new tokens; equal to `forward` on all tokens read so far, at the new positions."""
-        if not isinstance(state, LanguageState):
-            raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each model keeps its own kind")
-        x, after = self._placed(tokens, state.seen), []
-        for block, before in zip(self.stack.blocks, state.blocks, strict=True):
-            x, its = block.step(before, x)
+        if not isinstance(cache, TransformerCache):
+            raise UserError(
+                f"expected the cache that init_cache gave, got {type(cache).__name__}; each model keeps its own kind"
+            )
+        transformer, dropout = submodules(self, "transformer", "dropout")
+        blocks, norm = submodules(transformer, "blocks", "norm")
+        x, after = fast_call(dropout, self._embed(tokens, cache.seq_len)), []
+        for block, before in zip(blocks, cache.blocks, strict=True):
+            x, its = block.decode_step(before, x)
             after.append(its)
-        return NextToken(self._scored(direct(self.stack.norm, x)), LanguageState(tuple(after)))
+        return NextTokenOutput(self._logits(fast_call(norm, x)), TransformerCache(tuple(after)))
 
-    def _placed(self, tokens: Tensor, offset: int) -> Tensor:
-        x = look_up(self.codes, tokens)
-        return direct(self.dropout, x if self.positions is None else self.positions(x, offset))
+    def _embed(self, tokens: Tensor, offset: int) -> Tensor:
+        token_embedding, position_embedding = submodules(self, "token_embedding", "position_embedding")
+        x = embed(token_embedding, tokens)
+        return x if position_embedding is None else position_embedding(x, offset)
 
-    def _scored(self, x: Tensor) -> Tensor:  # (b, n, w) -> (b, n, v)
-        return nn.functional.linear(x, self.codes.weight) if self.scores is None else self.scores(x)
+    def _logits(self, x: Tensor) -> Tensor:  # (b, n, w) -> (b, n, v)
+        return nn.functional.linear(x, self.token_embedding.weight) if self.lm_head is None else self.lm_head(x)
 
 
-class GPT(LanguageTransformer):
-    """The Transformer of GPT-2: learned positions, the norm first, GELU, the scores' table tied to the codes'.
+class GPT(TransformerLanguageModel):
+    """The Transformer of GPT-2: learned positional embeddings, pre-norm, GELU, tied embeddings.
 
-    `make_core()` gives each block another attention than exact; `dropout` is of the codes, of the weights of exact attention, and
-    of what each part adds.
+    `make_attention()` gives each block another attention than exact; `dropout` is of the embeddings, of the weights of
+    exact attention, and of the output of each sublayer.
 
-    >>> model = GPT(65, width=16, heads=2, layers=2, context=32, generator=torch.Generator().manual_seed(0))
+    >>> rng = torch.Generator().manual_seed(0)
+    >>> model = GPT(65, embed_dim=16, num_heads=2, num_layers=2, context_length=32, generator=rng)
     >>> model(torch.zeros(3, 7, dtype=torch.long)).shape
     torch.Size([3, 7, 65])
 
@@ -129,25 +137,27 @@ class GPT(LanguageTransformer):
     @keeps_global_rng
     def __init__(
         self,
-        vocabulary_size: int,
-        width: int,
-        heads: int,
-        layers: int,
-        context: int,
+        vocab_size: int,
+        embed_dim: int,
+        num_heads: int,
+        num_layers: int,
+        context_length: int,
         *,
         dropout: float = 0.0,
-        make_core: Callable[[], AttentionCore] | None = None,
+        make_attention: Callable[[], InnerAttention] | None = None,
         generator: torch.Generator | None = None,
     ):
         def block() -> TransformerBlock:
-            core = ExactAttention(dropout=dropout) if make_core is None else make_core()
-            return transformer_block(width, heads, activation=tanh_gelu, core=core, dropout=dropout)
+            inner_attention = ExactAttention(dropout=dropout) if make_attention is None else make_attention()
+            return transformer_block(
+                embed_dim, num_heads, activation=tanh_gelu, inner_attention=inner_attention, dropout=dropout
+            )
 
         super().__init__(
-            vocabulary_size,
-            [block() for _ in range(layers)],
-            positions=LearnedPositions(context, width, generator=generator),
-            context=context,
+            vocab_size,
+            [block() for _ in range(num_layers)],
+            position_embedding=LearnedPositionalEmbedding(context_length, embed_dim, generator=generator),
+            context_length=context_length,
             dropout=dropout,
             generator=generator,
         )
@@ -159,19 +169,19 @@ def tanh_gelu(x: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def start_language_weights(model: LanguageTransformer, generator: torch.Generator | None = None) -> None:
-    """New weights as GPT-2's: normal of deviation 0.02, biases zero, and what is added to the stream by 1/√(parts) smaller.
+def init_language_weights(model: TransformerLanguageModel, generator: torch.Generator | None = None) -> None:
+    """New weights as GPT-2's: normal of standard deviation 0.02, biases zero, output projections scaled by 1/√(2 l).
 
-    With l blocks 2 l parts add to the stream, so that its variance at the end does not grow with l.
+    With l blocks 2 l sublayers add to the residual stream, so that its variance at the end does not grow with l.
     """
-    model.codes.weight.normal_(0, 0.02, generator=generator)
-    if model.scores is not None:
-        model.scores.weight.normal_(0, 0.02, generator=generator)
-    adding = 0.02 / math.sqrt(2 * len(model.stack.blocks))
-    for block in model.stack.blocks:
+    model.token_embedding.weight.normal_(0, 0.02, generator=generator)
+    if model.lm_head is not None:
+        model.lm_head.weight.normal_(0, 0.02, generator=generator)
+    adding = 0.02 / math.sqrt(2 * len(model.transformer.blocks))
+    for block in model.transformer.blocks:
         for name, parameter in block.named_parameters():
             if name.endswith("bias"):
                 parameter.zero_()
             elif parameter.ndim > 1:
-                last = name in ("attention.f_o.weight", "feed_forward.second.weight")
+                last = name in ("attention.out_proj.weight", "feed_forward.down_proj.weight")
                 parameter.normal_(0, adding if last else 0.02, generator=generator)

@@ -5,14 +5,17 @@ from torch import nn
 
 from quoin.layers import keeps_global_rng
 from quoin.models.image_classifier import ImageClassifier
-from quoin.models.image_start import ImageShape, check_image_model, start_image_weights
+from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
 
 __all__ = ["lenet", "small_lenet"]
 
 
 @keeps_global_rng
-def lenet(image_shape: ImageShape = (1, 28, 28), num_classes: int = 10, *, generator: torch.Generator | None = None) -> ImageClassifier:
-    """LeNet-5: 5 x 5 convolutions to 6 and 16 channels, tanh, average pooling; dense layers of 120 and 84 units; sides from 12.
+def lenet(
+    image_shape: ImageShape = (1, 28, 28), num_classes: int = 10, *, generator: torch.Generator | None = None
+) -> ImageClassifier:
+    """LeNet-5: 5 x 5 convolutions to 6 and 16 channels, tanh, average pooling; dense layers of 120 and 84 units; sides
+    from 12.
 
     >>> sum(parameter.numel() for parameter in lenet().parameters())
     61706
@@ -27,11 +30,13 @@ def lenet(image_shape: ImageShape = (1, 28, 28), num_classes: int = 10, *, gener
     )  # fmt: skip
     flat = 16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
     head = nn.Sequential(nn.Linear(flat, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, num_classes))
-    return start_image_weights(ImageClassifier(features, head, image_shape), generator)
+    return init_image_weights(ImageClassifier(features, head, image_shape), generator)
 
 
 @keeps_global_rng
-def small_lenet(image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None) -> ImageClassifier:
+def small_lenet(
+    image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None
+) -> ImageClassifier:
     """LeNet as one would lay it today: padded 3 x 3 convolutions, ReLU, max pooling and more channels; sides from 8.
 
     Notes: Z8.0.
@@ -44,4 +49,4 @@ def small_lenet(image_shape: ImageShape, num_classes: int, *, generator: torch.G
     )  # fmt: skip
     flat = 64 * (height // 4) * (width // 4)
     head = nn.Sequential(nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, num_classes))
-    return start_image_weights(ImageClassifier(features, head, image_shape), generator)
+    return init_image_weights(ImageClassifier(features, head, image_shape), generator)

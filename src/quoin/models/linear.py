@@ -1,4 +1,5 @@
-"""Linear regression: the model, and the law of its targets under Gaussian noise. The closed-form fits are in closed_form.py.
+"""Linear regression: the model, and the distribution of its targets under Gaussian noise. The closed-form fits are in
+closed_form.py.
 
 n examples, d features
 """
@@ -8,7 +9,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["LinearGaussian", "LinearRegression", "linear_regression_definition"]
@@ -23,9 +24,9 @@ def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Ten
     return (as_floating(x, weight) * weight).sum(dim=-1) + bias
 
 
-def linear_from_zero(inputs: int, outputs: int) -> nn.Linear:
-    """A linear layer that starts at zero: under a loss convex in (W, b) no start is better than another, and none needs chance."""
-    linear = nn.Linear(inputs, outputs)
+def zero_init_linear(in_features: int, out_features: int) -> nn.Linear:
+    """A linear layer that starts at zero: under a loss convex in (W, b) no start is better than another."""
+    linear = nn.Linear(in_features, out_features)
     nn.init.zeros_(linear.weight)
     nn.init.zeros_(linear.bias)
     return linear
@@ -40,22 +41,24 @@ class LinearRegression(nn.Module):
     def __init__(self, num_features: int):
         super().__init__()
         if num_features < 1:
-            raise Mistake(f"expected at least one feature, came {num_features}; give the number of columns")
-        self.linear = linear_from_zero(num_features, 1)
+            raise UserError(f"expected at least one feature, got {num_features}; give the number of columns")
+        self.linear = zero_init_linear(num_features, 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
         if x.ndim == 0 or x.shape[-1] != self.linear.in_features:
-            raise Mistake(
-                f"expected examples of {self.linear.in_features} features on the last axis, came shape {tuple(x.shape)}; "
+            raise UserError(
+                f"expected examples of {self.linear.in_features} features on the last axis, got shape "
+                f"{tuple(x.shape)}; "
                 "reshape the data or build LinearRegression with its number of features"
             )
         return self.linear(x).squeeze(-1)
 
 
 class LinearGaussian(LinearRegression):
-    """A law of y for each x: p(y | x) = N(y; w^T x + b, scale^2), a density, so that its values may exceed one.
+    """A distribution of y for each x: p(y | x) = N(y; w^T x + b, scale^2), a density, so that its values may exceed
+    one.
 
-    A `quoin.prob.ConditionalModel`; for examples drawn independently, log p(y | X) is the sum of `log_prob`.
+    A `quoin.prob.ConditionalModel`; for examples sampled independently, log p(y | X) is the sum of `log_prob`.
 
     Notes: Z3.11, Z3.12.
     """
@@ -63,7 +66,7 @@ class LinearGaussian(LinearRegression):
     def __init__(self, num_features: int, *, scale: float):
         super().__init__(num_features)
         if not (scale > 0 and math.isfinite(scale)):
-            raise Mistake(f"expected a positive, finite scale (standard deviation), came {scale}; give e.g. 1.0")
+            raise UserError(f"expected a positive, finite scale (standard deviation), got {scale}; give e.g. 1.0")
         self.scale = float(scale)
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (...), (..., d) -> (...)
@@ -73,6 +76,6 @@ class LinearGaussian(LinearRegression):
 
     @torch.no_grad()
     def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., d) -> (...)
-        """w^T x + b + noise, the noise drawn from N(0, scale^2)."""
+        """w^T x + b + noise, the noise sampled from N(0, scale^2)."""
         mean = self(x)
         return mean + self.scale * torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)

@@ -1,7 +1,8 @@
 """Llama as Hugging Face keeps it: its config to our blocks, and its names to ours.
 
-Against GPT-2: RMS norms, a gated perceptron, no biases, fewer heads of keys and values than of queries, and positions by turning
-queries and keys in pairs half a head apart. Queries, keys and values are kept one by one, and so are the perceptron's two maps inward.
+Against GPT-2: RMS norms, a gated feed-forward network, no biases, fewer heads of keys and values than of queries, and
+positions by rotating queries and keys in pairs half a head apart. Queries, keys and values are kept one by one, and so
+are the gate and up projections.
 """
 
 import functools
@@ -12,108 +13,129 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
-from quoin.errors import Mistake, shown
-from quoin.layers import GatedFeedForward, HalfSplitRotary, MultiHeadAttention, TransformerBlock
-from quoin.models.foreign import Origin, Weights, stacked
+from quoin.errors import UserError, format_value
+from quoin.layers import GatedFeedForward, HalfSplitRotaryEmbedding, MultiHeadAttention, TransformerBlock
 from quoin.models.gpt2 import ACTIVATIONS
-from quoin.models.huggingface import ConfigReader, load_language_weights, read_folder
-from quoin.models.language_transformer import LanguageTransformer
+from quoin.models.hf_config import ConfigReader, load_language_weights, read_folder
+from quoin.models.language_transformer import TransformerLanguageModel
+from quoin.models.pretrained import Weights, WeightSource, stacked
 
-__all__ = ["llama_block", "llama_from_config", "load_llama", "open_llama"]
+__all__ = ["llama_block", "llama_from_config", "llama_from_pretrained", "load_llama_weights"]
 
 INSIDE = {
-    "attention_wire.norm.weight": Origin(("input_layernorm.weight",)),
-    "attention.project.linear.weight": stacked(*(f"self_attn.{each}_proj.weight" for each in "qkv")),
-    "attention.f_o.weight": Origin(("self_attn.o_proj.weight",)),
-    "feed_forward_wire.norm.weight": Origin(("post_attention_layernorm.weight",)),
-    "feed_forward.first.weight": stacked("mlp.gate_proj.weight", "mlp.up_proj.weight"),
-    "feed_forward.second.weight": Origin(("mlp.down_proj.weight",)),
+    "attention_connection.norm.weight": WeightSource(("input_layernorm.weight",)),
+    "attention.in_proj.linear.weight": stacked(*(f"self_attn.{each}_proj.weight" for each in "qkv")),
+    "attention.out_proj.weight": WeightSource(("self_attn.o_proj.weight",)),
+    "feed_forward_connection.norm.weight": WeightSource(("post_attention_layernorm.weight",)),
+    "feed_forward.gate_up_proj.weight": stacked("mlp.gate_proj.weight", "mlp.up_proj.weight"),
+    "feed_forward.down_proj.weight": WeightSource(("mlp.down_proj.weight",)),
 }
-OUTSIDE = {"codes.weight": Origin(("embed_tokens.weight",)), "stack.norm.weight": Origin(("norm.weight",))}
+OUTSIDE = {
+    "token_embedding.weight": WeightSource(("embed_tokens.weight",)),
+    "transformer.norm.weight": WeightSource(("norm.weight",)),
+}
 
 
 def llama_block(
-    width: int,
-    heads: int,
-    hidden: int,
+    embed_dim: int,
+    num_heads: int,
+    hidden_dim: int,
     *,
-    key_value_heads: int | None = None,
+    num_kv_heads: int | None = None,
     base: float = 10000.0,
     eps: float = 1e-6,
     activation: Callable[[Tensor], Tensor] = functional.silu,
 ) -> TransformerBlock:
-    """A block of Llama: x + attend(RMSNorm(x)), then x + SwiGLU(RMSNorm(x)), without biases, positions by half-split rotary turns.
+    """A block of Llama: x + attend(RMSNorm(x)), then x + SwiGLU(RMSNorm(x)), without biases, positions by half-split
+    rotary embeddings.
 
     >>> import torch
-    >>> llama_block(8, 4, 21, key_value_heads=2)(torch.zeros(3, 5, 8), causal=True).shape
+    >>> llama_block(8, 4, 21, num_kv_heads=2)(torch.zeros(3, 5, 8), causal=True).shape
     torch.Size([3, 5, 8])
     """
-    if heads < 1 or width % heads or (width // heads) % 2:
-        raise Mistake(f"expected heads that divide the width {width} into even parts, came {heads}; choose such a number")
-    turn = HalfSplitRotary(width // heads, base=base)
-    attention = MultiHeadAttention(width, heads, key_value_heads=key_value_heads, turn=turn, bias=False)
-    return TransformerBlock(attention, GatedFeedForward(width, hidden, activation=activation), norm=functools.partial(nn.RMSNorm, eps=eps))
+    if num_heads < 1 or embed_dim % num_heads or (embed_dim // num_heads) % 2:
+        raise UserError(
+            f"expected num_heads that divide embed_dim {embed_dim} into an even head_dim, got {num_heads}; choose "
+            "such a number"
+        )
+    rotary = HalfSplitRotaryEmbedding(embed_dim // num_heads, base=base)
+    attention = MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads, rotary=rotary, bias=False)
+    return TransformerBlock(
+        attention,
+        GatedFeedForward(embed_dim, hidden_dim, activation=activation),
+        norm=functools.partial(nn.RMSNorm, eps=eps),
+    )
 
 
-def llama_from_config(config: Mapping[str, Any]) -> LanguageTransformer:
+def llama_from_config(config: Mapping[str, Any]) -> TransformerLanguageModel:
     """An untrained model of the sizes of a `config.json` of Llama.
 
     >>> model = llama_from_config({"vocab_size": 65, "hidden_size": 16, "intermediate_size": 40, "num_hidden_layers": 2,
     ...                            "num_attention_heads": 4, "num_key_value_heads": 2})
-    >>> model.vocabulary_size, len(model.stack.blocks)
+    >>> model.vocab_size, len(model.transformer.blocks)
     (65, 2)
     """
-    said = ConfigReader(config, "llama")
+    reader = ConfigReader(config, "llama")
     for name in ("attention_bias", "mlp_bias"):
-        if said.flag(name, False):
-            raise Mistake(f"expected a llama model without biases, came {name} true; such models cannot be opened here")
-    width, heads = said.count("hidden_size", 4096), said.count("num_attention_heads", 32)
-    if said.count("head_dim", max(1, width // heads)) != width // heads:
-        raise Mistake(
-            f"expected heads of width {width // heads}, the model's by their number, came head_dim {said.count('head_dim')}; "
-            "models whose heads are wider than that cannot be opened here"
+        if reader.flag(name, False):
+            raise UserError(
+                f"expected a llama model without biases, got {name} true; such models cannot be opened here"
+            )
+    embed_dim, num_heads = reader.count("hidden_size", 4096), reader.count("num_attention_heads", 32)
+    if reader.count("head_dim", max(1, embed_dim // num_heads)) != embed_dim // num_heads:
+        raise UserError(
+            f"expected head_dim {embed_dim // num_heads}, embed_dim by num_heads, got {reader.count('head_dim')}; "
+            "models of another head_dim cannot be opened here"
         )
     block = functools.partial(
         llama_block,
-        width,
-        heads,
-        said.count("intermediate_size", 11008),
-        key_value_heads=said.count("num_key_value_heads", heads),
-        base=_base(said),
-        eps=said.positive("rms_norm_eps", 1e-6),
-        activation=said.choice("hidden_act", ACTIVATIONS, "silu"),
+        embed_dim,
+        num_heads,
+        reader.count("intermediate_size", 11008),
+        num_kv_heads=reader.count("num_key_value_heads", num_heads),
+        base=_base(reader),
+        eps=reader.positive("rms_norm_eps", 1e-6),
+        activation=reader.choice("hidden_act", ACTIVATIONS, "silu"),
     )
-    return LanguageTransformer(
-        said.count("vocab_size", 32000),
-        [block() for _ in range(said.count("num_hidden_layers", 32))],
-        tied=said.flag("tie_word_embeddings", False),
+    return TransformerLanguageModel(
+        reader.count("vocab_size", 32000),
+        [block() for _ in range(reader.count("num_hidden_layers", 32))],
+        tie_embeddings=reader.flag("tie_word_embeddings", False),
     )
 
 
-def _base(said: ConfigReader) -> float:
-    """The base of the turns: newer files keep it among `rope_parameters`, older ones as `rope_theta` beside `rope_scaling`."""
+def _base(reader: ConfigReader) -> float:
+    """The base of the rotary embeddings: newer files keep it among `rope_parameters`, older ones as `rope_theta` beside
+    `rope_scaling`.
+    """
     for name in ("rope_parameters", "rope_scaling"):
-        found = said.values.get(name) or {}
+        found = reader.values.get(name) or {}
         kind = found.get("rope_type", found.get("type", "default")) if isinstance(found, Mapping) else found
         if kind != "default":
-            raise Mistake(f"expected turns at the plain speeds, came {name} of kind {shown(kind)}; such models cannot be opened here")
+            raise UserError(
+                f"expected rotary embeddings of the default kind, got {name} of kind {format_value(kind)}; "
+                "such models cannot be opened here"
+            )
         if "rope_theta" in found:
-            return ConfigReader(found, said.family).positive("rope_theta", 10000.0)
-    return said.positive("rope_theta", 10000.0)
+            return ConfigReader(found, reader.family).positive("rope_theta", 10000.0)
+    return reader.positive("rope_theta", 10000.0)
 
 
-def load_llama(model: LanguageTransformer, weights: Weights) -> None:
-    """Fill `model` from a `state_dict` or safetensors file in Hugging Face's naming of Llama, with `model.` before it or without.
+def load_llama_weights(model: TransformerLanguageModel, weights: Weights) -> None:
+    """Fill `model` from a `state_dict` or safetensors file in Hugging Face's naming of Llama, with `model.` before it
+    or without.
 
-    Strictly: names that lack or are left over and shapes that differ are refused, and the model is unchanged. Speeds of the turns,
-    which files of old kept as buffers, are no weights.
+    Strictly: names that lack or are left over and shapes that differ raise an error, and the model is unchanged. Rotary
+    frequencies, which files of old kept as buffers, are no weights.
     """
-    load_language_weights(model, weights, INSIDE, OUTSIDE, prefix="model.", block="layers", forget=(".rotary_emb.inv_freq",))
+    load_language_weights(
+        model, weights, INSIDE, OUTSIDE, prefix="model.", block="layers", forget=(".rotary_emb.inv_freq",)
+    )
 
 
-def open_llama(folder: str | Path) -> LanguageTransformer:
+def llama_from_pretrained(folder: str | Path) -> TransformerLanguageModel:
     """The Llama that `save_pretrained` left in `folder`: its `config.json` and its safetensors, whole or in shards."""
     config, weights = read_folder(folder)
     model = llama_from_config(config)
-    load_llama(model, weights)
+    load_llama_weights(model, weights)
     return model.eval()

@@ -1,6 +1,8 @@
-"""The Gaussian mixture as a model: fitted to points by EM, kept as tensors that can be saved and moved, drawn from and judged.
+"""The Gaussian mixture as a model: fitted to points by EM, kept as tensors that can be saved and moved, sampled from
+and evaluated.
 
-The law is `quoin.prob.NormalMixture`, the fit is in mixture_em.py.   n points, k components, d coordinates
+The distribution is `quoin.prob.GaussianMixtureDistribution`, the fit is in mixture_em.py.   n points, k components, d
+coordinates
 """
 
 import math
@@ -10,10 +12,10 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.models.generative_model import check_sample_count
-from quoin.models.mixture_em import em_from_starts
-from quoin.prob import ComponentNormals, FullNormals, NormalMixture
+from quoin.errors import UserError
+from quoin.models.generative import check_num_samples
+from quoin.models.mixture_em import em_with_restarts
+from quoin.prob import ComponentNormals, FullNormals, GaussianMixtureDistribution
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["GaussianMixture", "MixtureCandidates"]
@@ -26,7 +28,7 @@ class GaussianMixture(nn.Module):
 
     >>> x = torch.tensor([[0.0], [0.2], [5.0], [5.2]])
     >>> model = GaussianMixture.fit(x, 2, generator=torch.Generator().manual_seed(0))
-    >>> model.predict(x).unique().tolist(), model.law.components.means.sort(dim=0).values.flatten()
+    >>> model.predict(x).unique().tolist(), model.distribution.components.means.sort(dim=0).values.flatten()
     ([0, 1], tensor([0.1000, 5.1000]))
 
     Notes: D6-9, D6-10.
@@ -34,12 +36,16 @@ class GaussianMixture(nn.Module):
 
     weights: Tensor  # (k,)
     means: Tensor  # (k, d)
-    spread: Tensor  # as the family has it
+    covariances: Tensor  # as the family has it
 
-    def __init__(self, law: NormalMixture):
+    def __init__(self, distribution: GaussianMixtureDistribution):
         super().__init__()
-        self.family = type(law.components)
-        for name, given in (("weights", law.weights), ("means", law.components.means), ("spread", law.components.spread)):
+        self.covariance_type = type(distribution.components)
+        for name, given in (
+            ("weights", distribution.weights),
+            ("means", distribution.components.means),
+            ("covariances", distribution.components.covariances),
+        ):
             self.register_buffer(name, given.detach().clone())
 
     @classmethod
@@ -47,90 +53,98 @@ class GaussianMixture(nn.Module):
         cls,
         x: Tensor,
         num_components: int,
-        family: type[ComponentNormals] = FullNormals,
+        covariance_type: type[ComponentNormals] = FullNormals,
         *,
         generator: torch.Generator,
-        starts: int = 5,
-        num_steps: int = 500,
-        tolerance: float = 1e-6,
+        num_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-6,
         min_variance: float = 1e-6,
     ) -> Self:  # (n, d)
-        """The likeliest mixture that EM reaches from `starts` random starts, no variance of it below `min_variance` of the points' own.
+        """The most probable mixture that EM reaches from `num_init` random starts, no variance of it below
+        `min_variance` of the points' own.
 
-        Without that bound the likelihood has none: a component that collapses on one point makes it as large as one likes.
+        Without that bound the likelihood has none: a component that collapses on one point makes it as large as one
+        likes.
 
         Notes: D6-10.
         """
-        found = em_from_starts(
+        found = em_with_restarts(
             x,
             num_components,
-            family,
+            covariance_type,
             generator=generator,
-            starts=starts,
-            num_steps=num_steps,
-            tolerance=tolerance,
+            num_init=num_init,
+            max_iter=max_iter,
+            tol=tol,
             min_variance=min_variance,
         )
         return cls(found.output)
 
     @property
-    def law(self) -> NormalMixture:
-        return NormalMixture(self.weights, self.family(self.means, self.spread))
+    def distribution(self) -> GaussianMixtureDistribution:
+        return GaussianMixtureDistribution(self.weights, self.covariance_type(self.means, self.covariances))
 
     def log_prob(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
         """ln p(x) = ln Σ_i φ_i N(x; μ_i, Σ_i), in pieces that fit into memory.
 
         Notes: D6-9.
         """
-        law = self.law
-        return torch.cat([law.log_prob(piece) for piece in self._pieces(x)])
+        distribution = self.distribution
+        return torch.cat([distribution.log_prob(piece) for piece in self._pieces(x)])
 
     def responsibilities(self, x: Tensor) -> Tensor:  # (n, d) -> (n, k)
         """P[Z = i | x].
 
         Notes: D6-9, D6-10.
         """
-        law = self.law
-        return torch.cat([law.responsibilities(piece) for piece in self._pieces(x)])
+        distribution = self.distribution
+        return torch.cat([distribution.responsibilities(piece) for piece in self._pieces(x)])
 
     def predict(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
-        """The component with the largest share in x."""
+        """The component of the largest responsibility for x."""
         return self.responsibilities(x).argmax(dim=-1)
 
     @torch.no_grad()
-    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, d)
-        """A component first, then a draw from it.
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
+        """A component first, then a sample from it.
 
         Notes: D6-9.
         """
-        check_sample_count(count)
-        return self.law.sample((count,), generator=generator)
+        check_num_samples(num_samples)
+        return self.distribution.sample((num_samples,), generator=generator)
 
     def aic(self, x: Tensor) -> float:  # (n, d)
-        """2 p - 2 Σ_n ln p(x_n) with p free numbers, lower is better: an estimate of what fitting them gains by chance."""
-        return 2 * (self.law.num_parameters - float(self.log_prob(x).sum(dtype=torch.float64)))
+        """2 p - 2 Σ_n ln p(x_n) with p free numbers, lower is better: 2 p estimates what overfitting gains."""
+        return 2 * (self.distribution.num_parameters - float(self.log_prob(x).sum(dtype=torch.float64)))
 
     def bic(self, x: Tensor) -> float:  # (n, d)
         """p ln n - 2 Σ_n ln p(x_n), lower is better: the evidence of the model, but for what does not grow with n."""
-        return self.law.num_parameters * math.log(len(x)) - 2 * float(self.log_prob(x).sum(dtype=torch.float64))
+        return self.distribution.num_parameters * math.log(len(x)) - 2 * float(
+            self.log_prob(x).sum(dtype=torch.float64)
+        )
 
     def _pieces(self, x: Tensor) -> tuple[Tensor, ...]:
         if x.ndim != 2 or x.shape[1] != self.means.shape[1]:
-            raise Mistake(f"expected points (n, {self.means.shape[1]}), came shape {tuple(x.shape)}; give a row for each point")
+            raise UserError(
+                f"expected points (n, {self.means.shape[1]}), got shape {tuple(x.shape)}; give a row for each point"
+            )
         if x.dtype != self.means.dtype:
-            raise Mistake(f"expected points of dtype {self.means.dtype}, came {x.dtype}; convert one of them")
+            raise UserError(f"expected points of dtype {self.means.dtype}, got {x.dtype}; convert one of them")
         return x.split(rows_per_block(self.means.numel(), _NUMBERS_PER_BLOCK))
 
 
 class MixtureCandidates(nn.Module):
-    """Mixtures that were fitted from several starts, and which of them is drawn from: the likeliest, once `choose` has seen points."""
+    """Mixtures that were fitted from several starts, and which of them is sampled from: the most probable, once
+    `select_best` has seen points.
+    """
 
     chosen: Tensor  # ()
 
     def __init__(self, candidates: Sequence[GaussianMixture]):
         super().__init__()
         if not candidates:
-            raise Mistake("expected at least one mixture to choose from, came none; give one for each start")
+            raise UserError("expected at least one mixture to choose from, got none; give one for each start")
         self.candidates = nn.ModuleList(candidates)
         self.register_buffer("chosen", torch.tensor(0))
 
@@ -140,14 +154,14 @@ class MixtureCandidates(nn.Module):
         return self.candidates[int(self.chosen)]  # pyright: ignore[reportReturnType]
 
     @torch.no_grad()
-    def choose(self, x: Tensor) -> None:  # (n, d)
-        """Take the one that makes the points likeliest."""
+    def select_best(self, x: Tensor) -> None:  # (n, d)
+        """Take the one that makes the points most probable."""
         found = [each.log_prob(x).sum(dtype=torch.float64) for each in self.candidates]  # pyright: ignore[reportCallIssue]
         self.chosen.copy_(torch.stack(found).argmax())
 
-    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, d)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
         """Draws of the best."""
-        return self.best.sample(count, generator=generator)
+        return self.best.sample(num_samples, generator=generator)
 
     def log_prob(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
         """ln p(x) under the best."""

@@ -1,6 +1,6 @@
 """The multilayer perceptron: dense layers one after another, the last without activation.
 
-`sizes` lists the widths from input to output: [2, 5, 1] is two inputs, one hidden layer of five units, one output.
+`sizes` lists the layer sizes from input to output: [2, 5, 1] is two inputs, one hidden layer of five units, one output.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.layers import affine_definition, dense_definition, keeps_global_rng, relu
 from quoin.tensor import as_floating, check_shapes
 
@@ -30,14 +30,17 @@ def mlp_definition(
     activation: Callable[[Tensor], Tensor] = relu,
     output_activation: Callable[[Tensor], Tensor] | None = None,
 ) -> MLPForward:
-    """h_l = sigma(A_l h_{l-1} + b_l) from h_0 = x, and A_L h_{L-1} + b_L at the end, under the output's own activation if any.
+    """h_l = sigma(A_l h_{l-1} + b_l) from h_0 = x, and A_L h_{L-1} + b_L at the end, under the output's own activation
+    if any.
 
     Every intermediate comes back with the output: a small model is there to be taken apart.
 
     Notes: D1-15, D1-20, D1-22, D0-3.
     """
     if not weights or len(weights) != len(biases):
-        raise Mistake(f"expected one bias for each of at least one weight, came {len(weights)} and {len(biases)}; pair them")
+        raise UserError(
+            f"expected one bias for each of at least one weight, got {len(weights)} and {len(biases)}; pair them"
+        )
     hidden = []
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = dense_definition(x, weight, bias, activation)
@@ -49,7 +52,8 @@ def mlp_definition(
 def one_hidden_layer_definition(
     X: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, activation: Callable[[Tensor], Tensor] = relu
 ) -> MLPForward:  # (n, d), (d, h), (h,), (h, q), (q,)
-    """H = sigma(X W1 + b1) and O = H W2 + b2 for a batch X of one example a row: the matrices stand on the right, transposed.
+    """H = sigma(X W1 + b1) and O = H W2 + b2 for a batch X of one example a row: the matrices stand on the right,
+    transposed.
 
     Notes: Z5.4.
     """
@@ -62,9 +66,10 @@ def one_hidden_layer_definition(
 class MLP(nn.Module):
     """`mlp_definition` at full speed: `head(features(x))`, a linear model on learned features.
 
-    The model flattens each example, so images go in as they are; `features` takes them flat. Weights start as N(0, 2 / inputs)
-    (He, made for ReLU), biases as zero; `generator` draws them (torch's default generator if none is given). The losses of
-    quoin.losses take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that is read, not fitted.
+    The model flattens each example, so images go in as they are; `features` takes them flat. Weights start as N(0, 2 /
+    inputs) (He, made for ReLU), biases as zero; `generator` samples them (torch's default generator if none is given).
+    The losses of quoin.losses take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that
+    is read, not fitted.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
@@ -84,18 +89,21 @@ class MLP(nn.Module):
         super().__init__()
         self.sizes = tuple(sizes)
         if len(self.sizes) < 2 or not all(isinstance(size, int) and size > 0 for size in self.sizes):
-            raise Mistake(f"expected at least two positive widths, input to output, came {shown(self.sizes)}; give e.g. [64, 128, 10]")
+            raise UserError(
+                f"expected at least two positive layer sizes, input to output, got {format_value(self.sizes)}; "
+                "give e.g. [64, 128, 10]"
+            )
         layers: list[nn.Module] = []
-        for inputs, outputs in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
-            layers += [_he_linear(inputs, outputs, generator), activation()]
+        for in_features, out_features in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
+            layers += [_he_linear(in_features, out_features, generator), activation()]
         self.features = nn.Sequential(*layers)
         self.head = _he_linear(self.sizes[-2], self.sizes[-1], generator)
         self.output_activation = output_activation()
 
     def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, sizes[-1])
         if x.ndim < 2 or x.shape[1:].numel() != self.sizes[0]:
-            raise Mistake(
-                f"expected a batch of examples of {self.sizes[0]} numbers each, came shape {tuple(x.shape)}; "
+            raise UserError(
+                f"expected a batch of examples of {self.sizes[0]} numbers each, got shape {tuple(x.shape)}; "
                 "put the batch on the first axis or change sizes[0]"
             )
         flat = x if x.ndim == 2 else x.flatten(1)
@@ -118,8 +126,8 @@ class MLP(nn.Module):
 
 
 @keeps_global_rng
-def _he_linear(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Linear:
-    linear = nn.Linear(inputs, outputs)
+def _he_linear(in_features: int, out_features: int, generator: torch.Generator | None) -> nn.Linear:
+    linear = nn.Linear(in_features, out_features)
     nn.init.kaiming_normal_(linear.weight, nonlinearity="relu", generator=generator)
     nn.init.zeros_(linear.bias)
     return linear

@@ -1,7 +1,7 @@
 """Monomials in several variables: how many there are of each degree, and their values as features of a linear model.
 
-One variable is polynomial.py's; with more, a step of the degree adds so many weights that it is a blunt control of a model's size.
-n examples, k variables
+One variable is polynomial.py's; with more, a step of the degree adds so many weights that it is a blunt control of a
+model's size. n examples, k variables
 """
 
 import math
@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_floating, check_shapes
 
 __all__ = ["monomial_features", "num_monomials", "num_monomials_up_to"]
@@ -40,7 +40,8 @@ def num_monomials_up_to(num_variables: int, degree: int) -> int:
 
 
 def monomial_features(x: Tensor, degree: int) -> Tensor:  # (n, k) -> (n, C(k + d, k))
-    """Every monomial of degree at most d of every row, the constant 1 first, then by rising degree: 1, x, y, x², x y, y², ...
+    """Every monomial of degree at most d of every row, the constant 1 first, then by rising degree: 1, x, y, x², x y,
+    y², ...
 
     >>> monomial_features(torch.tensor([[2.0, 3.0]]), 2)
     tensor([[1., 2., 3., 4., 6., 9.]])
@@ -52,11 +53,19 @@ def monomial_features(x: Tensor, degree: int) -> Tensor:  # (n, k) -> (n, C(k + 
     num_variables = x.shape[1]
     count = num_monomials_up_to(num_variables, degree)
     if count > MOST_FEATURES:
-        raise Mistake(f"expected at most {MOST_FEATURES} monomials, came {count} of degree {degree} in {num_variables} variables; lower it")
-    factors = [chosen for each in range(degree + 1) for chosen in combinations_with_replacement(range(num_variables), each)]
+        raise UserError(
+            f"expected at most {MOST_FEATURES} monomials, got {count} of degree {degree} in {num_variables} "
+            "variables; lower it"
+        )
+    factors = [
+        chosen for each in range(degree + 1) for chosen in combinations_with_replacement(range(num_variables), each)
+    ]
     return torch.stack([x[:, list(chosen)].prod(dim=1) for chosen in factors], dim=1)
 
 
 def _check(num_variables: int, degree: int) -> None:
     if num_variables < 1 or degree < 0:
-        raise Mistake(f"expected at least one variable and a degree of at least 0, came {num_variables} and {degree}; raise the lesser")
+        raise UserError(
+            f"expected at least one variable and a degree of at least 0, got {num_variables} and {degree}; raise "
+            "the lesser"
+        )

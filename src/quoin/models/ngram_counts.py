@@ -1,7 +1,9 @@
-"""How often every n-gram occurs in a text: from the definition for one n, and all n up to an order at millions of tokens a second.
+"""How often every n-gram occurs in a text: from the definition for one n, and all n up to an order at millions of
+tokens a second.
 
-The fast form is a tree whose nodes are the n-grams that occur, shortest first: node 0 is the empty one, and a node's children are one
-token longer. Its edges are one rising list of whole numbers, so finding a child is a binary search, and the children of a node
+The fast form is a tree whose nodes are the n-grams that occur, shortest first: node 0 is the empty one, and a node's
+children are one token longer. Its edges are one rising list of whole numbers, so finding a child is a binary search,
+and the children of a node
 stand side by side.   m tokens in the vocabulary, n-grams of 1 .. N tokens, v nodes
 """
 
@@ -11,15 +13,16 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
+from quoin.tensor import check_token_ids
 
 __all__ = ["NgramCounts", "find_children", "ngram_counts", "ngram_counts_definition", "relative_frequencies"]
 
 MOST_NUMBERS = 2**26  # entries of a dense table
-DENSE_SHARE = 8  # a table of all possible keys beats sorting up to about so many entries a token
+DENSE_RATIO = 8  # a table of all possible keys beats sorting up to about so many entries a token
 
 
-def ngram_counts_definition(tokens: Tensor, vocabulary_size: int, length: int) -> Tensor:  # (n,) -> (m,) * length
+def ngram_counts_definition(tokens: Tensor, vocab_size: int, length: int) -> Tensor:  # (n,) -> (m,) * length
     """n(x_1, ..., x_k): how often these k = `length` tokens stand one after the other.
 
     >>> ngram_counts_definition(torch.tensor([0, 1, 0, 0, 1]), 2, 2)
@@ -28,10 +31,12 @@ def ngram_counts_definition(tokens: Tensor, vocabulary_size: int, length: int) -
 
     Notes: Z9.3.
     """
-    _check(tokens, vocabulary_size, length)
-    if vocabulary_size**length > MOST_NUMBERS:
-        raise Mistake(f"expected a table of at most {MOST_NUMBERS} counts, got {vocabulary_size}^{length}: use ngram_counts")
-    counts = torch.zeros((vocabulary_size,) * length, dtype=torch.int64)
+    _check(tokens, vocab_size, length)
+    if vocab_size**length > MOST_NUMBERS:
+        raise UserError(
+            f"expected a table of at most {MOST_NUMBERS} counts, got {vocab_size}^{length}: use ngram_counts"
+        )
+    counts = torch.zeros((vocab_size,) * length, dtype=torch.int64)
     for window in tokens.unfold(0, length, 1).tolist():
         counts[tuple(window)] += 1
     return counts
@@ -53,7 +58,7 @@ def relative_frequencies(counts: Tensor) -> Tensor:  # (..., m) -> (..., m)
 class NgramCounts:
     """The n-grams of a text, up to N tokens long, and how often each occurs; 16 bytes for each that does."""
 
-    vocabulary_size: int
+    vocab_size: int
     keys: Tensor  # (v,), int64, rising: parent m + last token; -1 for the empty one
     counts: Tensor  # (v,), int64; the empty one occurs before every token
     begins: tuple[int, ...]  # the first node of each length 0 .. N, and v
@@ -65,19 +70,21 @@ class NgramCounts:
     def up_to(self, order: int) -> "NgramCounts":
         """The counts of n-grams of at most `order` tokens."""
         if not 1 <= order <= self.order:
-            raise Mistake(f"expected an order from 1 to {self.order}, up to which was counted, got {order}: count again")
+            raise UserError(
+                f"expected an order from 1 to {self.order}, up to which was counted, got {order}: count again"
+            )
         end = self.begins[order + 1]
-        return NgramCounts(self.vocabulary_size, self.keys[:end], self.counts[:end], self.begins[: order + 2])
+        return NgramCounts(self.vocab_size, self.keys[:end], self.counts[:end], self.begins[: order + 2])
 
     @property
     def parents(self) -> Tensor:  # (v,)
         """The n-gram without its last token; the empty one is its own."""
-        return self.keys.div(self.vocabulary_size, rounding_mode="floor").clamp(min=0)
+        return self.keys.div(self.vocab_size, rounding_mode="floor").clamp(min=0)
 
     @property
     def tokens(self) -> Tensor:  # (v,)
         """The last token of each; that of the empty one says nothing."""
-        return self.keys.remainder(self.vocabulary_size)
+        return self.keys.remainder(self.vocab_size)
 
     def lengths(self) -> Tensor:  # (v,)
         sizes = torch.tensor([end - begin for begin, end in pairwise(self.begins)])
@@ -88,24 +95,29 @@ class NgramCounts:
         return torch.zeros_like(values).index_add_(0, self.parents[1:], values[1:])
 
     def suffixes(self) -> Tensor:  # (v,)
-        """For each n-gram the node of it without its first token. It occurs wherever the whole does, so there is one."""
+        """For each n-gram the node of it without its first token. It occurs wherever the whole does, so there is
+        one."""
         found = torch.zeros_like(self.keys)
         for begin, end in list(pairwise(self.begins))[2:]:
-            found[begin:end] = find_children(self.keys, self.vocabulary_size, found[self.parents[begin:end]], self.tokens[begin:end])
+            found[begin:end] = find_children(
+                self.keys, self.vocab_size, found[self.parents[begin:end]], self.tokens[begin:end]
+            )
         return found
 
 
-def find_children(keys: Tensor, vocabulary_size: int, nodes: Tensor, tokens: Tensor) -> Tensor:
-    """The node of each n-gram of `nodes` with a token after it; -1 where that occurs nowhere or the n-gram itself is -1."""
-    wanted = nodes * vocabulary_size + tokens
+def find_children(keys: Tensor, vocab_size: int, nodes: Tensor, tokens: Tensor) -> Tensor:
+    """The node of each n-gram of `nodes` with a token after it; -1 where that occurs nowhere or the n-gram itself is
+    -1."""
+    wanted = nodes * vocab_size + tokens
     found = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
     return torch.where((nodes >= 0) & (keys[found] == wanted), found, -1)
 
 
-def ngram_counts(tokens: Tensor, vocabulary_size: int, order: int) -> NgramCounts:  # (n,)
+def ngram_counts(tokens: Tensor, vocab_size: int, order: int) -> NgramCounts:  # (n,)
     """How often each n-gram of 1 to `order` tokens occurs, as `ngram_counts_definition` counts them.
 
-    Every length numbers the n-grams of the text from the numbers of those one token shorter, by one sort of n whole numbers.
+    Every length numbers the n-grams of the text from the numbers of those one token shorter, by one sort of n whole
+    numbers.
 
     >>> found = ngram_counts(torch.tensor([0, 1, 0, 0, 1]), 2, 2)
     >>> found.counts  # of nothing, 0, 1, 00, 01, 10
@@ -113,70 +125,69 @@ def ngram_counts(tokens: Tensor, vocabulary_size: int, order: int) -> NgramCount
 
     Notes: Z9.3.
     """
-    _check(tokens, vocabulary_size, order)
+    _check(tokens, vocab_size, order)
     tokens = tokens.cpu().long()
     # Nodes are numbered from 0 to n N, and the largest key is such a number times m.
-    if (order * len(tokens) + 2) * vocabulary_size >= 2**63:
-        raise Mistake(f"expected fewer tokens, a smaller vocabulary or a lower order, got {len(tokens)}, {vocabulary_size} and {order}")
+    if (order * len(tokens) + 2) * vocab_size >= 2**63:
+        raise UserError(
+            f"expected fewer tokens, a smaller vocabulary or a lower order, got {len(tokens)}, {vocab_size} and {order}"
+        )
     nodes = torch.zeros_like(tokens)  # of the n-gram that begins at each place
     keys, counts, begins = [torch.tensor([-1])], [torch.tensor([len(tokens)])], [0, 1]
     for length in range(1, order + 1):
-        first = begins[-2] * vocabulary_size
-        spread = (begins[-1] - begins[-2]) * vocabulary_size
-        places = (nodes[: len(tokens) - length + 1] - begins[-2]).mul_(vocabulary_size).add_(tokens[length - 1 :])  # from 0 to spread - 1
-        found, count, nodes = _numbered(places, spread, begins[-1]) if length < order else (*_counted(places, spread), nodes)
+        first = begins[-2] * vocab_size
+        key_range = (begins[-1] - begins[-2]) * vocab_size
+        indices = (
+            (nodes[: len(tokens) - length + 1] - begins[-2]).mul_(vocab_size).add_(tokens[length - 1 :])
+        )  # from 0 to key_range - 1
+        found, count, nodes = (
+            _numbered(indices, key_range, begins[-1]) if length < order else (*_counted(indices, key_range), nodes)
+        )
         keys.append(found.add_(first))
         counts.append(count)
         begins.append(begins[-1] + len(found))
-    return NgramCounts(vocabulary_size, torch.cat(keys), torch.cat(counts), tuple(begins))
+    return NgramCounts(vocab_size, torch.cat(keys), torch.cat(counts), tuple(begins))
 
 
-def _counted(keys: Tensor, spread: int) -> tuple[Tensor, Tensor]:  # (n,) from 0 to spread - 1
+def _counted(keys: Tensor, key_range: int) -> tuple[Tensor, Tensor]:  # (n,) from 0 to key_range - 1
     """The different keys, rising, and how often each comes."""
-    if spread <= DENSE_SHARE * len(keys):
-        count = torch.bincount(keys, minlength=spread)
+    if key_range <= DENSE_RATIO * len(keys):
+        count = torch.bincount(keys, minlength=key_range)
         found = count.nonzero().squeeze(1)
         return found, count[found]
-    return _runs(_narrow(keys, spread).sort().values)[:2]
+    return _runs(_narrow(keys, key_range).sort().values)[:2]
 
 
-def _numbered(keys: Tensor, spread: int, first: int) -> tuple[Tensor, Tensor, Tensor]:  # (n,) from 0 to spread - 1
+def _numbered(
+    keys: Tensor, key_range: int, first: int
+) -> tuple[Tensor, Tensor, Tensor]:  # (n,) from 0 to key_range - 1
     """What `_counted` gives, and for each key its number among the different ones, counted from `first`."""
-    if spread <= DENSE_SHARE * len(keys):
-        found, count = _counted(keys, spread)
-        numbers = torch.empty(spread, dtype=torch.int64).scatter_(0, found, torch.arange(first, first + len(found)))
+    if key_range <= DENSE_RATIO * len(keys):
+        found, count = _counted(keys, key_range)
+        numbers = torch.empty(key_range, dtype=torch.int64).scatter_(0, found, torch.arange(first, first + len(found)))
         return found, count, numbers[keys]
-    rising, order = _narrow(keys, spread).sort()
+    rising, order = _narrow(keys, key_range).sort()
     found, count, fresh = _runs(rising)
     return found, count, torch.empty_like(keys).scatter_(0, order, fresh.cumsum(0).add_(first - 1))
 
 
-def _narrow(keys: Tensor, spread: int) -> Tensor:
-    return keys.int() if spread <= 2**31 else keys  # which sort in half the time
+def _narrow(keys: Tensor, key_range: int) -> Tensor:
+    return keys.int() if key_range <= 2**31 else keys  # which sort in half the time
 
 
 def _runs(rising: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The different values, how often each comes, and where each comes first."""
     fresh = torch.ones_like(rising, dtype=torch.bool)
     torch.ne(rising[1:], rising[:-1], out=fresh[1:])
-    places = fresh.nonzero().squeeze(1)
-    return rising[places].long(), places.diff(append=torch.tensor([len(rising)])), fresh
+    indices = fresh.nonzero().squeeze(1)
+    return rising[indices].long(), indices.diff(append=torch.tensor([len(rising)])), fresh
 
 
-def _check(tokens: Tensor, vocabulary_size: int, order: int) -> None:
-    if order < 1 or vocabulary_size < 1:
-        raise Mistake(f"expected an order and a vocabulary of 1 or more, got {order} and {vocabulary_size}: raise them")
-    check_tokens(tokens, vocabulary_size, 1)
+def _check(tokens: Tensor, vocab_size: int, order: int) -> None:
+    if order < 1 or vocab_size < 1:
+        raise UserError(f"expected an order and a vocabulary of 1 or more, got {order} and {vocab_size}: raise them")
+    check_token_ids(tokens, vocab_size, ndim=1)
     if len(tokens) < order:
-        raise Mistake(f"expected a text of {order} tokens or more for n-grams of that length, got {len(tokens)}: lower the order")
-
-
-def check_tokens(tokens: Tensor, vocabulary_size: int, num_axes: int) -> None:
-    """Refuse what is no tensor of tokens 0 .. vocabulary_size - 1 with this many axes."""
-    if tokens.ndim != num_axes or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
-        came = f"{str(tokens.dtype).removeprefix('torch.')} of shape {tuple(tokens.shape)}"
-        raise Mistake(f"expected tokens as whole numbers on {num_axes} {'axis' if num_axes == 1 else 'axes'}, got {came}: reshape them")
-    low, high = map(int, tokens.aminmax()) if tokens.numel() else (0, 0)
-    if low < 0 or high >= vocabulary_size:
-        came = low if low < 0 else high
-        raise Mistake(f"expected tokens from 0 to {vocabulary_size - 1}, got {came}: use the vocabulary that the model was made for")
+        raise UserError(
+            f"expected a text of {order} tokens or more for n-grams of that length, got {len(tokens)}: lower the order"
+        )

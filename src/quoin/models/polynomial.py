@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models.closed_form import least_squares
 from quoin.tensor import check_shapes
 
@@ -19,9 +19,9 @@ def polynomial_features(x: Tensor, degree: int) -> Tensor:  # (...) -> (..., m +
     Notes: Z3.27.
     """
     if degree < 0:
-        raise Mistake(f"expected a degree of at least 0, came {degree}; 0 is a constant, 1 a line")
+        raise UserError(f"expected a degree of at least 0, got {degree}; 0 is a constant, 1 a line")
     if not x.is_floating_point():
-        raise Mistake(f"expected numbers as floats, came {x.dtype}; convert them, e.g. with .double()")
+        raise UserError(f"expected numbers as floats, got {x.dtype}; convert them, e.g. with .double()")
     powers = torch.ones_like(x)
     found = [powers]
     for power in range(1, degree + 1):
@@ -39,7 +39,7 @@ class PolynomialRegression(nn.Module):
     def __init__(self, degree: int):
         super().__init__()
         if degree < 0:
-            raise Mistake(f"expected a degree of at least 0, came {degree}; 0 is a constant, 1 a line")
+            raise UserError(f"expected a degree of at least 0, got {degree}; 0 is a constant, 1 a line")
         self.weight = nn.Parameter(torch.zeros(degree + 1))
 
     @property
@@ -53,7 +53,8 @@ class PolynomialRegression(nn.Module):
 
 
 def fit_polynomial(x: Tensor, y: Tensor, degree: int) -> Tensor:  # (n,), (n,) -> (m + 1,)
-    """The weights w_0, ..., w_m of least squared error for `PolynomialRegression`; where several do equally well, the shortest."""
+    """The weights w_0, ..., w_m of least squared error for `PolynomialRegression`; where several do equally well, the
+    shortest."""
     check_shapes("n, n", x=x, y=y)
     fit = least_squares(polynomial_features(x, degree)[:, 1:], y)
     return torch.cat([fit.bias.unsqueeze(0), fit.weight])

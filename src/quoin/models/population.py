@@ -1,14 +1,14 @@
-"""Least squares where the law of (X, Y) is known: the best function of all, and the best affine one.
+"""Least squares where the distribution of (X, Y) is known: the best function of all, and the best affine one.
 
-With data in place of the law, the second becomes `least_squares`.   d features, a values of X, c values of Y
+With data in place of the distribution, the second becomes `least_squares`.   d features, a values of X, c values of Y
 """
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.models.closed_form import LinearFit
-from quoin.prob import check_law
+from quoin.prob import check_probs
 from quoin.tensor import check_shapes
 
 __all__ = ["best_affine_predictor", "conditional_expectation"]
@@ -25,11 +25,11 @@ def conditional_expectation(joint: Tensor, values: Tensor) -> Tensor:  # (a, c),
     Notes: Z3.16.
     """
     check_shapes("a c, c", joint=joint, values=values)
-    check_law(joint.reshape(-1), "the joint law")
+    check_probs(joint.reshape(-1), "the joint distribution")
     mass = joint.sum(dim=1)
     if not (mass > 0).all():
         row = int((mass == 0).nonzero()[0])
-        raise Mistake(f"expected every value of X to be possible, came probability 0 in row {row}; leave that row out")
+        raise UserError(f"expected every value of X to be possible, got probability 0 in row {row}; leave that row out")
     return joint @ values / mass
 
 
@@ -38,8 +38,8 @@ def best_affine_predictor(
 ) -> LinearFit:  # (d,), (), (d, d), (d,)
     """The (w, b) of least E(Y - w^T X - b)^2: w = Cov(X)^-1 Cov(X, Y) and b = E Y - w^T E X.
 
-    It is E[Y | X] where that is affine, and else the affine function nearest to it in mean square. Where Cov(X) is singular,
-    some features are affine in others; of all w that do equally well, the shortest is given.
+    It is E[Y | X] where that is affine, and else the affine function nearest to it in mean square. Where Cov(X) is
+    singular, some features are affine in others; of all w that do equally well, the shortest is given.
 
     >>> first, one, zero = torch.tensor([0.0]), torch.tensor(1.0), torch.tensor([0.0])
     >>> best_affine_predictor(first, one, torch.tensor([[1.0]]), zero)  # Y = X^2 for a standard normal X
@@ -48,15 +48,28 @@ def best_affine_predictor(
     Notes: Z3.19.
     """
     check_shapes("d, (), d d, d", mean_x=mean_x, mean_y=mean_y, covariance_x=covariance_x, covariance_xy=covariance_xy)
-    if not covariance_x.is_floating_point() or not all(each.isfinite().all() for each in (mean_x, mean_y, covariance_x, covariance_xy)):
-        raise Mistake(f"expected finite moments as floats, came {covariance_x.dtype} or NaN; convert them, e.g. with .double()")
+    if not covariance_x.is_floating_point() or not all(
+        each.isfinite().all() for each in (mean_x, mean_y, covariance_x, covariance_xy)
+    ):
+        raise UserError(
+            f"expected finite moments as floats, got {covariance_x.dtype} or NaN; convert them, e.g. with .double()"
+        )
     slack = len(mean_x) * torch.finfo(covariance_x.dtype).eps ** 0.5  # moments are often estimates: half of the digits
     size = float(covariance_x.detach().abs().max())
     eigenvalues = torch.linalg.eigvalsh(covariance_x.detach())
-    if float((covariance_x - covariance_x.mT).detach().abs().max()) > slack * size or float(eigenvalues.min()) < -slack * size:
-        raise Mistake("expected a covariance of X that is symmetric with no negative eigenvalue, came another matrix; check its entries")
+    if (
+        float((covariance_x - covariance_x.mT).detach().abs().max()) > slack * size
+        or float(eigenvalues.min()) < -slack * size
+    ):
+        raise UserError(
+            "expected a covariance of X that is symmetric with no negative eigenvalue, got another matrix; check "
+            "its entries"
+        )
     weight = torch.linalg.pinv(covariance_x, hermitian=True) @ covariance_xy
     left = (covariance_x @ weight - covariance_xy).detach().abs().max()
     if float(left) > slack * max(size, float(covariance_xy.detach().abs().max())):
-        raise Mistake("expected Cov(X, Y) in the range of Cov(X), as every law has it, came one outside; check both matrices")
+        raise UserError(
+            "expected Cov(X, Y) in the range of Cov(X), as every distribution has it, got one outside; check both "
+            "matrices"
+        )
     return LinearFit(weight, mean_y - weight @ mean_x)

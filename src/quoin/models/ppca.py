@@ -1,6 +1,8 @@
-"""Probabilistic PCA: the linear Gaussian latent-variable model, whose evidence, posterior and best fit all have closed forms.
+"""Probabilistic PCA: the linear Gaussian latent-variable model, whose evidence, posterior and best fit all have closed
+forms.
 
-It is the oracle of variational inference: whatever a bound or an estimate claims about a deep model can be held against the truth
+It is the oracle of variational inference: whatever a bound or an estimate claims about a deep model can be held against
+the truth
 here.   n examples, d numbers each, k latent coordinates
 """
 
@@ -10,14 +12,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob import TractableLatentModel, TriangularNormal, check_regular, kl_normal
 from quoin.tensor import check_finite, check_floating, check_shapes
 
 __all__ = ["PPCA", "ppca_log_evidence_definition", "ppca_posterior_definition"]
 
 
-def ppca_log_evidence_definition(x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor) -> Tensor:  # (..., d), (d, k), (d,), ()
+def ppca_log_evidence_definition(
+    x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor
+) -> Tensor:  # (..., d), (d, k), (d,), ()
     """ln p(x) of X = WZ + b + sε: the density of N(b, W W^T + s² I), by inverse and determinant.
 
     Notes: D6-7.
@@ -31,7 +35,8 @@ def ppca_log_evidence_definition(x: Tensor, weight: Tensor, bias: Tensor, noise:
 
 
 def ppca_posterior_definition(x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and covariance of Z | X = x, the coordinates of (Z, X) ~ N((0, b), [[I, W^T], [W, W W^T + s² I]]) conditioned on the last d.
+    """Mean and covariance of Z | X = x, the coordinates of (Z, X) ~ N((0, b), [[I, W^T], [W, W W^T + s² I]])
+    conditioned on the last d.
 
     Notes: D6-8.
     """
@@ -44,7 +49,8 @@ def ppca_posterior_definition(x: Tensor, weight: Tensor, bias: Tensor, noise: Te
 
 
 class PPCA(nn.Module, TractableLatentModel):
-    """Z ~ N(0, I_k) and X | Z ~ N(WZ + b, s² I_d): `ppca_log_evidence_definition` with factorisations of k × k, never d × d.
+    """Z ~ N(0, I_k) and X | Z ~ N(WZ + b, s² I_d): `ppca_log_evidence_definition` with factorisations of k × k, never d
+    × d.
 
     Its parameters can be trained like any other; `PPCA.fit` has the best ones at once.
 
@@ -61,15 +67,21 @@ class PPCA(nn.Module, TractableLatentModel):
         check_shapes("d k, d", weight=weight, bias=bias)
         check_floating(weight, "weight")
         if weight.numel() == 0:
-            raise Mistake(f"expected at least one latent coordinate and one number, came a weight {tuple(weight.shape)}; give (d, k)")
+            raise UserError(
+                f"expected at least one latent coordinate and one number, got a weight {tuple(weight.shape)}; give "
+                "(d, k)"
+            )
         if not (noise > 0 and math.isfinite(noise)):
-            raise Mistake(f"expected a noise (standard deviation) above 0, came {noise}; without noise x has no density")
+            raise UserError(
+                f"expected a noise (standard deviation) above 0, got {noise}; without noise x has no density"
+            )
         self.weight, self.bias = nn.Parameter(weight.clone()), nn.Parameter(bias.clone())
         self.log_noise = nn.Parameter(torch.tensor(math.log(noise), dtype=weight.dtype, device=weight.device))
 
     @classmethod
     def fit(cls, x: Tensor, latent_dim: int) -> "PPCA":  # (n, d)
-        """The likeliest parameters: b the mean, s² the mean of the d - k least eigenvalues of the covariance, W = U (Λ - s² I)^(1/2).
+        """The most probable parameters: b the mean, s² the mean of the d - k least eigenvalues of the covariance, W = U
+        (Λ - s² I)^(1/2).
 
         Notes: D6-11.
         """
@@ -78,16 +90,23 @@ class PPCA(nn.Module, TractableLatentModel):
         check_finite(x, "x")
         n, d = x.shape
         if not 1 <= latent_dim < d:
-            raise Mistake(
-                f"expected from 1 to {d - 1} latent coordinates for {d} numbers an example, came {latent_dim}; leave some to noise"
+            raise UserError(
+                f"expected from 1 to {d - 1} latent coordinates for {d} numbers an example, got {latent_dim}; "
+                "leave some to noise"
             )
         if n <= latent_dim + 1:
-            raise Mistake(f"expected more than {latent_dim + 1} examples to fit {latent_dim} directions and noise, came {n}; give more")
+            raise UserError(
+                f"expected more than {latent_dim + 1} examples to fit {latent_dim} directions and noise, got {n}; "
+                "give more"
+            )
         bias = x.mean(dim=0)
         values, vectors = torch.linalg.eigh((x - bias).mT @ (x - bias) / n)  # ascending
         variance = values[: d - latent_dim].mean()
         if not float(variance) > torch.finfo(x.dtype).eps * d * float(values[-1]):
-            raise Mistake(f"expected variance beyond {latent_dim} directions, came none; take fewer latent coordinates or other examples")
+            raise UserError(
+                f"expected variance beyond {latent_dim} directions, got none; take fewer latent coordinates or "
+                "other examples"
+            )
         scales = (values[d - latent_dim :] - variance).clamp(min=0).sqrt()
         weight = (vectors[:, d - latent_dim :] * scales).flip(-1)  # the widest direction first
         return cls(weight, bias, float(variance.sqrt()))
@@ -113,17 +132,19 @@ class PPCA(nn.Module, TractableLatentModel):
         square = ((x - self(z)) / self.noise).square().sum(dim=-1)
         return -square / 2 - x.shape[-1] * (self.log_noise + math.log(2 * math.pi) / 2)
 
-    def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:  # -> (*shape, k)
-        size = (*shape, self.latent_dim)
+    def sample_prior(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Tensor:  # -> (*sample_shape, k)
+        size = (*sample_shape, self.latent_dim)
         return torch.randn(size, generator=generator, dtype=self.weight.dtype, device=self.weight.device)
 
     @torch.no_grad()
-    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, d)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
         """New examples: z from the prior, and noise on top of Wz + b."""
-        mean = self(self.sample_prior((count,), generator=generator))
+        mean = self(self.sample_prior((num_samples,), generator=generator))
         return mean + self.noise * torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
 
-    def posterior(self, x: Tensor) -> TriangularNormal:  # (..., d) -> law on (..., k)
+    def posterior(self, x: Tensor) -> TriangularNormal:  # (..., d) -> distribution on (..., k)
         """Z | x ~ N(A^-1 W^T (x - b), s² A^-1) with A = W^T W + s² I: one covariance for every x.
 
         Notes: D6-8.
@@ -161,4 +182,7 @@ class PPCA(nn.Module, TractableLatentModel):
 
     def _check(self, x: Tensor) -> None:
         if x.ndim == 0 or x.shape[-1] != len(self.weight):
-            raise Mistake(f"expected examples of {len(self.weight)} numbers on the last axis, came shape {tuple(x.shape)}; reshape them")
+            raise UserError(
+                f"expected examples of {len(self.weight)} numbers on the last axis, got shape {tuple(x.shape)}; "
+                "reshape them"
+            )

@@ -1,21 +1,22 @@
-"""Building models from modules: parts inside parts, one layer at several places, a width that the first batch decides.
+"""Building models from modules: parts inside parts, one layer used several times, a size that the first batch decides.
 
 Saving such a model to a file and getting it back is quoin.train's work (`save_weights`, `load_weights`).
 """
 
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["TiedMLP"]
 
 
 class TiedMLP(nn.Module):
-    """A perceptron whose one hidden layer is applied `repeats` times: o = C s(B s(B ... s(A x))), with s = ReLU and biases.
+    """An MLP whose one hidden layer is applied `repeats` times: o = C s(B s(B ... s(A x))), with s = ReLU and biases.
 
     The layer is one module at several places, so its parameters are tied: they count once, are stored once, and their
-    gradient is the sum over the places. The number of inputs is not asked for: A takes its shape from the first batch, and its
-    values from torch's default generator; after that batch `quoin.layers.initialise` draws all weights from one of yours.
+    gradient is the sum over its uses. The number of inputs is not needed: A takes its shape from the first batch, and
+    its values from torch's default generator; after that batch `quoin.layers.init_weights` samples all weights from one
+    of yours.
 
     >>> import torch
     >>> model = TiedMLP(8, 3, repeats=4)
@@ -27,16 +28,21 @@ class TiedMLP(nn.Module):
     Notes: Z6.
     """
 
-    def __init__(self, width: int, outputs: int, *, repeats: int):
+    def __init__(self, hidden_dim: int, out_features: int, *, repeats: int):
         super().__init__()
-        if min(width, outputs, repeats) < 1:
-            raise Mistake(f"expected a positive width, outputs and repeats, came {width}, {outputs} and {repeats}; raise the least")
-        shared = nn.Sequential(nn.Linear(width, width), nn.ReLU())
-        self.entry = nn.Sequential(nn.Flatten(), nn.LazyLinear(width), nn.ReLU())
+        if min(hidden_dim, out_features, repeats) < 1:
+            raise UserError(
+                f"expected a positive hidden_dim, out_features and repeats, got {hidden_dim}, {out_features} and "
+                f"{repeats}; raise the least"
+            )
+        shared = nn.Sequential(nn.Linear(hidden_dim, hidden_dim), nn.ReLU())
+        self.entry = nn.Sequential(nn.Flatten(), nn.LazyLinear(hidden_dim), nn.ReLU())
         self.body = nn.Sequential(*[shared] * repeats)  # the same module each time, not a copy
-        self.head = nn.Linear(width, outputs)
+        self.head = nn.Linear(hidden_dim, out_features)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, outputs)
+    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, out_features)
         if x.ndim < 2:
-            raise Mistake(f"expected a batch of examples, came shape {tuple(x.shape)}; put the batch on the first axis")
+            raise UserError(
+                f"expected a batch of examples, got shape {tuple(x.shape)}; put the batch on the first axis"
+            )
         return self.head(self.body(self.entry(x)))

@@ -1,9 +1,9 @@
-"""Transformers: an encoder, a decoder, and both together as Vaswani et al. have them, from tokens to scores of the next token.
+"""Transformers: an encoder, a decoder, and both together as Vaswani et al. have them, from tokens to next-token logits.
 
-Blocks come from outside, so that the attention, the position and the order of the norms are the caller's choice (see quoin.layers).
-A model of one sequence of tokens is in language_transformer.py.
+Blocks come from outside, so that the attention, the position and the order of the norms are the caller's choice (see
+quoin.layers). A model of one sequence of tokens is in language_transformer.py.
 
-    b sequences, n source positions, t target positions, w width, v tokens of the target's vocabulary
+    b sequences, n source positions, t target positions, w embed_dim, v tokens of the target's vocabulary
 """
 
 import math
@@ -13,38 +13,37 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.layers import DecoderBlock, DecoderBlockState, SinusoidalPositions, TransformerBlock, keeps_global_rng
-from quoin.layers.direct import direct, part
+from quoin.errors import UserError
+from quoin.layers import DecoderBlock, DecoderBlockCache, SinusoidalPositionalEncoding, TransformerBlock
 from quoin.layers.dropout import check_probability
-from quoin.models.autoregressive import NextToken
+from quoin.models.embedding import embed, make_embedding
+from quoin.models.language_model import NextTokenOutput
 
-__all__ = ["EncodedSource", "Transformer", "TransformerDecoder", "TransformerEncoder", "TransformerState"]
+__all__ = ["DecoderCache", "EncoderOutput", "Transformer", "TransformerDecoder", "TransformerEncoder"]
 
-Positions = Callable[[Tensor, int], Tensor]  # what stands at positions from this one on -> the same, told where it stands
+PositionEmbedding = Callable[
+    [Tensor, int], Tensor
+]  # tokens at positions from this one on -> the same with their positions
 
 
 class TransformerEncoder(nn.Module):
-    """Blocks one after another, then a norm if they end without: every position comes to know of all the others.
+    """Blocks one after another, then a norm if they end without: every position attends to all the others.
 
     Without positions it does not see the order: rows shuffled give the outputs shuffled.
 
     >>> from quoin.layers import transformer_block
-    >>> encoder = TransformerEncoder(transformer_block(8, heads=2) for _ in range(3))
+    >>> encoder = TransformerEncoder(transformer_block(8, num_heads=2) for _ in range(3))
     >>> encoder(torch.zeros(4, 5, 8), lengths=torch.tensor([5, 1, 2, 3])).shape
     torch.Size([4, 5, 8])
 
     Notes: Z11.T.
     """
 
-    blocks: list[TransformerBlock] = part()
-    norm: nn.Module = part()
-
     def __init__(self, blocks: Iterable[TransformerBlock]):
         super().__init__()
-        self.blocks = nn.ModuleList(blocks)  # pyright: ignore[reportAttributeAccessIssue]
-        self.width = common_width(self.blocks)
-        self.norm = self.blocks[-1].closing_norm()
+        self.blocks: list[TransformerBlock] = nn.ModuleList(blocks)  # pyright: ignore[reportAttributeAccessIssue]
+        self.embed_dim = common_embed_dim(self.blocks)
+        self.norm = self.blocks[-1].final_norm()
 
     def forward(
         self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
@@ -55,10 +54,10 @@ class TransformerEncoder(nn.Module):
 
 
 class TransformerDecoder(nn.Module):
-    """Blocks that look back at their own sequence and over to a memory, then a norm if they end without.
+    """Blocks that attend to what came before in their own sequence and to a memory, then a norm if they end without.
 
     >>> from quoin.layers import decoder_block
-    >>> decoder = TransformerDecoder(decoder_block(8, heads=2) for _ in range(3))
+    >>> decoder = TransformerDecoder(decoder_block(8, num_heads=2) for _ in range(3))
     >>> decoder(torch.zeros(4, 5, 8), torch.zeros(4, 7, 8)).shape
     torch.Size([4, 5, 8])
 
@@ -68,8 +67,8 @@ class TransformerDecoder(nn.Module):
     def __init__(self, blocks: Iterable[DecoderBlock]):
         super().__init__()
         self.blocks: list[DecoderBlock] = nn.ModuleList(blocks)  # pyright: ignore[reportAttributeAccessIssue]
-        self.width = common_width(self.blocks)
-        self.norm = self.blocks[-1].closing_norm()
+        self.embed_dim = common_embed_dim(self.blocks)
+        self.norm = self.blocks[-1].final_norm()
 
     def forward(
         self, x: Tensor, memory: Tensor, *, lengths: Tensor | None = None, memory_lengths: Tensor | None = None
@@ -78,36 +77,40 @@ class TransformerDecoder(nn.Module):
             x = block(x, memory, lengths=lengths, memory_lengths=memory_lengths)
         return self.norm(x)
 
-    def start(self, memory: Tensor, capacity: int, *, memory_lengths: Tensor | None = None) -> "TransformerState":
-        """The state before the first of at most `capacity` positions."""
-        return TransformerState(tuple(block.start(memory, capacity, memory_lengths=memory_lengths) for block in self.blocks))
+    def init_cache(self, memory: Tensor, max_seq_len: int, *, memory_lengths: Tensor | None = None) -> "DecoderCache":
+        """An empty cache for at most `max_seq_len` positions."""
+        return DecoderCache(
+            tuple(block.init_cache(memory, max_seq_len, memory_lengths=memory_lengths) for block in self.blocks)
+        )
 
-    def step(self, state: "TransformerState", x: Tensor) -> tuple[Tensor, "TransformerState"]:  # (b, new, w) -> (b, new, w)
-        """What `forward` gives for new positions, of which the state has seen all before."""
+    def decode_step(
+        self, cache: "DecoderCache", x: Tensor
+    ) -> tuple[Tensor, "DecoderCache"]:  # (b, new, w) -> (b, new, w)
+        """What `forward` gives for new positions, where the cache holds all before them."""
         after = []
-        for block, before in zip(self.blocks, state.blocks, strict=True):
-            x, its = block.step(before, x)
+        for block, before in zip(self.blocks, cache.blocks, strict=True):
+            x, its = block.decode_step(before, x)
             after.append(its)
-        return self.norm(x), TransformerState(tuple(after))
+        return self.norm(x), DecoderCache(tuple(after))
 
 
 @dataclass(frozen=True, eq=False)
-class TransformerState:
-    """What each block of a decoder remembers."""
+class DecoderCache:
+    """The cache of each block of a decoder."""
 
-    blocks: tuple[DecoderBlockState, ...]
+    blocks: tuple[DecoderBlockCache, ...]
 
     @property
-    def seen(self) -> int:
-        return self.blocks[0].seen
+    def seq_len(self) -> int:
+        return self.blocks[0].seq_len
 
-    def select(self, rows: Tensor) -> "TransformerState":
-        """The state of these sequences, in this order."""
-        return TransformerState(tuple(block.select(rows) for block in self.blocks))
+    def select(self, indices: Tensor) -> "DecoderCache":
+        """The cache of these sequences, in this order."""
+        return DecoderCache(tuple(block.select(indices) for block in self.blocks))
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedSource:
+class EncoderOutput:
     """What an encoder makes of sources, of which the first `lengths` positions are real."""
 
     memory: Tensor  # (b, n, w)
@@ -115,13 +118,14 @@ class EncodedSource:
 
 
 class Transformer(nn.Module):
-    """Scores of each next token of the target, from the source and the target so far: P(y_{t+1} | y_1 .. y_t, x).
+    """Logits of each next token of the target, from the source and the target so far: P(y_{t+1} | y_1 .. y_t, x).
 
-    Tokens become codes times √w with the position added; the same codes, transposed, score the target's tokens. `positions` and
-    `target_positions` add where a token stands, sinusoidal unless given. With `encode` once, then `start` and `step`, it decodes.
+    Tokens become embeddings times √w with the position added; the target's embedding, transposed, gives the logits.
+    `position_embedding` and `target_position_embedding` add where a token stands, sinusoidal unless given. With
+    `encode` once, then `init_cache` and `decode_step`, it decodes.
 
     >>> from quoin.layers import decoder_block, transformer_block
-    >>> model = Transformer(11, 13, [transformer_block(8, heads=2)], [decoder_block(8, heads=2)])
+    >>> model = Transformer(11, 13, [transformer_block(8, num_heads=2)], [decoder_block(8, num_heads=2)])
     >>> model(torch.zeros(4, 7, dtype=torch.long), torch.zeros(4, 5, dtype=torch.long)).shape
     torch.Size([4, 5, 13])
 
@@ -130,27 +134,34 @@ class Transformer(nn.Module):
 
     def __init__(
         self,
-        source_size: int,
-        target_size: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         encoder: Iterable[TransformerBlock],
         decoder: Iterable[DecoderBlock],
         *,
-        positions: Positions | None = None,
-        target_positions: Positions | None = None,
+        position_embedding: PositionEmbedding | None = None,
+        target_position_embedding: PositionEmbedding | None = None,
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
         check_probability(dropout)
         self.encoder, self.decoder = TransformerEncoder(encoder), TransformerDecoder(decoder)
-        width = self.encoder.width
-        if self.decoder.width != width:
-            raise Mistake(f"expected a decoder as wide as the encoder, {width}, came {self.decoder.width}; make the blocks alike")
-        self.vocabulary_size = target_size
-        self.source_codes = codes(source_size, width, generator)
-        self.target_codes = codes(target_size, width, generator)
-        self.positions = SinusoidalPositions(width) if positions is None else positions
-        self.target_positions = SinusoidalPositions(width) if target_positions is None else target_positions
+        embed_dim = self.encoder.embed_dim
+        if self.decoder.embed_dim != embed_dim:
+            raise UserError(
+                f"expected a decoder of the encoder's embed_dim {embed_dim}, got {self.decoder.embed_dim}; make "
+                "the blocks alike"
+            )
+        self.vocab_size = target_vocab_size
+        self.source_embedding = make_embedding(source_vocab_size, embed_dim, std=embed_dim**-0.5, generator=generator)
+        self.target_embedding = make_embedding(target_vocab_size, embed_dim, std=embed_dim**-0.5, generator=generator)
+        self.position_embedding = (
+            SinusoidalPositionalEncoding(embed_dim) if position_embedding is None else position_embedding
+        )
+        self.target_position_embedding = (
+            SinusoidalPositionalEncoding(embed_dim) if target_position_embedding is None else target_position_embedding
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -161,61 +172,43 @@ class Transformer(nn.Module):
         source_lengths: Tensor | None = None,
         target_lengths: Tensor | None = None,
     ) -> Tensor:  # (b, n), (b, t) -> (b, t, v)
-        """Teacher forcing: entry t is the law of target token t + 1 given those up to t. Lengths count what is not padding."""
+        """Teacher forcing: entry t is the distribution of target token t + 1 given those up to t. Lengths count what is
+        not padding."""
         source_of = self.encode(source, source_lengths)
-        x = self._placed(self.target_codes, self.target_positions, target, 0)
+        x = self._embed(self.target_embedding, self.target_position_embedding, target, 0)
         x = self.decoder(x, source_of.memory, lengths=target_lengths, memory_lengths=source_of.lengths)
-        return self._scores(x)
+        return self._logits(x)
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:  # (b, n)
-        """Read the sources."""
-        return EncodedSource(self.encoder(self._placed(self.source_codes, self.positions, source, 0), lengths=lengths), lengths)
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncoderOutput:  # (b, n)
+        """Encode the sources."""
+        return EncoderOutput(
+            self.encoder(self._embed(self.source_embedding, self.position_embedding, source, 0), lengths=lengths),
+            lengths,
+        )
 
-    def start(self, source: EncodedSource, capacity: int) -> TransformerState:
-        """The state before the first of at most `capacity` tokens of the target."""
-        return self.decoder.start(source.memory, capacity, memory_lengths=source.lengths)
+    def init_cache(self, source: EncoderOutput, max_seq_len: int) -> DecoderCache:
+        """An empty cache for at most `max_seq_len` tokens of the target."""
+        return self.decoder.init_cache(source.memory, max_seq_len, memory_lengths=source.lengths)
 
-    def step(self, state: TransformerState, tokens: Tensor) -> NextToken:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecoderCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
         """Read one or more new tokens of the target; equal to `forward` on all tokens so far, at the new positions."""
-        x, state = self.decoder.step(state, self._placed(self.target_codes, self.target_positions, tokens, state.seen))
-        return NextToken(self._scores(x), state)
+        x, cache = self.decoder.decode_step(
+            cache, self._embed(self.target_embedding, self.target_position_embedding, tokens, cache.seq_len)
+        )
+        return NextTokenOutput(self._logits(x), cache)
 
-    def _placed(self, table: nn.Embedding, positions: Positions, tokens: Tensor, offset: int) -> Tensor:
-        return self.dropout(positions(look_up(table, tokens) * math.sqrt(table.embedding_dim), offset))
+    def _embed(self, table: nn.Embedding, position_embedding: PositionEmbedding, tokens: Tensor, offset: int) -> Tensor:
+        return self.dropout(position_embedding(embed(table, tokens) * math.sqrt(table.embedding_dim), offset))
 
-    def _scores(self, x: Tensor) -> Tensor:
-        return nn.functional.linear(x, self.target_codes.weight)
-
-
-@keeps_global_rng
-def codes(size: int, width: int, generator: torch.Generator | None) -> nn.Embedding:
-    """A learned code for each token, of variance 1/w: times √w it has the size of a position's, transposed it gives scores of size one."""
-    if size < 1:
-        raise Mistake(f"expected a vocabulary of at least one token, came {size}; give the number of different tokens")
-    table = nn.Embedding(size, width)
-    nn.init.normal_(table.weight, std=width**-0.5, generator=generator)
-    return table
+    def _logits(self, x: Tensor) -> Tensor:
+        return nn.functional.linear(x, self.target_embedding.weight)
 
 
-def look_up(table: nn.Embedding, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, w)
-    """The codes of tokens, which must be integers from 0 on that the table has."""
-    if tokens.ndim != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
-        came = f"{tokens.dtype} of shape {tuple(tokens.shape)}"
-        raise Mistake(f"expected token numbers (batch, positions), came {came}; encode the text first")
-    if torch.compiler.is_compiling():
-        return table(tokens)
-    try:
-        return direct(table, tokens)
-    except IndexError:  # looked at only once it has failed: a look at every batch would make a GPU wait
-        raise Mistake(
-            f"expected tokens from 0 to {table.num_embeddings - 1}, came {int(tokens.min())} to {int(tokens.max())}; "
-            "encode the text with the vocabulary that the model was made for"
-        ) from None
-
-
-def common_width(blocks: Iterable[TransformerBlock | DecoderBlock]) -> int:
-    """The width of all these blocks."""
-    widths = [block.width for block in blocks]
-    if not widths or len(set(widths)) > 1:
-        raise Mistake(f"expected at least one block, and all of one width, came widths {widths}; make the blocks alike")
-    return widths[0]
+def common_embed_dim(blocks: Iterable[TransformerBlock | DecoderBlock]) -> int:
+    """The embed_dim of all these blocks."""
+    embed_dims = [block.embed_dim for block in blocks]
+    if not embed_dims or len(set(embed_dims)) > 1:
+        raise UserError(
+            f"expected at least one block, and all of one embed_dim, got {embed_dims}; make the blocks alike"
+        )
+    return embed_dims[0]

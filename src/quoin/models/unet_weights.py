@@ -4,7 +4,7 @@ import re
 
 from torch import Tensor
 
-from quoin.models.foreign import Origin, Weights, load_converted, stacked
+from quoin.models.pretrained import Weights, WeightSource, load_converted, stacked
 from quoin.models.unet import UNet
 
 __all__ = ["load_diffusers_unet"]
@@ -18,35 +18,35 @@ _RESIZE = {"down": "downsamplers.0.conv", "up": "upsamplers.0.conv"}
 def load_diffusers_unet(model: UNet, weights: Weights) -> None:
     """Fill a U-Net from the `state_dict` of a `UNet2DModel` of the same sizes, or from a safetensors file of one.
 
-    That one has `DownBlock2D` and `UpBlock2D`, at the smallest size `AttnDownBlock2D` and `AttnUpBlock2D`, and else its defaults; with
-    classes its `num_class_embeds` counts the label that stands for none.
+    That one has `DownBlock2D` and `UpBlock2D`, at the smallest size `AttnDownBlock2D` and `AttnUpBlock2D`, and else its
+    defaults; with classes its `num_class_embeds` counts the label that stands for none.
     """
-    load_converted(model, weights, lambda name: _origin(model, name))
+    load_converted(model, weights, lambda name: _source(model, name))
 
 
-def _origin(model: UNet, name: str) -> Origin:
+def _source(model: UNet, name: str) -> WeightSource:
     part, kind = name.rsplit(".", 1)
-    if part == "tell":
+    if part == "condition_proj":
         return stacked(*(f"{block}.time_emb_proj.{kind}" for block in _blocks(model)))
     if name == "time.0.weight":
-        return Origin(("time_embedding.linear_1.weight",), _waves_in_turn)
+        return WeightSource(("time_embedding.linear_1.weight",), _waves_in_turn)
     if part in _WHOLE:
-        return Origin((f"{_WHOLE[part]}.{kind}",))
+        return WeightSource((f"{_WHOLE[part]}.{kind}",))
     side, number, rest = re.fullmatch(r"(down|middle|up)\.(\d+)\.(.+)", part).groups()  # pyright: ignore[reportOptionalMemberAccess]
     if rest == "resize":
-        return Origin((f"{_SIDES[side]}.{number}.{_RESIZE[side]}.{kind}",))
+        return WeightSource((f"{_SIDES[side]}.{number}.{_RESIZE[side]}.{kind}",))
     group, index, layer = rest.split(".", 2)
     home = f"mid_block.{{}}.{number}" if side == "middle" else f"{_SIDES[side]}.{number}.{{}}.{index}"
     if group == "blocks":
-        return Origin((f"{home.format('resnets')}.{layer.replace('shortcut', 'conv_shortcut')}.{kind}",))
+        return WeightSource((f"{home.format('resnets')}.{layer.replace('shortcut', 'conv_shortcut')}.{kind}",))
     home = home.format("attentions")
-    if layer == "attend.project.linear":
+    if layer == "attend.in_proj.linear":
         return stacked(*(f"{home}.to_{letter}.{kind}" for letter in "qkv"))
-    return Origin((f"{home}.{'group_norm' if layer == 'norm' else 'to_out.0'}.{kind}",))
+    return WeightSource((f"{home}.{'group_norm' if layer == 'norm' else 'to_out.0'}.{kind}",))
 
 
 def _blocks(model: UNet) -> list[str]:
-    """Their names of our blocks, in the order in which they are told the time."""
+    """Their names of our blocks, in the order of their time projections."""
     sides = {"down": model.down, "up": model.up}
     named = {
         side: [f"{_SIDES[side]}.{i}.resnets.{j}" for i, level in enumerate(levels) for j in range(len(level.blocks))]

@@ -1,8 +1,10 @@
-"""From a latent z to a law of images x: Gaussian with one deviation for all pixels, given or learnt, or counts of coin tosses.
+"""From a latent z to a distribution of images x: Gaussian with one standard deviation for all pixels, given or learnt,
+or counts of coin tosses.
 
-Each decoder wraps a network from z to one number a pixel, and knows the mean of x given z (`forward`), ln p(x | z) and how to draw x.
+Each decoder wraps a network from z to one number a pixel, and knows the mean of x given z (`forward`), ln p(x | z) and
+how to sample x.
 
-    k latent coordinates; c channels, h height, w width; leading axes are examples, or draws and examples
+    k latent coordinates; c channels, h height, w width; leading axes are examples, or samples and examples
 """
 
 import math
@@ -13,19 +15,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating
 
-__all__ = ["BernoulliDecoder", "Decoder", "GaussianDecoder", "LearnedGaussianDecoder"]
+__all__ = ["BinomialDecoder", "GaussianDecoder", "LearnedGaussianDecoder", "VAEDecoder"]
 
 
-class Decoder(nn.Module, ABC):
+class VAEDecoder(nn.Module, ABC):
     """p(x | z) on images of `image_shape`, from the outputs (n, ...) that `net` makes of z (n, k)."""
 
     def __init__(self, net: nn.Module, image_shape: Sequence[int]):
         super().__init__()
         if len(image_shape) != 3 or min(image_shape) < 1:
-            raise Mistake(f"expected image_shape as (channels, height, width), came {shown(image_shape)}; give e.g. (1, 28, 28)")
+            raise UserError(
+                f"expected image_shape as (channels, height, width), got {format_value(image_shape)}; give e.g. "
+                "(1, 28, 28)"
+            )
         self.net, self.image_shape = net, tuple(image_shape)
 
     def outputs(self, z: Tensor) -> Tensor:  # (..., k) -> (..., c, h, w)
@@ -47,10 +52,12 @@ class Decoder(nn.Module, ABC):
 
     def _check(self, x: Tensor) -> None:
         if x.shape[-3:] != self.image_shape:
-            raise Mistake(f"expected images (..., {', '.join(map(str, self.image_shape))}), came {tuple(x.shape)}; reshape them")
+            raise UserError(
+                f"expected images (..., {', '.join(map(str, self.image_shape))}), got {tuple(x.shape)}; reshape them"
+            )
 
 
-class _GaussianDecoder(Decoder):
+class _GaussianDecoder(VAEDecoder):
     """N(μ_θ(z), s² I); where s comes from is left open."""
 
     @abstractmethod
@@ -69,7 +76,9 @@ class _GaussianDecoder(Decoder):
         x = as_floating(x)
         log_std = self.log_std_like(x)
         error = (x - self.outputs(z)).flatten(-3).square().sum(dim=-1)
-        return error * (-0.5 * torch.exp(-2 * log_std)) - math.prod(self.image_shape) * (log_std + math.log(2 * math.pi) / 2)
+        return error * (-0.5 * torch.exp(-2 * log_std)) - math.prod(self.image_shape) * (
+            log_std + math.log(2 * math.pi) / 2
+        )
 
     def sample(self, z: Tensor, *, generator: torch.Generator) -> Tensor:
         mean = self.outputs(z)
@@ -78,9 +87,11 @@ class _GaussianDecoder(Decoder):
 
 
 class GaussianDecoder(_GaussianDecoder):
-    """N(μ_θ(z), s² I) with a given deviation s, the vanilla choice: up to constants ln p(x | z) = -‖x - μ_θ(z)‖² / (2s²).
+    """N(μ_θ(z), s² I) with a given standard deviation s, the vanilla choice: up to constants ln p(x | z) = -‖x -
+    μ_θ(z)‖² / (2s²).
 
-    A small s asks for sharp reconstructions and pays for them in divergence, a large one for a simple latent law.
+    A small s asks for sharp reconstructions and pays for them in divergence, a large one for a simple latent
+    distribution.
 
     Notes: D6-28, D6-30.
     """
@@ -95,7 +106,9 @@ class GaussianDecoder(_GaussianDecoder):
 
 
 class LearnedGaussianDecoder(_GaussianDecoder):
-    """`GaussianDecoder` whose one deviation s is learnt, from `std` on: at its best, the root mean square of what reconstructions miss."""
+    """`GaussianDecoder` whose one standard deviation s is learnt, from `std` on: at its best, the root mean square of
+    what reconstructions miss.
+    """
 
     def __init__(self, net: nn.Module, image_shape: Sequence[int], std: float):
         super().__init__(net, image_shape)
@@ -106,63 +119,79 @@ class LearnedGaussianDecoder(_GaussianDecoder):
         return self.log_std
 
 
-class BernoulliDecoder(Decoder):
-    """Each pixel is the share of heads in `levels` - 1 tosses of a coin that falls heads with probability π(z) = 1 / (1 + e^-a).
+class BinomialDecoder(VAEDecoder):
+    """Each pixel is the fraction of heads in `num_levels` - 1 tosses of a coin that falls heads with probability π(z) =
+    1 / (1 + e^-a).
 
-    With two levels it is the usual decoder of binary images, and minus ln p(x | z) is the binary cross-entropy. With more it is a law
-    on grey levels (binomial), so that images have probabilities, not densities, and models can be compared by them.
+    With two levels it is the usual decoder of binary images, and minus ln p(x | z) is the binary cross-entropy. With
+    more it is a distribution on grey levels (binomial), so that images have probabilities, not densities, and models
+    can be compared by them.
 
     Notes: DE63.
     """
 
-    def __init__(self, net: nn.Module, image_shape: Sequence[int], *, levels: int = 2):
+    def __init__(self, net: nn.Module, image_shape: Sequence[int], *, num_levels: int = 2):
         super().__init__(net, image_shape)
-        if levels < 2:
-            raise Mistake(f"expected at least the two levels 0 and 1, came {levels}; give the number of grey values an image can have")
-        self.levels = levels
+        if num_levels < 2:
+            raise UserError(
+                f"expected at least the two levels 0 and 1, got {num_levels}; give the number of grey values an "
+                "image can have"
+            )
+        self.num_levels = num_levels
 
     def forward(self, z: Tensor) -> Tensor:
         return self.outputs(z).sigmoid()
 
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
-        """Σ_pixels ln C(n, nx) + n [x ln π + (1 - x) ln(1 - π)] for n = levels - 1; of binary images the first term is 0.
+        """Σ_pixels ln C(n, nx) + n [x ln π + (1 - x) ln(1 - π)] for n = num_levels - 1; of binary images the first term
+        is 0.
 
         Notes: DE63.
         """
         self._check(x)
-        if x.device.type == "cpu" and not torch.compiler.is_compiling():  # on a GPU a look would stall the queue
+        if x.device.type == "cpu" and not torch.compiler.is_compiling():  # on a GPU a check would stall the queue
             _check_range(x)
-        logits, tosses = self.outputs(z).flatten(-3), self.levels - 1  # one axis of pixels: sums over three are slower
-        crossed = functional.binary_cross_entropy_with_logits(logits, x.flatten(-3).expand_as(logits), reduction="none").sum(dim=-1)
-        return -crossed if tosses == 1 else self.log_ways(x) - tosses * crossed
+        logits, tosses = (
+            self.outputs(z).flatten(-3),
+            self.num_levels - 1,
+        )  # one axis of pixels: sums over three are slower
+        crossed = functional.binary_cross_entropy_with_logits(
+            logits, x.flatten(-3).expand_as(logits), reduction="none"
+        ).sum(dim=-1)
+        return -crossed if tosses == 1 else self.log_binomial_coefficient(x) - tosses * crossed
 
-    def log_ways(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n,)
+    def log_binomial_coefficient(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n,)
         """Σ_pixels ln C(n, nx): in how many orders the tosses make the image; no parameter is in it."""
-        tosses = self.levels - 1
+        tosses = self.num_levels - 1
         full = torch.lgamma(torch.tensor(tosses + 1.0, dtype=x.dtype, device=x.device))
         return (full - torch.lgamma(tosses * x + 1) - torch.lgamma(tosses * (1 - x) + 1)).sum(dim=(-3, -2, -1))
 
     def check_images(self, x: Tensor) -> None:
-        """Refuse images that the law cannot draw: to be asked once, before a run."""
+        """Raise an error for images outside the distribution's support: to be checked once, before a run."""
         _check_range(x)
-        counts = x.detach() * (self.levels - 1)
+        counts = x.detach() * (self.num_levels - 1)
         if not torch.allclose(counts, counts.round(), rtol=0, atol=1e-3):
-            wanted = "0 and 1" if self.levels == 2 else f"multiples of 1/{self.levels - 1}"
-            raise Mistake(f"expected only the values {wanted} for a Bernoulli decoder, came others; round them, or use a Gaussian one")
+            wanted = "0 and 1" if self.num_levels == 2 else f"multiples of 1/{self.num_levels - 1}"
+            raise UserError(
+                f"expected only the values {wanted} for a Bernoulli decoder, got others; round them, or use a "
+                "Gaussian one"
+            )
 
     def sample(self, z: Tensor, *, generator: torch.Generator) -> Tensor:
-        tosses = self.levels - 1
+        tosses = self.num_levels - 1
         probability = self(z).expand(tosses, *z.shape[:-1], *self.image_shape)
         return torch.bernoulli(probability, generator=generator).mean(dim=0)
 
 
 def _check_std(std: float) -> None:
     if not 0 < std < math.inf:
-        raise Mistake(f"expected a standard deviation above 0 for the decoder, came {std}; give e.g. 0.1")
+        raise UserError(f"expected a standard deviation above 0 for the decoder, got {std}; give e.g. 0.1")
 
 
 def _check_range(x: Tensor) -> None:
     low, high = (float(end) for end in torch.aminmax(x.detach()))
     if not 0 <= low <= high <= 1:  # NaN fails too
-        came = f"{low:.4g} to {high:.4g}"
-        raise Mistake(f"expected images in [0, 1] for a Bernoulli decoder, came {came}; rescale them, or use a Gaussian decoder")
+        got = f"{low:.4g} to {high:.4g}"
+        raise UserError(
+            f"expected images in [0, 1] for a Bernoulli decoder, got {got}; rescale them, or use a Gaussian decoder"
+        )

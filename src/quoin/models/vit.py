@@ -1,50 +1,65 @@
-"""A Transformer that reads images: cut into square patches, each a token; the mean of what the encoder makes of them decides.
+"""The Vision Transformer: an image is cut into square patches, each a token; the mean of the encoder's outputs is
+classified.
 
-n images, c channels, h x w pixels, p side of a patch, t = (h / p)(w / p) patches, d width, q classes
+n images, c channels, h x w pixels, p side of a patch, t = (h / p)(w / p) patches, d embed_dim, q classes
 """
 
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.layers import LearnedPositions, affine_definition, keeps_global_rng, transformer_block
+from quoin.errors import UserError
+from quoin.layers import LearnedPositionalEmbedding, affine_definition, keeps_global_rng, transformer_block
 from quoin.layers.dropout import check_probability
-from quoin.models.image_start import ImageShape, check_image_model
+from quoin.models.image_init import ImageShape, check_image_model
 from quoin.models.transformer import TransformerEncoder
 from quoin.tensor import check_image_batch
 
 __all__ = ["PatchEmbedding", "ViT", "patch_embedding_definition"]
 
 
-def patch_embedding_definition(images: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (n, c, h, w), (d, c, p, p), (d,) -> (n, t, d)
-    """W · (the pixels of a patch) + b for each patch, read row by row: patches do not overlap, and each becomes one token.
+def patch_embedding_definition(
+    images: Tensor, weight: Tensor, bias: Tensor
+) -> Tensor:  # (n, c, h, w), (d, c, p, p), (d,) -> (n, t, d)
+    """W · (the pixels of a patch) + b for each patch, read row by row: patches do not overlap, and each becomes one
+    token.
 
     Notes: Z11.T.
     """
-    side = weight.shape[-1]
-    rows, columns = (size // side for size in images.shape[-2:])
-    patches = [images[:, :, side * i : side * (i + 1), side * j : side * (j + 1)].flatten(1) for i in range(rows) for j in range(columns)]
+    patch_size = weight.shape[-1]
+    rows, columns = (size // patch_size for size in images.shape[-2:])
+    patches = [
+        images[:, :, patch_size * i : patch_size * (i + 1), patch_size * j : patch_size * (j + 1)].flatten(1)
+        for i in range(rows)
+        for j in range(columns)
+    ]
     return affine_definition(torch.stack(patches, dim=1), weight.flatten(1), bias)
 
 
 class PatchEmbedding(nn.Module):
     """`patch_embedding_definition` as a convolution whose stride is its side.
 
-    >>> PatchEmbedding((1, 8, 8), side=2, width=16)(torch.zeros(5, 1, 8, 8)).shape
+    >>> PatchEmbedding((1, 8, 8), patch_size=2, embed_dim=16)(torch.zeros(5, 1, 8, 8)).shape
     torch.Size([5, 16, 16])
 
     Notes: Z11.T.
     """
 
     @keeps_global_rng
-    def __init__(self, image_shape: ImageShape, side: int, width: int, *, generator: torch.Generator | None = None):
+    def __init__(
+        self, image_shape: ImageShape, patch_size: int, embed_dim: int, *, generator: torch.Generator | None = None
+    ):
         super().__init__()
         channels, height, across = image_shape
-        if side < 1 or height % side or across % side:
-            raise Mistake(f"expected a patch whose side divides images of {height} x {across} pixels, came {side}; choose one")
-        self.num_patches = (height // side) * (across // side)
-        self.convolution = nn.Conv2d(channels, width, side, stride=side)
-        nn.init.xavier_uniform_(self.convolution.weight.flatten(1), generator=generator)  # a view: as the matrix that it is
+        if patch_size < 1 or height % patch_size or across % patch_size:
+            raise UserError(
+                f"expected a patch whose side divides images of {height} x {across} pixels, got {patch_size}; "
+                "choose one"
+            )
+        self.num_patches = (height // patch_size) * (across // patch_size)
+        self.convolution = nn.Conv2d(channels, embed_dim, patch_size, stride=patch_size)
+        nn.init.xavier_uniform_(
+            self.convolution.weight.flatten(1), generator=generator
+        )  # a view: as the matrix that it is
         nn.init.zeros_(self.convolution.bias)  # pyright: ignore[reportArgumentType]
 
     def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, t, d)
@@ -52,11 +67,13 @@ class PatchEmbedding(nn.Module):
 
 
 class ViT(nn.Module):
-    """Vision Transformer: patches become tokens with learned positions, an encoder reads them, and their mean is judged.
+    """Vision Transformer: patches become tokens with learned positions, an encoder reads them, their mean is
+    classified.
 
-    The outputs are logits. The norm comes first, and the perceptrons have GELU.
+    The outputs are logits. Pre-norm, and GELU in the feed-forward networks.
 
-    >>> model = ViT((1, 8, 8), 10, side=2, width=16, heads=2, layers=2, generator=torch.Generator().manual_seed(0))
+    >>> rng = torch.Generator().manual_seed(0)
+    >>> model = ViT((1, 8, 8), 10, patch_size=2, embed_dim=16, num_heads=2, num_layers=2, generator=rng)
     >>> model(torch.zeros(5, 1, 8, 8)).shape
     torch.Size([5, 10])
 
@@ -69,10 +86,10 @@ class ViT(nn.Module):
         image_shape: ImageShape,
         num_classes: int,
         *,
-        side: int,
-        width: int = 64,
-        heads: int = 4,
-        layers: int = 4,
+        patch_size: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 4,
         dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ):
@@ -80,16 +97,17 @@ class ViT(nn.Module):
         check_image_model(image_shape, num_classes, smallest=1)
         check_probability(dropout)
         self.image_shape = image_shape
-        self.patches = PatchEmbedding(image_shape, side, width, generator=generator)
-        self.positions = LearnedPositions(self.patches.num_patches, width, generator=generator)
+        self.patches = PatchEmbedding(image_shape, patch_size, embed_dim, generator=generator)
+        self.position_embedding = LearnedPositionalEmbedding(self.patches.num_patches, embed_dim, generator=generator)
         self.dropout = nn.Dropout(dropout)
         self.encoder = TransformerEncoder(
-            transformer_block(width, heads, activation=nn.functional.gelu, dropout=dropout, generator=generator) for _ in range(layers)
+            transformer_block(embed_dim, num_heads, activation=nn.functional.gelu, dropout=dropout, generator=generator)
+            for _ in range(num_layers)
         )
-        self.judge = nn.Linear(width, num_classes)
-        nn.init.xavier_uniform_(self.judge.weight, generator=generator)
-        nn.init.zeros_(self.judge.bias)
+        self.head = nn.Linear(embed_dim, num_classes)
+        nn.init.xavier_uniform_(self.head.weight, generator=generator)
+        nn.init.zeros_(self.head.bias)
 
     def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
         check_image_batch(images, self.image_shape)
-        return self.judge(self.encoder(self.dropout(self.positions(self.patches(images)))).mean(dim=1))
+        return self.head(self.encoder(self.dropout(self.position_embedding(self.patches(images)))).mean(dim=1))

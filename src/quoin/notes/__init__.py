@@ -1,22 +1,26 @@
-"""What the lecture notes say: the map of their ids, each sentence as a claim that can fail, each figure redrawn."""
+"""What the lecture notes say: the map of their ids, each sentence as a claim that can fail, each figure plotted."""
 
 from typing import TYPE_CHECKING
 
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.notes.map import Entry, areas, choose, declared, entries, known, select, titles, unknown_ids
+    from quoin.notes.map import Entry, areas, choose, declared, entries, index, is_id, known, select, titles
+    from quoin.notes.search import Hit, search
 
 __all__ = [
     "Entry",
+    "Hit",
     "areas",
     "choose",
     "declared",
     "entries",
+    "index",
+    "is_id",
     "known",
+    "search",
     "select",
     "titles",
-    "unknown_ids",
 ]
 
 export_lazily(__name__)

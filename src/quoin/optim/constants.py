@@ -1,7 +1,9 @@
-"""How curved a cost is, at most and at least: the constants L and μ that decide which learning rates are safe and how fast descent is.
+"""How curved a cost is, at most and at least: the constants L and μ that decide which learning rates are safe and how
+fast descent is.
 
-L bounds how fast the gradient turns, |∇C(a) - ∇C(b)| <= L |a - b|; μ how firmly C curves upwards, ⟨∇C(a) - ∇C(b), a - b⟩ >= μ |a - b|².
-For C ∈ C² they are the bounds μ I ⪯ ∇²C ⪯ L I. What follows from them is in bounds.py.   n examples, d features, p parameters
+L bounds how fast the gradient changes, |∇C(a) - ∇C(b)| <= L |a - b|; μ how firmly C curves upwards, ⟨∇C(a) - ∇C(b), a -
+b⟩ >= μ |a - b|². For C ∈ C² they are the bounds μ I ⪯ ∇²C ⪯ L I. What follows from them is in bounds.py.   n examples,
+d features, p parameters
 """
 
 import math
@@ -11,7 +13,7 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff import gradient
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.optim.descend import Objective
 from quoin.tensor import check_finite, check_floating, check_shapes, symmetric_eigendecomposition
 
@@ -19,14 +21,16 @@ __all__ = ["Constants", "least_squares_constants", "logistic_constants", "observ
 
 
 class Constants(NamedTuple):
-    """Smoothness L and strong convexity μ of a cost: convex if μ >= 0, strongly so if μ > 0, and not convex if μ < 0."""
+    """Smoothness L and strong convexity μ of a cost: convex if μ >= 0, strongly so if μ > 0, and not convex if μ <
+    0."""
 
     smoothness: float
     strong_convexity: float
 
     @property
-    def condition(self) -> float:
-        """L / μ: in about that many steps with η = 1/L the distance to the minimiser falls by a factor e; infinite where μ is 0."""
+    def condition_number(self) -> float:
+        """L / μ: in about that many steps with η = 1/L the distance to the minimiser falls by a factor e; infinite
+        where μ is 0."""
         return self.smoothness / self.strong_convexity if self.strong_convexity > 0 else math.inf
 
 
@@ -39,16 +43,19 @@ def observed_constants(f: Objective, a: Tensor, b: Tensor) -> Constants:  # (n, 
     6.0
     """
     if a.shape != b.shape or a.dim() < 1 or len(a) == 0:
-        raise Mistake(f"expected two stacks of as many points of one shape, came {tuple(a.shape)} and {tuple(b.shape)}; pair them up")
-    turns, along = [], []
+        raise UserError(
+            f"expected two stacks of as many points of one shape, got {tuple(a.shape)} and {tuple(b.shape)}; pair "
+            "them up"
+        )
+    ratios, along = [], []
     for left, right in zip(a, b):
-        apart, turned = left - right, gradient(f, left) - gradient(f, right)
-        length = float(apart.norm())
+        offset, change = left - right, gradient(f, left) - gradient(f, right)
+        length = float(offset.norm())
         if length == 0:
-            raise Mistake("expected pairs of different points, came a pair of equal ones; drop it")
-        turns.append(float(turned.norm()) / length)
-        along.append(float((turned * apart).sum()) / length**2)
-    return Constants(max(turns), min(along))
+            raise UserError("expected pairs of different points, got a pair of equal ones; drop it")
+        ratios.append(float(change.norm()) / length)
+        along.append(float((change * offset).sum()) / length**2)
+    return Constants(max(ratios), min(along))
 
 
 def quadratic_constants(Q: Tensor) -> Constants:  # (p, p)
@@ -61,7 +68,7 @@ def quadratic_constants(Q: Tensor) -> Constants:  # (p, p)
     """
     check_shapes("p p", Q=Q)
     if Q.numel() == 0:
-        raise Mistake("expected a matrix with entries, came an empty one; a quadratic needs a variable")
+        raise UserError("expected a matrix with entries, got an empty one; a quadratic needs a variable")
     values = symmetric_eigendecomposition(Q.detach()).values
     largest = float(values.abs().max())
     return Constants(largest, _without_rounding(float(values.min()), largest, Q))
@@ -70,8 +77,8 @@ def quadratic_constants(Q: Tensor) -> Constants:  # (p, p)
 def least_squares_constants(X: Tensor, *, l2: float = 0.0) -> Constants:  # (n, d)
     """Of C(w) = (1/n) Σ_i ½ (x_i w - y_i)² + (l2/2) |w|²: the squares of X's extreme singular values over n, plus l2.
 
-    The targets do not matter. A bias is a column of ones in X. With fewer examples than features, or dependent columns, only l2 is
-    left of μ.
+    The targets do not matter. A bias is a column of ones in X. With fewer examples than features, or dependent columns,
+    only l2 is left of μ.
 
     >>> least_squares_constants(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), l2=0.5)
     Constants(smoothness=2.5, strong_convexity=1.0)
@@ -81,33 +88,38 @@ def least_squares_constants(X: Tensor, *, l2: float = 0.0) -> Constants:  # (n, 
 
 
 def logistic_constants(X: Tensor, *, l2: float = 0.0, radius: float = math.inf) -> Constants:  # (n, d)
-    """Of C(w) = (1/n) Σ_i ln(1 + e^{-y_i x_i w}) + (l2/2) |w|², y_i = ±1: L = σ_max(X)² / 4n + l2 and μ = l2, both best possible.
+    """Of C(w) = (1/n) Σ_i ln(1 + e^{-y_i x_i w}) + (l2/2) |w|², y_i = ±1: L = σ_max(X)² / 4n + l2 and μ = l2, both best
+    possible.
 
-    The Hessian is XᵀDX / n + l2 with D_ii = s(1 - s) at s = sigmoid(x_i w): at most ¼, reached at w = 0, and falling to 0 as w grows. So
-    without l2 nothing is left of μ on the whole space. Where |w| <= radius is known, D_ii is at least s(1 - s) at
-    radius · max |x_i|, and μ is that times σ_min(X)² / n, plus l2: a lower bound.
+    The Hessian is XᵀDX / n + l2 with D_ii = s(1 - s) at s = sigmoid(x_i w): at most ¼, reached at w = 0, and falling to
+    0 as w grows. So without l2 nothing is left of μ on the whole space. Where |w| <= radius is known, D_ii is at least
+    s(1 - s) at radius · max |x_i|, and μ is that times σ_min(X)² / n, plus l2: a lower bound.
 
     >>> logistic_constants(torch.tensor([[1.0]]))
     Constants(smoothness=0.25, strong_convexity=0.0)
     """
     if not radius >= 0:
-        raise Mistake(f"expected a radius of at least 0, came {radius}; leave it out for the whole space")
+        raise UserError(f"expected a radius of at least 0, got {radius}; leave it out for the whole space")
     largest, least = _squared_stretch(X, l2)
-    reach = radius * float(X.detach().norm(dim=1).max())
-    # s(1 - s) = 1 / (2 + 2 cosh r), written so that e^r cannot overflow; a NaN (∞ · 0) is a row of zeros, on which nothing depends
-    flattest = 0.0 if math.isnan(reach) else math.exp(-reach) / (1 + math.exp(-reach)) ** 2
+    max_score = radius * float(X.detach().norm(dim=1).max())
+    # s(1 - s) = 1 / (2 + 2 cosh r), written so that e^r cannot overflow; a NaN (∞ · 0) is a row of zeros, on which
+    # nothing depends
+    flattest = 0.0 if math.isnan(max_score) else math.exp(-max_score) / (1 + math.exp(-max_score)) ** 2
     return Constants(largest / 4 + l2, flattest * least + l2)
 
 
 def _squared_stretch(X: Tensor, l2: float) -> tuple[float, float]:
-    """The extreme eigenvalues of XᵀX / n, from the singular values of X: squaring X first would lose half of the digits."""
+    """The extreme eigenvalues of XᵀX / n, from the singular values of X: squaring X first would lose half of the
+    digits."""
     check_shapes("n d", X=X)
     check_floating(X, "X")
     check_finite(X, "X")
     if X.numel() == 0:
-        raise Mistake(f"expected at least one example and one feature, came shape {tuple(X.shape)}; give X with rows and columns")
+        raise UserError(
+            f"expected at least one example and one feature, got shape {tuple(X.shape)}; give X with rows and columns"
+        )
     if not (l2 >= 0 and math.isfinite(l2)):
-        raise Mistake(f"expected an l2 penalty of at least 0, came {l2}; a negative one has no minimum")
+        raise UserError(f"expected an l2 penalty of at least 0, got {l2}; a negative one has no minimum")
     values = torch.linalg.svdvals(X.detach().double())
     largest = float(values.max())
     least = float(values.min()) if len(X) >= X.shape[1] else 0.0

@@ -1,6 +1,8 @@
-"""Convexity from second derivatives: on an open convex set, f ∈ C² is convex exactly if ∇²f ⪰ 0 everywhere; on the line, f'' >= 0.
+"""Convexity from second derivatives: on an open convex set, f ∈ C² is convex exactly if ∇²f ⪰ 0 everywhere; on the
+line, f'' >= 0.
 
-The Hessian at a point decides about that point; a search for segments (convexity.py) needs no derivatives.   n points, p coordinates
+The Hessian at a point decides about that point; a search for segments (convexity.py) needs no derivatives.   n points,
+p coordinates
 """
 
 from dataclasses import dataclass
@@ -9,18 +11,21 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff import hessian, hessian_definition
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.optim.descend import Objective
 from quoin.tensor import as_floating, check_floating, symmetric_eigendecomposition
 
 __all__ = ["HessianTest", "hessian_test", "second_difference"]
 
-FEW_COORDINATES = 16  # up to here a Hessian row by row is quicker than all rows at once, by half at 10 and ten times at 1
+FEW_COORDINATES = (
+    16  # up to here a Hessian row by row is quicker than all rows at once, by half at 10 and ten times at 1
+)
 ROUNDINGS = 1000  # of the Hessian's largest eigenvalue: what may be left of an eigenvalue 0
 
 
 def second_difference(f: Objective, x: Tensor, direction: Tensor, step: float) -> Tensor:  # (...), (...) -> ()
-    """(f(x + hv) - 2f(x) + f(x - hv)) / h² → vᵀ∇²f(x)v as h → 0: twice a chord gap over h², so never negative for a convex f.
+    """(f(x + hv) - 2f(x) + f(x - hv)) / h² → vᵀ∇²f(x)v as h → 0: twice a chord gap over h², so never negative for a
+    convex f.
 
     It needs no derivative to exist: |x| has second difference 2/h at 0.
 
@@ -30,18 +35,22 @@ def second_difference(f: Objective, x: Tensor, direction: Tensor, step: float) -
     Notes: Z12.10.
     """
     if not step > 0:
-        raise Mistake(f"expected a positive step, came {step}; give e.g. 1e-4")
+        raise UserError(f"expected a positive step, got {step}; give e.g. 1e-4")
     x, direction = as_floating(x), as_floating(direction)
     if direction.shape != x.shape:
-        raise Mistake(f"expected a direction of the shape of x, {tuple(x.shape)}, came {tuple(direction.shape)}; reshape it")
+        raise UserError(
+            f"expected a direction of the shape of x, {tuple(x.shape)}, got {tuple(direction.shape)}; reshape it"
+        )
     return (f(x + step * direction) - 2 * f(x) + f(x - step * direction)) / step**2
 
 
 @dataclass(frozen=True)
 class HessianTest:
-    """The least and the largest eigenvalue of ∇²f at each point tried: true when none is below 0 to rounding, and then no proof.
+    """The least and the largest eigenvalue of ∇²f at each point tried: true when none is below 0 to rounding, and then
+    no proof.
 
-    Otherwise `point` is where f curves down most, and `direction` the unit vector v along which vᵀ∇²f v is that least eigenvalue.
+    Otherwise `point` is where f curves down most, and `direction` the unit vector v along which vᵀ∇²f v is that least
+    eigenvalue.
     """
 
     least: Tensor  # (n,)
@@ -66,13 +75,15 @@ def hessian_test(f: Objective, points: Tensor) -> HessianTest:  # (n, ...)
     """
     check_floating(points, "points")
     if points.dim() < 1 or points.numel() == 0:
-        raise Mistake(f"expected a stack of points, came shape {tuple(points.shape)}; give at least one")
+        raise UserError(f"expected a stack of points, got shape {tuple(points.shape)}; give at least one")
     size = points[0].numel()
     second_derivatives = hessian_definition if size <= FEW_COORDINATES else hessian
     matrices = torch.stack([second_derivatives(f, point).reshape(size, size) for point in points])
     if not bool(matrices.isfinite().all()):
-        place = tuple(points[~matrices.isfinite().flatten(1).all(dim=1)][0].flatten().tolist())
-        raise Mistake(f"expected finite second derivatives, came NaN or infinity at {place}; keep the points where f is in C²")
+        where = tuple(points[~matrices.isfinite().flatten(1).all(dim=1)][0].flatten().tolist())
+        raise UserError(
+            f"expected finite second derivatives, got NaN or infinity at {where}; keep the points where f is in C²"
+        )
     values, vectors = symmetric_eigendecomposition((matrices + matrices.mT) / 2)
     least, largest = values[:, 0], values[:, -1]
     short = least + ROUNDINGS * torch.finfo(points.dtype).eps * values.abs().amax(dim=1)

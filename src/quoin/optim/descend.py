@@ -1,7 +1,7 @@
 """A descent kept whole, for study: every point an update rule goes through, the value there and how steep it was.
 
-`slope` puts another gradient in the place of ∇f, such as that of a minibatch (stochastic.py). Training, which keeps no path, is
-quoin.train's work; least loss without caring about the way is `fit`.
+`gradient` replaces ∇f by another gradient, such as that of a minibatch (stochastic.py). Training, which keeps no path,
+is quoin.train's work; least loss without caring about the way is `minimize_lbfgs`.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff import vjp
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.optim.rules import State, UpdateRule
 from quoin.tensor import as_floating
 
-__all__ = ["Objective", "Path", "argmin", "descend"]
+__all__ = ["Objective", "Trajectory", "argmin", "descend"]
 
 Objective = Callable[[Tensor], Tensor]  # from a point of any shape to one number
 
 
-class Path(NamedTuple):
+class Trajectory(NamedTuple):
     """x_0, ..., x_T with C(x_t) and the size of the gradient followed from there."""
 
     points: Tensor  # (T + 1, ...)
@@ -28,10 +28,10 @@ class Path(NamedTuple):
     gradient_norms: Tensor  # (T + 1,)
 
 
-def argmin(f: Objective, points: Tensor, *, tolerance: float = 0.0) -> Tensor:  # (n, ...) -> (k, ...)
+def argmin(f: Objective, points: Tensor, *, tol: float = 0.0) -> Tensor:  # (n, ...) -> (k, ...)
     """argmin C = {θ : C(θ) <= C(θ') for all θ'} among the points given, all of them: a set, of one point or of many.
 
-    `tolerance` admits values that much above the least, where rounding parts what is equal.
+    `tol` admits values that much above the least, where rounding separates what is equal.
 
     >>> argmin(lambda x: x**2, torch.tensor([-1.0, 2.0, 1.0]))
     tensor([-1.,  1.])
@@ -39,27 +39,32 @@ def argmin(f: Objective, points: Tensor, *, tolerance: float = 0.0) -> Tensor:  
     Notes: D1.5-1.
     """
     if points.ndim == 0 or len(points) == 0:
-        raise Mistake(f"expected at least one point along the first axis, came shape {tuple(points.shape)}; stack the candidates")
+        raise UserError(
+            f"expected at least one point along the first axis, got shape {tuple(points.shape)}; stack the candidates"
+        )
     with torch.no_grad():
         values = torch.stack([_number(f, point) for point in as_floating(points)])
     if values.isnan().any():
-        place = int(values.isnan().nonzero()[0])
-        raise Mistake(f"expected values that can be compared, came NaN at point {place}, {shown(points[place].tolist())}; leave it out")
-    return points[values <= values.min() + tolerance]
+        index = int(values.isnan().nonzero()[0])
+        raise UserError(
+            f"expected values that can be compared, got NaN at point {index}, {format_value(points[index].tolist())}; "
+            "leave it out"
+        )
+    return points[values <= values.min() + tol]
 
 
 def descend(
     f: Objective,
     x0: Tensor,
     rule: UpdateRule[State],
-    steps: int,
+    num_steps: int,
     *,
-    slope: Callable[[Tensor], Tensor] | None = None,
+    gradient: Callable[[Tensor], Tensor] | None = None,
     domain: Callable[[Tensor], Tensor | bool] | None = None,
-) -> Path:
-    """x_{t+1}, state_{t+1} = rule.step(x_t, ∇f(x_t), state_t) from x_0, for t < `steps`.
+) -> Trajectory:
+    """x_{t+1}, state_{t+1} = rule.step(x_t, ∇f(x_t), state_t) from x_0, for t < `num_steps`.
 
-    `domain` says of a point whether f is defined there; a start outside it, and a step out of it, are refused.
+    `domain` of a point is whether f is defined there; a start outside it, and a step out of it, raise an error.
 
     >>> from quoin.optim import GradientDescent
     >>> descend(lambda x: x**2, torch.tensor(1.0), GradientDescent(0.25), 3).points
@@ -68,54 +73,64 @@ def descend(
     Notes: D1.5-4, Z12.11.
     """
     if not isinstance(x0, Tensor) or not x0.is_floating_point():
-        came = str(x0.dtype) if isinstance(x0, Tensor) else shown(x0)
-        raise Mistake(f"expected a float tensor to start from, came {came}; give e.g. torch.tensor([1.0, 2.0])")
-    if not isinstance(steps, int) or steps < 0:
-        raise Mistake(f"expected a number of steps of 0 or more, came {shown(steps)}; give e.g. 100")
-    x, state = x0.detach().clone(), rule.start(x0.detach())
+        got = str(x0.dtype) if isinstance(x0, Tensor) else format_value(x0)
+        raise UserError(f"expected a float tensor to start from, got {got}; give e.g. torch.tensor([1.0, 2.0])")
+    if not isinstance(num_steps, int) or num_steps < 0:
+        raise UserError(f"expected a number of steps of 0 or more, got {format_value(num_steps)}; give e.g. 100")
+    x, state = x0.detach().clone(), rule.init(x0.detach())
     points, values, norms = [], [], []
-    for t in range(steps + 1):
+    for t in range(num_steps + 1):
         if not x.isfinite().all() or (domain is not None and not bool(domain(x))):
-            raise Mistake(_outside(x, t))
-        value, gradient = _looked(f, x, slope)
-        if not value.isfinite() or not gradient.isfinite().all():
+            raise UserError(_outside(x, t))
+        value, g = _evaluated(f, x, gradient)
+        if not value.isfinite() or not g.isfinite().all():
             what = "value" if not value.isfinite() else "gradient"
-            raise Mistake(_not_finite(what, x, t))
+            raise UserError(_not_finite(what, x, t))
         points.append(x)
         values.append(value)
-        norms.append(torch.linalg.vector_norm(gradient))
-        if t < steps:
-            x, state = rule.step(x, gradient, state)
-    return Path(torch.stack(points), torch.stack(values), torch.stack(norms))
+        norms.append(torch.linalg.vector_norm(g))
+        if t < num_steps:
+            x, state = rule.step(x, g, state)
+    return Trajectory(torch.stack(points), torch.stack(values), torch.stack(norms))
 
 
-def _looked(f: Objective, x: Tensor, slope: Callable[[Tensor], Tensor] | None) -> tuple[Tensor, Tensor]:
+def _evaluated(f: Objective, x: Tensor, gradient: Callable[[Tensor], Tensor] | None) -> tuple[Tensor, Tensor]:
     """The value at x, and the gradient to follow from there."""
-    if slope is None:
+    if gradient is None:
         return vjp(lambda x: _number(f, x), x)
     with torch.no_grad():
         value = _number(f, x)
-    gradient = slope(x).detach()
-    if gradient.shape != x.shape:
-        raise Mistake(f"expected a slope of the shape of the point, {tuple(x.shape)}, came {tuple(gradient.shape)}; give one such")
-    return value, gradient
+    g = gradient(x).detach()
+    if g.shape != x.shape:
+        raise UserError(
+            f"expected a gradient of the shape of the point, {tuple(x.shape)}, got {tuple(g.shape)}; give one such"
+        )
+    return value, g
 
 
 def _number(f: Objective, x: Tensor) -> Tensor:
     value = f(x)
     if not isinstance(value, Tensor) or value.numel() != 1:
-        came = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
-        raise Mistake(f"expected an objective that gives one number as a tensor, came {came}; sum or average it")
+        got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else format_value(value)
+        raise UserError(f"expected an objective that gives one number as a tensor, got {got}; sum or average it")
     return value.reshape(())
 
 
 def _outside(x: Tensor, step: int) -> str:
     if step == 0:
-        return f"expected a start inside the domain, came {shown(x.tolist())}; start where the objective is defined"
-    return f"expected step {step} to stay inside the domain, came {shown(x.tolist())}; take a smaller learning rate"
+        return (
+            f"expected a start inside the domain, got {format_value(x.tolist())}; start where the objective is defined"
+        )
+    return (
+        f"expected step {step} to stay inside the domain, got {format_value(x.tolist())}; take a smaller learning rate"
+    )
 
 
 def _not_finite(what: str, x: Tensor, step: int) -> str:
     if step == 0:
-        return f"expected a finite {what} at the start, came one that is not at {shown(x.tolist())}; start where the objective is defined"
-    return f"expected a finite {what} after step {step}, came one that is not at {shown(x.tolist())}; take a smaller learning rate"
+        got = f"got one that is not at {format_value(x.tolist())}"
+        return f"expected a finite {what} at the start, {got}; start where the objective is defined"
+    return (
+        f"expected a finite {what} after step {step}, got one that is not at {format_value(x.tolist())}; take a "
+        "smaller learning rate"
+    )

@@ -1,4 +1,5 @@
-"""Training in one line, for problems small enough to see all their data at every step: choose the parameters of least loss.
+"""Training in one line, for problems small enough to see all their data at every step: choose the parameters of least
+loss.
 
 Minibatches, checkpoints and reports are quoin.train's work.
 """
@@ -10,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "minimize_lbfgs"]
 
 
 class Fit(NamedTuple):
@@ -20,21 +21,23 @@ class Fit(NamedTuple):
 
     loss: float
     gradient: float  # its largest entry, in size; zero at a minimiser
-    steps: int
-    converged: bool  # whether the gradient came below the tolerance
+    num_steps: int
+    converged: bool  # whether the gradient fell below the tolerance
 
 
-def fit(parameters: Iterable[Tensor], risk: Callable[[], Tensor], *, tolerance: float = 1e-6, max_steps: int = 500) -> Fit:
+def minimize_lbfgs(
+    parameters: Iterable[Tensor], loss_fn: Callable[[], Tensor], *, tol: float = 1e-6, max_iter: int = 500
+) -> Fit:
     """θ* ∈ argmin risk(θ), sought by L-BFGS from where the parameters stand; they are changed in place.
 
-    `risk` is the whole loss as it is now: the mean over pairs (x_i, y_i) of a loss of f_θ(x_i) and y_i, labels or vectors, or of
-    -ln P_θ(y_i | x_i). Where it is not convex, θ* is a stationary point near the start. Not `converged` may mean that more steps
-    are needed, or that there is no minimiser: on separable data the loss of logistic regression falls for ever. Use float64:
-    the rounding of a float32 loss hides gradients below about 1e-3.
+    `loss_fn` is the whole loss as it is now: the mean over pairs (x_i, y_i) of a loss of f_θ(x_i) and y_i, labels or
+    vectors, or of -ln P_θ(y_i | x_i). Where it is not convex, θ* is a stationary point near the start. Not `converged`
+    may mean that more steps are needed, or that there is no minimiser: on separable data the loss of logistic
+    regression falls for ever. Use float64: the rounding of a float32 loss hides gradients below about 1e-3.
 
     >>> weight = torch.zeros(2, requires_grad=True)
     >>> x, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([3.0, 4.0])
-    >>> fit([weight], lambda: (x @ weight - y).square().mean()).converged
+    >>> minimize_lbfgs([weight], lambda: (x @ weight - y).square().mean()).converged
     True
     >>> weight.detach().round(decimals=4)
     tensor([3., 2.])
@@ -43,14 +46,18 @@ def fit(parameters: Iterable[Tensor], risk: Callable[[], Tensor], *, tolerance: 
     """
     free = [parameter for parameter in parameters if parameter.requires_grad]
     if not free:
-        raise Mistake("expected at least one parameter to fit, came none that takes a gradient; give model.parameters()")
-    if not (tolerance > 0 and max_steps >= 1):
-        raise Mistake(f"expected a positive tolerance and at least one step, came {tolerance} and {max_steps}; give e.g. 1e-6 and 500")
+        raise UserError(
+            "expected at least one parameter to fit, got none that takes a gradient; give model.parameters()"
+        )
+    if not (tol > 0 and max_iter >= 1):
+        raise UserError(
+            f"expected a positive tolerance and at least one step, got {tol} and {max_iter}; give e.g. 1e-6 and 500"
+        )
     descent = torch.optim.LBFGS(
         free,
-        max_iter=max_steps,
-        max_eval=10 * max_steps,  # a step may look several times along its line
-        tolerance_grad=tolerance,
+        max_iter=max_iter,
+        max_eval=10 * max_iter,  # a step may evaluate several points along its line
+        tolerance_grad=tol,
         tolerance_change=0.0,  # stop at a small gradient, not at a small step
         history_size=20,
         line_search_fn="strong_wolfe",
@@ -58,10 +65,10 @@ def fit(parameters: Iterable[Tensor], risk: Callable[[], Tensor], *, tolerance: 
 
     def loss_and_gradient() -> Tensor:
         descent.zero_grad()
-        loss = risk()
+        loss = loss_fn()
         if loss.ndim or not math.isfinite(loss.item()):
-            came = f"{loss.item()}" if loss.ndim == 0 else f"shape {tuple(loss.shape)}"
-            raise Mistake(f"expected the loss as one finite number, came {came}; take a mean over finite examples")
+            got = f"{loss.item()}" if loss.ndim == 0 else f"shape {tuple(loss.shape)}"
+            raise UserError(f"expected the loss as one finite number, got {got}; take a mean over finite examples")
         loss.backward()
         return loss.detach()
 
@@ -69,5 +76,5 @@ def fit(parameters: Iterable[Tensor], risk: Callable[[], Tensor], *, tolerance: 
     loss = float(loss_and_gradient())
     gradient = max(float(parameter.grad.abs().max()) if parameter.grad is not None else 0.0 for parameter in free)
     descent.zero_grad()
-    steps = int(descent.state[free[0]]["n_iter"])
-    return Fit(loss, gradient, steps, gradient <= tolerance)
+    num_steps = int(descent.state[free[0]]["n_iter"])
+    return Fit(loss, gradient, num_steps, gradient <= tol)

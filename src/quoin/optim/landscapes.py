@@ -1,4 +1,5 @@
-"""Small functions to descend on, each showing one difficulty: a saddle, a ravine, a bent valley, several minima, a flat place.
+"""Small functions to descend on, each showing one difficulty: a saddle, a ravine, a bent valley, several minima, a
+plateau.
 
 Functions of the plane take (..., 2) and give (...), those of the line give what they take, entry by entry.
 """
@@ -8,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["cubic", "double_well", "plateau", "ravine", "rippled", "rosenbrock", "saddle", "wavy"]
@@ -23,12 +24,12 @@ def saddle(x: Tensor) -> Tensor:  # (..., 2) -> (...)
     return first**2 - second**2
 
 
-def ravine(x: Tensor, *, condition: float = 20.0) -> Tensor:  # (..., 2) -> (...)
+def ravine(x: Tensor, *, condition_number: float = 20.0) -> Tensor:  # (..., 2) -> (...)
     """(x² + κ y²) / 2, a quadratic κ times as steep across as along; lowest at 0."""
-    if not (condition >= 1 and math.isfinite(condition)):
-        raise Mistake(f"expected a condition number of 1 or more, came {condition}; give e.g. 20")
+    if not (condition_number >= 1 and math.isfinite(condition_number)):
+        raise UserError(f"expected a condition number of 1 or more, got {condition_number}; give e.g. 20")
     first, second = _plane(x)
-    return (first**2 + condition * second**2) / 2
+    return (first**2 + condition_number * second**2) / 2
 
 
 def rosenbrock(x: Tensor) -> Tensor:  # (..., 2) -> (...)
@@ -52,7 +53,7 @@ def cubic(x: Tensor) -> Tensor:
 
 
 def plateau(x: Tensor) -> Tensor:
-    """tanh x: a slope of 1/cosh² x <= 4 e^{-2|x|}, so that far out a step of gradient descent is next to nothing.
+    """tanh x: a derivative of 1/cosh² x <= 4 e^{-2|x|}, so that far out a step of gradient descent is next to nothing.
 
     Notes: Z12.1.
     """
@@ -60,7 +61,8 @@ def plateau(x: Tensor) -> Tensor:
 
 
 def wavy(x: Tensor) -> Tensor:
-    """x cos(πx): a minimum in every other unit, each lower than the one before; on [-1, 2] a local one, and the global one near 1.1.
+    """x cos(πx): a minimum in every other unit, each lower than the one before; on [-1, 2] a local one, and the global
+    one near 1.1.
 
     Notes: Z12.1.
     """

@@ -1,4 +1,4 @@
-"""Update rules that look at curvature: Newton's, and the preconditioning that keeps only the diagonal of the Hessian.
+"""Update rules that use curvature: Newton's, and the preconditioning that keeps only the diagonal of the Hessian.
 
 They carry the function they descend on, for its Hessian at each point; else they are rules as in rules.py.   p numbers
 """
@@ -10,43 +10,46 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff import hessian
-from quoin.errors import Mistake, shown
-from quoin.optim.rules import check_rate
+from quoin.errors import UserError, format_value
+from quoin.optim.rules import check_lr
 
 __all__ = ["DiagonalNewton", "Newton"]
 
 
 @dataclass(frozen=True)
 class Newton:
-    """θ_{t+1} = θ_t - η H⁻¹ ∇C(θ_t) with H the Hessian of C at θ_t: for η = 1, to where the second-order Taylor polynomial is flat.
+    """θ_{t+1} = θ_t - η H⁻¹ ∇C(θ_t) with H the Hessian of C at θ_t: for η = 1, to where the second-order Taylor
+    polynomial is flat.
 
-    That is its minimum only where H is positive definite; elsewhere the rule is drawn to saddles and maxima as well.
+    That is its minimum only where H is positive definite; elsewhere the rule converges to saddles and maxima as well.
 
     Notes: Z12.11.
     """
 
     f: Callable[[Tensor], Tensor]
-    learning_rate: float = 1.0
+    lr: float = 1.0
 
     def __post_init__(self):
-        check_rate(self.learning_rate)
+        check_lr(self.lr)
 
-    def start(self, x: Tensor) -> None:
+    def init(self, x: Tensor) -> None:
         return None
 
     def step(self, x: Tensor, gradient: Tensor, state: None) -> tuple[Tensor, None]:
         curvature = _hessian(self.f, x)
         move, singular = torch.linalg.solve_ex(curvature, gradient.reshape(-1))
         if singular or not move.isfinite().all():
-            raise Mistake(
-                f"expected a Hessian with an inverse, came one without at {shown(x.tolist())}; start elsewhere, or use GradientDescent"
+            raise UserError(
+                f"expected a Hessian with an inverse, got one without at {format_value(x.tolist())}; "
+                "start elsewhere, or use GradientDescent"
             )
-        return x - self.learning_rate * move.reshape(x.shape), None
+        return x - self.lr * move.reshape(x.shape), None
 
 
 @dataclass(frozen=True)
 class DiagonalNewton:
-    """θ_{t+1} = θ_t - η |diag H|⁻¹ ∇C(θ_t): a rate for every coordinate by its own curvature, in p numbers instead of p².
+    """θ_{t+1} = θ_t - η |diag H|⁻¹ ∇C(θ_t): a learning rate for every coordinate by its own curvature, in p numbers
+    instead of p².
 
     The absolute value keeps it going down where a coordinate curves down.
 
@@ -54,21 +57,22 @@ class DiagonalNewton:
     """
 
     f: Callable[[Tensor], Tensor]
-    learning_rate: float = 1.0
+    lr: float = 1.0
 
     def __post_init__(self):
-        check_rate(self.learning_rate)
+        check_lr(self.lr)
 
-    def start(self, x: Tensor) -> None:
+    def init(self, x: Tensor) -> None:
         return None
 
     def step(self, x: Tensor, gradient: Tensor, state: None) -> tuple[Tensor, None]:
         diagonal = _hessian(self.f, x).diagonal().abs().reshape(x.shape)
         if not (diagonal > 0).all():
-            raise Mistake(
-                f"expected curvature in every coordinate, came none in some at {shown(x.tolist())}; start elsewhere, or use GradientDescent"
+            raise UserError(
+                f"expected curvature in every coordinate, got none in some at {format_value(x.tolist())}; "
+                "start elsewhere, or use GradientDescent"
             )
-        return x - self.learning_rate * gradient / diagonal, None
+        return x - self.lr * gradient / diagonal, None
 
 
 def _hessian(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:  # (...) -> (p, p)

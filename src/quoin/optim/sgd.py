@@ -6,25 +6,25 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_shapes
 
 __all__ = ["sgd_step", "sgd_step_definition"]
 
 
-def sgd_step_definition(parameters: Sequence[Tensor], losses: Tensor, learning_rate: float) -> tuple[Tensor, ...]:  # (n,) losses
+def sgd_step_definition(parameters: Sequence[Tensor], losses: Tensor, lr: float) -> tuple[Tensor, ...]:  # (n,) losses
     """θ - (η / |B|) sum_{i in B} ∂l_i/∂θ, the gradient of each example's loss taken by itself.
 
     Notes: Z3.8.
     """
-    _check(losses, learning_rate)
+    _check(losses, lr)
     gradients = [_gradient(loss, parameters) for loss in losses]
-    scale = learning_rate / len(losses)
+    scale = lr / len(losses)
     return tuple(theta - scale * sum(each) for theta, each in zip(parameters, zip(*gradients)))
 
 
-def sgd_step(parameters: Sequence[Tensor], losses: Tensor, learning_rate: float) -> tuple[Tensor, ...]:  # (n,) losses
-    """`sgd_step_definition` by one gradient of the mean loss. The new parameters remember how they came about.
+def sgd_step(parameters: Sequence[Tensor], losses: Tensor, lr: float) -> tuple[Tensor, ...]:  # (n,) losses
+    """`sgd_step_definition` by one gradient of the mean loss. The new parameters keep the graph that made them.
 
     So they can be differentiated once more, in the old parameters or in the data; detach them to go on without.
 
@@ -34,19 +34,21 @@ def sgd_step(parameters: Sequence[Tensor], losses: Tensor, learning_rate: float)
 
     Notes: Z3.8.
     """
-    _check(losses, learning_rate)
-    return tuple(theta - learning_rate * each for theta, each in zip(parameters, _gradient(losses.mean(), parameters)))
+    _check(losses, lr)
+    return tuple(theta - lr * each for theta, each in zip(parameters, _gradient(losses.mean(), parameters)))
 
 
 def _gradient(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return torch.autograd.grad(loss, list(parameters), create_graph=True)
 
 
-def _check(losses: Tensor, learning_rate: float) -> None:
+def _check(losses: Tensor, lr: float) -> None:
     check_shapes("n", losses=losses)
     if len(losses) == 0:
-        raise Mistake("expected the losses of at least one example, came none; leave out empty batches")
+        raise UserError("expected the losses of at least one example, got none; leave out empty batches")
     if not losses.requires_grad:
-        raise Mistake("expected losses that depend on the parameters, came ones without a gradient; compute them with gradients on")
-    if not (learning_rate > 0 and math.isfinite(learning_rate)):
-        raise Mistake(f"expected a positive, finite learning rate, came {learning_rate}; give e.g. 0.1")
+        raise UserError(
+            "expected losses that depend on the parameters, got ones without a gradient; compute them with gradients on"
+        )
+    if not (lr > 0 and math.isfinite(lr)):
+        raise UserError(f"expected a positive, finite learning rate, got {lr}; give e.g. 0.1")

@@ -1,4 +1,4 @@
-"""Marks on paper: curves, heat maps, image grids, networks; to SVG, PNG and standalone HTML."""
+"""Plots: curves, heatmaps, image grids, networks; to SVG, PNG and standalone HTML."""
 
 from typing import TYPE_CHECKING
 
@@ -6,30 +6,30 @@ from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
     from quoin.plot.alignments import alignment
-    from quoin.plot.attention_page import AttentionDrawing, AttentionLayer, attention
+    from quoin.plot.attention_page import AttentionLayer, AttentionPlot, attention
     from quoin.plot.charts import bars, curves, scatter
-    from quoin.plot.clouds import point_clouds, point_map
-    from quoin.plot.drawing import FORMATS, LARGEST, Drawing, Panel
+    from quoin.plot.clouds import scatter_by_class, scatter_panels
     from quoin.plot.ellipses import ellipses
-    from quoin.plot.graphs import Box, GraphDrawing, graph
-    from quoin.plot.grids import Viewable, heat_map, image_grid, viewable
-    from quoin.plot.maps import map_rows
+    from quoin.plot.graphs import Box, GraphPlot, graph
+    from quoin.plot.grids import Viewable, heatmap, image_grid, viewable
+    from quoin.plot.maps import feature_map_rows
     from quoin.plot.networks import network
-    from quoin.plot.nodes import nodes
+    from quoin.plot.nodes import node_values
+    from quoin.plot.plots import FORMATS, LARGEST, Panel, Plot
     from quoin.plot.polygons import PolygonMap, polygon_maps
     from quoin.plot.sheets import image_sheet, image_table
     from quoin.plot.volumes import Volume, volumes
-    from quoin.plot.writing import writing
+    from quoin.plot.writing import shaded_text
 
 __all__ = [
     "FORMATS",
     "LARGEST",
-    "AttentionDrawing",
     "AttentionLayer",
+    "AttentionPlot",
     "Box",
-    "Drawing",
-    "GraphDrawing",
+    "GraphPlot",
     "Panel",
+    "Plot",
     "PolygonMap",
     "Viewable",
     "Volume",
@@ -38,21 +38,21 @@ __all__ = [
     "bars",
     "curves",
     "ellipses",
+    "feature_map_rows",
     "graph",
-    "heat_map",
+    "heatmap",
     "image_grid",
     "image_sheet",
     "image_table",
-    "map_rows",
     "network",
-    "nodes",
-    "point_clouds",
-    "point_map",
+    "node_values",
     "polygon_maps",
     "scatter",
+    "scatter_by_class",
+    "scatter_panels",
+    "shaded_text",
     "viewable",
     "volumes",
-    "writing",
 ]
 
 export_lazily(__name__)

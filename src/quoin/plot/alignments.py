@@ -1,11 +1,11 @@
-"""Which source token each target token came from: soft alignments, as translation shows them."""
+"""Which source tokens each target token attends to: soft alignments, as translation shows them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import FAINT, WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError
+from quoin.plot.plots import FAINT, WIDTH, Plot, house_style, new_figure, numbers, plain
 
 __all__ = ["alignment"]
 
@@ -14,19 +14,28 @@ _LONGEST = 16  # letters of a token
 _POINT = 1 / 72  # inches
 
 
-def alignment(weights: object, source: Sequence[str], target: Sequence[str], *, title: str = "") -> Drawing:  # (target, source)
-    """A square for each pair of a target token, downwards, and a source token, across; the darker, the larger its weight.
+def alignment(
+    weights: object, source: Sequence[str], target: Sequence[str], *, title: str = ""
+) -> Plot:  # (target, source)
+    """A square for each pair of a target token, downwards, and a source token, across; the darker, the larger its
+    weight.
 
-    Every token is named, so that the picture can be read as two sentences.
+    Every token is named, so that the plot can be read as two sentences.
     """
     cells = numbers(weights, "weights", 2)
     for tokens, count, name in ((target, cells.shape[0], "target"), (source, cells.shape[1], "source")):
         if len(tokens) != count:
-            raise Mistake(f"expected {count} {name} tokens for weights {cells.shape}, got {len(tokens)}; rows are target, columns source")
+            raise UserError(
+                f"expected {count} {name} tokens for weights {cells.shape}, got {len(tokens)}; rows are target, "
+                "columns source"
+            )
         if count > _MOST:
-            raise Mistake(f"expected at most {_MOST} {name} tokens, got {count}; show a shorter sentence, or draw.attention's page")
+            raise UserError(
+                f"expected at most {_MOST} {name} tokens, got {count}; show a shorter sentence, or "
+                "plot.attention's page"
+            )
     if not (np.isfinite(cells).all() and cells.min() >= 0):
-        raise Mistake("expected weights of at least 0, got negative ones or NaN; give those after the softmax")
+        raise UserError("expected weights of at least 0, got negative ones or NaN; give those after the softmax")
     across, down = ([_name(token) for token in tokens] for tokens in (source, target))
     with house_style():
         # A letter is about 0.6 of its size wide; names across stand upright, so that neighbours never meet.
@@ -45,15 +54,19 @@ def alignment(weights: object, source: Sequence[str], target: Sequence[str], *, 
             axes.text(0.1, 0.2, title, va="center", fontsize=11, fontweight="bold")
         right, bottom = left + cell * cells.shape[1], above + top + cell * cells.shape[0]
         extent = (left, right, bottom, above + top)
-        axes.imshow(cells, cmap="Blues", vmin=0, vmax=max(1.0, cells.max()), extent=extent, interpolation="none", aspect="auto")
+        axes.imshow(
+            cells, cmap="Blues", vmin=0, vmax=max(1.0, cells.max()), extent=extent, interpolation="none", aspect="auto"
+        )
         lines = {"colors": FAINT, "linewidth": 0.4}
         axes.vlines(np.linspace(left, right, cells.shape[1] + 1), above + top, bottom, **lines)
         axes.hlines(np.linspace(above + top, bottom, cells.shape[0] + 1), left, right, **lines)
         for j, name in enumerate(across):
-            axes.text(left + (j + 0.5) * cell, above + top - 0.05, name, rotation=90, ha="center", va="bottom", fontsize=size)
+            axes.text(
+                left + (j + 0.5) * cell, above + top - 0.05, name, rotation=90, ha="center", va="bottom", fontsize=size
+            )
         for i, name in enumerate(down):
             axes.text(left - 0.05, above + top + (i + 0.5) * cell, name, ha="right", va="center", fontsize=size)
-        return Drawing(figure, title or f"alignment of {len(target)} target and {len(source)} source tokens")
+        return Plot(figure, title or f"alignment of {len(target)} target and {len(source)} source tokens")
 
 
 def _name(token: str) -> str:

@@ -1,7 +1,8 @@
-"""Attention of every layer and head: a grid of small maps, and as a page, maps to point at for their numbers and tokens.
+"""Attention of every layer and head: a grid of small maps, and as a page, maps to point at for their numbers and
+tokens.
 
-The page is attention_page.html beside this file, filled here: it holds all its weights in half precision and asks for nothing outside
-itself. What the weights are and where they come from is `quoin.inspect`'s matter.
+The page is attention_page.html beside this file, filled here: it holds all its weights in half precision and asks for
+nothing outside itself. What the weights are and where they come from is `quoin.inspect`'s matter.
 """
 
 import base64
@@ -18,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quoin.errors import Mistake, shown
-from quoin.plot.drawing import Drawing, numbers
-from quoin.plot.maps import map_rows
+from quoin.errors import UserError, format_value
+from quoin.plot.maps import feature_map_rows
+from quoin.plot.plots import Plot, numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AttentionDrawing", "AttentionLayer", "attention"]
+__all__ = ["AttentionLayer", "AttentionPlot", "attention"]
 
 _MOST_POSITIONS = 2048  # a canvas of one pixel a weight still fits a screen and its scroll bars
 _MOST_WEIGHTS = 2**24  # 64 heads of 512 tokens: about 30 MB of page
@@ -35,16 +36,16 @@ _COLUMNS = 8
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One layer as it is shown: its weights, what its rows and columns are called, and facts about each head."""
+    """One layer as it is shown: its weights, what its rows and columns are called, and details about each head."""
 
     name: str
     weights: Any  # (heads, queries, keys): a tensor, an array or lists
     query_labels: tuple[str, ...]
     key_labels: tuple[str, ...]
-    facts: tuple[tuple[tuple[str, str], ...], ...] = ()  # for each head, names and texts
+    details: tuple[tuple[tuple[str, str], ...], ...] = ()  # for each head, names and texts
 
 
-class AttentionDrawing(Drawing):
+class AttentionPlot(Plot):
     """A grid with a row for each layer and a map for each head; as a page, one map at a time with all its numbers."""
 
     def __init__(self, figure: "Figure", alt: str, layers: Sequence[AttentionLayer]):
@@ -52,41 +53,51 @@ class AttentionDrawing(Drawing):
         self._layers = tuple(layers)
 
     def html(self, title: str = "") -> str:
-        """A page of its own, with choosers of layer and head, and the tokens and the weight under the pointer or the arrow keys."""
+        """A page of its own, with choosers of layer and head, and the tokens and the weight under the pointer or the
+        arrow keys."""
         packed = [base64.b64encode(_packed(layer.weights)).decode("ascii") for layer in self._layers]
-        told = [_told(layer) for layer in self._layers]
+        shown = [_as_json(layer) for layer in self._layers]
         filling = {
             "title": html.escape(title or self.alt),
-            "layers": re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(told)),  # no text can end the script element
-            "weights": "\n".join(f'<script type="text/plain" id="weights-{n}">{text}</script>' for n, text in enumerate(packed)),
+            "layers": re.sub(
+                "[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(shown)
+            ),  # no text can end the script element
+            "weights": "\n".join(
+                f'<script type="text/plain" id="weights-{n}">{text}</script>' for n, text in enumerate(packed)
+            ),
         }
         page = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-        return re.sub(r"\{\{(\w+)\}\}", lambda place: filling[place[1]], page)
+        return re.sub(r"\{\{(\w+)\}\}", lambda match: filling[match[1]], page)
 
 
-def attention(layers: Sequence[AttentionLayer], *, title: str = "") -> AttentionDrawing:
-    """The layers one under another with a map for each head, queries downwards and keys across, each layer on one scale.
+def attention(layers: Sequence[AttentionLayer], *, title: str = "") -> AttentionPlot:
+    """The layers one under another with a map for each head, queries downwards and keys across, each layer on one
+    scale.
 
-    Where a map has more positions than the grid has pixels for, the largest weight of those that share one is shown there.
+    Where a map has more positions than the grid has pixels for, the largest weight of those that share one is shown
+    there.
     """
     if not layers:
-        raise Mistake("expected at least one layer of attention, got none; give its weights")
-    layers = _told_apart([_checked(layer) for layer in layers])
+        raise UserError("expected at least one layer of attention, got none; give its weights")
+    layers = _with_distinct_names([_checked(layer) for layer in layers])
     if (count := sum(layer.weights.size for layer in layers)) > _MOST_WEIGHTS:
-        raise Mistake(f"expected at most {_MOST_WEIGHTS:,} weights in one page, got {count:,}; take fewer layers or positions")
+        raise UserError(
+            f"expected at most {_MOST_WEIGHTS:,} weights in one page, got {count:,}; take fewer layers or positions"
+        )
     rows = {layer.name: _pooled(layer.weights) for layer in layers}
     captions = {layer.name: _captions(layer) for layer in layers}
     alt = title or f"attention of {len(layers)} layer{'s' if len(layers) > 1 else ''}"
-    return AttentionDrawing(map_rows(rows, captions=captions, columns=_COLUMNS, title=title).figure, alt, layers)
+    return AttentionPlot(feature_map_rows(rows, captions=captions, columns=_COLUMNS, title=title).figure, alt, layers)
 
 
 def _packed(weights: np.ndarray) -> bytes:
-    """Half precision, first the high bytes of all weights and then the low ones, which deflate better apart, deflated."""
+    """Half precision, first the high bytes of all weights and then the low ones, which deflate better apart,
+    deflated."""
     high_and_low = weights.astype("<f2").view(np.uint8).reshape(-1, 2)[:, ::-1].T
     return zlib.compress(np.ascontiguousarray(high_and_low).tobytes(), level=6)
 
 
-def _told(layer: AttentionLayer) -> dict[str, object]:
+def _as_json(layer: AttentionLayer) -> dict[str, object]:
     heads, queries, keys = layer.weights.shape
     return {
         "name": layer.name,
@@ -95,33 +106,47 @@ def _told(layer: AttentionLayer) -> dict[str, object]:
         "keys": keys,
         "query_labels": layer.query_labels,
         "key_labels": layer.key_labels,
-        "facts": layer.facts or ((),) * heads,
+        "details": layer.details or ((),) * heads,
     }
 
 
-def _told_apart(layers: Sequence[AttentionLayer]) -> list[AttentionLayer]:
-    """Under names of which no two are alike: a layer that was called twice has the number of its call behind its name."""
+def _with_distinct_names(layers: Sequence[AttentionLayer]) -> list[AttentionLayer]:
+    """Under names of which no two are alike: a layer that was called twice has the number of its call behind its
+    name."""
     calls, seen = Counter(layer.name for layer in layers), Counter[str]()
     renamed = []
     for layer in layers:
         seen[layer.name] += 1
-        renamed.append(layer if calls[layer.name] == 1 else replace(layer, name=f"{layer.name}, call {seen[layer.name]}"))
+        renamed.append(
+            layer if calls[layer.name] == 1 else replace(layer, name=f"{layer.name}, call {seen[layer.name]}")
+        )
     return renamed
 
 
 def _checked(layer: AttentionLayer) -> AttentionLayer:
     """The same with an array for its weights, once all of it fits together."""
-    weights = numbers(layer.weights, f"weights of {shown(layer.name)}", 3)
+    weights = numbers(layer.weights, f"weights of {format_value(layer.name)}", 3)
     heads, queries, keys = weights.shape
     if not np.isfinite(weights).all() or np.abs(weights).max() > 65504:
-        raise Mistake(f"expected finite weights of {shown(layer.name)}, got NaN or numbers beyond half precision; look at its input first")
+        raise UserError(
+            f"expected finite weights of {format_value(layer.name)}, got NaN or numbers beyond half precision; "
+            "check its input first"
+        )
     if max(queries, keys) > _MOST_POSITIONS:
-        raise Mistake(f"expected at most {_MOST_POSITIONS} positions, got {queries} queries and {keys} keys; show a shorter piece")
+        raise UserError(
+            f"expected at most {_MOST_POSITIONS} positions, got {queries} queries and {keys} keys; show a shorter piece"
+        )
     for labels, count, name in ((layer.query_labels, queries, "query"), (layer.key_labels, keys, "key")):
         if len(labels) != count:
-            raise Mistake(f"expected {count} {name} labels of {shown(layer.name)}, got {len(labels)}; give one for each position")
-    if layer.facts and len(layer.facts) != heads:
-        raise Mistake(f"expected facts of {heads} heads of {shown(layer.name)}, got {len(layer.facts)}; give one tuple for each head")
+            raise UserError(
+                f"expected {count} {name} labels of {format_value(layer.name)}, got {len(labels)}; give one for "
+                "each position"
+            )
+    if layer.details and len(layer.details) != heads:
+        raise UserError(
+            f"expected details of {heads} heads of {format_value(layer.name)}, got {len(layer.details)}; "
+            "give one tuple for each head"
+        )
     return replace(layer, weights=weights)
 
 
@@ -138,5 +163,5 @@ def _pooled(weights: np.ndarray) -> np.ndarray:
 
 
 def _captions(layer: AttentionLayer) -> list[str]:
-    facts = layer.facts or ((),) * len(layer.weights)
-    return ["\n".join([f"head {head}", *(text for _, text in told)]) for head, told in enumerate(facts, start=1)]
+    details = layer.details or ((),) * len(layer.weights)
+    return ["\n".join([f"head {head}", *(text for _, text in named)]) for head, named in enumerate(details, start=1)]

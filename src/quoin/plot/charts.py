@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from quoin.errors import Mistake, shown
-from quoin.plot.drawing import COLOURS, FAINT, INK, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError, format_value
+from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, new_figure, numbers, plain
 
 __all__ = ["bars", "curves", "scatter"]
 
@@ -22,16 +22,16 @@ def curves(
     y_label: str = "",
     log_x: bool = False,
     log_y: bool = False,
-    levels: Mapping[str, float] | Sequence[tuple[str, float]] = (),
-) -> Drawing:
+    reference_lines: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+) -> Plot:
     """One line for each `label: (xs, ys)`, and a dashed horizontal line for each level, such as a target.
 
     A gap stands where a value is not finite. An axis asked to be logarithmic stays linear if nothing on it is positive.
     """
     if not series:
-        raise Mistake("expected at least one curve, got none; give a mapping of label to (xs, ys)")
+        raise UserError("expected at least one curve, got none; give a mapping of label to (xs, ys)")
     points = {label: _points(label, xs, ys) for label, (xs, ys) in series.items()}
-    lines = list(levels.items() if isinstance(levels, Mapping) else levels)
+    lines = list(reference_lines.items() if isinstance(reference_lines, Mapping) else reference_lines)
     with house_style():
         from matplotlib.ticker import MaxNLocator
 
@@ -46,14 +46,14 @@ def curves(
             axes.set_yscale("log")
         for i, (label, (xs, ys)) in enumerate(points.items()):
             marker = "o" if len(xs) <= 20 else None
-            dash = _DASHES[i // len(COLOURS) % len(_DASHES)]
-            axes.plot(xs, ys, dash, marker=marker, markersize=4, color=COLOURS[i % len(COLOURS)], label=plain(label))
+            dash = _DASHES[i // len(COLORS) % len(_DASHES)]
+            axes.plot(xs, ys, dash, marker=marker, markersize=4, color=COLORS[i % len(COLORS)], label=plain(label))
         for name, level in lines:
             axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"{plain(name)} ({level:.4g})")
         if len(points) + len(lines) > 1:
             longest = max(len(text) for text in axes.get_legend_handles_labels()[1])
             figure.legend(loc="outside lower center", ncols=max(1, min(len(points) + len(lines), 84 // (longest + 8))))
-        return Drawing(figure, title or f"curves: {', '.join(points)}")
+        return Plot(figure, title or f"curves: {', '.join(points)}")
 
 
 def _some_positive(values: np.ndarray) -> bool:
@@ -61,9 +61,9 @@ def _some_positive(values: np.ndarray) -> bool:
 
 
 def _points(label: str, xs: object, ys: object) -> tuple[np.ndarray, np.ndarray]:
-    x, y = numbers(xs, f"the xs of {shown(label)}", 1), numbers(ys, f"the ys of {shown(label)}", 1)
+    x, y = numbers(xs, f"the xs of {format_value(label)}", 1), numbers(ys, f"the ys of {format_value(label)}", 1)
     if len(x) != len(y):
-        raise Mistake(f"expected as many xs as ys for {shown(label)}, got {len(x)} and {len(y)}; pair them up")
+        raise UserError(f"expected as many xs as ys for {format_value(label)}, got {len(x)} and {len(y)}; pair them up")
     if len(x) <= _MOST_POINTS:
         return x, y
     # Keep the lowest and the highest point of each stretch: a spike of one step must still be seen.
@@ -74,11 +74,13 @@ def _points(label: str, xs: object, ys: object) -> tuple[np.ndarray, np.ndarray]
     return x[keep], y[keep]
 
 
-def scatter(true: object, predicted: object, *, title: str = "", x_label: str = "true", y_label: str = "predicted") -> Drawing:
+def scatter(
+    true: object, predicted: object, *, title: str = "", x_label: str = "true", y_label: str = "predicted"
+) -> Plot:
     """Predicted against true values; on the diagonal a prediction is exact."""
     x, y = numbers(true, "true values", 1), numbers(predicted, "predicted values", 1)
     if len(x) != len(y):
-        raise Mistake(f"expected as many true values as predictions, got {len(x)} and {len(y)}; pair them up")
+        raise UserError(f"expected as many true values as predictions, got {len(x)} and {len(y)}; pair them up")
     finite = np.concatenate([x, y])
     finite = finite[np.isfinite(finite)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
@@ -91,26 +93,26 @@ def scatter(true: object, predicted: object, *, title: str = "", x_label: str = 
         axes.set_ylim(low - margin, high + margin)
         axes.axline((low, low), slope=1, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="exact")
         alpha = 0.8 if len(x) <= 200 else 0.35
-        axes.scatter(x, y, s=18, color=COLOURS[0], alpha=alpha, linewidths=0, rasterized=len(x) > _MOST_POINTS, zorder=2)
+        axes.scatter(x, y, s=18, color=COLORS[0], alpha=alpha, linewidths=0, rasterized=len(x) > _MOST_POINTS, zorder=2)
         axes.legend(loc="upper left")
-        return Drawing(figure, title or f"{y_label} against {x_label}")
+        return Plot(figure, title or f"{y_label} against {x_label}")
 
 
-def bars(values: Mapping[str, float], *, title: str = "", x_label: str = "") -> Drawing:
+def bars(values: Mapping[str, float], *, title: str = "", x_label: str = "") -> Plot:
     """One horizontal bar for each `label: value`, the first on top, each with its number."""
     if not values:
-        raise Mistake("expected at least one bar, got none; give a mapping of label to value")
+        raise UserError("expected at least one bar, got none; give a mapping of label to value")
     lengths = numbers(list(values.values()), "bars", 1)
     rows = np.arange(len(lengths))
     with house_style():
         figure = new_figure(height=0.9 + 0.32 * len(lengths))
         axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label))
-        drawn = axes.barh(rows, np.nan_to_num(lengths, posinf=0.0, neginf=0.0), height=0.7, color=COLOURS[0])
-        axes.bar_label(drawn, labels=[f"{value:.4g}".replace("-", "−") for value in lengths], padding=3)
+        handles = axes.barh(rows, np.nan_to_num(lengths, posinf=0.0, neginf=0.0), height=0.7, color=COLORS[0])
+        axes.bar_label(handles, labels=[f"{value:.4g}".replace("-", "−") for value in lengths], padding=3)
         axes.set_yticks(rows, [plain(label) for label in values])
         axes.invert_yaxis()
         axes.axvline(0, color=FAINT, linewidth=1)
         axes.spines["left"].set_visible(False)
         axes.tick_params(left=False)
         axes.margins(x=0.12)
-        return Drawing(figure, title or f"bars: {', '.join(values)}")
+        return Plot(figure, title or f"bars: {', '.join(values)}")

@@ -1,19 +1,19 @@
-"""Points in the plane: laws side by side, or groups told apart by colour."""
+"""Points in the plane: distributions side by side, or groups by colour."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from quoin.errors import Mistake, shown
-from quoin.plot.drawing import COLOURS, WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError, format_value
+from quoin.plot.plots import COLORS, WIDTH, Plot, house_style, new_figure, numbers, plain
 
-__all__ = ["point_clouds", "point_map"]
+__all__ = ["scatter_by_class", "scatter_panels"]
 
-_MANY = 2000  # points; more are drawn as an image, or the file would be large
+_MANY = 2000  # points; more are plotted as an image, or the file would be large
 _MARKERS = "o^sDv"  # where there are more groups than colours
 
 
-def point_clouds(clouds: Mapping[str, object], *, title: str = "") -> Drawing:  # each (n, 2)
+def scatter_panels(clouds: Mapping[str, object], *, title: str = "") -> Plot:  # each (n, 2)
     """Each cloud on axes of its own, side by side on one scale: data beside samples, or samples as time goes on.
 
     The window is that of the first and the last cloud: what one between them does far outside is cut off.
@@ -24,20 +24,24 @@ def point_clouds(clouds: Mapping[str, object], *, title: str = "") -> Drawing:  
     low, high = _window([*points.values()][:: max(1, len(points) - 1)])
     with house_style():
         wide, high_over_wide = max(columns, 2), (high - low)[1] / (high - low)[0]
-        figure = new_figure(height=min(9.0, (0.4 if title else 0.1) + rows * (0.6 + (WIDTH / wide - 0.5) * high_over_wide)))
+        figure = new_figure(
+            height=min(9.0, (0.4 if title else 0.1) + rows * (0.6 + (WIDTH / wide - 0.5) * high_over_wide))
+        )
         if title:
             figure.suptitle(plain(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
-        for place, (label, each) in enumerate(points.items()):
-            axes = figure.add_subplot(rows, wide, 1 + place // columns * wide + place % columns, aspect="equal")
+        for index, (label, each) in enumerate(points.items()):
+            axes = figure.add_subplot(rows, wide, 1 + index // columns * wide + index % columns, aspect="equal")
             axes.set_title(plain(label), fontsize=9, fontweight="normal", loc="center", pad=4)
             axes.set_xlim(low[0], high[0])
             axes.set_ylim(low[1], high[1])
             axes.tick_params(labelsize=7)
-            _mark(axes, each, COLOURS[0], "o", size=5)
-        return Drawing(figure, title or f"points: {', '.join(points)}")
+            _mark(axes, each, COLORS[0], "o", size=5)
+        return Plot(figure, title or f"points: {', '.join(points)}")
 
 
-def point_map(groups: Mapping[str, object], *, title: str = "", x_label: str = "", y_label: str = "") -> Drawing:  # each (n, 2)
+def scatter_by_class(
+    groups: Mapping[str, object], *, title: str = "", x_label: str = "", y_label: str = ""
+) -> Plot:  # each (n, 2)
     """All groups on the same axes, each in its colour: where a model puts the examples of each class."""
     points = _checked(groups)
     low, high = _window(list(points.values()))
@@ -46,21 +50,24 @@ def point_map(groups: Mapping[str, object], *, title: str = "", x_label: str = "
         axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label), aspect="equal")
         axes.set_xlim(low[0], high[0])
         axes.set_ylim(low[1], high[1])
-        for place, (label, each) in enumerate(points.items()):
-            marker = _MARKERS[place // len(COLOURS) % len(_MARKERS)]
-            _mark(axes, each, COLOURS[place % len(COLOURS)], marker, size=12, label=plain(label))
+        for index, (label, each) in enumerate(points.items()):
+            marker = _MARKERS[index // len(COLORS) % len(_MARKERS)]
+            _mark(axes, each, COLORS[index % len(COLORS)], marker, size=12, label=plain(label))
         if len(points) > 1:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8, markerscale=1.3, handletextpad=0.2)
-        return Drawing(figure, title or f"points: {', '.join(points)}")
+        return Plot(figure, title or f"points: {', '.join(points)}")
 
 
 def _checked(clouds: Mapping[str, object]) -> dict[str, np.ndarray]:
     if not clouds:
-        raise Mistake("expected at least one cloud of points, got none; give a mapping of label to points")
-    points = {label: numbers(each, f"the points of {shown(label)}", 2) for label, each in clouds.items()}
+        raise UserError("expected at least one cloud of points, got none; give a mapping of label to points")
+    points = {label: numbers(each, f"the points of {format_value(label)}", 2) for label, each in clouds.items()}
     for label, each in points.items():
         if each.shape[1] != 2:
-            raise Mistake(f"expected points of 2 numbers for {shown(label)}, got shape {each.shape}; choose or project to two")
+            raise UserError(
+                f"expected points of 2 numbers for {format_value(label)}, got shape {each.shape}; choose or "
+                "project to two"
+            )
     return points
 
 
@@ -75,7 +82,7 @@ def _window(clouds: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return low - margin, high + margin
 
 
-def _mark(axes, points: np.ndarray, colour: str, marker: str, *, size: float, label: str | None = None) -> None:
+def _mark(axes, points: np.ndarray, color: str, marker: str, *, size: float, label: str | None = None) -> None:
     alpha = 0.8 if len(points) <= 500 else 0.4
-    style = {"s": size, "color": colour, "marker": marker, "alpha": alpha, "linewidths": 0, "label": label}
+    style = {"s": size, "color": color, "marker": marker, "alpha": alpha, "linewidths": 0, "label": label}
     axes.scatter(points[:, 0], points[:, 1], rasterized=len(points) > _MANY, **style)

@@ -1,4 +1,5 @@
-"""Graphs: boxes in layers joined by arrows, what each box holds at a touch of the pointer, and a page that tells all of it."""
+"""Graphs: boxes in layers joined by arrows, what each box holds at a touch of the pointer, and a page with all of
+it."""
 
 import html
 import re
@@ -7,14 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import INK, Drawing, house_style, new_figure, plain
+from quoin.errors import UserError
 from quoin.plot.layered import layered
+from quoin.plot.plots import INK, Plot, house_style, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Box", "GraphDrawing", "graph"]
+__all__ = ["Box", "GraphPlot", "graph"]
 
 _MOST_BOXES = 500
 _LINE, _PAD = 0.155, 0.09  # inches
@@ -25,16 +26,18 @@ _ARROW = "#8a8a8a"
 
 @dataclass(frozen=True)
 class Box:
-    """A node as it is drawn: its title, a few lines under it, its colour, and facts that the page and the pointer show."""
+    """A node as it is plotted: its title, a few lines under it, its colour, and details that the page and the pointer
+    show.
+    """
 
     title: str
     lines: tuple[str, ...] = ()
-    colour: str = "#ffffff"
-    facts: tuple[tuple[str, str], ...] = ()
+    color: str = "#ffffff"
+    details: tuple[tuple[str, str], ...] = ()
 
 
-class GraphDrawing(Drawing):
-    """A drawing whose boxes say more when pointed at; as a page, with all the facts of every box beside it."""
+class GraphPlot(Plot):
+    """A plot whose boxes show more when pointed at; as a page, with all the details of every box beside it."""
 
     def __init__(self, figure: "Figure", alt: str, boxes: Sequence[Box]):
         super().__init__(figure, alt)
@@ -45,26 +48,27 @@ class GraphDrawing(Drawing):
         # The words of a box must not stand between the pointer and the box.
         element = re.sub(r'<g id="(words-\d+)', r'<g pointer-events="none" id="\1', element)
 
-        def told(match: re.Match[str]) -> str:
+        def with_title(match: re.Match[str]) -> str:
             box = self._boxes[int(match[1])]
-            said = "\n".join([box.title, *(f"{name}: {text}" for name, text in box.facts)])
-            return f"{match[0]}\n<title>{html.escape(said)}</title>"
+            text = "\n".join([box.title, *(f"{name}: {detail}" for name, detail in box.details)])
+            return f"{match[0]}\n<title>{html.escape(text)}</title>"
 
-        return re.sub(r'<g id="box-(\d+)">', told, element)
+        return re.sub(r'<g id="box-(\d+)">', with_title, element)
 
     def html(self, title: str = "") -> str:
-        """A page of its own: the picture, and beside it the facts of each box, to which a click on it leads."""
+        """A page of its own: the plot, and beside it the details of each box, to which a click on it leads."""
         title = html.escape(title or self.alt or "Graph")
-        picture = re.sub(r'(<g id="box-(\d+)">)(.*?</g>)', r'<a href="#about-\2">\1\3</a>', self.inline(), flags=re.DOTALL)
+        svg = re.sub(r'(<g id="box-(\d+)">)(.*?</g>)', r'<a href="#about-\2">\1\3</a>', self.inline(), flags=re.DOTALL)
         about = "\n".join(
             f'<section id="about-{number}"><h2>{number} {html.escape(box.title)}</h2><dl>'
-            + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in box.facts)
+            + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in box.details)
             + "</dl></section>"
             for number, box in enumerate(self._boxes)
         )
         return (
-            f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>\n<style>{_CSS}</style></head>\n'
-            f"<body>\n<main><h1>{title}</h1>\n{picture}</main>\n<aside>{about}</aside>\n</body>\n</html>\n"
+            '<!DOCTYPE html>\n<html lang="en">\n<head><meta '
+            f'charset="utf-8"><title>{title}</title>\n<style>{_CSS}</style></head>\n'
+            f"<body>\n<main><h1>{title}</h1>\n{svg}</main>\n<aside>{about}</aside>\n</body>\n</html>\n"
         )
 
 
@@ -79,24 +83,27 @@ _CSS = (
 )
 
 
-def graph(boxes: Sequence[Box], edges: Sequence[tuple[int, int]], *, title: str = "") -> GraphDrawing:
+def graph(boxes: Sequence[Box], edges: Sequence[tuple[int, int]], *, title: str = "") -> GraphPlot:
     """A directed acyclic graph from top to bottom: `edges` are (from, to) numbers of boxes."""
     if not boxes:
-        raise Mistake("expected at least one box, got none; a graph of nothing has no picture")
+        raise UserError("expected at least one box, got none; a graph of nothing has no plot")
     if len(boxes) > _MOST_BOXES:
-        raise Mistake(f"expected at most {_MOST_BOXES} boxes to draw, got {len(boxes)}; draw a part of the graph")
+        raise UserError(f"expected at most {_MOST_BOXES} boxes to plot, got {len(boxes)}; plot a part of the graph")
     edges = list(dict.fromkeys(edges))
     widths = [_width(box) for box in boxes]
     layout = layered(widths, edges, _GAP)
     heights = [2 * _PAD + _LINE * (1 + len(box.lines)) for box in boxes]
-    layers = 1 + max(layer for _, layer in layout.places)
-    tallest = [max((heights[i] for i, (_, layer) in enumerate(layout.places) if layer == k), default=0.0) for k in range(layers)]
+    layers = 1 + max(layer for _, layer in layout.positions)
+    tallest = [
+        max((heights[i] for i, (_, layer) in enumerate(layout.positions) if layer == k), default=0.0)
+        for k in range(layers)
+    ]
     middle, y = [], 0.0
     for height in tallest:
         middle.append(y - height / 2)
         y -= height + _BETWEEN
-    left = min(x - width / 2 for (x, _), width in zip(layout.places, widths)) - _MARGIN
-    right = max(x + width / 2 for (x, _), width in zip(layout.places, widths)) + _MARGIN
+    left = min(x - width / 2 for (x, _), width in zip(layout.positions, widths)) - _MARGIN
+    right = max(x + width / 2 for (x, _), width in zip(layout.positions, widths)) + _MARGIN
     for route in layout.routes.values():  # an edge may pass outside all boxes
         left, right = min(left, *(x - _MARGIN for x, _ in route)), max(right, *(x + _MARGIN for x, _ in route))
     spare = max(0.0, 0.11 * len(title) - (right - left)) / 2
@@ -118,18 +125,24 @@ def graph(boxes: Sequence[Box], edges: Sequence[tuple[int, int]], *, title: str 
                 points += [(x, middle[layer] + tallest[layer] / 2), (x, middle[layer] - tallest[layer] / 2)]
             points.append((route[-1][0], middle[route[-1][1]] + heights[target] / 2))
             style = {"arrowstyle": "-|>", "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0}
-            axes.add_artist(FancyArrowPatch(path=Path(*_curve(points, Path)), color=_ARROW, linewidth=0.9, zorder=1, **style))
-        for number, (box, (x, layer), width, height) in enumerate(zip(boxes, layout.places, widths, heights)):
+            axes.add_artist(
+                FancyArrowPatch(path=Path(*_curve(points, Path)), color=_ARROW, linewidth=0.9, zorder=1, **style)
+            )
+        for number, (box, (x, layer), width, height) in enumerate(zip(boxes, layout.positions, widths, heights)):
             corner = (x - width / 2, middle[layer] - height / 2)
-            frame = FancyBboxPatch(corner, width, height, boxstyle="round,pad=0,rounding_size=0.06", linewidth=0.8, zorder=2)
-            frame.set(facecolor=box.colour, edgecolor=INK, gid=f"box-{number}")
+            frame = FancyBboxPatch(
+                corner, width, height, boxstyle="round,pad=0,rounding_size=0.06", linewidth=0.8, zorder=2
+            )
+            frame.set(facecolor=box.color, edgecolor=INK, gid=f"box-{number}")
             axes.add_artist(frame)
             for row, text in enumerate((box.title, *box.lines)):
                 size, weight = (_TITLE, "bold") if row == 0 else (_SMALL, "normal")
                 height_of_row = corner[1] + height - _PAD - _LINE * (row + 0.5)
-                words = axes.text(x, height_of_row, plain(text), ha="center", va="center", fontsize=size, fontweight=weight, zorder=3)
+                words = axes.text(
+                    x, height_of_row, plain(text), ha="center", va="center", fontsize=size, fontweight=weight, zorder=3
+                )
                 words.set_gid(f"words-{number}-{row}")
-        return GraphDrawing(figure, title or f"graph of {len(boxes)} nodes", boxes)
+        return GraphPlot(figure, title or f"graph of {len(boxes)} nodes", boxes)
 
 
 def _width(box: Box) -> float:
@@ -141,9 +154,9 @@ def _width(box: Box) -> float:
 
 def _curve(points: list[tuple[float, float]], path: type) -> tuple[list[tuple[float, float]], list[int]]:
     """A smooth way through the points that leaves and enters each straight downwards."""
-    vertices, codes = [points[0]], [path.MOVETO]
+    vertices, instructions = [points[0]], [path.MOVETO]
     for (x, y), (u, v) in pairwise(points):
         half = (y + v) / 2
         vertices += [(x, half), (u, half), (u, v)]
-        codes += [path.CURVE4] * 3
-    return vertices, codes
+        instructions += [path.CURVE4] * 3
+    return vertices, instructions

@@ -1,7 +1,7 @@
 """Where the nodes of a directed acyclic graph go: in layers from top to bottom, with few crossings and short edges.
 
-The steps are Sugiyama's: a layer for each node by its longest path, a stand-in in every layer that an edge passes, an order in
-each layer by barycentres, and last the places along the layer, by least squares with a distance kept.
+The steps are Sugiyama's: a layer for each node by its longest path, a stand-in in every layer that an edge passes, an
+order in each layer by barycentres, and last the positions along the layer, by least squares with a distance kept.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["Layout", "layered"]
 
@@ -20,9 +20,11 @@ _THIN = 0.12  # the width of an edge that passes a layer
 
 @dataclass(frozen=True)
 class Layout:
-    """The centre of each node, as (place along the layer, number of the layer), and the points that each edge passes."""
+    """The centre of each node, as (position along the layer, number of the layer), and the points that each edge
+    passes.
+    """
 
-    places: list[tuple[float, int]]
+    positions: list[tuple[float, int]]
     routes: dict[tuple[int, int], list[tuple[float, int]]]
 
 
@@ -46,8 +48,8 @@ def layered(widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: floa
         rows[row].append(node)
     rows = _ordered(rows, above, below)
     x = _placed(rows, above, below, width, gap)
-    places = [(x[node], level[node]) for node in range(len(widths))]
-    return Layout(places, {edge: [(x[node], level[node]) for node in chain] for edge, chain in chains.items()})
+    positions = [(x[node], level[node]) for node in range(len(widths))]
+    return Layout(positions, {edge: [(x[node], level[node]) for node in chain] for edge, chain in chains.items()})
 
 
 def _levels(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -55,7 +57,9 @@ def _levels(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     after, before = defaultdict(list), [0] * count
     for source, target in edges:
         if not (0 <= source < count and 0 <= target < count):
-            raise Mistake(f"expected edges between nodes 0 to {count - 1}, came {source} to {target}; number nodes from 0")
+            raise UserError(
+                f"expected edges between nodes 0 to {count - 1}, got {source} to {target}; number nodes from 0"
+            )
         after[source].append(target)
         before[target] += 1
     sources = [node for node in range(count) if not before[node]]
@@ -69,7 +73,9 @@ def _levels(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
             if not before[target]:
                 ready.append(target)
     if done < count:
-        raise Mistake("expected a graph without cycles, came one with a cycle; an edge leads from what is used to what uses it")
+        raise UserError(
+            "expected a graph without cycles, got one with a cycle; an edge leads from what is used to what uses it"
+        )
     for node in sources:
         if after[node]:
             level[node] = min(level[target] for target in after[node]) - 1
@@ -77,7 +83,9 @@ def _levels(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _ordered(rows: list[list[int]], above: dict[int, list[int]], below: dict[int, list[int]]) -> list[list[int]]:
-    """Rows in an order with few crossings: each node at the mean place of its neighbours, down and up again, the best kept."""
+    """Rows in an order with few crossings: each node at the mean position of its neighbours, down and up again, the
+    best kept.
+    """
     best, fewest = rows, _crossings(rows, below)
     for sweep in range(_SWEEPS):
         if not fewest:
@@ -89,10 +97,15 @@ def _ordered(rows: list[list[int]], above: dict[int, list[int]], below: dict[int
             beside = number - 1 if downwards else number + 1
             if not 0 <= beside < len(rows):
                 continue
-            place = {node: i for i, node in enumerate(rows[beside])}
-            own = {node: i * len(place) / len(rows[number]) for i, node in enumerate(rows[number])}  # kept where nothing pulls
-            pull = {node: sum(place[n] for n in near[node]) / len(near[node]) if near[node] else own[node] for node in rows[number]}
-            rows[number].sort(key=pull.__getitem__)
+            index = {node: i for i, node in enumerate(rows[beside])}
+            own = {
+                node: i * len(index) / len(rows[number]) for i, node in enumerate(rows[number])
+            }  # kept where nothing pulls
+            target = {
+                node: sum(index[n] for n in near[node]) / len(near[node]) if near[node] else own[node]
+                for node in rows[number]
+            }
+            rows[number].sort(key=target.__getitem__)
         crossings = _crossings(rows, below)
         if crossings < fewest:
             best, fewest = rows, crossings
@@ -102,8 +115,8 @@ def _ordered(rows: list[list[int]], above: dict[int, list[int]], below: dict[int
 def _crossings(rows: list[list[int]], below: dict[int, list[int]]) -> int:
     total = 0
     for upper, lower in pairwise(rows):
-        place = {node: i for i, node in enumerate(lower)}
-        ends = [end for node in upper for end in sorted(place[target] for target in below[node])]
+        index = {node: i for i, node in enumerate(lower)}
+        ends = [end for node in upper for end in sorted(index[target] for target in below[node])]
         seen: list[int] = []  # as in counting inversions: each end crosses those before it that lie further right
         for end in ends:
             total += sum(earlier > end for earlier in seen)
@@ -114,7 +127,9 @@ def _crossings(rows: list[list[int]], below: dict[int, list[int]]) -> int:
 def _placed(
     rows: list[list[int]], above: dict[int, list[int]], below: dict[int, list[int]], width: list[float], gap: float
 ) -> dict[int, float]:
-    """Places along the layers: each row in turn as near to the mean of its neighbours as its order and the gaps allow."""
+    """Positions along the layers: each row in turn as near to the mean of its neighbours as its order and the gaps
+    allow.
+    """
     x: dict[int, float] = {}
     offsets: dict[int, list[float]] = {}
     for number, row in enumerate(rows):
@@ -123,13 +138,18 @@ def _placed(
             at += (width[row[i - 1]] + width[node]) / 2 + gap if i else 0.0
             offsets[number].append(at)
         x.update({node: offset - at / 2 for node, offset in zip(row, offsets[number])})
-    # A sweep down looks up and a sweep up looks down, so that a long chain is straight after one; the last look both ways.
+    # A sweep down uses the layer above and a sweep up the one below, so that a long chain is straight after one; the
+    # last use both.
     for sweep in range(_SWEEPS):
         both, downwards = sweep >= _SWEEPS - 2, sweep % 2 == 0
         for number in range(len(rows)) if downwards else reversed(range(len(rows))):
             wanted = []
             for node in rows[number]:
-                near = above[node] + below[node] if both else (above if downwards else below)[node] or above[node] + below[node]
+                near = (
+                    above[node] + below[node]
+                    if both
+                    else (above if downwards else below)[node] or above[node] + below[node]
+                )
                 # What only feeds in, as a weight does, stands aside, and leaves the line of the computation straight.
                 weights = [1.0 if above[other] else _ASIDE for other in near]
                 mean = sum(w * x[other] for w, other in zip(weights, near)) / sum(weights) if near else x[node]

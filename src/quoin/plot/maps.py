@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import FAINT, WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError
+from quoin.plot.plots import FAINT, WIDTH, Plot, house_style, new_figure, numbers, plain
 
-__all__ = ["map_rows"]
+__all__ = ["feature_map_rows"]
 
 _LABEL = 1.5  # inches, to the left of the rows
 _LARGEST = 0.75  # inches of one map
@@ -16,20 +16,29 @@ _GAP = 0.1  # of a map
 _SMALL, _LINE = 6.0, 0.105  # points of a caption, and inches of one of its lines
 
 
-def map_rows(
-    rows: Mapping[str, object], *, captions: Mapping[str, Sequence[str]] | None = None, columns: int = 8, title: str = ""
-) -> Drawing:
-    """For each label a row of maps (k, h, w), broken after `columns` of them, all of a row on one scale, each over its caption if any.
+def feature_map_rows(
+    rows: Mapping[str, object],
+    *,
+    captions: Mapping[str, Sequence[str]] | None = None,
+    columns: int = 8,
+    title: str = "",
+) -> Plot:
+    """For each label a row of maps (k, h, w), broken after `columns` of them, all of a row on one scale, each over its
+    caption if any.
 
     White is zero and blue positive, red negative; the number under the label is what the deepest colour stands for.
     """
     if not rows or columns < 1:
-        raise Mistake(f"expected at least one row and one column, got {len(rows)} and {columns}; give a mapping of label to maps")
+        raise UserError(
+            f"expected at least one row and one column, got {len(rows)} and {columns}; give a mapping of label to maps"
+        )
     maps = {label: numbers(each, f"maps of {label!r}", 3) for label, each in rows.items()}
     captions = captions or {}
-    for label, told in captions.items():
-        if label not in maps or len(told) != len(maps[label]):
-            raise Mistake(f"expected a caption for each map of {label!r}, got {len(told)}; give {len(maps.get(label, ()))}")
+    for label, texts in captions.items():
+        if label not in maps or len(texts) != len(maps[label]):
+            raise UserError(
+                f"expected a caption for each map of {label!r}, got {len(texts)}; give {len(maps.get(label, ()))}"
+            )
     columns = min(columns, max(len(each) for each in maps.values()))
     cell = min(_LARGEST, (WIDTH - _LABEL) / (columns * (1 + _GAP)))  # inches
     with house_style():
@@ -45,24 +54,28 @@ def map_rows(
             finite = each[np.isfinite(each)]
             top = (float(np.abs(finite).max()) if finite.size else 0.0) or 1.0
             signed = bool((finite < 0).any())
-            colours, ratio = colormaps["RdBu" if signed else "Blues"], each.shape[1] / each.shape[2]
-            for place, image in enumerate(each):
-                line, column = divmod(place, columns)
+            colors, ratio = colormaps["RdBu" if signed else "Blues"], each.shape[1] / each.shape[2]
+            for index, image in enumerate(each):
+                line, column = divmod(index, columns)
                 left, up = column * (1 + _GAP), below + line * (ratio + under[label])
                 extent = (left, left + 1, up + ratio, up)
                 shades = np.ma.masked_invalid(image)
-                axes.imshow(shades, cmap=colours, vmin=-top if signed else 0, vmax=top, extent=extent, interpolation="none")
+                axes.imshow(
+                    shades, cmap=colors, vmin=-top if signed else 0, vmax=top, extent=extent, interpolation="none"
+                )
                 axes.add_patch(Rectangle((left, up), 1, ratio, fill=False, edgecolor=FAINT, linewidth=0.5))
                 if label in captions:
-                    told = plain(captions[label][place])
-                    axes.text(left + 0.5, up + ratio + 0.03, told, ha="center", va="top", fontsize=_SMALL, linespacing=1.1)
+                    text = plain(captions[label][index])
+                    axes.text(
+                        left + 0.5, up + ratio + 0.03, text, ha="center", va="top", fontsize=_SMALL, linespacing=1.1
+                    )
             text = plain(label) + f"\n{'±' if signed else 'up to '}{top:.2g}"
             axes.text(-0.12 / cell, below, text, ha="right", va="top", fontsize=8, linespacing=1.25)
             below += heights[label]
         axes.set_xlim(-_LABEL / cell, columns * (1 + _GAP))
         axes.set_ylim(below, -0.05)
         axes.set_axis_off()
-        return Drawing(figure, title or f"{len(maps)} rows of maps")
+        return Plot(figure, title or f"{len(maps)} rows of maps")
 
 
 def _under(captions: Sequence[str], cell: float) -> float:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-from quoin.errors import Mistake, shown
-from quoin.plot.drawing import INK, Drawing, house_style, new_figure, plain
+from quoin.errors import UserError, format_value
+from quoin.plot.plots import INK, Plot, house_style, new_figure, plain
 
 __all__ = ["network"]
 
@@ -13,18 +13,21 @@ _FILL = ("#d6e9f5", "#e6e6e6", "#fbe3d3")  # input, hidden, output
 _GAP, _RADIUS = 1.0, 0.36
 
 
-def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, title: str = "") -> Drawing:
+def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, title: str = "") -> Plot:
     """Layers of circles from left to right: inputs x, hidden units h, outputs o, and all edges between neighbours.
 
-    A size may be a letter, such as "n", for a layer of so many units; it and a layer of more than twelve show an ellipsis.
+    A size may be a letter, such as "n", for a layer of so many units; it and a layer of more than twelve show an
+    ellipsis.
     """
     if len(sizes) < 2 or any(size < 1 if isinstance(size, int) else not size.isalpha() for size in sizes):
-        raise Mistake(f"expected two or more layer sizes, each a positive number or a letter, got {shown(list(sizes))}")
+        raise UserError(
+            f"expected two or more layer sizes, each a positive number or a letter, got {format_value(list(sizes))}"
+        )
     if names is None:
         hidden = ["hidden"] if len(sizes) == 3 else [f"hidden {i}" for i in range(1, len(sizes) - 1)]
         names = ["input", *hidden, "output"]
     if len(names) != len(sizes):
-        raise Mistake(f"expected {len(sizes)} names, one for each layer, got {len(names)}")
+        raise UserError(f"expected {len(sizes)} names, one for each layer, got {len(names)}")
     layers = [_units(size) for size in sizes]
     tallest = max(map(len, layers))
     across = 2.6 if len(sizes) <= 4 else 1.9
@@ -35,13 +38,13 @@ def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, t
         figure = new_figure(height=min(7.0, max(2.2, 0.9 + 0.52 * tallest)))
         axes = figure.add_subplot(aspect="equal")
         axes.set_title(title, loc="center")
-        places = [
+        positions = [
             [(k * across, ((len(units) - 1) / 2 - i) * _GAP) if unit else None for i, unit in enumerate(units)]
             for k, units in enumerate(layers)
         ]
-        edges = [edge for near, far in pairwise(places) for edge in product(filter(None, near), filter(None, far))]
+        edges = [edge for near, far in pairwise(positions) for edge in product(filter(None, near), filter(None, far))]
         axes.add_collection(LineCollection(edges, colors="#8a8a8a", linewidths=0.7, zorder=1), autolim=False)
-        for k, (units, spots) in enumerate(zip(layers, places)):
+        for k, (units, spots) in enumerate(zip(layers, positions)):
             fill = _FILL[0 if k == 0 else 2 if k == len(layers) - 1 else 1]
             for i, (unit, spot) in enumerate(zip(units, spots)):
                 if spot is None:
@@ -54,11 +57,11 @@ def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, t
         axes.set_xlim(-0.9, (len(layers) - 1) * across + 0.9)
         axes.set_ylim(-(tallest - 1) / 2 * _GAP - _RADIUS - 1.4, (tallest - 1) / 2 * _GAP + _RADIUS + 0.1)
         axes.set_axis_off()
-        return Drawing(figure, title or f"network of layers {', '.join(map(str, sizes))}")
+        return Plot(figure, title or f"network of layers {', '.join(map(str, sizes))}")
 
 
 def _units(size: int | str) -> list[str]:
-    """The subscripts to draw, an empty one standing for the units left out."""
+    """The subscripts to show, an empty one standing for the units left out."""
     if isinstance(size, str):
         return ["1", "2", "", size]
     if size <= _MOST_UNITS:

@@ -4,41 +4,49 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import INK, WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError
+from quoin.plot.plots import INK, WIDTH, Plot, house_style, new_figure, numbers, plain
 
-__all__ = ["nodes"]
+__all__ = ["node_values"]
 
 _LINE = "#c4c4c4"
 _MOST_NODES = 500
 _COLUMNS = 3
 
 
-def nodes(
+def node_values(
     edges: object,
     values: Mapping[str, object],
     *,
     names: Sequence[str] | None = None,
     ringed: Collection[int] = (),
     title: str = "",
-) -> Drawing:
-    """The graph of these edges (2, e) once for each `heading: one number a node`, as colour; nodes in `ringed` have a thick rim.
+) -> Plot:
+    """The graph of these edges (2, e) once for each `heading: one number a node`, as colour; nodes in `ringed` have a
+    thick rim.
 
-    White to blue from zero up, red through white to blue if some numbers are negative, on one scale for all. Joined nodes lie near
-    each other (Kamada and Kawai's springs), at the same places in each picture and at every call.
+    White to blue from zero up, red through white to blue if some numbers are negative, on one scale for all. Joined
+    nodes lie near each other (Kamada and Kawai's springs), at the same positions in each plot and at every call.
     """
     if not values:
-        raise Mistake("expected numbers for the nodes at least once, got none; give a mapping of heading to one number a node")
+        raise UserError(
+            "expected numbers for the nodes at least once, got none; give a mapping of heading to one number a node"
+        )
     shown = {heading: numbers(each, f"the nodes of {heading!r}", 1) for heading, each in values.items()}
     pairs = np.asarray(numbers(edges, "edges", 2), dtype=int)
     count = len(next(iter(shown.values())))
     if any(len(each) != count for each in shown.values()) or (names is not None and len(names) != count):
-        raise Mistake(f"expected one number and one name for each of {count} nodes, got others; make them equally many")
+        raise UserError(
+            f"expected one number and one name for each of {count} nodes, got others; make them equally many"
+        )
     if pairs.shape[0] != 2 or pairs.min() < 0 or pairs.max() >= count:
-        raise Mistake(f"expected edges (2, e) between nodes 0 to {count - 1}, got shape {pairs.shape}; give a number to every node")
+        raise UserError(
+            f"expected edges (2, e) between nodes 0 to {count - 1}, got shape {pairs.shape}; give a number to "
+            "every node"
+        )
     if count > _MOST_NODES:
-        raise Mistake(f"expected at most {_MOST_NODES} nodes to draw, got {count}; draw a part of the graph")
-    places = _layout(pairs, count)
+        raise UserError(f"expected at most {_MOST_NODES} nodes to plot, got {count}; plot a part of the graph")
+    positions = _layout(pairs, count)
     signed = any((each < 0).any() for each in shown.values())
     top = max(float(np.abs(each).max()) for each in shown.values()) or 1.0
     columns = min(len(shown), _COLUMNS)
@@ -50,7 +58,7 @@ def nodes(
         from matplotlib.colors import Normalize
 
         # Short of the darkest colour, on which a thick rim would not be seen.
-        norm, colours = Normalize(-1.2 * top if signed else 0.0, 1.2 * top), colormaps["RdBu" if signed else "Blues"]
+        norm, colors = Normalize(-1.2 * top if signed else 0.0, 1.2 * top), colormaps["RdBu" if signed else "Blues"]
         figure = new_figure(height=rows * (min(0.9 * side, 4.0) + 0.35) + (0.3 if title else 0.0))
         if title:
             figure.suptitle(plain(title), fontsize=11, fontweight="bold")
@@ -59,21 +67,25 @@ def nodes(
         for number, (heading, each) in enumerate(shown.items(), start=1):
             axes = figure.add_subplot(rows, columns, number)
             axes.set_title(plain(heading), fontsize=10, fontweight="normal", loc="center")
-            axes.add_collection(LineCollection([*places[pairs.T]], colors=_LINE, linewidths=0.7, zorder=1), autolim=False)
-            fill = colours(norm(each))
-            axes.scatter(*places.T, s=(1.9 * font) ** 2, c=fill, edgecolors=INK, linewidths=rims, zorder=2)
-            for node, (x, y) in enumerate(places):
+            axes.add_collection(
+                LineCollection([*positions[pairs.T]], colors=_LINE, linewidths=0.7, zorder=1), autolim=False
+            )
+            fill = colors(norm(each))
+            axes.scatter(*positions.T, s=(1.9 * font) ** 2, c=fill, edgecolors=INK, linewidths=rims, zorder=2)
+            for node, (x, y) in enumerate(positions):
                 red, green, blue, _ = fill[node]
                 ink = INK if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
                 label = plain(names[node]) if names is not None else str(node)
                 axes.text(x, y, label, ha="center", va="center", fontsize=font, color=ink, zorder=3)
             axes.margins(0.08)
             axes.set_axis_off()
-        return Drawing(figure, title or f"graph of {count} nodes: {', '.join(shown)}")
+        return Plot(figure, title or f"graph of {count} nodes: {', '.join(shown)}")
 
 
 def _layout(pairs: np.ndarray, count: int) -> np.ndarray:  # (2, e) -> (count, 2)
-    """Places in the unit square: as far apart as the nodes are edges apart, turned so that the longest way lies across."""
+    """Positions in the unit square: as far apart as the nodes are edges apart, rotated so that the longest way lies
+    across.
+    """
     import networkx
 
     graph = networkx.Graph()
@@ -83,9 +95,11 @@ def _layout(pairs: np.ndarray, count: int) -> np.ndarray:  # (2, e) -> (count, 2
     for source, steps in networkx.all_pairs_shortest_path_length(graph):
         far[source].update(steps)
     found = networkx.kamada_kawai_layout(graph, dist=far)
-    places = np.array([found[node] for node in range(count)])
-    places -= places.mean(axis=0)
-    _, _, turn = np.linalg.svd(places)
-    places = places @ turn.T
-    places *= np.where(places[np.abs(places).argmax(axis=0), [0, 1]] < 0, 1, -1)  # an axis has two directions: choose one
-    return (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-9)
+    positions = np.array([found[node] for node in range(count)])
+    positions -= positions.mean(axis=0)
+    _, _, rotation = np.linalg.svd(positions)
+    positions = positions @ rotation.T
+    positions *= np.where(
+        positions[np.abs(positions).argmax(axis=0), [0, 1]] < 0, 1, -1
+    )  # an axis has two directions: choose one
+    return (positions - positions.min(axis=0)) / np.maximum(np.ptp(positions, axis=0), 1e-9)

@@ -1,7 +1,7 @@
 """Many small images on one page: a sheet of samples, or a table whose rows and columns mean something.
 
-A table is what a denoising strip is (a row a sample, a column a time), a latent traversal (a row a latent, a column its value),
-samples by class, originals over reconstructions. Images over captions of their own are in grids.py.
+A table is what a denoising strip is (a row a sample, a column a time), a latent traversal (a row a latent, a column its
+value), samples by class, originals over reconstructions. Images over captions of their own are in grids.py.
 """
 
 import math
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError
+from quoin.plot.plots import WIDTH, Plot, house_style, new_figure, numbers, plain
 
 __all__ = ["image_sheet", "image_table"]
 
@@ -20,12 +20,14 @@ _FONT = 9
 _PAPER = (0.72, 0.80, 0.88)  # no grey image can be mistaken for it, black or white at its edges
 
 
-def image_sheet(images: object, *, columns: int | None = None, title: str = "") -> Drawing:  # (n, [c], h, w)
-    """Images in [0, 1], grey (1 channel or no axis for it) or coloured (3), row by row; about as many rows as columns unless told."""
+def image_sheet(images: object, *, columns: int | None = None, title: str = "") -> Plot:  # (n, [c], h, w)
+    """Images in [0, 1], grey (1 channel or no axis for it) or coloured (3), row by row; about as many rows as columns
+    by default.
+    """
     array = numbers(images, "images", 3, 4)
     count = len(array)
     if columns is not None and columns < 1:
-        raise Mistake(f"expected at least 1 column, got {columns}; leave it out for a square")
+        raise UserError(f"expected at least 1 column, got {columns}; leave it out for a square")
     columns = min(columns or math.ceil(math.sqrt(count)), count)
     rows = math.ceil(count / columns)
     empty = np.zeros((rows * columns - count, *array.shape[1:]))
@@ -41,15 +43,16 @@ def image_table(
     x_label: str = "",
     y_label: str = "",
     title: str = "",
-) -> Drawing:
+) -> Plot:
     """Images in [0, 1] in rows and columns that are named; names that would touch are thinned.
 
-    What is not an image yet, such as the noise a diffusion begins with, is for the caller to bring into [0, 1], say by clamping.
+    What is not an image yet, such as the noise a diffusion begins with, is for the caller to bring into [0, 1], say by
+    clamping.
     """
     array = numbers(images, "images", 4, 5)
     for labels, count, name in ((row_labels, array.shape[0], "row"), (column_labels, array.shape[1], "column")):
         if labels is not None and len(labels) != count:
-            raise Mistake(f"expected {count} {name} labels, got {len(labels)}; give one for each {name}")
+            raise UserError(f"expected {count} {name} labels, got {len(labels)}; give one for each {name}")
     return _drawn(
         array,
         array.shape[0] * array.shape[1],
@@ -71,7 +74,7 @@ def _drawn(
     y_label: str,
     title: str,
     alt: str,
-) -> Drawing:
+) -> Plot:
     page, step_down, step_right = _mosaic(table, count)
     rows, columns, ratio = *table.shape[:2], step_down / step_right
     beside = 0.4 + max((len(label) for label in row_labels or ()), default=0) * _LETTER + (0.25 if y_label else 0.0)
@@ -89,32 +92,55 @@ def _drawn(
         axes.set_xlabel(plain(x_label))
         axes.set_ylabel(plain(y_label))
         widest = max((len(label) for label in column_labels or ()), default=0) * _LETTER + 0.08
-        _name(axes.set_xticks, column_labels, step_right, (page.shape[1] - columns * step_right) / 2, math.ceil(widest / cell))
-        _name(axes.set_yticks, row_labels, step_down, (page.shape[0] - rows * step_down) / 2, math.ceil(0.16 / (cell * ratio)))
-        return Drawing(figure, title or alt)
+        _name(
+            axes.set_xticks,
+            column_labels,
+            step_right,
+            (page.shape[1] - columns * step_right) / 2,
+            math.ceil(widest / cell),
+        )
+        _name(
+            axes.set_yticks,
+            row_labels,
+            step_down,
+            (page.shape[0] - rows * step_down) / 2,
+            math.ceil(0.16 / (cell * ratio)),
+        )
+        return Plot(figure, title or alt)
 
 
 def _mosaic(table: np.ndarray, count: int) -> tuple[np.ndarray, int, int]:
-    """The first `count` images as one, so that thousands are drawn as fast as one, and the pixels from each to the next."""
+    """The first `count` images as one, so that thousands are plotted as fast as one, and the pixels from each to the
+    next.
+    """
     if table.ndim == 4:
         table = table[:, :, None]
     if table.shape[2] not in (1, 3):
-        raise Mistake(f"expected images of 1 or 3 channels, got {table.shape[2]}; the channels stand before height and width")
+        raise UserError(
+            f"expected images of 1 or 3 channels, got {table.shape[2]}; the channels stand before height and width"
+        )
     if not (table.min() >= 0 and table.max() <= 1):  # NaN fails too
-        raise Mistake(f"expected images in [0, 1], got {table.min():.3g} to {table.max():.3g}; rescale or clamp them")
+        raise UserError(f"expected images in [0, 1], got {table.min():.3g} to {table.max():.3g}; rescale or clamp them")
     rows, columns, _, height, width = table.shape
     gap = max(1, max(height, width) // 16)
     cells = np.empty((rows * columns, height + gap, width + gap, 3))
     cells[:] = _PAPER
     cells[:count, gap:, gap:] = np.moveaxis(table, 2, -1).reshape(-1, height, width, table.shape[2])[:count]
-    page = np.swapaxes(cells.reshape(rows, columns, height + gap, width + gap, 3), 1, 2).reshape(rows * (height + gap), -1, 3)
+    page = np.swapaxes(cells.reshape(rows, columns, height + gap, width + gap, 3), 1, 2).reshape(
+        rows * (height + gap), -1, 3
+    )
     framed = np.concatenate([page, np.broadcast_to(_PAPER, (gap, page.shape[1], 3))])
     framed = np.concatenate([framed, np.broadcast_to(_PAPER, (framed.shape[0], gap, 3))], axis=1)
     return framed, height + gap, width + gap
 
 
 def _name(setter, labels: Sequence[str] | None, step: int, shift: float, every: int) -> None:
-    """Names at the middles of images `step` pixels apart, at least `every` images from one name to the next, the first and last named."""
+    """Names at the middles of images `step` pixels apart, at least `every` images from one name to the next, the first
+    and last named."""
     count = len(labels or ())
     shown = np.linspace(0, count - 1, 1 + (count - 1) // every).round().astype(int) if labels else ()
-    setter([(place + 0.5) * step + shift for place in shown], [plain((labels or ())[place]) for place in shown], fontsize=_FONT)
+    setter(
+        [(index + 0.5) * step + shift for index in shown],
+        [plain((labels or ())[index]) for index in shown],
+        fontsize=_FONT,
+    )

@@ -4,34 +4,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quoin.errors import Mistake
-from quoin.plot.drawing import INK, WIDTH, Drawing, house_style, new_figure, numbers, plain
+from quoin.errors import UserError
+from quoin.plot.plots import INK, WIDTH, Plot, house_style, new_figure, numbers, plain
 
-__all__ = ["writing"]
+__all__ = ["shaded_text"]
 
 COLUMNS = 72
 LINE = 0.19  # inches
 FONT = "DejaVu Sans Mono"  # comes with matplotlib
 
 
-def writing(pieces: Sequence[str], shades: object = None, *, columns: int = COLUMNS, label: str = "", title: str = "") -> Drawing:
-    """The pieces of a text in order, wrapped after `columns` characters and where a line ends; the larger its shade, the darker a piece.
+def shaded_text(
+    pieces: Sequence[str], shades: object = None, *, columns: int = COLUMNS, label: str = "", title: str = ""
+) -> Plot:
+    """The pieces of a text in order, wrapped after `columns` characters and where a line ends; the larger its shade,
+    the darker a piece.
 
     What does not print, such as a line's end, stands as a dot, and a letter that the font lacks as an empty box.
     """
     if not any(pieces):
-        raise Mistake("expected a text to write, got none; give pieces such as its characters")
+        raise UserError("expected a text to write, got none; give pieces such as its characters")
     values = None if shades is None else numbers(shades, "shades", 1)
     if values is not None and len(values) != len(pieces):
-        raise Mistake(f"expected a shade for each of {len(pieces)} pieces, got {len(values)}; pair them up")
-    marks, row, column = [], 0, 0
+        raise UserError(f"expected a shade for each of {len(pieces)} pieces, got {len(values)}; pair them up")
+    letters, row, column = [], 0, 0
     for number, piece in enumerate(pieces):
         for letter in piece:
             if column == columns:
                 row, column = row + 1, 0
-            marks.append((row, column, letter, number))
+            letters.append((row, column, letter, number))
             row, column = (row + 1, 0) if letter == "\n" else (row, column + 1)
-    rows = marks[-1][0] + 1
+    rows = letters[-1][0] + 1
     with house_style():
         from matplotlib.font_manager import findfont, get_font
 
@@ -43,13 +46,13 @@ def writing(pieces: Sequence[str], shades: object = None, *, columns: int = COLU
         axes.axis("off")
         if values is not None:
             field = np.full((rows, columns), np.nan)
-            for at, place, _, number in marks:
-                field[at, place] = values[number]
+            for at, position, _, number in letters:
+                field[at, position] = values[number]
             darkest = max(1e-9, float(np.nanmax(values)))
             image = axes.imshow(field, cmap="Oranges", aspect="auto", vmin=0, vmax=darkest, interpolation="nearest")
             figure.colorbar(image, ax=axes, orientation="horizontal", label=label, fraction=0.06, pad=0.02, aspect=50)
-        for at, place, letter, _ in marks:
+        for at, position, letter, _ in letters:
             if letter != " ":
-                drawn = ("□" if font.get_char_index(ord(letter)) == 0 else letter) if letter.isprintable() else "·"
-                axes.text(place, at, plain(drawn), family=FONT, fontsize=7.5, ha="center", va="center", color=INK)
-        return Drawing(figure, title or "a text")
+                shown = ("□" if font.get_char_index(ord(letter)) == 0 else letter) if letter.isprintable() else "·"
+                axes.text(position, at, plain(shown), family=FONT, fontsize=7.5, ha="center", va="center", color=INK)
+        return Plot(figure, title or "a text")

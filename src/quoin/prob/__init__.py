@@ -1,4 +1,5 @@
-"""Chance: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models, divergences between laws."""
+"""Probability: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models,
+divergences."""
 
 from typing import TYPE_CHECKING
 
@@ -7,41 +8,68 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.prob.adaptive import integrate
     from quoin.prob.binary import binary_decision, binary_log_prob, binary_log_prob_definition, check_signs, margin
-    from quoin.prob.component_normals import ComponentNormals, DiagonalNormals, FullNormals, SphericalNormals, TiedNormals, WeightedMoments
-    from quoin.prob.conditional import BinaryModel, CategoricalModel, ConditionalModel, MulticlassModel, SequenceModel, UnconditionalModel
+    from quoin.prob.checks import check_joint_probs, check_probs, check_probs_pair
+    from quoin.prob.component_normals import (
+        ComponentNormals,
+        DiagonalNormals,
+        FullNormals,
+        SphericalNormals,
+        TiedNormals,
+        WeightedMoments,
+    )
+    from quoin.prob.conditional import (
+        BinaryModel,
+        CategoricalModel,
+        ConditionalModel,
+        MulticlassModel,
+        SequenceModel,
+        UnconditionalModel,
+    )
     from quoin.prob.conditioning import ConditionalNormal, condition_normal, condition_normal_definition
     from quoin.prob.covariance import check_regular
-    from quoin.prob.density import Density, condition_density, independence_gap_of_density, normal_density_1d, product_density
+    from quoin.prob.density import (
+        Density,
+        condition_density,
+        independence_gap_of_density,
+        normal_density_1d,
+        product_density,
+    )
     from quoin.prob.diffusion import (
-        BackStep,
         Denoised,
         Denoiser,
+        EpsilonPrediction,
         GaussianDenoiser,
-        Parametrisation,
-        PredictClean,
-        PredictNoise,
-        PredictVelocity,
-        denoiser_of,
-        diffuse,
-        diffuse_definition,
+        PosteriorStep,
+        PredictionType,
+        SamplePrediction,
+        VPrediction,
+        add_noise,
+        add_noise_definition,
         diffusion_score,
+        make_denoiser,
         posterior_step,
         posterior_step_definition,
     )
-    from quoin.prob.diffusion_schedule import Level, NoiseSchedule, cosine_schedule, linear_schedule, sigmoid_schedule
-    from quoin.prob.discrepancy import gaussian_mixture_kernel, median_distance, squared_mmd, squared_mmd_definition
+    from quoin.prob.diffusion_schedule import (
+        Level,
+        NoiseSchedule,
+        cosine_beta_schedule,
+        linear_beta_schedule,
+        sigmoid_beta_schedule,
+    )
+    from quoin.prob.discrepancy import median_heuristic, rbf_mixture_kernel, squared_mmd, squared_mmd_definition
     from quoin.prob.divergence import (
         TotalVariation,
-        cross_entropy_of,
-        jensen_shannon,
-        kl,
-        kl_definition,
+        density_kl_divergence_definition,
+        distribution_cross_entropy,
+        jensen_shannon_divergence,
+        kl_divergence,
+        kl_divergence_definition,
         lp_distance,
         lp_distance_definition,
-        total_variation,
-        total_variation_definition,
+        total_variation_distance,
+        total_variation_distance_definition,
     )
-    from quoin.prob.edges import support_edges
     from quoin.prob.evidence import (
         EvidenceEstimate,
         effective_sample_size,
@@ -52,13 +80,26 @@ if TYPE_CHECKING:
         mc_log_evidence,
         mc_log_evidence_definition,
     )
-    from quoin.prob.exponential import ExponentialLatent, ExponentialLaw, ExponentialOptimum, exponential_elbo, exponential_elbo_optimum
-    from quoin.prob.finite import ProbabilitySpace, RandomVariable, are_independent, joint_table, law, paired
-    from quoin.prob.flow_matching import GaussianFlow, straight_path, straight_velocity
+    from quoin.prob.exponential import (
+        Exponential,
+        ExponentialLatent,
+        ExponentialOptimum,
+        exponential_elbo,
+        exponential_elbo_optimum,
+    )
+    from quoin.prob.finite import (
+        ProbabilitySpace,
+        RandomVariable,
+        are_independent,
+        distribution_of,
+        joint_table,
+        joint_variable,
+    )
+    from quoin.prob.flow_matching import GaussianFlow, linear_path, linear_path_velocity
     from quoin.prob.frechet import squared_frechet_definition, squared_frechet_of_samples
     from quoin.prob.hmm import (
-        HiddenPath,
         HiddenPosterior,
+        ViterbiPath,
         hmm_backward_definition,
         hmm_forward_definition,
         hmm_posterior_definition,
@@ -68,12 +109,18 @@ if TYPE_CHECKING:
     from quoin.prob.hmm_fast import hmm_log_prob, hmm_posterior
     from quoin.prob.hmm_fit import BaumWelch, BaumWelchStep, baum_welch, baum_welch_step
     from quoin.prob.hmm_model import HiddenMarkovModel, HiddenSample
-    from quoin.prob.iid import iid_law, iid_sample, iid_sum_law, iid_sum_law_definition, running_means, scaled_sums
+    from quoin.prob.iid import (
+        iid_distribution,
+        iid_sample,
+        iid_sum_distribution,
+        iid_sum_distribution_definition,
+        running_means,
+        scaled_sums,
+    )
     from quoin.prob.kernel_density import KernelDensity, kernel_density_definition
-    from quoin.prob.kernels import GaussianKernel, KernelChain, StartLaw
+    from quoin.prob.kernels import GaussianTransition, InitialDistribution, KernelChain
     from quoin.prob.kl_normal import kl_normal, kl_normal_definition, kl_standard_normal, kl_standard_normal_definition
     from quoin.prob.latent import Components, FiniteLatentModel, LatentModel, TractableLatentModel
-    from quoin.prob.law import check_joint, check_law, check_laws
     from quoin.prob.likelihood import log_likelihood, mle
     from quoin.prob.limits import (
         TypewriterInterval,
@@ -86,50 +133,78 @@ if TYPE_CHECKING:
         typewriter_interval,
         weak_gap,
     )
-    from quoin.prob.long_run import (
+    from quoin.prob.lumping import (
+        HistoryChain,
+        MarkovTest,
+        augment_history,
+        function_distribution,
+        history_chain,
+        lumpability_test,
+        markov_gaps,
+        markov_test,
+        next_distribution,
+    )
+    from quoin.prob.markov import (
+        FiniteChain,
+        InhomogeneousChain,
+        MarkovChain,
+        chain_distribution,
+        chain_distribution_definition,
+        check_stochastic,
+    )
+    from quoin.prob.mixture import (
+        GaussianMixtureDistribution,
+        mixture_density_definition,
+        modes_1d,
+        responsibilities_definition,
+    )
+    from quoin.prob.moments import covariance, expectation, variance
+    from quoin.prob.normal import MultivariateNormal, normal_log_prob_definition
+    from quoin.prob.prokhorov import Prokhorov, prokhorov_distance, prokhorov_distance_definition
+    from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
+    from quoin.prob.quadrature_edges import support_edges
+    from quoin.prob.reparameterized_normal import (
+        DiagonalNormal,
+        NormalDistribution,
+        Proposal,
+        ReparameterizedDistribution,
+        TriangularNormal,
+        reparameterize_definition,
+    )
+    from quoin.prob.stationary import (
         Absorption,
         absorption,
         closed_classes,
         hitting_probability,
         hitting_time,
         reachable,
-        stationary_law,
-        stationary_laws,
+        stationary_distribution,
+        stationary_distributions,
     )
-    from quoin.prob.lumping import (
-        HistoryChain,
-        MarkovTest,
-        augment_history,
-        function_law,
-        history_chain,
-        lumping_test,
-        markov_gaps,
-        markov_test,
-        next_law,
-    )
-    from quoin.prob.markov import FiniteChain, InhomogeneousChain, MarkovChain, chain_law, chain_law_definition, check_stochastic
-    from quoin.prob.mixture import NormalMixture, mixture_density_definition, peaks_on_line, responsibilities_definition
-    from quoin.prob.moments import covariance, expectation, variance
-    from quoin.prob.normal import MultivariateNormal, normal_density_definition
-    from quoin.prob.normal_laws import (
-        DiagonalNormal,
-        NormalDistribution,
-        Proposal,
-        ReparametrisedLaw,
-        TriangularNormal,
-        reparametrise_definition,
-    )
-    from quoin.prob.prokhorov import Prokhorov, prokhorov, prokhorov_definition
-    from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
     from quoin.prob.stein import ByParts, Decorrelation, decorrelation, integration_by_parts, normal_expectation
-    from quoin.prob.tables import bayes, bayes_from_log, condition_discrete, conditional, independence_gap, joint_of
-    from quoin.prob.two_sample import SameLawTest, energy_distance, same_law_test
-    from quoin.prob.walks import BrownianMotion, ContinuousProcess, GaussianRandomWalk, Process, RandomWalk, WalkLaw
+    from quoin.prob.tables import (
+        bayes_rule,
+        bayes_rule_definition,
+        bayes_rule_from_log,
+        condition_discrete,
+        conditional_table,
+        independence_gap,
+        joint_from_conditional,
+    )
+    from quoin.prob.two_sample import TwoSampleTest, energy_distance, energy_test
+    from quoin.prob.units import convert_base
+    from quoin.prob.walks import (
+        BrownianMotion,
+        ContinuousProcess,
+        GaussianRandomWalk,
+        Process,
+        RandomWalk,
+        WalkDistribution,
+    )
     from quoin.prob.wick import normal_moment, pairings, polynomial_moment, wick, wick_definition
 
 __all__ = [
     "Absorption",
-    "BackStep",
     "BaumWelch",
     "BaumWelchStep",
     "BinaryModel",
@@ -149,9 +224,10 @@ __all__ = [
     "DiagonalNormal",
     "DiagonalNormals",
     "Emission",
+    "EpsilonPrediction",
     "EvidenceEstimate",
+    "Exponential",
     "ExponentialLatent",
-    "ExponentialLaw",
     "ExponentialOptimum",
     "FiniteChain",
     "FiniteLatentModel",
@@ -159,14 +235,15 @@ __all__ = [
     "GaussianDenoiser",
     "GaussianEmission",
     "GaussianFlow",
-    "GaussianKernel",
+    "GaussianMixtureDistribution",
     "GaussianRandomWalk",
+    "GaussianTransition",
     "HiddenMarkovModel",
-    "HiddenPath",
     "HiddenPosterior",
     "HiddenSample",
     "HistoryChain",
     "InhomogeneousChain",
+    "InitialDistribution",
     "Integral",
     "KernelChain",
     "KernelDensity",
@@ -178,11 +255,8 @@ __all__ = [
     "MultivariateNormal",
     "NoiseSchedule",
     "NormalDistribution",
-    "NormalMixture",
-    "Parametrisation",
-    "PredictClean",
-    "PredictNoise",
-    "PredictVelocity",
+    "PosteriorStep",
+    "PredictionType",
     "ProbabilitySpace",
     "Process",
     "Prokhorov",
@@ -190,34 +264,39 @@ __all__ = [
     "Quadrature",
     "RandomVariable",
     "RandomWalk",
-    "ReparametrisedLaw",
-    "SameLawTest",
+    "ReparameterizedDistribution",
+    "SamplePrediction",
     "SequenceModel",
     "SphericalNormals",
-    "StartLaw",
     "TiedNormals",
     "TotalVariation",
     "TractableLatentModel",
     "TriangularNormal",
+    "TwoSampleTest",
     "TypewriterInterval",
     "UnconditionalModel",
-    "WalkLaw",
+    "VPrediction",
+    "ViterbiPath",
+    "WalkDistribution",
     "WeightedMoments",
     "absorption",
+    "add_noise",
+    "add_noise_definition",
     "are_independent",
     "augment_history",
     "baum_welch",
     "baum_welch_step",
-    "bayes",
-    "bayes_from_log",
+    "bayes_rule",
+    "bayes_rule_definition",
+    "bayes_rule_from_log",
     "binary_decision",
     "binary_log_prob",
     "binary_log_prob_definition",
-    "chain_law",
-    "chain_law_definition",
-    "check_joint",
-    "check_law",
-    "check_laws",
+    "chain_distribution",
+    "chain_distribution_definition",
+    "check_joint_probs",
+    "check_probs",
+    "check_probs_pair",
     "check_regular",
     "check_settled",
     "check_signs",
@@ -227,24 +306,24 @@ __all__ = [
     "condition_discrete",
     "condition_normal",
     "condition_normal_definition",
-    "conditional",
-    "cosine_schedule",
+    "conditional_table",
+    "convert_base",
+    "cosine_beta_schedule",
     "covariance",
-    "cross_entropy_of",
     "decorrelation",
-    "denoiser_of",
-    "diffuse",
-    "diffuse_definition",
+    "density_kl_divergence_definition",
     "diffusion_score",
+    "distribution_cross_entropy",
+    "distribution_of",
     "effective_sample_size",
     "effective_sample_size_definition",
     "energy_distance",
+    "energy_test",
     "exceedance",
     "expectation",
     "exponential_elbo",
     "exponential_elbo_optimum",
-    "function_law",
-    "gaussian_mixture_kernel",
+    "function_distribution",
     "history_chain",
     "hitting_probability",
     "hitting_time",
@@ -253,10 +332,10 @@ __all__ = [
     "hmm_log_prob",
     "hmm_posterior",
     "hmm_posterior_definition",
-    "iid_law",
+    "iid_distribution",
     "iid_sample",
-    "iid_sum_law",
-    "iid_sum_law_definition",
+    "iid_sum_distribution",
+    "iid_sum_distribution_definition",
     "importance_log_evidence",
     "importance_log_evidence_definition",
     "independence_gap",
@@ -264,67 +343,67 @@ __all__ = [
     "integrate",
     "integration_by_parts",
     "iwae_bound",
-    "jensen_shannon",
-    "joint_of",
+    "jensen_shannon_divergence",
+    "joint_from_conditional",
     "joint_table",
+    "joint_variable",
     "kernel_density_definition",
-    "kl",
-    "kl_definition",
+    "kl_divergence",
+    "kl_divergence_definition",
     "kl_normal",
     "kl_normal_definition",
     "kl_standard_normal",
     "kl_standard_normal_definition",
     "kolmogorov_distance",
-    "law",
     "line_quadrature",
-    "linear_schedule",
+    "linear_beta_schedule",
+    "linear_path",
+    "linear_path_velocity",
     "log_likelihood",
     "lp_distance",
     "lp_distance_definition",
     "lp_error",
-    "lumping_test",
+    "lumpability_test",
+    "make_denoiser",
     "margin",
     "markov_gaps",
     "markov_test",
     "mc_log_evidence",
     "mc_log_evidence_definition",
-    "median_distance",
+    "median_heuristic",
     "mixture_density_definition",
     "mle",
-    "next_law",
+    "modes_1d",
+    "next_distribution",
     "normal_density_1d",
-    "normal_density_definition",
     "normal_expectation",
+    "normal_log_prob_definition",
     "normal_moment",
-    "paired",
     "pairings",
-    "peaks_on_line",
     "polynomial_moment",
     "posterior_step",
     "posterior_step_definition",
     "product_density",
-    "prokhorov",
-    "prokhorov_definition",
+    "prokhorov_distance",
+    "prokhorov_distance_definition",
+    "rbf_mixture_kernel",
     "reachable",
-    "reparametrise_definition",
+    "reparameterize_definition",
     "responsibilities_definition",
     "running_means",
-    "same_law_test",
     "scaled_sums",
     "set_probability_gap",
-    "sigmoid_schedule",
+    "sigmoid_beta_schedule",
     "squared_frechet_definition",
     "squared_frechet_of_samples",
     "squared_mmd",
     "squared_mmd_definition",
-    "stationary_law",
-    "stationary_laws",
-    "straight_path",
-    "straight_velocity",
+    "stationary_distribution",
+    "stationary_distributions",
     "support_edges",
     "tail_exceedance",
-    "total_variation",
-    "total_variation_definition",
+    "total_variation_distance",
+    "total_variation_distance_definition",
     "typewriter",
     "typewriter_interval",
     "variance",

@@ -1,22 +1,24 @@
-"""Two labels, -1 and 1, and one score s: the decision by its sign, and the law that softmax makes of the scores s and -s."""
+"""Two labels, -1 and 1, and one score s: the decision by its sign, and the distribution that softmax makes of the
+scores s and -s.
+"""
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.errors import Mistake
-from quoin.tensor import as_floating, check_shapes, log_sum_exp
+from quoin.errors import UserError
+from quoin.tensor import as_floating, check_shapes, logsumexp
 
 __all__ = ["binary_decision", "binary_log_prob", "binary_log_prob_definition", "check_signs", "margin"]
 
 
 def check_signs(y: Tensor) -> None:
-    """Refuse labels that are not -1 or 1."""
+    """Raise an error for labels that are not -1 or 1."""
     if torch.compiler.is_compiling() or y.numel() == 0:
         return  # reading values would break the graph: a compiled step trusts its data
     wrong = y[(y != 1) & ((y != -1) | (not y.is_signed()))]  # torch takes -1 for 255 beside uint8
     if len(wrong):
-        raise Mistake(f"expected labels -1 and 1, came {wrong[0].item()}; turn labels 0 and 1 into them with 2 * y - 1")
+        raise UserError(f"expected labels -1 and 1, got {wrong[0].item()}; convert labels 0 and 1 with 2 * y - 1")
 
 
 def binary_decision(score: Tensor) -> Tensor:  # (...) -> (...)
@@ -28,7 +30,7 @@ def binary_decision(score: Tensor) -> Tensor:  # (...) -> (...)
     Notes: M7.
     """
     if score.isnan().any():
-        raise Mistake("expected scores to decide by, came NaN; find where the model lost its numbers")
+        raise UserError("expected scores to decide by, got NaN; find where the model lost its numbers")
     return torch.where(score >= 0, 1, -1)
 
 
@@ -48,7 +50,7 @@ def binary_log_prob_definition(score: Tensor, y: Tensor) -> Tensor:  # (...), (.
     Notes: M8.
     """
     ys = margin(score, y) / 2
-    return ys - log_sum_exp(torch.stack([ys, -ys], dim=-1))
+    return ys - logsumexp(torch.stack([ys, -ys], dim=-1))
 
 
 def binary_log_prob(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)

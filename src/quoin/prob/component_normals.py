@@ -1,8 +1,9 @@
-"""Several normal laws side by side, the components of a mixture, by what their covariances may be: full, tied, diagonal or spherical.
+"""Several normal distributions side by side, the components of a mixture, by what their covariances may be: full, tied,
+diagonal or spherical.
 
-Each class is a family: k laws N(μ_i, Σ_i), how many numbers choose one, and which of them is the likeliest for weighted moments. The
-covariances are bounded below where those moments leave a direction without variance, for there the likelihood has no maximum.
-The mixture is in mixture.py.   k components, d coordinates
+Each class is a family: k distributions N(μ_i, Σ_i), how many numbers choose one, and which of them is the most probable
+for weighted moments. The covariances are bounded below where those moments leave a direction without variance, for
+there the likelihood has no maximum. The mixture is in mixture.py.   k components, d coordinates
 """
 
 import math
@@ -12,7 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
 
@@ -20,27 +21,33 @@ __all__ = ["ComponentNormals", "DiagonalNormals", "FullNormals", "SphericalNorma
 
 
 class WeightedMoments(NamedTuple):
-    """What weighted points say of k laws: how many belong to each, their mean, and their second moments about that mean."""
+    """What weighted points say of k distributions: how many belong to each, their mean, and their second moments
+    about that mean.
+    """
 
     totals: Tensor  # (k,)
     means: Tensor  # (k, d)
-    spreads: Tensor  # (k, d, d), or (k, d) where only variances are asked for
+    scatter_matrices: Tensor  # (k, d, d), or (k, d) where only variances are asked for
 
 
 class ComponentNormals(ABC):
-    """N(μ_i, Σ_i) for i = 1, ..., k, with Σ_i positive definite and of the family's form; differentiable in all parameters."""
+    """N(μ_i, Σ_i) for i = 1, ..., k, with Σ_i positive definite and of the family's form; differentiable
+    in all parameters.
+    """
 
-    legend: ClassVar[str]  # the shape of `spread` beside the means k d
+    legend: ClassVar[str]  # the shape of `covariances` beside the means k d
     only_variances: ClassVar[bool]  # whether a fit asks for second moments of single coordinates only
 
-    def __init__(self, means: Tensor, spread: Tensor):
-        check_shapes(f"k d, {self.legend}", means=means, spread=spread)
+    def __init__(self, means: Tensor, covariances: Tensor):
+        check_shapes(f"k d, {self.legend}", means=means, covariances=covariances)
         check_floating(means, "means")
-        check_same_dtype(means, spread)
+        check_same_dtype(means, covariances)
         if means.numel() == 0:
-            raise Mistake(f"expected at least one component and one coordinate, came means {tuple(means.shape)}; give (k, d)")
+            raise UserError(
+                f"expected at least one component and one coordinate, got means {tuple(means.shape)}; give (k, d)"
+            )
         check_finite(means, "means")
-        self.means, self.spread = means, spread
+        self.means, self.covariances = means, covariances
 
     @property
     def num_components(self) -> int:
@@ -52,7 +59,7 @@ class ComponentNormals(ABC):
 
     @property
     @abstractmethod
-    def covariances(self) -> Tensor:  # (k, d, d)
+    def covariance_matrices(self) -> Tensor:  # (k, d, d)
         """Σ_i, written out."""
 
     @property
@@ -66,31 +73,34 @@ class ComponentNormals(ABC):
         """How many numbers are free: means, and those of the covariances."""
 
     @abstractmethod
-    def whiten(self, away: Tensor) -> Tensor:  # (..., k, d) -> (..., k, d)
+    def whiten(self, centered: Tensor) -> Tensor:  # (..., k, d) -> (..., k, d)
         """F_i^-1 (x - μ_i) with F_i F_i^T = Σ_i."""
 
     @abstractmethod
-    def log_volumes(self) -> Tensor:  # (k,)
+    def half_log_dets(self) -> Tensor:  # (k,)
         """½ ln det Σ_i."""
 
     @abstractmethod
-    def place(self, noise: Tensor, which: Tensor) -> Tensor:  # (n, d), (n,) -> (n, d)
+    def transform(self, noise: Tensor, which: Tensor) -> Tensor:  # (n, d), (n,) -> (n, d)
         """μ_i + F_i ε for the component i of each row."""
 
     @abstractmethod
-    def moved(self, shift: Tensor, scale: Tensor) -> Self:  # (d,), (d,)
-        """The laws of shift + scale · X, coordinate by coordinate; scales that leave the family are not for it to judge."""
+    def affine(self, shift: Tensor, scale: Tensor) -> Self:  # (d,), (d,)
+        """The distributions of shift + scale · X, coordinate by coordinate; whether the scales keep the family
+        is not checked.
+        """
 
     @abstractmethod
-    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
-        """The likeliest of the family for such moments among those with no variance below `min_variance` in any direction.
+    def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
+        """The most probable of the family for such moments among those with no variance below `min_variance`
+        in any direction.
 
         A component that has no points stays as it is.
         """
 
     @classmethod
     @abstractmethod
-    def around(cls, means: Tensor) -> Self:  # (k, d)
+    def isotropic_at(cls, means: Tensor) -> Self:  # (k, d)
         """N(μ_i, I)."""
 
     @classmethod
@@ -102,9 +112,11 @@ class ComponentNormals(ABC):
         """-½ |F_i^-1 (x - μ_i)|² - ½ ln det Σ_i - (d/2) ln 2π, x broadcast over the components."""
         if x.ndim < 2 or x.shape[-1] != self.dim or x.shape[-2] not in (1, self.num_components):
             expected = f"points of {self.dim} coordinates for each of {self.num_components} components"
-            raise Mistake(f"expected {expected}, came shape {tuple(x.shape)}; give (..., {self.num_components}, {self.dim})")
+            raise UserError(
+                f"expected {expected}, got shape {tuple(x.shape)}; give (..., {self.num_components}, {self.dim})"
+            )
         square = self.whiten(x - self.means).square().sum(dim=-1)
-        return -square / 2 - self.log_volumes() - self.dim * math.log(2 * math.pi) / 2
+        return -square / 2 - self.half_log_dets() - self.dim * math.log(2 * math.pi) / 2
 
     def _kept(self, moments: WeightedMoments) -> tuple[Tensor, Tensor]:  # (k, d), (k,)
         """The new means, and who has points."""
@@ -113,24 +125,24 @@ class ComponentNormals(ABC):
 
 
 class FullNormals(ComponentNormals):
-    """A covariance of its own for each component: `spread` is Σ (k, d, d).
+    """A covariance of its own for each component: `covariances` is Σ (k, d, d).
 
     Notes: D6-9, DE54.
     """
 
     legend, only_variances = "k d d", False
 
-    def __init__(self, means: Tensor, spread: Tensor):
-        super().__init__(means, spread)
-        self._factor = _factor(spread)  # also the tied one's, without its axis k
+    def __init__(self, means: Tensor, covariances: Tensor):
+        super().__init__(means, covariances)
+        self._factor = _factor(covariances)  # also the tied one's, without its axis k
 
     @classmethod
-    def around(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Tensor) -> Self:
         return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device).repeat(len(means), 1, 1))
 
     @property
-    def covariances(self) -> Tensor:
-        return self.spread
+    def covariance_matrices(self) -> Tensor:
+        return self.covariances
 
     @property
     def precisions(self) -> Tensor:
@@ -140,31 +152,37 @@ class FullNormals(ComponentNormals):
     def num_parameters(self) -> int:
         return self.means.numel() + self.num_components * self.dim * (self.dim + 1) // 2
 
-    def whiten(self, away: Tensor) -> Tensor:
-        columns = away.reshape(-1, *away.shape[-2:]).permute(1, 2, 0)  # one factor solves for all points at once: (k, d, n)
+    def whiten(self, centered: Tensor) -> Tensor:
+        columns = centered.reshape(-1, *centered.shape[-2:]).permute(
+            1, 2, 0
+        )  # one factor solves for all points at once: (k, d, n)
         solved = torch.linalg.solve_triangular(self._factor.expand(len(columns), -1, -1), columns, upper=False)
-        return solved.permute(2, 0, 1).reshape(away.shape)
+        return solved.permute(2, 0, 1).reshape(centered.shape)
 
-    def log_volumes(self) -> Tensor:
+    def half_log_dets(self) -> Tensor:
         return self._factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1).expand(len(self.means))
 
-    def place(self, noise: Tensor, which: Tensor) -> Tensor:
-        placed = self.means[which]
-        for i, factor in enumerate(self._factor.expand(len(self.means), -1, -1)):  # a factor for each row would not fit in memory
+    def transform(self, noise: Tensor, which: Tensor) -> Tensor:
+        transformed = self.means[which]
+        for i, factor in enumerate(
+            self._factor.expand(len(self.means), -1, -1)
+        ):  # a factor for each row would not fit in memory
             mine = which == i
-            placed = torch.where(mine.unsqueeze(-1), placed + noise @ factor.mT, placed)
-        return placed
+            transformed = torch.where(mine.unsqueeze(-1), transformed + noise @ factor.mT, transformed)
+        return transformed
 
-    def moved(self, shift: Tensor, scale: Tensor) -> Self:
-        return type(self)(shift + scale * self.means, self.spread * (scale.unsqueeze(-1) * scale))
+    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.covariances * (scale.unsqueeze(-1) * scale))
 
-    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+    def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
         means, some = self._kept(moments)
-        return type(self)(means, torch.where(some[:, None, None], _bounded(moments.spreads, min_variance), self.spread))
+        return type(self)(
+            means, torch.where(some[:, None, None], _bounded(moments.scatter_matrices, min_variance), self.covariances)
+        )
 
 
 class TiedNormals(FullNormals):
-    """One covariance for all components: `spread` is Σ (d, d).
+    """One covariance for all components: `covariances` is Σ (d, d).
 
     Notes: D6-9.
     """
@@ -172,46 +190,49 @@ class TiedNormals(FullNormals):
     legend = "d d"
 
     @classmethod
-    def around(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Tensor) -> Self:
         return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device))
 
     @property
-    def covariances(self) -> Tensor:
-        return self.spread.expand(self.num_components, -1, -1)
+    def covariance_matrices(self) -> Tensor:
+        return self.covariances.expand(self.num_components, -1, -1)
 
     @property
     def num_parameters(self) -> int:
         return self.means.numel() + self.dim * (self.dim + 1) // 2
 
-    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+    def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
         means, some = self._kept(moments)
-        shares = torch.where(some, moments.totals, 0) / moments.totals[some].sum()
-        pooled = (shares[:, None, None] * torch.where(some[:, None, None], moments.spreads, 0)).sum(dim=0)
+        weights = torch.where(some, moments.totals, 0) / moments.totals[some].sum()
+        pooled = (weights[:, None, None] * torch.where(some[:, None, None], moments.scatter_matrices, 0)).sum(dim=0)
         return type(self)(means, _bounded(pooled, min_variance))
 
 
 class DiagonalNormals(ComponentNormals):
-    """Independent coordinates within each component: `spread` is the variances (k, d).
+    """Independent coordinates within each component: `covariances` is the variances (k, d).
 
     Notes: D6-9.
     """
 
     legend, only_variances = "k d", True
 
-    def __init__(self, means: Tensor, spread: Tensor):
-        super().__init__(means, spread)
-        if not bool(((spread > 0) & spread.isfinite()).all()):  # NaN fails too
-            raise Mistake(f"expected variances above 0, came one of {float(spread.min()):.3g}; raise the least variance that is allowed")
+    def __init__(self, means: Tensor, covariances: Tensor):
+        super().__init__(means, covariances)
+        if not bool(((covariances > 0) & covariances.isfinite()).all()):  # NaN fails too
+            raise UserError(
+                f"expected variances above 0, got one of {float(covariances.min()):.3g}; raise the least variance "
+                "that is allowed"
+            )
 
     @classmethod
-    def around(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Tensor) -> Self:
         return cls(means, torch.ones_like(means))
 
     def _variances(self) -> Tensor:  # (k, d), or (k, 1) for one number each
-        return self.spread
+        return self.covariances
 
     @property
-    def covariances(self) -> Tensor:
+    def covariance_matrices(self) -> Tensor:
         return torch.diag_embed(self._variances().expand(self.means.shape))
 
     @property
@@ -220,27 +241,29 @@ class DiagonalNormals(ComponentNormals):
 
     @property
     def num_parameters(self) -> int:
-        return self.means.numel() + self.spread.numel()
+        return self.means.numel() + self.covariances.numel()
 
-    def whiten(self, away: Tensor) -> Tensor:
-        return away / self._variances().sqrt()
+    def whiten(self, centered: Tensor) -> Tensor:
+        return centered / self._variances().sqrt()
 
-    def log_volumes(self) -> Tensor:
+    def half_log_dets(self) -> Tensor:
         return self._variances().expand(self.means.shape).log().sum(dim=-1) / 2
 
-    def place(self, noise: Tensor, which: Tensor) -> Tensor:
+    def transform(self, noise: Tensor, which: Tensor) -> Tensor:
         return self.means[which] + noise * self._variances().sqrt()[which]
 
-    def moved(self, shift: Tensor, scale: Tensor) -> Self:
-        return type(self)(shift + scale * self.means, self.spread * scale.square())
+    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.covariances * scale.square())
 
-    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+    def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
         means, some = self._kept(moments)
-        return type(self)(means, torch.where(some.unsqueeze(-1), moments.spreads.clamp(min=min_variance), self.spread))
+        return type(self)(
+            means, torch.where(some.unsqueeze(-1), moments.scatter_matrices.clamp(min=min_variance), self.covariances)
+        )
 
 
 class SphericalNormals(DiagonalNormals):
-    """One variance for all coordinates of a component: `spread` is (k,).
+    """One variance for all coordinates of a component: `covariances` is (k,).
 
     Notes: D6-9.
     """
@@ -248,18 +271,20 @@ class SphericalNormals(DiagonalNormals):
     legend = "k"
 
     @classmethod
-    def around(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Tensor) -> Self:
         return cls(means, means.new_ones(len(means)))
 
     def _variances(self) -> Tensor:
-        return self.spread.unsqueeze(-1)
+        return self.covariances.unsqueeze(-1)
 
-    def moved(self, shift: Tensor, scale: Tensor) -> Self:
-        return type(self)(shift + scale * self.means, self.spread * scale[0].square())
+    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+        return type(self)(shift + scale * self.means, self.covariances * scale[0].square())
 
-    def maximised(self, moments: WeightedMoments, min_variance: float) -> Self:
+    def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
         means, some = self._kept(moments)
-        return type(self)(means, torch.where(some, moments.spreads.mean(dim=-1).clamp(min=min_variance), self.spread))
+        return type(self)(
+            means, torch.where(some, moments.scatter_matrices.mean(dim=-1).clamp(min=min_variance), self.covariances)
+        )
 
     @classmethod
     def scale_of(cls, deviations: Tensor) -> Tensor:
@@ -267,24 +292,26 @@ class SphericalNormals(DiagonalNormals):
         return deviations.square().mean().sqrt().expand(deviations.shape)
 
 
-def _factor(covariances: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
-    check_covariance(covariances, "spread")
-    factor, failed = torch.linalg.cholesky_ex(covariances)
+def _factor(covariance_matrices: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
+    check_covariance(covariance_matrices, "covariances")
+    factor, failed = torch.linalg.cholesky_ex(covariance_matrices)
     if bool(failed.any()):
-        raise Mistake(
-            "expected positive definite covariances, came one with no variance in some direction; "
+        raise UserError(
+            "expected positive definite covariances, got one with no variance in some direction; "
             "raise the least variance that is allowed, or take fewer components"
         )
     return factor
 
 
-def _bounded(spreads: Tensor, min_variance: float) -> Tensor:  # (..., d, d) -> (..., d, d)
+def _bounded(scatter_matrices: Tensor, min_variance: float) -> Tensor:  # (..., d, d) -> (..., d, d)
     """Eigenvalues below the bound lifted to it: what maximises -½ ln det Σ - ½ tr(Σ^-1 S) over Σ >= min_variance I.
 
     Adding something to all variances would also keep Σ off 0, but is the maximum of nothing: the likelihood could fall.
     """
-    symmetric = (spreads + spreads.mT) / 2
+    symmetric = (scatter_matrices + scatter_matrices.mT) / 2
     values, vectors = torch.linalg.eigh(symmetric)
     low = values[..., :1] < min_variance
     lifted = (vectors * values.clamp(min=min_variance).unsqueeze(-2)) @ vectors.mT
-    return torch.where(low.unsqueeze(-1), (lifted + lifted.mT) / 2, symmetric)  # a matrix within the bound stays to the last digit
+    return torch.where(
+        low.unsqueeze(-1), (lifted + lifted.mT) / 2, symmetric
+    )  # a matrix within the bound stays to the last digit

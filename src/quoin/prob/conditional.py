@@ -1,4 +1,4 @@
-"""Scores as laws P(y | x): one class for each size of label set, all with log_prob(y, x) and sample(x).
+"""Scores as distributions P(y | x): one class for each size of label set, all with log_prob(y, x) and sample(x).
 
 A network gives the scores; these classes wrap one and hold its parameters, so that they can be fitted like any module.
 Two labels need one score, k labels need k, and sequences, far too many to score one by one, are scored token by token.
@@ -10,27 +10,34 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.binary import binary_decision, binary_log_prob
 from quoin.tensor import check_labels, check_shapes
 
-__all__ = ["BinaryModel", "CategoricalModel", "ConditionalModel", "MulticlassModel", "SequenceModel", "UnconditionalModel"]
+__all__ = [
+    "BinaryModel",
+    "CategoricalModel",
+    "ConditionalModel",
+    "MulticlassModel",
+    "SequenceModel",
+    "UnconditionalModel",
+]
 
 
 class ConditionalModel(Protocol):
-    """A law of y for each x."""
+    """A distribution of y for each x."""
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
         """ln P(y | x), one value per example."""
         ...
 
     def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:
-        """One y for each example of x, drawn from P(y | x)."""
+        """One y for each example of x, sampled from P(y | x)."""
         ...
 
 
 class UnconditionalModel(Protocol):
-    """A law of y alone; where y is continuous, `log_prob` is the log of its density."""
+    """A distribution of y alone; where y is continuous, `log_prob` is the log of its density."""
 
     def log_prob(self, y: Tensor) -> Tensor:
         """ln P(y), one value per example."""
@@ -55,11 +62,11 @@ class BinaryModel(nn.Module):
 
     def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:
         probability = torch.sigmoid(2 * self(x).detach())
-        drawn = torch.rand(probability.shape, generator=generator, dtype=probability.dtype, device=probability.device)
-        return torch.where(drawn < probability, 1, -1)
+        sampled = torch.rand(probability.shape, generator=generator, dtype=probability.dtype, device=probability.device)
+        return torch.where(sampled < probability, 1, -1)
 
     def predict(self, x: Tensor) -> Tensor:
-        """The likelier label: 1 if s(x) >= 0, else -1.
+        """The more probable label: 1 if s(x) >= 0, else -1.
 
         Notes: M7.
         """
@@ -89,31 +96,33 @@ class MulticlassModel(nn.Module):
         return _chosen(scores.log_softmax(dim=-1), y)
 
     def probabilities(self, x: Tensor) -> Tensor:  # examples -> (..., k)
-        """A whole law for each example: k non-negative numbers that sum to one.
+        """A whole distribution for each example: k non-negative numbers that sum to one.
 
         Notes: D1.3-2.
         """
         return self(x).softmax(dim=-1)
 
     def predict(self, x: Tensor) -> Tensor:  # examples -> (...)
-        """The likeliest label of each example, the first of equals.
+        """The most probable label of each example, the first of equals.
 
         Notes: D1.3-1.
         """
         scores = self(x)
         if scores.isnan().any():
-            raise Mistake("expected scores to decide by, came NaN; find where the model lost its numbers")
+            raise UserError("expected scores to decide by, got NaN; find where the model lost its numbers")
         return scores.argmax(dim=-1)
 
     def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:
-        return _drawn(self.probabilities(x), generator)
+        return _sampled(self.probabilities(x), generator)
 
 
 class SequenceModel(nn.Module):
-    """y a sequence of at most T tokens out of v, each drawn given those before it: P(y | x) = prod_t P(y_t | x, y_1 ... y_{t-1}).
+    """y a sequence of at most T tokens out of v, each sampled given those before it: P(y | x) = prod_t P(y_t | x, y_1
+    ... y_{t-1}).
 
-    `score(x, y)` gives (n, T, v + 1) scores, those at place t computed from x and y_1 ... y_{t-1} alone: v tokens and, last, the
-    end mark v. A shorter y is filled up with end marks. One law over some v^T sequences is thus T softmaxes over v + 1.
+    `score(x, y)` gives (n, T, v + 1) scores, those at position t computed from x and y_1 ... y_{t-1} alone: v tokens
+    and, last, the EOS token v. A shorter y is padded with EOS. One distribution over some v^T sequences is thus T
+    softmaxes over v + 1.
 
     Notes: M2, M6.
     """
@@ -121,7 +130,9 @@ class SequenceModel(nn.Module):
     def __init__(self, score: Callable[[Tensor, Tensor], Tensor], *, num_tokens: int, length: int):
         super().__init__()
         if num_tokens < 1 or length < 1:
-            raise Mistake(f"expected at least one token and one place, came {num_tokens} and {length}; give e.g. 26 and 10")
+            raise UserError(
+                f"expected at least one token and one position, got {num_tokens} and {length}; give e.g. 26 and 10"
+            )
         self.score, self.num_tokens, self.length = score, num_tokens, length
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:  # examples, (n, T) -> (n, T, v + 1)
@@ -132,9 +143,9 @@ class SequenceModel(nn.Module):
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (n, T), examples -> (n,)
         check_shapes(f"n {self.length}", y=y)
         ends = (y == self.num_tokens).long()
-        over = ends.cumsum(dim=-1) > ends  # an end mark stands further left: what follows is certain
+        over = ends.cumsum(dim=-1) > ends  # an EOS stands further left: what follows is certain
         if not torch.compiler.is_compiling() and (over & (ends == 0)).any():
-            raise Mistake(f"expected only end marks ({self.num_tokens}) after the first one, came a token; fill up with end marks")
+            raise UserError(f"expected only EOS ({self.num_tokens}) after the first one, got a token; pad with EOS")
         steps = _chosen(self(x, y).log_softmax(dim=-1), y)
         return torch.where(over, 0, steps).sum(dim=-1)
 
@@ -142,17 +153,18 @@ class SequenceModel(nn.Module):
     def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # examples (n, ...) -> (n, T)
         y = torch.full((len(x), self.length), self.num_tokens, device=x.device)
         going = torch.ones(len(x), dtype=torch.bool, device=x.device)
-        for place in range(self.length):
-            drawn = _drawn(self(x, y)[:, place].softmax(dim=-1), generator)
-            y[:, place] = torch.where(going, drawn, self.num_tokens)
-            going &= drawn != self.num_tokens
+        for position in range(self.length):
+            sampled = _sampled(self(x, y)[:, position].softmax(dim=-1), generator)
+            y[:, position] = torch.where(going, sampled, self.num_tokens)
+            going &= sampled != self.num_tokens
         return y
 
 
 class CategoricalModel(nn.Module):
-    """A law of y in {0, ..., k - 1} without inputs, one score a label, starting uniform: P(y) = e^{s_y} / sum_j e^{s_j}.
+    """A distribution of y in {0, ..., k - 1} without inputs, one score a label, starting uniform:
+    P(y) = e^{s_y} / sum_j e^{s_j}.
 
-    The likeliest such law for a sample (the smallest mean of -ln P(y)) is the sample's own frequencies.
+    The most probable such distribution for a sample (the smallest mean of -ln P(y)) is the sample's own frequencies.
 
     Notes: M15.
     """
@@ -160,14 +172,14 @@ class CategoricalModel(nn.Module):
     def __init__(self, num_labels: int):
         super().__init__()
         if num_labels < 1:
-            raise Mistake(f"expected at least one label, came {num_labels}; give the number of labels")
+            raise UserError(f"expected at least one label, got {num_labels}; give the number of labels")
         self.scores = nn.Parameter(torch.zeros(num_labels))
 
     def log_prob(self, y: Tensor) -> Tensor:  # (...) -> (...)
         return _chosen(self.scores.log_softmax(dim=-1).expand(*y.shape, -1), y)
 
     def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples,)
-        return _drawn(self.scores.softmax(dim=-1).expand(num_samples, -1), generator)
+        return _sampled(self.scores.softmax(dim=-1).expand(num_samples, -1), generator)
 
 
 def _chosen(log_probabilities: Tensor, y: Tensor) -> Tensor:  # (..., k), (...) -> (...)
@@ -176,7 +188,7 @@ def _chosen(log_probabilities: Tensor, y: Tensor) -> Tensor:  # (..., k), (...) 
     return log_probabilities.gather(-1, y.long().unsqueeze(-1)).squeeze(-1)
 
 
-def _drawn(probabilities: Tensor, generator: torch.Generator) -> Tensor:  # (..., k) -> (...)
+def _sampled(probabilities: Tensor, generator: torch.Generator) -> Tensor:  # (..., k) -> (...)
     rows = probabilities.detach().reshape(-1, probabilities.shape[-1])
     if len(rows) == 0:
         return torch.empty(probabilities.shape[:-1], dtype=torch.long, device=rows.device)

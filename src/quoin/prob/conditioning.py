@@ -1,4 +1,5 @@
-"""What is left of a normal law once some of its coordinates are known: the definition with a (pseudo-)inverse, and by one Cholesky factor.
+"""What is left of a normal distribution once some of its coordinates are known: the definition with a (pseudo-)inverse,
+and by one Cholesky factor.
 
 Z = (X, Y) ~ N(μ, Σ), Y the coordinates at `given`, X the others in their order.   d coordinates, k given ones
 """
@@ -9,28 +10,29 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.covariance import block, check_covariance, check_places, check_vectors, entries, slack_of, support
+from quoin.errors import UserError
+from quoin.prob.covariance import block, check_covariance, check_indices, check_vectors, entries, slack_of, support
 
 __all__ = ["ConditionalNormal", "condition_normal", "condition_normal_definition"]
 
 
 class ConditionalNormal(NamedTuple):
-    """The law N(mean, covariance) of X given Y = y; its covariance does not depend on y."""
+    """The distribution N(mean, covariance) of X given Y = y; its covariance does not depend on y."""
 
     mean: Tensor  # (..., d - k)
     covariance: Tensor  # (..., d - k, d - k)
 
 
 def condition_normal_definition(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> ConditionalNormal:
-    """μ_X + Σ_XY Σ_YY^-1 (y - μ_Y) and Σ_XX - Σ_XY Σ_YY^-1 Σ_YX, with the pseudo-inverse Σ_YY^+, which for a regular Σ_YY is the inverse.
+    """μ_X + Σ_XY Σ_YY^-1 (y - μ_Y) and Σ_XX - Σ_XY Σ_YY^-1 Σ_YX, with the pseudo-inverse Σ_YY^+, which for a regular
+    Σ_YY is the inverse.
 
     Where Σ_YY is singular, y must lie on the support of Y, which `condition_normal` checks.
 
     Notes: D5-24.
     """
-    given = check_places(given, mean.shape[-1], "given")
-    rest = [place for place in range(mean.shape[-1]) if place not in given]
+    given = check_indices(given, mean.shape[-1], "given")
+    rest = [index for index in range(mean.shape[-1]) if index not in given]
     inverse = torch.linalg.pinv(block(covariance, given, given), hermitian=True)
     gain = block(covariance, rest, given) @ inverse  # (..., d - k, k)
     shift = gain @ (y - entries(mean, given)).unsqueeze(-1)
@@ -39,12 +41,14 @@ def condition_normal_definition(mean: Tensor, covariance: Tensor, given: Sequenc
 
 
 def condition_normal(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> ConditionalNormal:
-    """`condition_normal_definition` by W = L^-1 Σ_YX with Σ_YY = L L^T: mean μ_X + W^T L^-1 (y - μ_Y), covariance Σ_XX - W^T W.
+    """`condition_normal_definition` by W = L^-1 Σ_YX with Σ_YY = L L^T: mean μ_X + W^T L^-1 (y - μ_Y), covariance Σ_XX
+    - W^T W.
 
-    Batched over the mean (..., d), the covariance (..., d, d) and y (..., k), whose leading axes broadcast. A y off the support of Y, and
-    a covariance that is not one, are refused.
+    Batched over the mean (..., d), the covariance (..., d, d) and y (..., k), whose leading axes broadcast. A y off the
+    support of Y, and a covariance that is not one, raise an error.
 
-    >>> found = condition_normal(torch.zeros(2), torch.tensor([[1.0, 0.8], [0.8, 1.0]]), [1], torch.tensor([[-1.0], [0.0], [1.0]]))
+    >>> covariance, values = torch.tensor([[1.0, 0.8], [0.8, 1.0]]), torch.tensor([[-1.0], [0.0], [1.0]])
+    >>> found = condition_normal(torch.zeros(2), covariance, [1], values)
     >>> found.mean.squeeze(-1), found.covariance
     (tensor([-0.8000,  0.0000,  0.8000]), tensor([[0.3600]]))
 
@@ -56,25 +60,29 @@ def condition_normal(mean: Tensor, covariance: Tensor, given: Sequence[int], y: 
 
 
 def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> tuple[ConditionalNormal, Tensor]:
-    """`condition_normal` of a mean and a covariance that have been checked, and the variances that are only rounding, (..., d - k)."""
+    """`condition_normal` of a mean and a covariance that have been checked, and the variances that are only rounding,
+    (..., d - k).
+    """
     d = mean.shape[-1]
-    given = check_places(given, d, "given")
-    rest = [place for place in range(d) if place not in given]
+    given = check_indices(given, d, "given")
+    rest = [index for index in range(d) if index not in given]
     if not rest:
-        raise Mistake(f"expected at least one coordinate that is not given, came all {d} of them; leave one out")
+        raise UserError(f"expected at least one coordinate that is not given, got all {d} of them; leave one out")
     mean_X, mean_Y = entries(mean, rest), entries(mean, given)
     check_vectors(y, mean_Y, torch.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2]), "y")
     held = support(block(covariance, given, given))
     inside = held.holds(y.detach(), mean_Y.detach())
     if inside is not None and not bool(inside.all()):
-        place = tuple((~inside).nonzero()[0].tolist())
-        where = f"the one at {place} does not" if place else "it does not"
-        raise Mistake(f"expected y on the support of the given coordinates, whose covariance is singular, but {where}; check y")
+        index = tuple((~inside).nonzero()[0].tolist())
+        where = f"the one at {index} does not" if index else "it does not"
+        raise UserError(
+            f"expected y on the support of the given coordinates, whose covariance is singular, but {where}; check y"
+        )
     whitened = held.whiten_columns(block(covariance, given, rest))  # W (..., k, d - k)
     shift = (whitened.mT @ held.whiten(y - mean_Y).unsqueeze(-1)).squeeze(-1)
     whole = block(covariance, rest, rest)
     left = whole - whitened.mT @ whitened
-    floor = slack_of(covariance) * whole.detach().diagonal(dim1=-2, dim2=-1) / held.share.unsqueeze(-1)
+    floor = slack_of(covariance) * whole.detach().diagonal(dim1=-2, dim2=-1) / held.conditional_fraction.unsqueeze(-1)
     if not torch.compiler.is_compiling():
         _check_left(left.detach().diagonal(dim1=-2, dim2=-1), floor)
     return ConditionalNormal(mean_X + shift, left), floor
@@ -83,7 +91,8 @@ def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tenso
 def _check_left(variances: Tensor, floor: Tensor) -> None:
     """A covariance leaves no negative variance: what a matrix leaves below rounding shows that it is none."""
     if not bool((variances >= -floor).all()):  # NaN fails too
-        raise Mistake(
-            f"expected a positive semi-definite covariance, came one that leaves a variance of {float(variances.min()):.3g} to a number "
+        raise UserError(
+            "expected a positive semi-definite covariance, got one that leaves a variance of "
+            f"{float(variances.min()):.3g} to a number "
             "once others are known; estimate it from more data, or cut its negative eigenvalues off"
         )

@@ -1,9 +1,10 @@
-"""Laws with a density on a box of one to three dimensions: probabilities, means, marginals and conditioning, all by quadrature.
+"""Distributions with a density on a box of one to three dimensions: probabilities, means, marginals and conditioning,
+all by quadrature.
 
-A function of a point takes one tensor for each coordinate, `lambda x, y: x + y`, and works elementwise. A box is one increasing
-sequence of edges for each coordinate, the outermost possibly infinite; put edges at kinks and jumps of the density, and about a width
-apart where the mass is (quadrature.py says why). Those of f are found (adaptive.py). A density may carry parameters: what is computed
-here is differentiable in them.
+A function of a point takes one tensor for each coordinate, `lambda x, y: x + y`, and works elementwise. A box is one
+increasing sequence of edges for each coordinate, the outermost possibly infinite; put edges at breakpoints and jumps of
+the density, and about a width apart where the mass is (quadrature.py says why). Those of f are found (adaptive.py). A
+density may carry parameters: what is computed here is differentiable in them.
 """
 
 import functools
@@ -14,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.adaptive import adapt, integrate, mesh
-from quoin.prob.edges import support_edges
 from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
+from quoin.prob.quadrature_edges import support_edges
 from quoin.tensor import as_floating
 
 __all__ = ["Density", "condition_density", "independence_gap_of_density", "normal_density_1d", "product_density"]
@@ -38,12 +39,14 @@ def normal_density_1d(x: Tensor, mean: Tensor | float = 0.0, std: Tensor | float
     x = as_floating(x)
     variance = torch.as_tensor(std, dtype=x.dtype, device=x.device) ** 2
     if not bool((variance > 0).all()):
-        raise Mistake(f"expected a standard deviation above zero, came {std}; a law of variance zero has no density")
+        raise UserError(
+            f"expected a standard deviation above zero, got {std}; a distribution of variance zero has no density"
+        )
     return torch.exp(-((x - mean) ** 2) / (2 * variance)) / torch.sqrt(2 * math.pi * variance)
 
 
 class Density:
-    """The law P_X[B] = int 1_B(x) p(x) dx on a box, with E f(X) = int f(x) p(x) dx.
+    """The distribution P_X[B] = int 1_B(x) p(x) dx on a box, with E f(X) = int f(x) p(x) dx.
 
     >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
     >>> round(float(joint.probability((0, 0.5), (0, 0.5))), 12)
@@ -56,20 +59,26 @@ class Density:
 
     def __init__(self, density: Callable[..., Tensor], *edges: Sequence[float] | Tensor, num_nodes: int = 80):
         if not edges:
-            raise Mistake("expected the edges of a box, one sequence for each coordinate, came none; give e.g. (0, 1)")
+            raise UserError("expected the edges of a box, one sequence for each coordinate, got none; give e.g. (0, 1)")
         self._density, self.num_nodes = density, num_nodes
         self.edges = tuple(torch.as_tensor(each, dtype=torch.float64) for each in edges)
         if any(each.ndim != 1 for each in self.edges):
-            raise Mistake("expected one law, with one sequence of edges for each coordinate, came a batch; take its laws one by one")
+            raise UserError(
+                "expected one distribution, with one sequence of edges for each coordinate, got a batch; take its "
+                "distributions one by one"
+            )
         self._axes = tuple(line_quadrature(each, num_nodes) for each in self.edges)
         count = math.prod(len(axis.points) for axis in self._axes)
         if count > _MOST_POINTS:
-            raise Mistake(f"expected at most {_MOST_POINTS} nodes in all, came {count}; give fewer `num_nodes` or edges, or sample instead")
+            raise UserError(
+                f"expected at most {_MOST_POINTS} nodes in all, got {count}; give fewer `num_nodes` or edges, or "
+                "sample instead"
+            )
         self._check_mass()
 
     @classmethod
-    def of(cls, distribution: Distribution, *, num_nodes: int = 80) -> "Density":
-        """A `torch.distributions` law on the line, with edges about a width apart where it has its mass."""
+    def from_distribution(cls, distribution: Distribution, *, num_nodes: int = 80) -> "Density":
+        """A `torch.distributions` distribution on the line, with edges about a width apart where it has its mass."""
         return cls(lambda x: distribution.log_prob(x).exp(), support_edges(distribution), num_nodes=num_nodes)
 
     @property
@@ -79,24 +88,31 @@ class Density:
     def __call__(self, *x: Tensor | float) -> Tensor:  # d of (...) -> (...)
         """p(x), which is zero outside the box."""
         if len(x) != self.dim:
-            raise Mistake(f"expected {self.dim} coordinates, came {len(x)}; give one tensor for each")
+            raise UserError(f"expected {self.dim} coordinates, got {len(x)}; give one tensor for each")
         coordinates = torch.broadcast_tensors(*(torch.as_tensor(each, dtype=torch.float64) for each in x))
-        inside = functools.reduce(torch.logical_and, ((a[0] <= each) & (each <= a[-1]) for a, each in zip(self.edges, coordinates)))
+        inside = functools.reduce(
+            torch.logical_and, ((a[0] <= each) & (each <= a[-1]) for a, each in zip(self.edges, coordinates))
+        )
         # Outside the box p may not be defined: it is asked at some inner point instead, and the answer dropped.
         asked = (torch.where(inside, each, axis.points[0]) for axis, each in zip(self._axes, coordinates))
         return torch.where(inside, self._values(*asked), 0)
 
-    def weighed(self, f: Callable[..., Tensor] | None = None, *others: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:  # -> (m,), (m,)
-        """f at every node, and the nodes' masses w_i p(x_i): E f(X) is the sum of their products. Without f, the one coordinate itself.
+    def weighed(
+        self, f: Callable[..., Tensor] | None = None, *others: Callable[..., Tensor]
+    ) -> tuple[Tensor, Tensor]:  # -> (m,), (m,)
+        """f at every node, and the nodes' masses w_i p(x_i): E f(X) is the sum of their products. Without f, the
+        one coordinate itself.
 
         The nodes are laid so that they resolve f, and `others` that are to be weighed on the same ones.
         """
         if f is None and self.dim > 1:
-            raise Mistake(f"expected a function of {self.dim} coordinates, came none; give e.g. lambda x, y: x * y")
+            raise UserError(f"expected a function of {self.dim} coordinates, got none; give e.g. lambda x, y: x * y")
         masses, (values,) = self._laid(self.adapted(f, *others)[0], f)
         terms = torch.where(masses == 0, 0, values * masses).abs()
         for axis in range(self.dim):  # seen along one axis, the others summed out
-            of_axis, mass = (each.movedim(axis, -1).reshape(-1, each.shape[axis]).sum(dim=0) for each in (terms, masses))
+            of_axis, mass = (
+                each.movedim(axis, -1).reshape(-1, each.shape[axis]).sum(dim=0) for each in (terms, masses)
+            )
             check_settled(of_axis / torch.where(mass == 0, 1, mass), mass)
         return values.flatten(), masses.flatten()
 
@@ -109,7 +125,9 @@ class Density:
 
         return adapt(integrand, self.edges, self.num_nodes)
 
-    def _laid(self, axes: Sequence[Quadrature], *functions: Callable[..., Tensor] | None) -> tuple[Tensor, list[Tensor]]:
+    def _laid(
+        self, axes: Sequence[Quadrature], *functions: Callable[..., Tensor] | None
+    ) -> tuple[Tensor, list[Tensor]]:
         """The masses of the nodes and what each f is there."""
         x = mesh([axis.points for axis in axes])
         p = self._values(*x)
@@ -120,13 +138,16 @@ class Density:
         return torch.broadcast_to(x[0] if f is None else torch.as_tensor(f(*x), dtype=like.dtype), like.shape)
 
     def expectation(self, f: Callable[..., Tensor] | None = None) -> Tensor:  # -> ()
-        """E f(X) = int f(x) p(x) dx; without f, in one dimension, the mean. What has no mass counts nothing, even where f is infinite.
+        """E f(X) = int f(x) p(x) dx; without f, in one dimension, the mean. What has no mass counts nothing, even where
+        f is infinite.
 
-        Where f jumps or has a kink the nodes close in on it, if in more dimensions than one it runs along an axis: `integral` tells how
-        exact the mean is. A bump of f that is narrower than the nodes lie apart is not seen, so for a small box take `probability`.
+        Where f jumps or has a breakpoint the nodes close in on it, if in more dimensions than one it runs along an
+        axis: `integral` gives how exact the mean is. A bump of f that is narrower than the nodes lie apart is not seen,
+        so for a small box take `probability`.
 
-        >>> law = Density.of(torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0))
-        >>> round(float(law.expectation(lambda x: (x < 0.3).double())), 9)  # Φ(0.3)
+        >>> standard = torch.distributions.Normal(torch.zeros((), dtype=torch.float64), 1.0)
+        >>> distribution = Density.from_distribution(standard)
+        >>> round(float(distribution.expectation(lambda x: (x < 0.3).double())), 9)  # Φ(0.3)
         0.617911422
         """
         values, masses = self.weighed(f)
@@ -137,16 +158,18 @@ class Density:
         return Integral(self.expectation(f), self.adapted(f)[1].amax())
 
     def probability(self, *box: Sequence[float]) -> Tensor:  # -> ()
-        """P_X[B] for a box B, one (low, high) for each coordinate; for another event take `expectation` of its indicator."""
+        """P_X[B] for a box B, one (low, high) for each coordinate; for another event take `expectation`
+        of its indicator.
+        """
         if len(box) != self.dim or any(len(sides) != 2 or not sides[0] <= sides[1] for sides in box):
-            raise Mistake(f"expected {self.dim} intervals (low, high), came {box}; use -inf and inf for a whole axis")
+            raise UserError(f"expected {self.dim} intervals (low, high), got {box}; use -inf and inf for a whole axis")
         parts = [_between(axis, *sides) for axis, sides in zip(self.edges, box)]
         if any(part is None for part in parts):
             return torch.zeros((), dtype=torch.float64)
         return _integral(self._values, [line_quadrature(part, self.num_nodes) for part in parts if part is not None])
 
     def marginal(self, *keep: int) -> "Density":
-        """The law of some coordinates: p_X(x) = int p(x, y) dy.
+        """The distribution of some coordinates: p_X(x) = int p(x, y) dy.
 
         >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
         >>> joint.marginal(0)(torch.tensor([0.0, 1.0]))  # x + 1/2
@@ -161,7 +184,7 @@ class Density:
     def _summed_out(self, at: Mapping[int, Tensor]) -> Tensor:  # coordinate: (...) -> (...)
         """The integral over all coordinates but those in `at`."""
         rest = [axis for axis in range(self.dim) if axis not in at]
-        known = {axis: x[(..., *[None] * len(rest))] for axis, x in at.items()}  # room for the nodes of the others
+        known = {axis: x[(..., *[None] * len(rest))] for axis, x in at.items()}  # axes for the nodes of the others
 
         def inner(*y: Tensor) -> Tensor:
             point = known | dict(zip(rest, y))
@@ -176,21 +199,27 @@ class Density:
 
     def _check_axes(self, axes: Sequence[int]) -> None:
         if not axes or len(set(axes)) != len(axes) or not set(axes) < set(range(self.dim)):
-            raise Mistake(f"expected some but not all of the coordinates 0 to {self.dim - 1}, came {tuple(axes)}; name each once")
+            raise UserError(
+                f"expected some but not all of the coordinates 0 to {self.dim - 1}, got {tuple(axes)}; name each once"
+            )
 
     def _check_mass(self) -> None:
         values = self._values(*mesh([axis.points for axis in self._axes])).detach()
         # Every second node, each with twice its weight, is the same rule with double the step.
         mass, coarse = (float(_sum(values, self._axes, step).detach()) for step in (1, 2))
-        if not (abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0):  # NaN fails too
-            raise Mistake(
-                f"expected a density, non-negative with integral one, came a least value of {float(values.min()):.3g} and an integral "
-                f"{mass - 1:.3g} away from one ({coarse - 1:.3g} on half the nodes); divide by the integral, or set edges where the mass is"
+        if not (
+            abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0
+        ):  # NaN fails too
+            raise UserError(
+                "expected a density, non-negative with integral one, got a least value of "
+                f"{float(values.min()):.3g} and an integral "
+                f"{mass - 1:.3g} away from one ({coarse - 1:.3g} on half the nodes); divide by the integral, or "
+                "set edges where the mass is"
             )
 
 
 def product_density(first: Density, second: Density) -> Density:
-    """The law of an independent pair, in d_X + d_Y coordinates: p(x, y) = p_X(x) p_Y(y).
+    """The distribution of an independent pair, in d_X + d_Y coordinates: p(x, y) = p_X(x) p_Y(y).
 
     Notes: D5-7.
     """
@@ -200,7 +229,8 @@ def product_density(first: Density, second: Density) -> Density:
 
 
 def independence_gap_of_density(joint: Density, *first: int) -> Tensor:  # -> ()
-    """int |p(x, y) - p_X(x) p_Y(y)| / 2, X being the coordinates `first`: zero exactly if X and the others are independent.
+    """int |p(x, y) - p_X(x) p_Y(y)| / 2, X being the coordinates `first`: zero exactly if X and the
+    others are independent.
 
     Notes: D5-7.
     """
@@ -214,10 +244,11 @@ def independence_gap_of_density(joint: Density, *first: int) -> Tensor:  # -> ()
     return integrate(gap, *joint.edges, num_nodes=joint.num_nodes).output
 
 
-def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: Density | None = None) -> Density:
-    """The law of the other coordinates once those in `given` are known: p_{X|Y=y}(x) = p(x, y) / p_Y(y).
+def condition_density(joint: Density, given: Mapping[int, float], *, fallback: Density | None = None) -> Density:
+    """The distribution of the other coordinates once those in `given` are known: p_{X|Y=y}(x) = p(x, y) / p_Y(y).
 
-    Where p_Y(y) = 0 any fixed law will do, but it must be a law: `otherwise`, and a refusal where there is none.
+    Where p_Y(y) = 0 any fixed distribution will do, but it must be a distribution: `fallback`, and a refusal where
+    there is none.
 
     >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
     >>> condition_density(joint, {1: 0.0})(torch.tensor([0.25, 0.75]))  # x / (1/2)
@@ -231,11 +262,16 @@ def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: 
     inside = all(bool((joint.edges[axis][0] <= y) & (y <= joint.edges[axis][-1])) for axis, y in at.items())
     of_given = joint._summed_out(at) if inside else torch.zeros(())
     if not bool(of_given > 0):
-        if otherwise is None:
-            raise Mistake(f"expected a place of positive density to condition on, came {dict(given)} of density 0; give `otherwise`")
-        if otherwise.dim != len(rest):
-            raise Mistake(f"expected `otherwise` in {len(rest)} dimensions, came {otherwise.dim}; it stands for the coordinates {rest}")
-        return otherwise
+        if fallback is None:
+            raise UserError(
+                f"expected a point of positive density to condition on, got {dict(given)} of density 0; give `fallback`"
+            )
+        if fallback.dim != len(rest):
+            raise UserError(
+                f"expected `fallback` in {len(rest)} dimensions, got {fallback.dim}; it stands for the coordinates "
+                f"{rest}"
+            )
+        return fallback
 
     def density(*x: Tensor) -> Tensor:
         point = at | dict(zip(rest, x))
@@ -246,7 +282,8 @@ def condition_density(joint: Density, given: Mapping[int, float], *, otherwise: 
 
 def _between(edges: Tensor, low: float, high: float) -> Tensor | None:
     """The edges of the part of an axis between low and high; None where there is none."""
-    # The axis's own ends stay themselves: they may be parameters of the law, in which a probability has a gradient.
+    # The axis's own ends stay themselves: they may be parameters of the distribution, in which a probability has a
+    # gradient.
     first, last = edges[0].maximum(edges.new_tensor(low)), edges[-1].minimum(edges.new_tensor(high))
     if not bool(first < last):
         return None

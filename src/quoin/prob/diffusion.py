@@ -1,8 +1,8 @@
 """Data drowned in noise, a little at each step, and what is known of the way back: the process behind diffusion models.
 
-The chain forwards and its jump to any time; one step backwards when the data are known; the three things a network may be asked for,
-each of which gives the others; the score. Times are diffusion_schedule.py's, losses are in quoin.losses and samplers in
-quoin.generate.   b examples (b, ...) of any shape, t a time or one for each example (b,)
+The chain forwards and its jump to any time; one step backwards when the data are known; the three things a network may
+be asked for, each of which gives the others; the score. Times are diffusion_schedule.py's, losses are in quoin.losses
+and samplers in quoin.generate.   b examples (b, ...) of any shape, t a time or one for each example (b,)
 """
 
 from collections.abc import Callable
@@ -11,30 +11,30 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.diffusion_schedule import Level, NoiseSchedule
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import as_floating
 
 __all__ = [
-    "BackStep",
     "Denoised",
     "Denoiser",
+    "EpsilonPrediction",
     "GaussianDenoiser",
-    "Parametrisation",
-    "PredictClean",
-    "PredictNoise",
-    "PredictVelocity",
-    "denoiser_of",
-    "diffuse",
-    "diffuse_definition",
+    "PosteriorStep",
+    "PredictionType",
+    "SamplePrediction",
+    "VPrediction",
+    "add_noise",
+    "add_noise_definition",
     "diffusion_score",
+    "make_denoiser",
     "posterior_step",
     "posterior_step_definition",
 ]
 
 
-def diffuse_definition(x: Tensor, betas: Tensor, noises: Tensor) -> Tensor:  # (b, ...), (t,), (t, b, ...) -> (b, ...)
+def add_noise_definition(x: Tensor, betas: Tensor, noises: Tensor) -> Tensor:  # (b, ...), (t,), (t, b, ...) -> (b, ...)
     """x_s = √(1 - β_s) x_{s-1} + √β_s ε_s for s = 1 ... t, step by step from x_0.
 
     Notes: D0-T.
@@ -44,29 +44,33 @@ def diffuse_definition(x: Tensor, betas: Tensor, noises: Tensor) -> Tensor:  # (
     return x
 
 
-def diffuse(schedule: NoiseSchedule, clean: Tensor, t: int | Tensor, noise: Tensor) -> Tensor:  # (b, ...) -> (b, ...)
-    """x_t = √ᾱ_t x_0 + √(1 - ᾱ_t) ε: in law the chain of `diffuse_definition`, in one jump.
+def add_noise(schedule: NoiseSchedule, clean: Tensor, t: int | Tensor, noise: Tensor) -> Tensor:  # (b, ...) -> (b, ...)
+    """x_t = √ᾱ_t x_0 + √(1 - ᾱ_t) ε: in distribution the chain of `add_noise_definition`, in one jump.
 
-    >>> diffuse(NoiseSchedule(torch.tensor([0.36])), torch.ones(1), 1, torch.full((1,), 2.0))  # 0.8 · 1 + 0.6 · 2
+    >>> add_noise(NoiseSchedule(torch.tensor([0.36])), torch.ones(1), 1, torch.full((1,), 2.0))  # 0.8 · 1 + 0.6 · 2
     tensor([2.])
 
     Notes: D0-T.
     """
     if clean.shape != noise.shape:
-        raise Mistake(f"expected noise of the shape of the examples, {tuple(clean.shape)}, came {tuple(noise.shape)}; draw as much")
+        raise UserError(
+            f"expected noise of the shape of the examples, {tuple(clean.shape)}, got {tuple(noise.shape)}; sample "
+            "as much"
+        )
     level = schedule.level(t, clean)
     return level.signal * clean + level.noise * noise
 
 
-class BackStep(NamedTuple):
-    """The law N(mean, std² I) of an earlier time."""
+class PosteriorStep(NamedTuple):
+    """The distribution N(mean, std² I) of an earlier time."""
 
     mean: Tensor  # (b, ...)
     std: Tensor  # a number, or one for each example (b, 1, ...)
 
 
-def posterior_step_definition(schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int) -> BackStep:
-    """q(x_{t-1} | x_t, x_0) by Bayes: precisions add, 1/v = (1 - β_t)/β_t + 1/(1 - ᾱ_{t-1}), and means are weighed by them.
+def posterior_step_definition(schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int) -> PosteriorStep:
+    """q(x_{t-1} | x_t, x_0) by Bayes: precisions add, 1/v = (1 - β_t)/β_t + 1/(1 - ᾱ_{t-1}), and means are
+    weighed by them.
 
     From x_{t-1} ~ N(√ᾱ_{t-1} x_0, 1 - ᾱ_{t-1}) and x_t ~ N(√(1 - β_t) x_{t-1}, β_t), for t >= 2.
 
@@ -75,29 +79,34 @@ def posterior_step_definition(schedule: NoiseSchedule, clean: Tensor, noisy: Ten
     beta, alpha_bar = schedule.betas[t], schedule.alpha_bar[t - 1]
     variance = 1 / ((1 - beta) / beta + 1 / (1 - alpha_bar))
     mean = variance * (torch.sqrt(1 - beta) / beta * noisy + torch.sqrt(alpha_bar) / (1 - alpha_bar) * clean)
-    return BackStep(mean, torch.sqrt(variance))
+    return PosteriorStep(mean, torch.sqrt(variance))
 
 
-def posterior_step(schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int | Tensor, earlier: int | Tensor) -> BackStep:
+def posterior_step(
+    schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int | Tensor, earlier: int | Tensor
+) -> PosteriorStep:
     """q(x_s | x_t, x_0) for any s < t: with β = 1 - ᾱ_t/ᾱ_s the chain's step from s to t,
 
     mean = [√ᾱ_s β x_0 + √(1 - β) (1 - ᾱ_s) x_t] / (1 - ᾱ_t),   variance = β (1 - ᾱ_s)/(1 - ᾱ_t).
 
-    At s = 0 it is x_0 itself. The coefficients are taken in float64: β as a difference of float32 numbers would keep three digits.
+    At s = 0 it is x_0 itself. The coefficients are taken in float64: β as a difference of float32 numbers would
+    keep three digits.
 
     Notes: D0-T.
     """
     for each in (t, earlier):
-        schedule.level(each, clean)  # refuses times that are not the schedule's
+        schedule.level(each, clean)  # raises an error for times that are not the schedule's
     now, then = (schedule.log_alpha_bar[each if isinstance(each, int) else each.long().cpu()] for each in (t, earlier))
     if bool((now >= then).any()):
-        raise Mistake("expected a step back, to an earlier time, came one to the same or a later time; give times that fall")
+        raise UserError(
+            "expected a step back, to an earlier time, got one to the same or a later time; give times that fall"
+        )
     beta, noise_now, noise_then = -torch.expm1(now - then), -torch.expm1(now), -torch.expm1(then)
     of_clean = torch.exp(then / 2) * beta / noise_now
     of_noisy = torch.exp((now - then) / 2) * noise_then / noise_now
     std = torch.sqrt(beta * noise_then / noise_now)
     of_clean, of_noisy, std = (_shaped(each, clean) for each in (of_clean, of_noisy, std))
-    return BackStep(of_clean * clean + of_noisy * noisy, std)
+    return PosteriorStep(of_clean * clean + of_noisy * noisy, std)
 
 
 class Denoised(NamedTuple):
@@ -110,20 +119,21 @@ class Denoised(NamedTuple):
 Denoiser = Callable[[Tensor, Tensor], Denoised]  # x_t (b, ...) and t (b,)
 
 
-class Parametrisation(Protocol):
+class PredictionType(Protocol):
     """What a network is asked for, and how its answer is read."""
 
     def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
-        """What the network should say."""
+        """What the network should predict."""
         ...
 
-    def denoised(self, answer: Tensor, noisy: Tensor, level: Level) -> Denoised:
-        """Data and noise from what it said."""
+    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+        """Data and noise from its prediction."""
         ...
 
 
-class PredictNoise:
-    """The network says ε; then x_0 = (x_t - noise ε) / signal, which is badly told where hardly any signal is left.
+class EpsilonPrediction:
+    """The network predicts ε; then x_0 = (x_t - noise ε) / signal, which is ill-conditioned where hardly any
+    signal is left.
 
     Notes: D0-T.
     """
@@ -131,12 +141,13 @@ class PredictNoise:
     def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
         return noise
 
-    def denoised(self, answer: Tensor, noisy: Tensor, level: Level) -> Denoised:
-        return Denoised((noisy - level.noise * answer) / level.signal, answer)
+    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+        return Denoised((noisy - level.noise * prediction) / level.signal, prediction)
 
 
-class PredictClean:
-    """The network says x_0; then ε = (x_t - signal x_0) / noise, which is badly told where hardly any noise has come in.
+class SamplePrediction:
+    """The network predicts x_0; then ε = (x_t - signal x_0) / noise, which is ill-conditioned where there is
+    hardly any noise.
 
     Notes: D0-T.
     """
@@ -144,12 +155,13 @@ class PredictClean:
     def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
         return clean
 
-    def denoised(self, answer: Tensor, noisy: Tensor, level: Level) -> Denoised:
-        return Denoised(answer, (noisy - level.signal * answer) / level.noise)
+    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+        return Denoised(prediction, (noisy - level.signal * prediction) / level.noise)
 
 
-class PredictVelocity:
-    """The network says v = signal ε - noise x_0, which turns with x_t: x_0 = signal x_t - noise v, ε = noise x_t + signal v, at every time.
+class VPrediction:
+    """The network predicts v = signal ε - noise x_0, which rotates with x_t: x_0 = signal x_t - noise v, ε = noise
+    x_t + signal v, at every time.
 
     Notes: D0-T.
     """
@@ -157,21 +169,28 @@ class PredictVelocity:
     def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
         return level.signal * noise - level.noise * clean
 
-    def denoised(self, answer: Tensor, noisy: Tensor, level: Level) -> Denoised:
-        return Denoised(level.signal * noisy - level.noise * answer, level.noise * noisy + level.signal * answer)
+    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+        return Denoised(
+            level.signal * noisy - level.noise * prediction, level.noise * noisy + level.signal * prediction
+        )
 
 
-def denoiser_of(network: Callable[[Tensor, Tensor], Tensor], schedule: NoiseSchedule, parametrisation: Parametrisation) -> Denoiser:
-    """A network of (x_t, t), trained to say what `parametrisation` asks for, as the denoiser that bounds and samplers take."""
+def make_denoiser(
+    network: Callable[[Tensor, Tensor], Tensor], schedule: NoiseSchedule, prediction_type: PredictionType
+) -> Denoiser:
+    """A network of (x_t, t), trained to predict what `prediction_type` names, as the denoiser that bounds
+    and samplers take.
+    """
 
     def denoise(noisy: Tensor, t: Tensor) -> Denoised:
-        return parametrisation.denoised(network(noisy, t), noisy, schedule.level(t, noisy))
+        return prediction_type.denoised(network(noisy, t), noisy, schedule.level(t, noisy))
 
     return denoise
 
 
 def diffusion_score(noise: Tensor, level: Level) -> Tensor:
-    """∇ ln q(x_t) = -E[ε | x_t] / noise: a denoiser that knows the mean of the noise knows the slope of the log-density.
+    """∇ ln q(x_t) = -E[ε | x_t] / noise: a denoiser that knows the mean of the noise knows the gradient
+    of the log-density.
 
     Notes: D0-T.
     """
@@ -179,43 +198,53 @@ def diffusion_score(noise: Tensor, level: Level) -> Tensor:
 
 
 class GaussianDenoiser:
-    """The exact denoiser of x_0 ~ N(μ, Σ), an affine map: E[x_0 | x_t] = μ + a Σ (a² Σ + n² I)^-1 (x_t - a μ), a and n signal and noise.
+    """The exact denoiser of x_0 ~ N(μ, Σ), an affine map: E[x_0 | x_t] = μ + a Σ (a² Σ + n² I)^-1 (x_t - a μ), a and n
+    signal and noise.
 
-    With it every sampler's law is normal and known: the oracle of everything in a diffusion model but the network.
+    With it every sampler's distribution is normal and known: the oracle of everything in a diffusion model
+    but the network.
 
     Notes: D0-T.
     """
 
-    def __init__(self, law: MultivariateNormal, schedule: NoiseSchedule):
-        if law.mean.ndim != 1:
-            raise Mistake(f"expected one normal law, its mean (d,), came {tuple(law.mean.shape)}; give one without batch axes")
-        self.law, self.schedule = law, schedule
+    def __init__(self, distribution: MultivariateNormal, schedule: NoiseSchedule):
+        if distribution.mean.ndim != 1:
+            raise UserError(
+                f"expected one normal distribution, its mean (d,), got {tuple(distribution.mean.shape)}; give one "
+                "without batch axes"
+            )
+        self.distribution, self.schedule = distribution, schedule
         self._gains: dict[int, Tensor] = {}  # a time is asked about again and again
 
     def marginal(self, t: int) -> MultivariateNormal:
-        """The law of x_t: N(a μ, a² Σ + n² I)."""
-        level = self.schedule.level(t, self.law.mean)
-        eye = torch.eye(len(self.law.mean)).to(self.law.covariance)
-        return MultivariateNormal(level.signal * self.law.mean, level.signal**2 * self.law.covariance + level.noise**2 * eye)
+        """The distribution of x_t: N(a μ, a² Σ + n² I)."""
+        level = self.schedule.level(t, self.distribution.mean)
+        eye = torch.eye(len(self.distribution.mean)).to(self.distribution.covariance)
+        return MultivariateNormal(
+            level.signal * self.distribution.mean, level.signal**2 * self.distribution.covariance + level.noise**2 * eye
+        )
 
     def gain(self, t: int) -> Tensor:  # (d, d)
         """a Σ (a² Σ + n² I)^-1: how much of what is seen is believed."""
         if t not in self._gains:
-            self._gains[t] = self.schedule.signal[t] * torch.linalg.solve(self.marginal(t).covariance, self.law.covariance).mT
+            self._gains[t] = (
+                self.schedule.signal[t]
+                * torch.linalg.solve(self.marginal(t).covariance, self.distribution.covariance).mT
+            )
         return self._gains[t]
 
     def uncertainty(self, t: int) -> Tensor:  # (d, d)
         """Cov(x_0 | x_t) = Σ - gain · a Σ."""
-        return self.law.covariance - self.gain(t) @ self.law.covariance * self.schedule.signal[t]
+        return self.distribution.covariance - self.gain(t) @ self.distribution.covariance * self.schedule.signal[t]
 
     def __call__(self, noisy: Tensor, t: Tensor) -> Denoised:  # (b, d), (b,)
-        level = self.schedule.level(t, noisy)  # refuses times that are not the schedule's
+        level = self.schedule.level(t, noisy)  # raises an error for times that are not the schedule's
         clean = torch.empty_like(noisy)
         for time in t.unique().tolist():  # samplers ask at one time, tests at a few
             here = t == time
-            away = noisy[here] - self.schedule.signal[time] * self.law.mean
-            clean[here] = self.law.mean + away @ self.gain(time).mT
-        return PredictClean().denoised(clean, noisy, level)
+            away = noisy[here] - self.schedule.signal[time] * self.distribution.mean
+            clean[here] = self.distribution.mean + away @ self.gain(time).mT
+        return SamplePrediction().denoised(clean, noisy, level)
 
 
 def _shaped(coefficient: Tensor, like: Tensor) -> Tensor:

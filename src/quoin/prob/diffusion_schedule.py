@@ -1,7 +1,8 @@
 """How much noise when: the one object that knows the times of a diffusion, in training and in sampling.
 
-Time 0 is the data and time T nearly pure noise. Everything follows from ln ᾱ_t, kept in float64: where hardly any noise has come in,
-1 - ᾱ_t taken from a rounded ᾱ_t would be all rounding. What is done with the levels is in diffusion.py, the samplers are in quoin.generate.
+Time 0 is the data and time T nearly pure noise. Everything follows from ln ᾱ_t, kept in float64: where hardly any noise
+has come in, 1 - ᾱ_t taken from a rounded ᾱ_t would be all rounding. What is done with the levels is in diffusion.py,
+the samplers are in quoin.generate.
 
     T steps, b examples
 """
@@ -13,16 +14,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor import check_floating
 
-__all__ = ["Level", "NoiseSchedule", "cosine_schedule", "linear_schedule", "sigmoid_schedule"]
+__all__ = ["Level", "NoiseSchedule", "cosine_beta_schedule", "linear_beta_schedule", "sigmoid_beta_schedule"]
 
 MOST_NOISE = 0.999  # a step that kept nothing of its past could not be undone
 
 
 class Level(NamedTuple):
-    """What is left of the data at a time, and how much noise there is: x_t = signal x_0 + noise ε with signal² + noise² = 1."""
+    """What is left of the data at a time, and how much noise there is: x_t = signal x_0 + noise ε with
+    signal² + noise² = 1.
+    """
 
     signal: Tensor
     noise: Tensor
@@ -36,7 +39,7 @@ class NoiseSchedule:
     >>> schedule = NoiseSchedule(torch.tensor([0.36, 0.75]))
     >>> schedule.signal
     tensor([1.0000, 0.8000, 0.4000], dtype=torch.float64)
-    >>> schedule.times(1), schedule.times(2)
+    >>> schedule.timesteps(1), schedule.timesteps(2)
     ((2, 0), (2, 1, 0))
 
     Notes: D0-T.
@@ -44,10 +47,14 @@ class NoiseSchedule:
 
     def __init__(self, betas: Tensor):
         if betas.ndim != 1 or len(betas) == 0:
-            raise Mistake(f"expected one noise variance for each step, (T,), came shape {tuple(betas.shape)}; give at least one")
+            raise UserError(
+                f"expected one noise variance for each step, (T,), got shape {tuple(betas.shape)}; give at least one"
+            )
         betas = betas.detach().to("cpu", torch.float64)
         if not bool(((betas > 0) & (betas < 1)).all()):
-            raise Mistake("expected noise variances above 0 and below 1, came others; a step must add noise and keep some signal")
+            raise UserError(
+                "expected noise variances above 0 and below 1, got others; a step must add noise and keep some signal"
+            )
         self.betas = torch.cat([betas.new_zeros(1), betas])  # (T + 1,), as all tables below
         self.log_alpha_bar = torch.log1p(-self.betas).cumsum(dim=0)
         self.signal = torch.exp(self.log_alpha_bar / 2)
@@ -61,12 +68,14 @@ class NoiseSchedule:
 
     @property
     def alpha_bar(self) -> Tensor:  # (T + 1,)
-        """ᾱ_t, the share of the variance that is still the data's."""
+        """ᾱ_t, the fraction of the variance that is still the data's."""
         return torch.exp(self.log_alpha_bar)
 
     @property
     def angle(self) -> Tensor:  # (T + 1,)
-        """arctan(noise / signal), from 0 at the data to nearly π/2: the clock by which the flow of a diffusion is a turn."""
+        """arctan(noise / signal), from 0 at the data to nearly π/2: the time in which the flow of a diffusion
+        is a rotation.
+        """
         return torch.atan2(self.noise, self.signal)
 
     @property
@@ -74,15 +83,18 @@ class NoiseSchedule:
         """λ_t = ln(signal / noise), infinite at the data."""
         return torch.log(self.signal) - torch.log(self.noise)
 
-    def times(self, steps: int) -> tuple[int, ...]:
+    def timesteps(self, num_steps: int) -> tuple[int, ...]:
         """T = t_0 > t_1 > ... > t_steps = 0, as evenly as whole numbers can: the only place where a stride is chosen.
 
-        >>> linear_schedule(10).times(4)
+        >>> linear_beta_schedule(10).timesteps(4)
         (10, 7, 5, 2, 0)
         """
-        if not isinstance(steps, int) or not 1 <= steps <= self.num_steps:
-            raise Mistake(f"expected 1 to {self.num_steps} steps, as many as the schedule has, got {shown(steps)}; choose within")
-        return tuple(self.num_steps * left // steps for left in range(steps, -1, -1))
+        if not isinstance(num_steps, int) or not 1 <= num_steps <= self.num_steps:
+            raise UserError(
+                f"expected 1 to {self.num_steps} steps, as many as the schedule has, got "
+                f"{format_value(num_steps)}; choose within"
+            )
+        return tuple(self.num_steps * left // num_steps for left in range(num_steps, -1, -1))
 
     def level(self, t: int | Tensor, like: Tensor) -> Level:
         """Signal and noise at one time, or at a time for each example of `like` (b, ...), shaped to multiply it.
@@ -93,7 +105,7 @@ class NoiseSchedule:
         if isinstance(t, int):
             self._check(t, t)
             return Level(self.signal[t], self.noise[t])
-        self.check_times(t, like)
+        self.check_timesteps(t, like)
         key = (like.dtype, like.device)
         if key not in self._tables:  # once for each: training reads them at every step
             self._tables[key] = (self.signal.to(like), self.noise.to(like))
@@ -102,47 +114,56 @@ class NoiseSchedule:
         shape = (-1, *[1] * (like.ndim - 1))
         return Level(signal[t].reshape(shape), noise[t].reshape(shape))
 
-    def check_times(self, t: Tensor, like: Tensor) -> None:
+    def check_timesteps(self, t: Tensor, like: Tensor) -> None:
         """Whole times 0 ... T, one for each example."""
         if t.shape != like.shape[:1] or t.is_floating_point() or t.dtype == torch.bool:
-            came = f"{tuple(t.shape)} of {t.dtype} for examples {tuple(like.shape)}"
-            raise Mistake(f"expected a whole time for each example, (b,), came {came}; give as many integers")
-        if t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling():  # elsewhere to look would be to wait
+            got = f"{tuple(t.shape)} of {t.dtype} for examples {tuple(like.shape)}"
+            raise UserError(f"expected a whole time for each example, (b,), got {got}; give as many integers")
+        if (
+            t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling()
+        ):  # elsewhere reading the values would wait for the device
             self._check(int(t.min()), int(t.max()))
 
-    def draw_times(self, count: int, *, generator: torch.Generator) -> Tensor:  # (count,)
+    def sample_timesteps(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # (num_samples,)
         """Times for training, each of 1 ... T alike."""
-        return torch.randint(1, self.num_steps + 1, (count,), generator=generator, device=generator.device)
+        return torch.randint(1, self.num_steps + 1, (num_samples,), generator=generator, device=generator.device)
 
     def _check(self, least: int, most: int) -> None:
         if least < 0 or most > self.num_steps:
-            raise Mistake(f"expected times 0 to {self.num_steps}, came {least if least < 0 else most}; choose times of this schedule")
+            raise UserError(
+                f"expected times 0 to {self.num_steps}, got {least if least < 0 else most}; choose times of this "
+                "schedule"
+            )
 
 
-def linear_schedule(num_steps: int, *, first: float = 0.1, last: float = 20.0) -> NoiseSchedule:
+def linear_beta_schedule(num_steps: int, *, first: float = 0.1, last: float = 20.0) -> NoiseSchedule:
     """β_t rising linearly from first/T to last/T: for T = 1000 the 0.0001 ... 0.02 of the first diffusion models.
 
     Notes: D0-T.
     """
     _check_count(num_steps)
-    return NoiseSchedule((torch.linspace(first, last, num_steps, dtype=torch.float64) / num_steps).clamp(max=MOST_NOISE))
+    return NoiseSchedule(
+        (torch.linspace(first, last, num_steps, dtype=torch.float64) / num_steps).clamp(max=MOST_NOISE)
+    )
 
 
-def cosine_schedule(num_steps: int, *, offset: float = 0.008) -> NoiseSchedule:
-    """ᾱ(u) = cos²(π/2 (u + s)/(1 + s)) at u = t/T, over its value at 0: the signal goes evenly, not mostly at the start.
+def cosine_beta_schedule(num_steps: int, *, offset: float = 0.008) -> NoiseSchedule:
+    """ᾱ(u) = cos²(π/2 (u + s)/(1 + s)) at u = t/T, over its value at 0: the signal goes evenly, not mostly
+    at the start.
 
     Notes: D0-T.
     """
     return _from_curve(num_steps, lambda u: torch.cos((u + offset) / (1 + offset) * math.pi / 2).square())
 
 
-def sigmoid_schedule(num_steps: int, *, start: float = -3.0, end: float = 3.0) -> NoiseSchedule:
-    """ᾱ(u) = (σ(-(start + (end - start) u)) - σ(-end)) / (σ(-start) - σ(-end)): gentle at both ends, steep in the middle.
+def sigmoid_beta_schedule(num_steps: int, *, start: float = -3.0, end: float = 3.0) -> NoiseSchedule:
+    """ᾱ(u) = (σ(-(start + (end - start) u)) - σ(-end)) / (σ(-start) - σ(-end)): gentle at both ends, steep
+    in the middle.
 
     Notes: D0-T.
     """
     if not start < end:
-        raise Mistake(f"expected a sigmoid that falls from start to end, got {start} and {end}; give start below end")
+        raise UserError(f"expected a sigmoid that falls from start to end, got {start} and {end}; give start below end")
     return _from_curve(num_steps, lambda u: torch.sigmoid(-(start + (end - start) * u)) - 1 / (1 + math.exp(end)))
 
 
@@ -155,4 +176,6 @@ def _from_curve(num_steps: int, curve: Callable[[Tensor], Tensor]) -> NoiseSched
 
 def _check_count(num_steps: int) -> None:
     if num_steps < 1:
-        raise Mistake(f"expected at least 1 step of diffusion, got {shown(num_steps)}; the usual number is 1000")
+        raise UserError(
+            f"expected at least 1 step of diffusion, got {format_value(num_steps)}; the usual number is 1000"
+        )

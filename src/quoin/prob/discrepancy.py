@@ -1,9 +1,9 @@
-"""How far apart two laws are, told from samples by a kernel: the maximum mean discrepancy.
+"""How far apart two distributions are, estimated from samples by a kernel: the maximum mean discrepancy.
 
     MMD²(P, Q) = E k(X, X') + E k(Y, Y') - 2 E k(X, Y) = ‖E ψ(X) - E ψ(Y)‖²   for k(x, y) = ⟨ψ(x), ψ(y)⟩
 
-For the Gaussian kernel, whose ψ tells all laws apart, it is zero for equal laws only. Its estimate here is unbiased, so that for equal
-laws it is negative about as often as not.   n and m examples, d numbers each
+For the Gaussian kernel, which is characteristic, it is zero for equal distributions only. Its estimate here is
+unbiased, so that for equal distributions it is negative about as often as not.   n and m examples, d numbers each
 """
 
 from collections.abc import Sequence
@@ -11,26 +11,41 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.tensor import PairKernel, check_finite, check_floating, check_same_dtype, check_shapes, gram, squared_exponential
+from quoin.errors import UserError
+from quoin.tensor import (
+    PairKernel,
+    check_finite,
+    check_floating,
+    check_same_dtype,
+    check_shapes,
+    kernel_matrix,
+    rbf_kernel,
+)
 from quoin.tensor.blocks import rows_per_block
 
-__all__ = ["gaussian_mixture_kernel", "median_distance", "squared_mmd", "squared_mmd_definition"]
+__all__ = ["median_heuristic", "rbf_mixture_kernel", "squared_mmd", "squared_mmd_definition"]
 
 
 def squared_mmd_definition(first: Tensor, second: Tensor, kernel: PairKernel) -> Tensor:  # (n, d), (m, d) -> ()
-    """1/(n(n-1)) Σ_{i≠j} k(x_i, x_j) + 1/(m(m-1)) Σ_{i≠j} k(y_i, y_j) - 2/(nm) Σ_ij k(x_i, y_j): no point is paired with itself.
+    """1/(n(n-1)) Σ_{i≠j} k(x_i, x_j) + 1/(m(m-1)) Σ_{i≠j} k(y_i, y_j) - 2/(nm) Σ_ij k(x_i, y_j): no point is
+    paired with itself.
 
     Notes: D5.2-9.
     """
     _check(first, second)
-    return _mean_of_others(gram(kernel, first)) + _mean_of_others(gram(kernel, second)) - 2 * gram(kernel, first, second).mean()
+    return (
+        _mean_of_others(kernel_matrix(kernel, first))
+        + _mean_of_others(kernel_matrix(kernel, second))
+        - 2 * kernel_matrix(kernel, first, second).mean()
+    )
 
 
-def squared_mmd(first: Tensor, second: Tensor, widths: Sequence[float]) -> Tensor:  # (n, d), (m, d) -> ()
-    """`squared_mmd_definition` for `gaussian_mixture_kernel(widths)`, a block of rows at a time and by one product of matrices each.
+def squared_mmd(first: Tensor, second: Tensor, bandwidths: Sequence[float]) -> Tensor:  # (n, d), (m, d) -> ()
+    """`squared_mmd_definition` for `rbf_mixture_kernel(bandwidths)`, a block of rows at a time and by one product
+    of matrices each.
 
-    Distances are ‖x‖² - 2xᵀy + ‖y‖² from the mean of both sets, and all is summed in float64: the three means nearly cancel.
+    Distances are ‖x‖² - 2xᵀy + ‖y‖² from the mean of both sets, and all is summed in float64: the three
+    means nearly cancel.
 
     >>> same = torch.tensor([[0.0], [2.0]])
     >>> float(squared_mmd(same, same, [1.0]))  # e^-2 twice, less 2 · (½ + ½ e^-2)
@@ -40,40 +55,49 @@ def squared_mmd(first: Tensor, second: Tensor, widths: Sequence[float]) -> Tenso
     """
     _check(first, second)
     check_same_dtype(first, second)
-    _check_widths(widths)
+    _check_bandwidths(bandwidths)
     middle = torch.cat([first.detach(), second.detach()]).double().mean(dim=0)
     x, y = first.double() - middle, second.double() - middle
     n, m = len(x), len(y)
-    within = (_total(x, x, widths) - n) / (n * (n - 1)) + (_total(y, y, widths) - m) / (m * (m - 1))  # k(x, x) = 1 is left out
-    return (within - 2 * _total(x, y, widths) / (n * m)).to(first.dtype)
+    within = (_total(x, x, bandwidths) - n) / (n * (n - 1)) + (_total(y, y, bandwidths) - m) / (
+        m * (m - 1)
+    )  # k(x, x) = 1 is left out
+    return (within - 2 * _total(x, y, bandwidths) / (n * m)).to(first.dtype)
 
 
-def gaussian_mixture_kernel(widths: Sequence[float]) -> PairKernel:
-    """k(x, y) = the mean over widths w of exp(-‖x - y‖²/(2w²)): a wide one sees where the mass is, a narrow one the detail."""
-    _check_widths(widths)
+def rbf_mixture_kernel(bandwidths: Sequence[float]) -> PairKernel:
+    """k(x, y) = the mean over bandwidths w of exp(-‖x - y‖²/(2w²)): a wide one sees where the mass is, a narrow
+    one the detail.
+    """
+    _check_bandwidths(bandwidths)
 
     def kernel(x: Tensor, y: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
-        return torch.stack([squared_exponential(x, y, 1 / (2 * width**2)) for width in widths]).mean(dim=0)
+        return torch.stack([rbf_kernel(x, y, 1 / (2 * bandwidth**2)) for bandwidth in bandwidths]).mean(dim=0)
 
     return kernel
 
 
-def median_distance(points: Tensor) -> float:  # (n, d)
-    """The median of ‖x_i - x_j‖ over pairs i ≠ j: a width at which a kernel sees differences between such points at all."""
+def median_heuristic(points: Tensor) -> float:  # (n, d)
+    """The median of ‖x_i - x_j‖ over pairs i ≠ j: a bandwidth at which a kernel sees differences between such
+    points at all.
+    """
     check_shapes("n d", points=points)
     check_floating(points, "points")
     check_finite(points, "points")
     if len(points) < 2:
-        raise Mistake(f"expected at least two points to measure between, came {len(points)}; give more")
+        raise UserError(f"expected at least two points to measure between, got {len(points)}; give more")
     found = float(torch.pdist(points.detach().double()).median())
     if not found > 0:
-        raise Mistake("expected points that differ, came a median distance of 0; most of them are one and the same")
+        raise UserError("expected points that differ, got a median distance of 0; most of them are one and the same")
     return found
 
 
-def _check_widths(widths: Sequence[float]) -> None:
-    if not widths or not all(0 < width < float("inf") for width in widths):
-        raise Mistake(f"expected one width or more, each above 0, came {list(widths)}; `median_distance` finds one that suits the points")
+def _check_bandwidths(bandwidths: Sequence[float]) -> None:
+    if not bandwidths or not all(0 < bandwidth < float("inf") for bandwidth in bandwidths):
+        raise UserError(
+            f"expected one bandwidth or more, each above 0, got {list(bandwidths)}; `median_heuristic` finds one "
+            "that suits the points"
+        )
 
 
 def _mean_of_others(kernels: Tensor) -> Tensor:  # (n, n) -> ()
@@ -81,15 +105,15 @@ def _mean_of_others(kernels: Tensor) -> Tensor:  # (n, n) -> ()
     return (kernels.sum() - kernels.diagonal().sum()) / (n * (n - 1))
 
 
-def _total(x: Tensor, y: Tensor, widths: Sequence[float]) -> Tensor:
+def _total(x: Tensor, y: Tensor, bandwidths: Sequence[float]) -> Tensor:
     """The sum of the kernel over all pairs."""
     lengths = y.square().sum(dim=-1)
     total = x.new_zeros(())
     for rows in x.split(rows_per_block(len(y))):
         squares = (rows.square().sum(dim=-1, keepdim=True) - 2 * rows @ y.mT + lengths).clamp(min=0)
-        for width in widths:
-            total = total + torch.exp(squares / (-2 * width**2)).sum()
-    return total / len(widths)
+        for bandwidth in bandwidths:
+            total = total + torch.exp(squares / (-2 * bandwidth**2)).sum()
+    return total / len(bandwidths)
 
 
 def _check(first: Tensor, second: Tensor) -> None:
@@ -98,4 +122,6 @@ def _check(first: Tensor, second: Tensor) -> None:
         check_floating(sample, name)
         check_finite(sample, name)
         if len(sample) < 2:
-            raise Mistake(f"expected at least two examples in each sample, came {len(sample)} in {name}; pairs are compared")
+            raise UserError(
+                f"expected at least two examples in each sample, got {len(sample)} in {name}; pairs are compared"
+            )

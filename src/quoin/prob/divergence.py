@@ -1,35 +1,46 @@
-"""How far apart two laws are: L^p, total variation, Jensen-Shannon, Kullback-Leibler, cross-entropy; in nats, one number a pair of laws.
+"""How far apart two distributions are: L^p, total variation, Jensen-Shannon, Kullback-Leibler, cross-entropy.
 
-A law stands along the last axis, and what comes before are batch axes. That p comes first and q second matters for the last
-two: what p does not do costs nothing (0 log 0 = 0), and what q calls impossible while p does it costs infinity. Bits instead of nats,
-and laws that are `torch.distributions`, are in quoin.info.   n outcomes
+A distribution stands along the last axis of a table, and what comes before are batch axes; for the last two it may also
+be a `torch.distributions` distribution or a `Density`. That p comes first and q second matters for these: what p does
+not do costs nothing (0 log 0 = 0), and what q calls impossible while p does it costs infinity. Nats, unless a base is
+given.   n outcomes
 """
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.distributions import Distribution
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_laws
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs_pair
+from quoin.prob.closed_form import NoClosedFormError, closed_form_entropy, closed_form_kl
+from quoin.prob.density import Density
+from quoin.prob.density_nodes import integrate_pair
+from quoin.prob.units import convert_base
 from quoin.tensor import check_shapes
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
     "TotalVariation",
-    "cross_entropy_of",
-    "jensen_shannon",
-    "kl",
-    "kl_definition",
+    "density_kl_divergence_definition",
+    "distribution_cross_entropy",
+    "jensen_shannon_divergence",
+    "kl_divergence",
+    "kl_divergence_definition",
     "lp_distance",
     "lp_distance_definition",
-    "total_variation",
-    "total_variation_definition",
+    "total_variation_distance",
+    "total_variation_distance_definition",
 ]
 
+_Distribution = Tensor | Distribution | Density
+
 _MOST_OUTCOMES = 20  # a million events
-_BLOCK = 2**18  # entries: small enough that they and their logarithms stay in a core's cache, large enough for threads to share
+_BLOCK = 2**18  # entries: small enough that they and their logarithms stay in a core's cache, large enough for threads
 
 
 def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (..., n) -> (...)
@@ -37,7 +48,7 @@ def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..
 
     Notes: D1.4-2.
     """
-    check_laws(p, q)
+    check_probs_pair(p, q)
     _check_order(order)
     apart = (p - q).abs()
     return apart.amax(dim=-1) if order == float("inf") else apart.pow(order).sum(dim=-1).pow(1 / order)
@@ -48,90 +59,171 @@ def lp_distance(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (...
 
     Notes: D1.4-2.
     """
-    check_laws(p, q)
+    check_probs_pair(p, q)
     _check_order(order)
     return torch.linalg.vector_norm(p - q, ord=order, dim=-1)
 
 
 class TotalVariation(NamedTuple):
-    """The largest gap, and an event at which it is reached."""
+    """The largest |p(A) - q(A)|, and an event at which it is reached."""
 
     output: Tensor  # ()
     event: Tensor  # (n,) of truth values: which outcomes belong to the event
 
 
-def total_variation_definition(p: Tensor, q: Tensor) -> TotalVariation:  # (n,), (n,)
+def total_variation_distance_definition(p: Tensor, q: Tensor) -> TotalVariation:  # (n,), (n,)
     """The largest |p(A) - q(A)| over all 2^n events A, each tried.
 
     Notes: D1.4-4.
     """
-    check_laws(p, q)
+    check_probs_pair(p, q)
     check_shapes("n, n", p=p, q=q)
     n = len(p)
     if n > _MOST_OUTCOMES:
-        raise Mistake(f"expected at most {_MOST_OUTCOMES} outcomes to try every event of, came {n}; use total_variation")
+        raise UserError(
+            f"expected at most {_MOST_OUTCOMES} outcomes to try every event of, got {n}; use total_variation_distance"
+        )
     events = torch.arange(2**n, device=p.device).unsqueeze(-1) >> torch.arange(n, device=p.device) & 1  # (2^n, n)
     gaps = (events.to(p.dtype) @ (p - q)).abs()
     largest = gaps.argmax()
     return TotalVariation(gaps[largest], events[largest].bool())
 
 
-def total_variation(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """`total_variation_definition(p, q).output` as half the L^1 distance, reached at the event {p >= q}.
+def total_variation_distance(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """`total_variation_distance_definition(p, q).output` as half the L^1 distance, reached at the event {p >= q}.
 
     Notes: D1.4-4.
     """
     return lp_distance(p, q, 1) / 2
 
 
-def cross_entropy_of(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """CE(p, q) = -sum_i p_i log q_i; with q = p it is the entropy of p.
+def distribution_cross_entropy(
+    p: _Distribution, q: _Distribution, base: float = math.e
+) -> Tensor:  # (..., n), (..., n) -> (...)
+    """CE(P, Q) = E_P[-log q] = H(P) + KL(P || Q), -sum_i p_i log q_i of tables, -∫ p(x) log q(x) dx of densities; with
+    q = p the entropy.
 
-    >>> cross_entropy_of(torch.tensor([1.0, 0.0]), torch.tensor([0.25, 0.75]))  # log 4
-    tensor(1.3863)
+    With base 2 the mean number of bits that samples from P cost in the code that is ideal for Q. Two torch
+    distributions take the closed form where torch has one, and the integral elsewhere. Of tables the gradients -log q_i
+    in p_i and -p_i / q_i in q_i are exact, at p_i = 0 too; where p_i = q_i = 0 both are given as 0.
+
+    >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
+    >>> distribution_cross_entropy(p, q, base=2)  # (2 + log2(4 / 3)) / 2
+    tensor(1.2075)
 
     Notes: Z13.26, M17.
     """
-    check_laws(p, q)
-    # Where both are zero the term is 0 log 0 = 0; a one in q's place gives that, and a gradient that is a number.
-    q = torch.where((p == 0) & (q == 0), 1, q)
-    return -(p * q.log()).sum(dim=-1)
+    if isinstance(p, Tensor) and isinstance(q, Tensor):
+        check_probs_pair(p, q)
+        # Where both are zero the term is 0 log 0 = 0; a one in q's place gives that, and a gradient that is a number.
+        log_q = torch.where((p == 0) & (q == 0), 1, q).log()
+        return convert_base(-(p * log_q).sum(dim=-1), base)
+    p, q = _without_tables(p, q)
+    closed = _closed_form(lambda p, q: closed_form_entropy(p) + closed_form_kl(p, q), p, q)
+    return convert_base(integrate_pair(p, q, lambda log_p, log_q: -log_q) if closed is None else closed, base)
 
 
-def kl_definition(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def kl_divergence_definition(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     """KL(p || q) = sum_i p_i log(p_i / q_i), with 0 log(0 / q) = 0 and p log(p / 0) = infinity.
 
-    At p_i = 0, where the slope in p_i is minus infinity, the gradient takes -log q_i instead.
+    The gradient in p_i is log(p_i / q_i) + 1, which tends to minus infinity as p_i falls to 0; there it is given as
+    -log q_i, and as 0 where q_i = 0 too. In q_i it is -p_i / q_i, and 0 where both are 0.
 
     Notes: Z13.21.
     """
-    check_laws(p, q)
+    check_probs_pair(p, q)
     return _kl(p, q)
 
 
-def kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """`kl_definition`; many laws on the CPU that nobody differentiates are taken a block at a time, each in the same memory.
+def density_kl_divergence_definition(
+    p: Density | Distribution, q: Density | Distribution, base: float = math.e
+) -> Tensor:  # -> ()
+    """KL(P || Q) = ∫ p(x) log(p(x) / q(x)) dx; infinite where P gives {q = 0} a probability, and where a tail
+    makes it so.
 
-    >>> kl(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
-    tensor(inf)
+    A density rounds to zero below 1e-308 and its logarithm does not: far from where Q has its mass, give q as
+    a torch distribution.
 
     Notes: Z13.21.
     """
-    check_laws(p, q)
+    return convert_base(integrate_pair(p, q, lambda log_p, log_q: log_p - log_q), base)
+
+
+def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> Tensor:  # (..., n), (..., n) -> (...)
+    """KL(P || Q) = E_P log(p / q), the relative entropy: of tables, of torch distributions and of densities; infinite
+    unless P << Q.
+
+    Tables: `kl_divergence_definition`; many on the CPU that nobody differentiates are taken a block at a
+    time, each in the same memory. Two torch distributions: the closed form where torch has one, batched.
+    All else: `density_kl_divergence_definition`.
+
+    >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
+    tensor(inf)
+    >>> kl_divergence(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5]), base=2)
+    tensor(1.)
+    >>> kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
+    tensor(0.5000)
+    >>> kl_divergence(torch.distributions.Cauchy(0.0, 1.0), torch.distributions.Normal(0.0, 1.0))  # by quadrature
+    tensor(inf, dtype=torch.float64)
+
+    Notes: Z13.21.
+    """
+    if isinstance(p, Tensor) and isinstance(q, Tensor):
+        return convert_base(_kl_of_tables(p, q), base)
+    p, q = _without_tables(p, q)
+    closed = _closed_form(closed_form_kl, p, q)
+    return density_kl_divergence_definition(p, q, base) if closed is None else convert_base(closed, base)
+
+
+def jensen_shannon_divergence(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    """JS(p, q) = KL(p || m)/2 + KL(q || m)/2 with m = (p + q)/2: the same both ways, 0 only for p = q, and at
+    most ln 2.
+
+    >>> jensen_shannon_divergence(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))  # nothing in common: ln 2
+    tensor(0.6931)
+    """
+    check_probs_pair(p, q)
+    middle = (p + q) / 2
+    return (kl_divergence(p, middle) + kl_divergence(q, middle)) / 2
+
+
+def _without_tables(p: _Distribution, q: _Distribution) -> tuple[Density | Distribution, Density | Distribution]:
+    if not (isinstance(p, Density | Distribution) and isinstance(q, Density | Distribution)):
+        got = f"{type(p).__name__} and {type(q).__name__}"
+        raise UserError(
+            f"expected two tables, or two torch distributions or densities, got {got}; the table of a Categorical "
+            "is its .probs"
+        )
+    return p, q
+
+
+def _closed_form(
+    formula: Callable[[Distribution, Distribution], Tensor], p: Density | Distribution, q: Density | Distribution
+) -> Tensor | None:
+    """What the formula gives in nats; None where torch has none and the pair can be integrated."""
+    if not (isinstance(p, Distribution) and isinstance(q, Distribution)):
+        return None
+    try:
+        return formula(p, q)
+    except NoClosedFormError:
+        if _is_discrete(p) or _is_discrete(q):
+            raise
+        return None
+
+
+def _is_discrete(distribution: Distribution) -> bool:
+    try:
+        support = distribution.support
+    except NotImplementedError:
+        return False
+    return support is not None and support.is_discrete
+
+
+def _kl_of_tables(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+    check_probs_pair(p, q)
     if p.numel() <= _BLOCK or p.device.type != "cpu" or p.dtype != q.dtype or _recorded(p, q):
         return _kl(p, q)
     return _kl_in_blocks(p.reshape(-1, p.shape[-1]), q.reshape(-1, q.shape[-1])).reshape(p.shape[:-1])
-
-
-def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """JS(p, q) = KL(p || m)/2 + KL(q || m)/2 with m = (p + q)/2: the same both ways, 0 only for p = q, and at most ln 2.
-
-    >>> jensen_shannon(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))  # nothing in common: ln 2
-    tensor(0.6931)
-    """
-    check_laws(p, q)
-    middle = (p + q) / 2
-    return (kl(p, middle) + kl(q, middle)) / 2
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
@@ -141,14 +233,16 @@ def _kl(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
 
 
 def _kl_in_blocks(p: Tensor, q: Tensor) -> Tensor:  # (k, n), (k, n) -> (k,)
-    """The formula with one logarithm, and without a table-sized intermediate: fresh memory costs more than logarithms do."""
+    """The formula with one logarithm, and without a table-sized intermediate: fresh memory costs more
+    than logarithms do.
+    """
     rows = rows_per_block(p.shape[-1], _BLOCK)
     divergences = p.new_empty(len(p))
     terms, nothings = p.new_empty(rows, p.shape[-1]), p.new_empty(rows, p.shape[-1], dtype=torch.bool)
     for p_i, q_i, sums in zip(p.split(rows), q.split(rows), divergences.split(rows)):
         term, nothing = terms[: len(p_i)], nothings[: len(p_i)]
         torch.div(p_i, q_i, out=term).log_().mul_(p_i)
-        term.masked_fill_(torch.eq(p_i, 0, out=nothing), 0)  # there it is NaN, whatever q says
+        term.masked_fill_(torch.eq(p_i, 0, out=nothing), 0)  # there it is NaN, whatever q is
         torch.sum(term, dim=-1, out=sums)
     far = divergences.isinf()  # or p / q was beyond the floats while its logarithm is not
     divergences[far] = _kl(p[far], q[far])
@@ -164,4 +258,4 @@ def _recorded(p: Tensor, q: Tensor) -> bool:
 
 def _check_order(order: float) -> None:
     if not order >= 1:
-        raise Mistake(f"expected an order of at least 1, came {order}; below it the triangle inequality fails")
+        raise UserError(f"expected an order of at least 1, got {order}; below it the triangle inequality fails")

@@ -1,6 +1,6 @@
-"""The evidence ln p(x) of a latent-variable model by sampling: from the prior, and from a law that aims at the posterior.
+"""The evidence ln p(x) of a latent-variable model by sampling: from the prior, and by importance sampling.
 
-Both are logs of means, and so too low on average (Jensen); they close in on ln p(x) as draws are added.   m draws
+Both are logs of means, and so too low on average (Jensen); they close in on ln p(x) as samples are added.   m samples
 """
 
 import math
@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.latent import LatentModel
-from quoin.prob.normal_laws import Proposal
+from quoin.prob.reparameterized_normal import Proposal
 from quoin.tensor import as_floating
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class EvidenceEstimate(NamedTuple):
-    """An estimate of ln p(x), and how many of its draws did the work."""
+    """An estimate of ln p(x), and the effective sample size."""
 
     output: Tensor  # (...)
     effective_sample_size: Tensor  # (...), from 1 to m
@@ -35,7 +35,7 @@ class EvidenceEstimate(NamedTuple):
 
 
 def mc_log_evidence_definition(model: LatentModel, x: Tensor, z: Tensor) -> Tensor:  # examples, (m, ...) -> (...)
-    """ln (1/m) Σ_i p(x | z_i) for z_1, ..., z_m drawn from the prior; where all likelihoods underflow it is -inf.
+    """ln (1/m) Σ_i p(x | z_i) for z_1, ..., z_m sampled from the prior; where all likelihoods underflow it is -inf.
 
     Notes: D6-12.
     """
@@ -43,21 +43,25 @@ def mc_log_evidence_definition(model: LatentModel, x: Tensor, z: Tensor) -> Tens
 
 
 def mc_log_evidence(model: LatentModel, x: Tensor, *, num_samples: int, generator: torch.Generator) -> EvidenceEstimate:
-    """`mc_log_evidence_definition` with m fresh draws, the same for all examples, in logs throughout.
+    """`mc_log_evidence_definition` with m fresh samples, the same for all examples, in logs throughout.
 
-    Consistent, and biased low. Most draws of the prior explain x badly, so that few of them count: look at the effective sample size.
+    Consistent, and biased low. Most samples of the prior explain x badly, so that few of them count: see the
+    effective sample size.
 
     Notes: D6-12.
     """
     _check_count(num_samples)
-    drawn = model.sample_prior((num_samples,), generator=generator)
-    examples = model.log_likelihood(x, drawn[0]).ndim
-    z = drawn.reshape(num_samples, *[1] * examples, *drawn.shape[1:])  # the axes of one draw stay last, behind those of the examples
+    sampled = model.sample_prior((num_samples,), generator=generator)
+    examples = model.log_likelihood(x, sampled[0]).ndim
+    z = sampled.reshape(
+        num_samples, *[1] * examples, *sampled.shape[1:]
+    )  # the axes of one sample stay last, behind those of the examples
     return _estimate(model.log_likelihood(x, z))
 
 
 def importance_log_evidence_definition(model: LatentModel, q: Proposal, x: Tensor, z: Tensor) -> Tensor:
-    """ln (1/m) Σ_i p(x | z_i) p(z_i) / q(z_i) for z_1, ..., z_m drawn from q, which must be positive wherever the prior is.
+    """ln (1/m) Σ_i p(x | z_i) p(z_i) / q(z_i) for z_1, ..., z_m sampled from q, which must be positive wherever
+    the prior is.
 
     Notes: D6-14.
     """
@@ -67,9 +71,10 @@ def importance_log_evidence_definition(model: LatentModel, q: Proposal, x: Tenso
 def importance_log_evidence(
     model: LatentModel, q: Proposal, x: Tensor, *, num_samples: int, generator: torch.Generator
 ) -> EvidenceEstimate:
-    """`importance_log_evidence_definition` with m fresh draws for each example, in logs throughout.
+    """`importance_log_evidence_definition` with m fresh samples for each example, in logs throughout.
 
-    With the posterior as q every weight is p(x): one draw is exact. The mean of `output` over draws is the bound of `iwae_bound`.
+    With the posterior as q every weight is p(x): one sample is exact. The mean of `output` over samples is the
+    bound of `iwae_bound`.
 
     Notes: D6-14.
     """
@@ -79,7 +84,8 @@ def importance_log_evidence(
 
 
 def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
-    """ln (1/m) Σ_i w_i from ln w_i = ln p(x, z_i) - ln q(z_i): on average a lower bound of ln p(x), the ELBO for m = 1, rising with m.
+    """ln (1/m) Σ_i w_i from ln w_i = ln p(x, z_i) - ln q(z_i): on average a lower bound of ln p(x), the ELBO for m = 1,
+    rising with m.
 
     >>> round(float(iwae_bound(torch.tensor([-1000.0, -1000.0]))), 4)
     -1000.0
@@ -87,7 +93,9 @@ def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
     Notes: D6-14.
     """
     if log_weights.ndim == 0 or len(log_weights) == 0:
-        raise Mistake(f"expected at least one draw on the first axis, came shape {tuple(log_weights.shape)}; give (m, ...)")
+        raise UserError(
+            f"expected at least one sample on the first axis, got shape {tuple(log_weights.shape)}; give (m, ...)"
+        )
     return torch.logsumexp(log_weights, dim=0) - math.log(len(log_weights))
 
 
@@ -112,4 +120,4 @@ def _estimate(log_weights: Tensor) -> EvidenceEstimate:
 
 def _check_count(num_samples: int) -> None:
     if num_samples < 1:
-        raise Mistake(f"expected at least one draw, came num_samples={num_samples}; give e.g. 100")
+        raise UserError(f"expected at least one sample, got num_samples={num_samples}; give e.g. 100")

@@ -1,7 +1,7 @@
-"""A latent-variable model that can be worked out by hand: Z ~ Exp(θ), X | Z ~ N(Z, 1), and Exp(φ) in place of the posterior.
+"""A latent-variable model to work out by hand: Z ~ Exp(θ), X | Z ~ N(Z, 1), and Exp(φ) in place of the posterior.
 
-Evidence, lower bound and the bound's maximum all have closed forms. What maximises the bound does not maximise the evidence: the
-posterior is a normal law cut off at 0, which no exponential law is.
+Evidence, lower bound and the bound's maximum all have closed forms. What maximises the bound does not maximise the
+evidence: the posterior is a normal distribution cut off at 0, which no exponential distribution is.
 """
 
 import math
@@ -11,15 +11,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.latent import TractableLatentModel
 from quoin.tensor import as_floating, check_floating
 
-__all__ = ["ExponentialLatent", "ExponentialLaw", "ExponentialOptimum", "exponential_elbo", "exponential_elbo_optimum"]
+__all__ = ["Exponential", "ExponentialLatent", "ExponentialOptimum", "exponential_elbo", "exponential_elbo_optimum"]
 
 
-class ExponentialLaw:
-    """Exp(φ) on [0, ∞), of mean 1/φ, for any batch of rates; a draw is standard noise divided by the rate.
+class Exponential:
+    """Exp(φ) on [0, ∞), of mean 1/φ, for any batch of rates; a sample is standard noise divided by the rate.
 
     Notes: D6-25.
     """
@@ -28,15 +28,19 @@ class ExponentialLaw:
         _check_rate(rate)
         self.rate = rate
 
-    def noise(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:  # -> (*shape, *batch)
+    def sample_noise(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Tensor:  # -> (*sample_shape, *batch)
         """ε ~ Exp(1)."""
-        return torch.empty((*shape, *self.rate.shape), dtype=self.rate.dtype, device=self.rate.device).exponential_(generator=generator)
+        return torch.empty(
+            (*sample_shape, *self.rate.shape), dtype=self.rate.dtype, device=self.rate.device
+        ).exponential_(generator=generator)
 
-    def place(self, noise: Tensor) -> Tensor:
+    def transform(self, noise: Tensor) -> Tensor:
         return noise / self.rate
 
-    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
-        return self.place(self.noise(shape, generator=generator))
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        return self.transform(self.sample_noise(sample_shape, generator=generator))
 
     def log_prob(self, z: Tensor) -> Tensor:
         """ln φ - φ z for z >= 0, else -inf."""
@@ -44,7 +48,8 @@ class ExponentialLaw:
 
 
 class ExponentialLatent(TractableLatentModel):
-    """Z ~ Exp(θ) and X | Z ~ N(Z, 1) for one rate θ: all are single numbers, so that x, z and every result have one shape.
+    """Z ~ Exp(θ) and X | Z ~ N(Z, 1) for one rate θ: all are single numbers, so that x, z and every result
+    have one shape.
 
     >>> model = ExponentialLatent(torch.tensor(1.0))
     >>> model.log_evidence(torch.tensor(1.0))  # ln (e^-½ / 2)
@@ -56,8 +61,8 @@ class ExponentialLatent(TractableLatentModel):
     def __init__(self, rate: Tensor):
         _check_rate(rate)
         if rate.ndim != 0:
-            raise Mistake(f"expected one rate for the model, came shape {tuple(rate.shape)}; build a model for each")
-        self.prior = ExponentialLaw(rate)
+            raise UserError(f"expected one rate for the model, got shape {tuple(rate.shape)}; build a model for each")
+        self.prior = Exponential(rate)
 
     def log_prior(self, z: Tensor) -> Tensor:
         return self.prior.log_prob(z)
@@ -65,11 +70,12 @@ class ExponentialLatent(TractableLatentModel):
     def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
         return -(as_floating(x) - as_floating(z)).square() / 2 - math.log(2 * math.pi) / 2
 
-    def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
-        return self.prior.sample(shape, generator=generator)
+    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        return self.prior.sample(sample_shape, generator=generator)
 
     def log_evidence(self, x: Tensor) -> Tensor:
-        """ln p(x) = ln θ + θ²/2 - θx + ln ½ erfc((θ - x)/√2), the last as the log of the normal law's tail, which does not underflow.
+        """ln p(x) = ln θ + θ²/2 - θx + ln ½ erfc((θ - x)/√2), the last as the log of the normal distribution's tail,
+        which does not underflow.
 
         Notes: D6-7, D6-21.
         """
@@ -78,7 +84,8 @@ class ExponentialLatent(TractableLatentModel):
 
 
 def exponential_elbo(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
-    """L(θ, φ; x) = ln θ - θ/φ - ½ ln 2π - ½ (x² - 2x/φ + 2/φ²) - ln φ + 1, since E Z = 1/φ and E Z² = 2/φ² under Exp(φ).
+    """L(θ, φ; x) = ln θ - θ/φ - ½ ln 2π - ½ (x² - 2x/φ + 2/φ²) - ln φ + 1, since E Z = 1/φ and E
+    Z² = 2/φ² under Exp(φ).
 
     Notes: D6-21, DE57.
     """
@@ -97,19 +104,23 @@ class ExponentialOptimum(NamedTuple):
 
 
 def exponential_elbo_optimum(x: Tensor) -> ExponentialOptimum:
-    """The maximum of `exponential_elbo` over both rates: θ = φ = 2/x for x > 0. For x <= 0 the bound grows as φ does, and has none.
+    """The maximum of `exponential_elbo` over both rates: θ = φ = 2/x for x > 0. For x <= 0 the bound grows as φ does,
+    and has none.
 
-    The θ that is likeliest is another one, as the gap to the evidence depends on θ.
+    The θ that is most probable is another one, as the gap to the evidence depends on θ.
 
     Notes: D6-21, DE57, DE62.
     """
     check_floating(x, "x")
     if not bool((x > 0).all()):  # NaN fails too
-        raise Mistake(f"expected x above 0, came {float(x.min()):.3g}; for x <= 0 the bound grows with its rates and has no maximum")
+        raise UserError(
+            f"expected x above 0, got {float(x.min()):.3g}; for x <= 0 the bound grows with its rates and has no "
+            "maximum"
+        )
     return ExponentialOptimum(-(x**2) / 4 - math.log(2 * math.pi) / 2, 2 / x)
 
 
 def _check_rate(rate: Tensor) -> None:
     check_floating(rate, "rate")
     if not torch.compiler.is_compiling() and not bool((rate > 0).all()):  # NaN fails too
-        raise Mistake(f"expected rates above 0, came {float(rate.min()):.3g}; a mean of m is a rate of 1/m")
+        raise UserError(f"expected rates above 0, got {float(rate.min()):.3g}; a mean of m is a rate of 1/m")

@@ -1,8 +1,9 @@
-"""Finite probability spaces: outcomes with their probabilities, random variables as functions of the outcome, and their laws.
+"""Finite probability spaces: outcomes with probabilities, random variables as functions of the outcome, distributions.
 
-On finitely many outcomes every set is an event and every function is measurable, so F needs no name. An event is a question about an
-outcome, `lambda roll: roll[0] == roll[1]`. Probabilities may have batch axes in front: many measures P on one set Omega. Pairs as
-tables of numbers are in tables.py; means and variances in moments.py.   n outcomes, k values
+On finitely many outcomes every set is an event and every function is measurable, so F needs no
+name. An event is a question about an outcome, `lambda roll: roll[0] == roll[1]`. Probabilities
+may have batch axes in front: many measures P on one set Omega. Pairs as tables of numbers are in
+tables.py; means and variances in moments.py.   n outcomes, k values
 """
 
 import contextlib
@@ -12,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
-from quoin.prob.law import check_law, rounding_of
+from quoin.errors import UserError, format_value
+from quoin.prob.checks import check_probs, rounding_of
 from quoin.prob.tables import independence_gap
 
-__all__ = ["ProbabilitySpace", "RandomVariable", "are_independent", "joint_table", "law", "paired"]
+__all__ = ["ProbabilitySpace", "RandomVariable", "are_independent", "distribution_of", "joint_table", "joint_variable"]
 
 Event = Callable[[Any], bool]
 
@@ -34,12 +35,15 @@ class ProbabilitySpace:
     def __init__(self, outcomes: Iterable[Hashable], probabilities: Tensor | Sequence[float]):  # n, (..., n)
         self.outcomes: tuple[Any, ...] = tuple(outcomes)
         table = probabilities if isinstance(probabilities, Tensor) else torch.tensor(probabilities, dtype=torch.float64)
-        check_law(table, "the probabilities")
+        check_probs(table, "the probabilities")
         if table.shape[-1] != len(self.outcomes):
-            raise Mistake(f"expected one probability for each of {len(self.outcomes)} outcomes, came {table.shape[-1]}; make them as many")
+            raise UserError(
+                f"expected one probability for each of {len(self.outcomes)} outcomes, got {table.shape[-1]}; make "
+                "them as many"
+            )
         if len(set(self.outcomes)) != len(self.outcomes):
-            twice = next(each for place, each in enumerate(self.outcomes) if each in self.outcomes[:place])
-            raise Mistake(f"expected each outcome once, came {shown(twice)} twice; add their probabilities")
+            twice = next(each for index, each in enumerate(self.outcomes) if each in self.outcomes[:index])
+            raise UserError(f"expected each outcome once, got {format_value(twice)} twice; add their probabilities")
         self.probabilities = table
 
     @classmethod
@@ -47,19 +51,22 @@ class ProbabilitySpace:
         """All outcomes alike: P[A] = |A| / n."""
         outcomes = tuple(outcomes)
         if not outcomes:
-            raise Mistake("expected at least one outcome, came none; a probability space has one")
+            raise UserError("expected at least one outcome, got none; a probability space has one")
         return cls(outcomes, torch.full((len(outcomes),), 1 / len(outcomes), dtype=torch.float64))
 
     def probability(self, event: Event) -> Tensor:  # -> (...)
-        """P[A], the sum over the outcomes for which `event` says yes."""
+        """P[A], the sum over the outcomes for which `event` is true."""
         return self.probabilities[..., self._indicator(event)].sum(dim=-1)
 
     def given(self, event: Event) -> "ProbabilitySpace":
-        """The same outcomes under P[ . | B] = P[ . and B] / P[B]; refuses an event of probability zero."""
+        """The same outcomes under P[ . | B] = P[ . and B] / P[B]; an event of probability zero raises an error."""
         inside = torch.where(self._indicator(event), self.probabilities, 0)
         total = inside.sum(dim=-1, keepdim=True)
         if not bool((total > 0).all()):
-            raise Mistake("expected an event of positive probability to condition on, came one of probability 0; P[A | B] needs P[B] > 0")
+            raise UserError(
+                "expected an event of positive probability to condition on, got one of probability 0; P[A | B] "
+                "needs P[B] > 0"
+            )
         return ProbabilitySpace(self.outcomes, inside / total)
 
     def weighed(self, f: Callable[[Any], float | Tensor] | None = None) -> tuple[Tensor, Tensor]:  # -> (n,), (..., n)
@@ -69,7 +76,10 @@ class ProbabilitySpace:
             values = torch.stack([torch.as_tensor(each, dtype=self.probabilities.dtype) for each in numbers])
             assert values.ndim == 1
         except (TypeError, ValueError, RuntimeError, AssertionError):
-            raise Mistake(f"expected one number for each outcome, came {shown(numbers[0])}; give a function that returns one") from None
+            raise UserError(
+                f"expected one number for each outcome, got {format_value(numbers[0])}; give a function that "
+                "returns one"
+            ) from None
         return values.to(self.probabilities.device), self.probabilities
 
     def _indicator(self, event: Event) -> Tensor:  # -> (n,) of truth values
@@ -89,7 +99,7 @@ class RandomVariable:
         self.space = space
         self._of = {outcome: function(outcome) for outcome in space.outcomes}
         distinct: Iterable[Any] = dict.fromkeys(self._of.values())
-        with contextlib.suppress(TypeError):  # values that know no order stay as they first came
+        with contextlib.suppress(TypeError):  # values that know no order stay in the order of their first occurrence
             distinct = sorted(distinct)
         self.values = tuple(distinct)
 
@@ -97,20 +107,25 @@ class RandomVariable:
         try:
             return self._of[outcome]
         except KeyError:
-            raise Mistake(f"expected an outcome of the space, came {shown(outcome)}; it has {shown(self.space.outcomes)}") from None
+            raise UserError(
+                f"expected an outcome of the space, got {format_value(outcome)}; it has "
+                f"{format_value(self.space.outcomes)}"
+            ) from None
 
     @property
     def codes(self) -> Tensor:  # (n,)
         """For each outcome, which of `values` it has."""
-        place = {value: code for code, value in enumerate(self.values)}
-        return torch.tensor([place[self._of[outcome]] for outcome in self.space.outcomes], device=self.space.probabilities.device)
+        index = {value: code for code, value in enumerate(self.values)}
+        return torch.tensor(
+            [index[self._of[outcome]] for outcome in self.space.outcomes], device=self.space.probabilities.device
+        )
 
 
-def law(variable: RandomVariable) -> ProbabilitySpace:
+def distribution_of(variable: RandomVariable) -> ProbabilitySpace:
     """The image of P under X, itself a probability space, on X's values: P_X[A] = P[X in A].
 
     >>> dice = ProbabilitySpace.uniform([(i, j) for i in range(1, 7) for j in range(1, 7)])
-    >>> largest = law(RandomVariable(dice, max))
+    >>> largest = distribution_of(RandomVariable(dice, max))
     >>> largest.outcomes
     (1, 2, 3, 4, 5, 6)
     >>> (36 * largest.probabilities).round().tolist()
@@ -123,7 +138,7 @@ def law(variable: RandomVariable) -> ProbabilitySpace:
     return ProbabilitySpace(variable.values, image.index_add(-1, variable.codes, probabilities))
 
 
-def paired(first: RandomVariable, second: RandomVariable) -> RandomVariable:
+def joint_variable(first: RandomVariable, second: RandomVariable) -> RandomVariable:
     """(X, Y) as one random variable."""
     _check_one_space(first, second)
     return RandomVariable(first.space, lambda outcome: (first(outcome), second(outcome)))
@@ -137,16 +152,19 @@ def joint_table(first: RandomVariable, second: RandomVariable) -> Tensor:  # -> 
     return table.index_add(-1, first.codes * columns + second.codes, probabilities).unflatten(-1, (-1, columns))
 
 
-def are_independent(first: RandomVariable, second: RandomVariable, *, tolerance: float | None = None) -> bool:
-    """Whether P[X in A, Y in B] = P[X in A] P[Y in B] for all A and B, to within `tolerance`: 1e-9, in float32 64 roundings.
+def are_independent(first: RandomVariable, second: RandomVariable, *, tol: float | None = None) -> bool:
+    """Whether P[X in A, Y in B] = P[X in A] P[Y in B] for all A and B, to within `tol`: 1e-9, in float32 64 roundings.
 
     Notes: D5-4.
     """
     joint = joint_table(first, second)
-    slack = rounding_of(joint) if tolerance is None else tolerance
+    slack = rounding_of(joint) if tol is None else tol
     return bool((independence_gap(joint) <= slack).all())
 
 
 def _check_one_space(first: RandomVariable, second: RandomVariable) -> None:
     if first.space is not second.space:
-        raise Mistake("expected two variables on one probability space, came two spaces; define both on the space of pairs of outcomes")
+        raise UserError(
+            "expected two variables on one probability space, got two spaces; define both on the space of pairs of "
+            "outcomes"
+        )

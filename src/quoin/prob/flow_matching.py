@@ -2,35 +2,38 @@
 
     x_t = (1 - t) ε + t x,   dx_t/dt = x - ε,   v(x_t, t) = E[x - ε | x_t]
 
-Time runs from noise at 0 to data at 1, as is the custom here, not as in diffusion.py. Many lines cross at a point; the field goes with
-their mean, and its flow carries the law of ε to that of x.   b examples (b, ...), t a number each (b,)
+Time runs from noise at 0 to data at 1, as is the custom here, not as in diffusion.py. Many lines cross at a point;
+the field goes with their mean, and its flow carries the distribution of ε to that of x.   b examples (b, ...), t a
+number each (b,)
 """
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import as_floating
 
-__all__ = ["GaussianFlow", "straight_path", "straight_velocity"]
+__all__ = ["GaussianFlow", "linear_path", "linear_path_velocity"]
 
 
-def straight_path(noise: Tensor, data: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b, ...)
+def linear_path(noise: Tensor, data: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b, ...)
     """x_t = (1 - t) ε + t x.
 
-    >>> straight_path(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([0.25]))
+    >>> linear_path(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([0.25]))
     tensor([[0.2500, 0.2500]])
 
     Notes: D0-T.
     """
     if noise.shape != data.shape or t.shape != data.shape[:1]:
-        came = f"{tuple(noise.shape)}, {tuple(data.shape)} and {tuple(t.shape)}"
-        raise Mistake(f"expected noise and data of one shape (b, ...) and a time for each example (b,), came {came}; draw as many")
+        got = f"{tuple(noise.shape)}, {tuple(data.shape)} and {tuple(t.shape)}"
+        raise UserError(
+            f"expected noise and data of one shape (b, ...) and a time for each example (b,), got {got}; sample as many"
+        )
     return torch.lerp(noise, data, t.reshape(-1, *[1] * (data.ndim - 1)))
 
 
-def straight_velocity(noise: Tensor, data: Tensor) -> Tensor:  # (b, ...), (b, ...) -> (b, ...)
+def linear_path_velocity(noise: Tensor, data: Tensor) -> Tensor:  # (b, ...), (b, ...) -> (b, ...)
     """x - ε, the same all the way.
 
     Notes: D0-T.
@@ -46,14 +49,19 @@ class GaussianFlow:
     Notes: D0-T.
     """
 
-    def __init__(self, law: MultivariateNormal):
-        if law.mean.ndim != 1:
-            raise Mistake(f"expected one normal law, its mean (d,), came {tuple(law.mean.shape)}; give one without batch axes")
-        self.law = law
+    def __init__(self, distribution: MultivariateNormal):
+        if distribution.mean.ndim != 1:
+            raise UserError(
+                f"expected one normal distribution, its mean (d,), got {tuple(distribution.mean.shape)}; give one "
+                "without batch axes"
+            )
+        self.distribution = distribution
 
     def __call__(self, x: Tensor, t: Tensor) -> Tensor:  # (b, d), (b,) -> (b, d)
-        t = t.reshape(-1, 1, 1).to(self.law.covariance)
-        eye = torch.eye(len(self.law.mean)).to(self.law.covariance)
-        spread = t**2 * self.law.covariance + (1 - t) ** 2 * eye
-        away = (x - t[:, :, 0] * self.law.mean).unsqueeze(-1)
-        return self.law.mean + ((t * self.law.covariance - (1 - t) * eye) @ torch.linalg.solve(spread, away)).squeeze(-1)
+        t = t.reshape(-1, 1, 1).to(self.distribution.covariance)
+        eye = torch.eye(len(self.distribution.mean)).to(self.distribution.covariance)
+        covariance = t**2 * self.distribution.covariance + (1 - t) ** 2 * eye
+        away = (x - t[:, :, 0] * self.distribution.mean).unsqueeze(-1)
+        return self.distribution.mean + (
+            (t * self.distribution.covariance - (1 - t) * eye) @ torch.linalg.solve(covariance, away)
+        ).squeeze(-1)

@@ -1,15 +1,16 @@
-"""The Fréchet distance between normal laws: how far mass must move to turn one into the other.
+"""The Fréchet distance between normal distributions: how far mass must move to make one the other.
 
-    d²(N(μ, Σ), N(ν, Λ)) = min E|X - Y|² over all pairs with these laws = ‖μ - ν‖² + tr(Σ + Λ - 2 (Σ^(1/2) Λ Σ^(1/2))^(1/2))
+d²(N(μ, Σ), N(ν, Λ)) = min E|X - Y|² over all pairs with these distributions = ‖μ - ν‖² + tr(Σ + Λ - 2
+(Σ^(1/2) Λ Σ^(1/2))^(1/2))
 
-It is the Wasserstein distance of order two, and stays finite where the Kullback-Leibler divergence of singular laws does not.
-d coordinates
+It is the Wasserstein distance of order two, and stays finite where the Kullback-Leibler divergence of singular
+distributions does not. d coordinates
 """
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_semi_definite
 from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
@@ -17,12 +18,16 @@ from quoin.tensor import check_finite, check_floating, check_same_dtype, check_s
 __all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
 
 
-def squared_frechet_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:  # -> ()
-    """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)), means (d,), covariances (d, d), which may be singular.
+def squared_frechet_definition(
+    mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor
+) -> Tensor:  # -> ()
+    """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)), means (d,), covariances (d, d), which
+    may be singular.
 
     In covariances that are, the gradient is right for every change that keeps their ranks (matrix_root.py).
 
-    >>> float(squared_frechet_definition(torch.zeros(1), torch.eye(1), torch.full((1,), 3.0), 4 * torch.eye(1)))  # 3² + (2 - 1)²
+    >>> mean, covariance = torch.zeros(1), torch.eye(1)
+    >>> float(squared_frechet_definition(mean, covariance, mean + 3, 4 * covariance))  # 3² + (2 - 1)²
     10.0
 
     Notes: D5.2-9.
@@ -32,15 +37,18 @@ def squared_frechet_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Ten
         check_covariance(covariance)
         check_semi_definite(covariance)
     root = symmetric_root(covariance_p)
-    return (mean_p - mean_q).square().sum() + torch.trace(covariance_p + covariance_q - 2 * symmetric_root(root @ covariance_q @ root))
+    return (mean_p - mean_q).square().sum() + torch.trace(
+        covariance_p + covariance_q - 2 * symmetric_root(root @ covariance_q @ root)
+    )
 
 
 def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
-    """`squared_frechet_definition` between the normal laws fitted to two samples, with covariances over n - 1 and m - 1.
+    """`squared_frechet_definition` between the normal distributions fitted to two samples, with covariances over n - 1
+    and m - 1.
 
-    A sample less its mean is QR, so that its covariance is RᵀR/(n - 1), and the trace of the root is the sum of the singular values of
-    R_p R_qᵀ: no covariance is formed and no root is taken. It is biased upwards, for samples of one law N(μ, σ² I), n each, by about
-    σ² d(d + 5)/(2n): compare it between samples of one size.
+    A sample less its mean is QR, so that its covariance is RᵀR/(n - 1), and the trace of the root is the sum of the
+    singular values of R_p R_qᵀ: no covariance is formed and no root is taken. It is biased upwards, for samples of one
+    distribution N(μ, σ² I), n each, by about σ² d(d + 5)/(2n): compare it between samples of one size.
 
     Notes: D5.2-9.
     """
@@ -51,11 +59,14 @@ def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, 
         check_floating(sample, name)
         check_finite(sample, name)
         if len(sample) < 2:
-            raise Mistake(f"expected at least two examples to fit a law to, came {len(sample)} in {name}; give more")
+            raise UserError(
+                f"expected at least two examples to fit a distribution to, got {len(sample)} in {name}; give more"
+            )
         means.append(sample.double().mean(dim=0))
         away = sample.double() - means[-1]
-        # R = QᵀX with a fixed Q: to first order the singular values do not feel that Q turns, and for a singular R they could not.
+        # R = QᵀX with a fixed Q: to first order the singular values do not feel that Q turns, and for a singular R they
+        # could not.
         factors.append(torch.linalg.qr(away.detach()).Q.mT @ away / (len(sample) - 1) ** 0.5)
     shared = torch.linalg.svdvals(factors[0] @ factors[1].mT).sum()
-    spread = factors[0].square().sum() + factors[1].square().sum() - 2 * shared
-    return ((means[0] - means[1]).square().sum() + spread.clamp(min=0)).to(first.dtype)
+    variances = factors[0].square().sum() + factors[1].square().sum() - 2 * shared
+    return ((means[0] - means[1]).square().sum() + variances.clamp(min=0)).to(first.dtype)

@@ -1,10 +1,11 @@
-"""Hidden Markov models in log space: a chain X_0, X_1, ... that nobody sees, and o_t, drawn by a law that X_t chooses.
+"""Hidden Markov models in log space: a chain X_0, X_1, ... that is not observed, and o_t from the emission of X_t.
 
-This is the definition, step by step, in logarithms, which neither underflow nor mind a zero. It sees the observations only through
-`log_emission`, ln P(o_t | X_t = i). The fast form is in hmm_fast.py, laws of o_t in hmm_emission.py, the model that puts all
-together in hmm_model.py, learning in hmm_fit.py.
+This is the definition, step by step, in logarithms, which neither underflow nor mind a zero. It sees the observations
+only through `log_emission`, ln P(o_t | X_t = i). The fast form is in hmm_fast.py, distributions of o_t in
+hmm_emission.py, the model that puts all together in hmm_model.py, learning in hmm_fit.py.
 
-A zero of a table is minus infinity here, and its gradient is zero: what cannot happen is no parameter.   k states, n steps
+A zero of a table is minus infinity here, and its gradient is zero: what cannot happen is no parameter.   k
+states, n steps
 """
 
 from typing import NamedTuple
@@ -12,12 +13,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_same_dtype, check_shapes
 
 __all__ = [
-    "HiddenPath",
     "HiddenPosterior",
+    "ViterbiPath",
     "hmm_backward_definition",
     "hmm_forward_definition",
     "hmm_posterior_definition",
@@ -26,33 +27,38 @@ __all__ = [
 
 
 class HiddenPosterior(NamedTuple):
-    """What the observations o tell about the hidden states."""
+    """The posterior of the hidden states given the observations o."""
 
     output: Tensor  # (..., n, k): P[X_t = i | o]
     transitions: Tensor  # (..., k, k): the expected number of steps from i to j, given o
     log_prob: Tensor  # (...): ln P(o)
 
 
-class HiddenPath(NamedTuple):
-    """A path of hidden states, and how likely it is together with the observations."""
+class ViterbiPath(NamedTuple):
+    """A path of hidden states, and its log probability together with the observations."""
 
     output: Tensor  # (..., n)
     log_prob: Tensor  # (...): ln P(X = output, o)
 
 
-def hmm_forward_definition(log_start: Tensor, log_transition: Tensor, log_emission: Tensor) -> Tensor:  # (k), (k, k), (..., n, k)
-    """ln α_t(j) = ln P(o_0 ... o_t, X_t = j): α_0 = ν b_0, and α_t(j) = b_t(j) sum_i α_{t-1}(i) A_ij with b_t(j) = P(o_t | X_t = j).
+def hmm_forward_definition(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor
+) -> Tensor:  # (k), (k, k), (..., n, k)
+    """ln α_t(j) = ln P(o_0 ... o_t, X_t = j): α_0 = ν b_0, and α_t(j) = b_t(j) sum_i α_{t-1}(i) A_ij with
+    b_t(j) = P(o_t | X_t = j).
 
     Notes: D5.1-10.
     """
-    check_tables(log_start, log_transition, log_emission)
-    alphas = [log_start + log_emission[..., 0, :]]
+    check_tables(log_initial, log_transition, log_emission)
+    alphas = [log_initial + log_emission[..., 0, :]]
     for log_b in log_emission.unbind(dim=-2)[1:]:
         alphas.append(log_b + log_sum(alphas[-1].unsqueeze(-1) + log_transition, dim=-2))
     return torch.stack(alphas, dim=-2)
 
 
-def hmm_backward_definition(log_transition: Tensor, log_emission: Tensor) -> Tensor:  # (k, k), (..., n, k) -> (..., n, k)
+def hmm_backward_definition(
+    log_transition: Tensor, log_emission: Tensor
+) -> Tensor:  # (k, k), (..., n, k) -> (..., n, k)
     """ln β_t(i) = ln P(o_{t+1} ... o_{n-1} | X_t = i): β_{n-1} = 1, and β_t(i) = sum_j A_ij b_{t+1}(j) β_{t+1}(j).
 
     Notes: D5.1-10.
@@ -64,19 +70,20 @@ def hmm_backward_definition(log_transition: Tensor, log_emission: Tensor) -> Ten
     return torch.stack(betas[::-1], dim=-2)
 
 
-def hmm_posterior_definition(log_start: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
-    """P[X_t = i | o] = α_t(i) β_t(i) / P(o) and P[X_t = i, X_{t+1} = j | o] = α_t(i) A_ij b_{t+1}(j) β_{t+1}(j) / P(o), summed over t.
+def hmm_posterior_definition(log_initial: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
+    """P[X_t = i | o] = α_t(i) β_t(i) / P(o) and P[X_t = i, X_{t+1} = j | o] = α_t(i) A_ij b_{t+1}(j) β_{t+1}(j) / P(o),
+    summed over t.
 
     Notes: D5.1-10.
     """
-    found = posterior_unchecked(log_start, log_transition, log_emission)
+    found = posterior_unchecked(log_initial, log_transition, log_emission)
     check_possible(found.log_prob)
     return found
 
 
-def posterior_unchecked(log_start: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
+def posterior_unchecked(log_initial: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
     """`hmm_posterior_definition`, with zeros where the observations are impossible."""
-    alpha = hmm_forward_definition(log_start, log_transition, log_emission)
+    alpha = hmm_forward_definition(log_initial, log_transition, log_emission)
     beta = hmm_backward_definition(log_transition, log_emission)
     log_prob = log_sum(alpha[..., -1, :], dim=-1)
     known = log_prob.masked_fill(log_prob == -torch.inf, 0)
@@ -85,30 +92,34 @@ def posterior_unchecked(log_start: Tensor, log_transition: Tensor, log_emission:
     return HiddenPosterior((alpha + beta - known[..., None, None]).exp(), pairs.exp().sum(dim=-3), log_prob)
 
 
-def viterbi(log_start: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPath:  # (k), (k, k), (..., n, k)
-    """The likeliest path given the observations: δ_t(j) = b_t(j) max_i δ_{t-1}(i) A_ij, and from the best end back through the argmaxes.
+def viterbi(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor
+) -> ViterbiPath:  # (k), (k, k), (..., n, k)
+    """The most probable path given the observations: δ_t(j) = b_t(j) max_i δ_{t-1}(i) A_ij, and from the best end back
+    through the argmaxes.
 
     Of equals the first is taken. The path's probability carries a gradient, the path itself has none.
 
     Notes: D5.1-10.
     """
-    check_tables(log_start, log_transition, log_emission)
-    best = log_start + log_emission[..., 0, :]
-    came_from = []
+    check_tables(log_initial, log_transition, log_emission)
+    best = log_initial + log_emission[..., 0, :]
+    predecessors = []
     for log_b in log_emission.unbind(dim=-2)[1:]:
         found = (best.unsqueeze(-1) + log_transition).max(dim=-2)
-        came_from.append(found.indices)
+        predecessors.append(found.indices)
         best = found.values + log_b
     log_prob, last = best.max(dim=-1)
     check_possible(log_prob)
     states = [last]
-    for arrows in reversed(came_from):
+    for arrows in reversed(predecessors):
         states.append(arrows.gather(-1, states[-1].unsqueeze(-1)).squeeze(-1))
-    return HiddenPath(torch.stack(states[::-1], dim=-1), log_prob)
+    return ViterbiPath(torch.stack(states[::-1], dim=-1), log_prob)
 
 
 def log_sum(x: Tensor, dim: int) -> Tensor:
-    """ln sum exp x, where a sum of nothing but zeros has the logarithm minus infinity and no gradient instead of NaN."""
+    """ln sum exp x, where a sum of nothing but zeros has the logarithm minus infinity and no gradient instead of
+    NaN."""
     nothing = (x == -torch.inf).all(dim=dim, keepdim=True)
     return x.masked_fill(nothing, 0).logsumexp(dim=dim).masked_fill(nothing.squeeze(dim), -torch.inf)
 
@@ -120,18 +131,27 @@ def log_table(probabilities: Tensor) -> Tensor:
 
 
 def check_possible(log_prob: Tensor) -> None:  # (...)
-    """Refuse to condition on observations of probability zero."""
+    """Raise an error for observations of probability zero."""
     if torch.compiler.is_compiling() or bool((log_prob > -torch.inf).all()):
         return
     if bool(log_prob.isnan().any()):
-        raise Mistake("expected numbers to learn about the hidden states from, came NaN; look for it in the observations and the tables")
-    place = (log_prob == -torch.inf).nonzero()[0].tolist()
-    which = f" (sequence {', '.join(map(str, place))})" if place else ""
-    raise Mistake(f"expected observations that the model can produce, came some of probability zero{which}; make its zeros small numbers")
+        raise UserError(
+            "expected numbers to learn about the hidden states from, got NaN; look for it in the observations and "
+            "the tables"
+        )
+    index = (log_prob == -torch.inf).nonzero()[0].tolist()
+    which = f" (sequence {', '.join(map(str, index))})" if index else ""
+    raise UserError(
+        f"expected observations that the model can produce, got some of probability zero{which}; make its zeros "
+        "small numbers"
+    )
 
 
-def check_tables(log_start: Tensor | None, log_transition: Tensor, log_emission: Tensor) -> None:
-    check_shapes("k, k k, ... n k", log_start=log_start, log_transition=log_transition, log_emission=log_emission)
+def check_tables(log_initial: Tensor | None, log_transition: Tensor, log_emission: Tensor) -> None:
+    check_shapes("k, k k, ... n k", log_initial=log_initial, log_transition=log_transition, log_emission=log_emission)
     check_same_dtype(log_transition, log_emission)
     if log_emission.shape[-2] == 0:
-        raise Mistake(f"expected at least one observation, came log_emission of shape {tuple(log_emission.shape)}; give n >= 1 steps")
+        raise UserError(
+            f"expected at least one observation, got log_emission of shape {tuple(log_emission.shape)}; give n >= "
+            "1 steps"
+        )

@@ -1,8 +1,8 @@
-"""How a hidden state speaks: laws of one observation, one for each of k states, that can be weighted, counted and fitted again.
+"""Emissions of a hidden Markov model: a distribution of one observation for each of k states, and their M-step.
 
-`relative` is P(o | X = i) as scaled messages want it, `statistics` and `maximised` are the two halves of a likelihood fit in which
-an observation belongs to each state by a share: sums that add up over pieces of the data, and the best law for such sums.
-k states, m symbols, d numbers
+`relative` is P(o | X = i) as scaled messages want it, `sufficient_statistics` and `m_step` are the two halves of a
+likelihood fit in which an observation belongs to each state with a responsibility: sums that add up over pieces of the
+data, and the best distribution for such sums. k states, m symbols, d numbers
 """
 
 import math
@@ -11,18 +11,18 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.prob.covariance import check_covariance
 from quoin.prob.hmm import log_table
 from quoin.prob.hmm_fast import Relative, relative
-from quoin.prob.law import check_law
 from quoin.tensor import check_finite, check_labels, check_same_dtype, check_shapes
 
 __all__ = ["CategoricalEmission", "Emission", "GaussianEmission"]
 
 
 class Emission(Protocol):
-    """A law of observations for each of k states; an observation has `event_ndim` axes of its own."""
+    """A distribution of observations for each of k states; an observation has `event_ndim` axes of its own."""
 
     num_states: int
 
@@ -30,7 +30,7 @@ class Emission(Protocol):
     def event_ndim(self) -> int: ...
 
     def check(self, observations: Tensor) -> None:
-        """Refuse what no such law speaks of."""
+        """Raise an error for what no such distribution emits."""
         ...
 
     def log_prob(self, observations: Tensor) -> Tensor:  # (..., k)
@@ -43,17 +43,17 @@ class Emission(Protocol):
         """An observation for each state of (...)."""
         ...
 
-    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
-        """Sums over observations, each weighted by its shares (..., k)."""
+    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
+        """Sums over observations, each weighted by its responsibilities (..., k)."""
         ...
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
-        """The likeliest law of this kind for such sums; a state without a share stays as it is."""
+    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
+        """The most probable distribution of this kind for such sums; a state without responsibility stays as it is."""
         ...
 
 
 class CategoricalEmission:
-    """State i says symbol j of 0, ..., m - 1 with probability B_ij.
+    """State i emits symbol j of 0, ..., m - 1 with probability B_ij.
 
     Notes: D5.1-10.
     """
@@ -62,7 +62,7 @@ class CategoricalEmission:
 
     def __init__(self, probabilities: Tensor):  # (k, m)
         check_shapes("k m", probabilities=probabilities)
-        check_law(probabilities, "probabilities")
+        check_probs(probabilities, "probabilities")
         self.probabilities = probabilities
         self.num_states, self.num_symbols = probabilities.shape
 
@@ -79,20 +79,20 @@ class CategoricalEmission:
         return Relative(symbols.weights[chosen], symbols.log_scale[chosen])
 
     def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (...)
-        laws = self.probabilities.detach()[states.flatten()]
-        return torch.multinomial(laws, 1, generator=generator).reshape(states.shape)
+        probs = self.probabilities.detach()[states.flatten()]
+        return torch.multinomial(probs, 1, generator=generator).reshape(states.shape)
 
-    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
-        """How often each state said each symbol, (m, k)."""
-        counts = shares.new_zeros(self.num_symbols, self.num_states)
-        return (counts.index_add_(0, observations.flatten().long(), shares.flatten(0, -2)),)
+    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
+        """How often each state emitted each symbol, (m, k)."""
+        counts = responsibilities.new_zeros(self.num_symbols, self.num_states)
+        return (counts.index_add_(0, observations.flatten().long(), responsibilities.flatten(0, -2)),)
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
-        return type(self)(normalised(statistics[0].mT, self.probabilities))
+    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
+        return type(self)(normalized(statistics[0].mT, self.probabilities))
 
 
 class GaussianEmission:
-    """State i says x of R^d with density N(x; μ_i, Σ_i).
+    """State i emits x of R^d with density N(x; μ_i, Σ_i).
 
     Notes: D5.1-10.
     """
@@ -109,8 +109,9 @@ class GaussianEmission:
         factors, failed = torch.linalg.cholesky_ex(covariances)
         if bool(failed.any()):
             state = int(failed.nonzero()[0])
-            raise Mistake(
-                f"expected positive definite covariances, came state {state}'s with none or a negative variance in some direction; "
+            raise UserError(
+                f"expected positive definite covariances, got state {state}'s with none or a negative variance in "
+                "some direction; "
                 "take fewer states or more data, or add a little to its diagonal"
             )
         self.factors = factors
@@ -134,25 +135,27 @@ class GaussianEmission:
         noise = torch.randn(*states.shape, self.dim, 1, generator=generator, dtype=self.means.dtype)
         return self.means.detach()[states] + (self.factors.detach()[states] @ noise).squeeze(-1)
 
-    def statistics(self, observations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
-        """Shares (k,), and of x - μ_i, which is small where it counts, the sums (k, d) and those of its squares (k, d, d)."""
+    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
+        """Shares (k,), and of x - μ_i, which is small where it counts, the sums (k, d) and those of its squares
+        (k, d, d).
+        """
         away = self._away(observations)
-        shared = away * shares.reshape(-1, self.num_states).mT.unsqueeze(-2)
-        return shares.reshape(-1, self.num_states).sum(dim=0), shared.sum(dim=-1), shared @ away.mT
+        shared = away * responsibilities.reshape(-1, self.num_states).mT.unsqueeze(-2)
+        return responsibilities.reshape(-1, self.num_states).sum(dim=0), shared.sum(dim=-1), shared @ away.mT
 
-    def maximised(self, statistics: tuple[Tensor, ...]) -> Self:
+    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
         total, first, second = statistics
         some = (total > 0)[:, None, None]
         total = torch.where(total > 0, total, 1)
         moved = first / total.unsqueeze(-1)
-        spread = second / total[:, None, None] - moved.unsqueeze(-1) * moved.unsqueeze(-2)
-        return type(self)(self.means + moved, torch.where(some, (spread + spread.mT) / 2, self.covariances))
+        scatter = second / total[:, None, None] - moved.unsqueeze(-1) * moved.unsqueeze(-2)
+        return type(self)(self.means + moved, torch.where(some, (scatter + scatter.mT) / 2, self.covariances))
 
     def _away(self, observations: Tensor) -> Tensor:  # (..., d) -> (k, d, n): one matrix for each state
         return observations.reshape(-1, self.dim).mT - self.means.unsqueeze(-1)
 
 
-def normalised(counts: Tensor, otherwise: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
-    """Counts over their sum, and where there are none the law that was there before."""
+def normalized(counts: Tensor, fallback: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """Counts over their sum, and where there are none the distribution that was there before."""
     total = counts.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, counts / torch.where(total > 0, total, 1), otherwise)
+    return torch.where(total > 0, counts / torch.where(total > 0, total, 1), fallback)

@@ -1,15 +1,16 @@
 """Hidden Markov models at full speed: scaled messages, all blocks of a long sequence at once.
 
-A step of the forward recursion waits for the one before, which a machine for large matrices does badly. So a sequence is cut into
-blocks that run side by side, each from a guess of the message that enters it. The guesses are made by running a while over the end of
-the block before, which is mostly enough to forget where one started. Then they are checked: the message that leaves a block must be
-the one that was assumed to enter the next, entry by entry, up to rounding. Where it is not, it is the better guess and all run again;
-after as many runs as there are blocks it is exact in any case. The check is a proof: multiplying by a non-negative matrix takes no two
-messages further apart in Hilbert's metric max_i ln(x_i / y_i) - min_i ln(x_i / y_i), so errors at the cuts add up and never grow.
+A step of the forward recursion waits for the one before, which a machine for large matrices does badly. So a sequence
+is cut into blocks that run side by side, each from a guess of the message that enters it. The guesses are made by
+running a while over the end of the block before, mostly enough for the chain to forget its start. Then they are
+checked: the message that leaves a block must be the one that was assumed to enter the next, entry by entry, up to
+rounding. Where it is not, it is the better guess and all run again; after as many runs as there are blocks it is exact
+in any case. The check is a proof: multiplying by a non-negative matrix takes no two messages further apart in Hilbert's
+metric max_i ln(x_i / y_i) - min_i ln(x_i / y_i), so errors at the cuts add up and never grow.
 
-Messages are scaled to sum to one. A state less likely than the smallest float by more than all others thus counts as impossible;
-if it matters later, the likelihoods found forwards and backwards differ, and the sequence goes to log space (hmm.py).
-k states, n steps, s sequences, c blocks of each, l steps of a block
+Messages are scaled to sum to one. A state less probable than the smallest float by more than all others thus counts as
+impossible; if it matters later, the likelihoods found forwards and backwards differ, and the sequence goes to log space
+(hmm.py). k states, n steps, s sequences, c blocks of each, l steps of a block
 """
 
 from collections.abc import Iterator
@@ -19,9 +20,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.prob.hmm import HiddenPosterior, check_possible, check_tables, posterior_unchecked
-from quoin.prob.side_by_side import side_by_side
+from quoin.prob.parallel_map import parallel_map
 
 __all__ = ["hmm_log_prob", "hmm_posterior"]
 
@@ -33,32 +34,38 @@ SETTLED = 64  # roundings that two messages may differ by to be the same
 GROUP = 2**18  # numbers of a group of sequences worked on together: half a dozen arrays of this size stay in the cache
 
 
-def hmm_posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> HiddenPosterior:
-    """`hmm_posterior_definition` by scaled messages, for sequences (..., n, k) of the lengths (...) given; without a gradient.
+def hmm_posterior(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None
+) -> HiddenPosterior:
+    """`hmm_posterior_definition` by scaled messages, for sequences (..., n, k) of the lengths (...) given;
+    without a gradient.
 
-    Beyond a sequence's length its `log_emission` is not looked at and its posterior is zero.
+    Beyond a sequence's length its `log_emission` is not read and its posterior is zero.
 
     Notes: D5.1-10.
     """
-    found = _posterior(log_start, log_transition, log_emission, lengths)
+    found = _posterior(log_initial, log_transition, log_emission, lengths)
     check_possible(found.log_prob)
     return found
 
 
-def hmm_log_prob(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None) -> Tensor:  # -> (...)
+def hmm_log_prob(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None
+) -> Tensor:  # -> (...)
     """ln P(o) = ln sum_i α_{n-1}(i) by scaled messages; minus infinity, with a zero gradient, for what cannot happen.
 
-    Its gradient is the posterior: ∂/∂ln b_t(i) = P[X_t = i | o], and ∂/∂ln A_ij the expected number of steps from i to j.
+    Its gradient is the posterior: ∂/∂ln b_t(i) = P[X_t = i | o], and ∂/∂ln A_ij the expected number of steps from
+    i to j.
 
     Notes: D5.1-10.
     """
-    return _LogProb.apply(log_start, log_transition, log_emission, lengths)  # pyright: ignore[reportReturnType]
+    return _LogProb.apply(log_initial, log_transition, log_emission, lengths)  # pyright: ignore[reportReturnType]
 
 
 class _LogProb(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, log_start, log_transition, log_emission, lengths):
-        found = _posterior(log_start, log_transition, log_emission, lengths)
+    def forward(ctx, log_initial, log_transition, log_emission, lengths):
+        found = _posterior(log_initial, log_transition, log_emission, lengths)
         ctx.save_for_backward(found.output, found.transitions)
         return found.log_prob
 
@@ -68,7 +75,11 @@ class _LogProb(torch.autograd.Function):
         states, transitions = ctx.saved_tensors
         (gradient,) = gradients
         states = states * gradient[..., None, None]
-        steps = (transitions * gradient[..., None, None]).flatten(0, -3).sum(dim=0) if gradient.ndim else transitions * gradient
+        steps = (
+            (transitions * gradient[..., None, None]).flatten(0, -3).sum(dim=0)
+            if gradient.ndim
+            else transitions * gradient
+        )
         return states[..., 0, :].reshape(-1, states.shape[-1]).sum(dim=0), steps, states, None
 
 
@@ -107,7 +118,7 @@ def folded(num_sequences: int, num_steps: int, lengths: Tensor | None) -> Folded
 class Group(NamedTuple):
     """Some of the sequences, as many as are worked on together."""
 
-    place: slice  # among all sequences
+    selection: slice  # among all sequences
     rows: Tensor  # (s, n, ...)
     lengths: Tensor | None  # (s,)
     layout: Folded
@@ -117,50 +128,62 @@ def groups(rows: Tensor, lengths: Tensor | None, num_states: int) -> Iterator[Gr
     """All sequences of `rows` in groups."""
     size = max(1, GROUP // (rows.shape[1] * num_states))
     for first in range(0, len(rows), size):
-        place = slice(first, first + size)
-        known = None if lengths is None else lengths[place]
-        yield Group(place, rows[place], known, folded(len(rows[place]), rows.shape[1], known))
+        selection = slice(first, first + size)
+        known = None if lengths is None else lengths[selection]
+        yield Group(selection, rows[selection], known, folded(len(rows[selection]), rows.shape[1], known))
 
 
 def check_lengths(lengths: Tensor | None, shape: torch.Size, num_steps: int) -> Tensor | None:  # -> (s,)
     """The lengths of all sequences in a row, each from 1 to n."""
     if lengths is None:
         return None
-    if lengths.shape != shape or lengths.is_floating_point() or lengths.numel() == 0 or lengths.min() < 1 or lengths.max() > num_steps:
-        came = f"{shown(lengths.tolist())} for {tuple(shape)} sequences"
-        raise Mistake(f"expected as lengths an integer from 1 to {num_steps} for each sequence, came {came}; count each one's steps")
+    if (
+        lengths.shape != shape
+        or lengths.is_floating_point()
+        or lengths.numel() == 0
+        or lengths.min() < 1
+        or lengths.max() > num_steps
+    ):
+        got = f"{format_value(lengths.tolist())} for {tuple(shape)} sequences"
+        raise UserError(
+            f"expected as lengths an integer from 1 to {num_steps} for each sequence, got {got}; count each one's steps"
+        )
     return lengths.flatten()
 
 
 @torch.no_grad()
-def _posterior(log_start: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None) -> HiddenPosterior:
-    check_tables(log_start, log_transition, log_emission)
+def _posterior(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None
+) -> HiddenPosterior:
+    check_tables(log_initial, log_transition, log_emission)
     *batch, n, k = log_emission.shape
     rows = log_emission.reshape(-1, n, k)
     lengths = check_lengths(lengths, log_emission.shape[:-2], n)
     states, transitions = torch.empty_like(rows), rows.new_empty(len(rows), k, k)
     log_prob = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
-    start, transition = log_start.exp(), log_transition.exp()
+    initial, transition = log_initial.exp(), log_transition.exp()
 
     def look(group: Group) -> None:
-        place, piece, _, layout = group
-        got = messages(start, transition, relative(layout.fold(piece)), layout)
+        selection, piece, _, layout = group
+        got = messages(initial, transition, relative(layout.fold(piece)), layout)
         step, after = layout.unfold(got.step.mT), layout.unfold(got.after.mT)
-        states[place] = layout.unfold((got.left * got.beta).mT)
-        transitions[place] = step[:, :-1].mT @ after[:, 1:] * transition
-        log_prob[place] = got.log_prob
+        states[selection] = layout.unfold((got.left * got.beta).mT)
+        transitions[selection] = step[:, :-1].mT @ after[:, 1:] * transition
+        log_prob[selection] = got.log_prob
 
-    side_by_side(look, groups(rows, lengths, k))
-    for row in log_prob.isnan().nonzero().flatten().tolist():  # impossible, or nearly so: log space can tell
+    parallel_map(look, groups(rows, lengths, k))
+    for row in log_prob.isnan().nonzero().flatten().tolist():  # impossible, or nearly so: log space decides
         steps = n if lengths is None else int(lengths[row])
-        exact = posterior_unchecked(log_start.double(), log_transition.double(), rows[row, :steps].double())
+        exact = posterior_unchecked(log_initial.double(), log_transition.double(), rows[row, :steps].double())
         states[row] = 0
         states[row, :steps], transitions[row], log_prob[row] = exact
-    return HiddenPosterior(states.reshape(*batch, n, k), transitions.reshape(*batch, k, k), log_prob.to(log_emission.dtype).reshape(batch))
+    return HiddenPosterior(
+        states.reshape(*batch, n, k), transitions.reshape(*batch, k, k), log_prob.to(log_emission.dtype).reshape(batch)
+    )
 
 
 class Relative(NamedTuple):
-    """P(o | X = i) = e^log_scale weights_i, the largest weight being one, or all zero for what no state can say."""
+    """P(o | X = i) = e^log_scale weights_i, the largest weight being one, or all zero for what no state can emit."""
 
     weights: Tensor  # (..., k)
     log_scale: Tensor  # (...)
@@ -177,11 +200,12 @@ class Expected(NamedTuple):
 
     states: Tensor  # (l, s c, k), zero where there is no observation
     transitions: Tensor  # (k, k), of all sequences together
-    log_prob: Tensor  # (s,) float64; NaN where scaled messages could not tell
+    log_prob: Tensor  # (s,) float64; NaN where scaled messages cannot decide
 
 
 class Messages(NamedTuple):
-    """All messages of a group as columns, which is how they step quickest, scaled so that their products are the posterior.
+    """All messages of a group as columns, which is how they step quickest, scaled so that their products
+    are the posterior.
 
     P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = step_t(i) A_ij after_{t+1}(j).
     """
@@ -190,38 +214,43 @@ class Messages(NamedTuple):
     beta: Tensor
     step: Tensor
     after: Tensor
-    log_prob: Tensor  # (s,) float64; NaN where scaled messages could not tell
+    log_prob: Tensor  # (s,) float64; NaN where scaled messages cannot decide
 
 
-def expected(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Expected:
-    """What the observations of a group in blocks tell."""
-    left, beta, step, after, log_prob = messages(start, transition, observed, layout)
+def expected(initial: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Expected:
+    """The posterior of a group in blocks."""
+    left, beta, step, after, log_prob = messages(initial, transition, observed, layout)
     inside = torch.bmm(step[:-1], after[1:].mT).sum(dim=0)
     across = step[-1][:, :-1] @ after[0][:, 1:].mT
     return Expected(left.mul_(beta).mT, (inside + across) * transition, log_prob)
 
 
-def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Messages:
-    """Forwards a message is α_t, in proportion to P(o_0 ... o_t, X_t = i); backwards b_t β_t, to P(o_t ... o_{n-1} | X_t = i)."""
+def messages(initial: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Messages:
+    """Forwards a message is α_t, in proportion to P(o_0 ... o_t, X_t = i); backwards b_t β_t, to P(o_t ...
+    o_{n-1} | X_t = i).
+    """
     s, c, valid = layout.num_sequences, layout.num_blocks, layout.valid
     weights, log_scale = observed
-    if valid is not None:  # what is not observed tells nothing
+    if valid is not None:  # what is not observed leaves no information
         weights, log_scale = weights.masked_fill(~valid.unsqueeze(-1), 1), log_scale * valid
     weights = weights.mT.contiguous()
-    alpha, forward = _swept(start, transition.mT.contiguous(), weights, c, backwards=False)[1:]
-    beta, after, backward = _swept(torch.ones_like(start), transition.contiguous(), weights, c, backwards=True)
+    alpha, forward = _swept(initial, transition.mT.contiguous(), weights, c, backwards=False)[1:]
+    beta, after, backward = _swept(torch.ones_like(initial), transition.contiguous(), weights, c, backwards=True)
     heads = after[0].mT  # (s c, k)
-    backward = backward + (heads[::c] @ start).double().log()
-    apart = 8 * len(start) * layout.num_steps * torch.finfo(weights.dtype).eps  # roundings of a sum of k at every step
+    backward = backward + (heads[::c] @ initial).double().log()
+    apart = (
+        8 * len(initial) * layout.num_steps * torch.finfo(weights.dtype).eps
+    )  # roundings of a sum of k at every step
     log_prob = torch.where((forward - backward).abs() <= apart, forward, torch.nan)
     log_prob = log_prob + log_scale.sum(dim=0, dtype=torch.float64).unflatten(0, (s, c)).sum(dim=-1)
 
-    shares = (alpha * beta).sum(dim=-2, keepdim=True).reciprocal_()
+    normalizers = (alpha * beta).sum(dim=-2, keepdim=True).reciprocal_()
     if valid is not None:
         there = valid.unsqueeze(-2)
-        shares, after = shares * there, after * there
-    left = alpha * shares
-    # The last step of a block and the first of the next are not scaled alike; and no step leads from one sequence to the next.
+        normalizers, after = normalizers * there, after * there
+    left = alpha * normalizers
+    # The last step of a block and the first of the next are not scaled alike; and no step leads from one sequence to
+    # the next.
     ends = alpha[-1].mT
     total = ((ends @ transition) * heads.roll(-1, dims=0)).sum(dim=-1, keepdim=True)
     total[c - 1 :: c] = torch.inf
@@ -230,8 +259,12 @@ def messages(start: Tensor, transition: Tensor, observed: Relative, layout: Fold
     return Messages(left, beta, step, after, log_prob)
 
 
-def _swept(first: Tensor, matrix: Tensor, weights: Tensor, num_blocks: int, *, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """The message that enters each step, the same times the step's weights, and ln P(o) (s,) as scaling took it away, in float64."""
+def _swept(
+    first: Tensor, matrix: Tensor, weights: Tensor, num_blocks: int, *, backwards: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The message that enters each step, the same times the step's weights, and ln P(o) (s,) as scaling took it
+    away, in float64.
+    """
     eps, tiny = torch.finfo(weights.dtype).eps, torch.finfo(weights.dtype).tiny
     entry = (first / first.sum()).unsqueeze(-1)
     guess = entry.expand_as(weights[0])
@@ -250,14 +283,16 @@ def _swept(first: Tensor, matrix: Tensor, weights: Tensor, num_blocks: int, *, b
     return before, after, taken.unflatten(0, (-1, num_blocks)).sum(dim=-1) + first.double().sum().log()
 
 
-def _sweep(start: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """before_t = M after_{t-1}, after_t = before_t w_t, side by side for all blocks; and the sums (-1, s c) that were divided out."""
+def _sweep(initial: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """before_t = M after_{t-1}, after_t = before_t w_t, side by side for all blocks; and the sums (-1, s c) that
+    were divided out.
+    """
     before, after = torch.empty_like(weights), torch.empty_like(weights)
     steps = list(zip(before.unbind(), after.unbind(), weights.unbind()))
-    scales, last = [], start
+    scales, last = [], initial
     for number, (b, a, w) in enumerate(reversed(steps) if backwards else steps, 1):
         if number == 1:
-            b.copy_(start)
+            b.copy_(initial)
         else:
             torch.mm(matrix, last, out=b)
         torch.mul(b, w, out=a)
@@ -269,7 +304,9 @@ def _sweep(start: Tensor, matrix: Tensor, weights: Tensor, backwards: bool) -> t
 
 
 def _onward(after: Tensor, matrix: Tensor, entry: Tensor, num_blocks: int, backwards: bool) -> tuple[Tensor, Tensor]:
-    """The messages that enter the blocks if those left them, each divided by its sum, and the sums (s c,), one where a sequence begins."""
+    """The messages that enter the blocks if those left them, each divided by its sum, and the sums (s c,), one where
+    a sequence begins.
+    """
     ends = matrix @ (after[0] if backwards else after[-1])  # (k, s c)
     ends = ends.roll(-1 if backwards else 1, dims=-1)  # to the block where they go
     ends[:, num_blocks - 1 if backwards else 0 :: num_blocks] = entry

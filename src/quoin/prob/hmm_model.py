@@ -5,15 +5,15 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.hmm import HiddenPath, HiddenPosterior, log_table, viterbi
+from quoin.errors import UserError
+from quoin.prob.hmm import HiddenPosterior, ViterbiPath, log_table, viterbi
 from quoin.prob.hmm_emission import Emission
 from quoin.prob.hmm_fast import check_lengths, hmm_log_prob, hmm_posterior
 from quoin.prob.markov import MarkovChain
 
 __all__ = ["HiddenMarkovModel", "HiddenSample"]
 
-Spoken = TypeVar("Spoken", bound=Emission)
+EmissionType = TypeVar("EmissionType", bound=Emission)
 
 
 class HiddenSample(NamedTuple):
@@ -23,8 +23,9 @@ class HiddenSample(NamedTuple):
     states: Tensor  # (p, n)
 
 
-class HiddenMarkovModel(Generic[Spoken]):
-    """A hidden Markov chain X, and o_t drawn by the law that its state chooses: P(o) = sum_x P[X = x] prod_t P(o_t | X_t = x_t).
+class HiddenMarkovModel(Generic[EmissionType]):
+    """A hidden Markov chain X, and o_t sampled from the emission of its state: P(o) = sum_x P[X = x] prod_t
+    P(o_t | X_t = x_t).
 
     >>> from quoin.prob import CategoricalEmission
     >>> chain = MarkovChain(torch.tensor([0.5, 0.5]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
@@ -37,10 +38,11 @@ class HiddenMarkovModel(Generic[Spoken]):
     Notes: D5.1-10.
     """
 
-    def __init__(self, chain: MarkovChain, emission: Spoken):
-        if len(chain.start) != emission.num_states:
-            raise Mistake(
-                f"expected a law of observations for each of the chain's {len(chain.start)} states, came {emission.num_states}; "
+    def __init__(self, chain: MarkovChain, emission: EmissionType):
+        if len(chain.initial) != emission.num_states:
+            raise UserError(
+                f"expected a distribution of observations for each of the chain's {len(chain.initial)} states, got "
+                f"{emission.num_states}; "
                 "give as many rows as states"
             )
         self.chain, self.emission = chain, emission
@@ -53,21 +55,21 @@ class HiddenMarkovModel(Generic[Spoken]):
         """P[X_t = i | o] and the expected numbers of steps from i to j; without a gradient."""
         return hmm_posterior(*self.log_tables(observations), lengths)
 
-    def viterbi(self, observations: Tensor) -> HiddenPath:
-        """The likeliest states behind the observations."""
+    def viterbi(self, observations: Tensor) -> ViterbiPath:
+        """The most probable states behind the observations."""
         return viterbi(*self.log_tables(observations))
 
     def sample(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> HiddenSample:
         """Sequences of `num_steps` observations, and the states behind them."""
         if num_steps < 1:
-            raise Mistake(f"expected at least one step, came {num_steps}; give the number of observations")
+            raise UserError(f"expected at least one step, got {num_steps}; give the number of observations")
         states = self.chain.sample_paths(num_steps - 1, num_paths, generator=generator)
         return HiddenSample(self.emission.sample(states, generator=generator), states)
 
     def log_tables(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """ln ν, ln A and ln P(o_t | X_t = i), as the functions of hmm.py take them."""
         self._check(observations)
-        return log_table(self.chain.start), log_table(self.chain.transition), self.emission.log_prob(observations)
+        return log_table(self.chain.initial), log_table(self.chain.transition), self.emission.log_prob(observations)
 
     def rows(self, observations: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """All sequences and their lengths in one row: (s, n, event) and (s,)."""
@@ -79,4 +81,6 @@ class HiddenMarkovModel(Generic[Spoken]):
     def _check(self, observations: Tensor) -> None:
         self.emission.check(observations)
         if observations.ndim <= self.emission.event_ndim:
-            raise Mistake(f"expected sequences of observations, came shape {tuple(observations.shape)}; add an axis for the steps")
+            raise UserError(
+                f"expected sequences of observations, got shape {tuple(observations.shape)}; add an axis for the steps"
+            )

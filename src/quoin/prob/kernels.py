@@ -1,7 +1,8 @@
-"""Markov chains on any space: a start law and a stochastic kernel, which gives a law A(x, ·) of the next state for each x.
+"""Markov chains on any space: a start distribution and a stochastic kernel, which gives a distribution A(x, ·) of the
+next state for each x.
 
-A kernel is a law P(y | x) in the sense of `ConditionalModel`: it can be drawn from, and has a density. Finitely many states are in
-markov.py.   n steps, p paths, d dimensions
+A kernel is a distribution P(y | x) in the sense of `ConditionalModel`: it can be sampled from, and has a density.
+Finitely many states are in markov.py.   n steps, p paths, d dimensions
 """
 
 from collections.abc import Sequence
@@ -10,38 +11,40 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.conditional import ConditionalModel
 from quoin.prob.markov import check_steps
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import check_same_dtype, check_shapes
 
-__all__ = ["GaussianKernel", "KernelChain", "StartLaw"]
+__all__ = ["GaussianTransition", "InitialDistribution", "KernelChain"]
 
 
-class StartLaw(Protocol):
-    """A law to begin with, such as a `MultivariateNormal`."""
+class InitialDistribution(Protocol):
+    """A distribution to begin with, such as a `MultivariateNormal`."""
 
     def log_prob(self, x: Tensor) -> Tensor:
         """ln P(x), or the log of the density at x, one value per example."""
         ...
 
-    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
-        """Independent draws along these leading axes."""
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        """Independent samples along these leading axes."""
         ...
 
 
 class KernelChain:
-    """X_0 ~ ν and P[X_{t+1} in B | X_0, ..., X_t = x] = A(x, B), where A(x, ·) is a law for every x.
+    """X_0 ~ ν and P[X_{t+1} in B | X_0, ..., X_t = x] = A(x, B), where A(x, ·) is a distribution for every x.
 
     Notes: D5.1-2, D5.1-8.
     """
 
-    def __init__(self, start: StartLaw, kernel: ConditionalModel):
-        self.start, self.kernel = start, kernel
+    def __init__(self, initial: InitialDistribution, kernel: ConditionalModel):
+        self.initial, self.kernel = initial, kernel
 
-    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1, ...)
-        states = [self.start.sample((num_paths,), generator=generator)]
+    def sample_paths(
+        self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Tensor:  # -> (p, n + 1, ...)
+        states = [self.initial.sample((num_paths,), generator=generator)]
         for _ in range(check_steps(num_steps)):
             states.append(self.kernel.sample(states[-1], generator=generator))
         return torch.stack(states, dim=1)
@@ -49,15 +52,19 @@ class KernelChain:
     def log_prob(self, path: Tensor) -> Tensor:  # (p, n + 1, ...) -> (p,)
         """The log of the density of whole paths, ln ν(x_0) + sum_t ln A(x_t, x_{t+1})."""
         if path.ndim < 2 or path.shape[1] == 0:
-            raise Mistake(f"expected paths along the second axis, came shape {tuple(path.shape)}; stack them as (paths, times, ...)")
-        total = self.start.log_prob(path[:, 0])
+            raise UserError(
+                f"expected paths along the second axis, got shape {tuple(path.shape)}; stack them as (paths, "
+                "times, ...)"
+            )
+        total = self.initial.log_prob(path[:, 0])
         for before, after in zip(path[:, :-1].unbind(dim=1), path[:, 1:].unbind(dim=1)):
             total = total + self.kernel.log_prob(after, before)
         return total
 
 
-class GaussianKernel:
-    """A(x, ·) = N(x, Σ), with density (2π)^{-d/2} (det Σ)^{-1/2} exp(-½ (y - x)ᵀ Σ^{-1} (y - x)); for a singular Σ that on its support.
+class GaussianTransition:
+    """A(x, ·) = N(x, Σ), with density (2π)^{-d/2} (det Σ)^{-1/2} exp(-½ (y - x)ᵀ Σ^{-1} (y - x)); for a singular Σ that
+    on its support.
 
     Notes: D5.1-8, D5.1-9.
     """

@@ -1,7 +1,7 @@
-"""The Kullback-Leibler divergence between normal laws in closed form, in nats.
+"""The Kullback-Leibler divergence between normal distributions in closed form, in nats.
 
-First by inverse and determinant, then by Cholesky factors, for singular laws too; and the case that variational inference needs most,
-from independent coordinates to the standard normal law.   d coordinates
+First by inverse and determinant, then by Cholesky factors, for singular distributions too; and the case that
+variational inference needs most, from independent coordinates to the standard normal distribution.   d coordinates
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.covariance import Support, check_covariance, slack_of, support
 from quoin.tensor import as_floating, check_floating, check_shapes
 
@@ -17,20 +17,30 @@ __all__ = ["kl_normal", "kl_normal_definition", "kl_standard_normal", "kl_standa
 
 
 def kl_normal_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:
-    """D(P‖Q) = ½ [tr(Σ_q^-1 Σ_p) + (μ_q - μ_p)^T Σ_q^-1 (μ_q - μ_p) - d + ln(det Σ_q / det Σ_p)], means (..., d), covariances (..., d, d).
+    """D(P‖Q) = ½ [tr(Σ_q^-1 Σ_p) + (μ_q - μ_p)^T Σ_q^-1 (μ_q - μ_p) - d + ln(det Σ_q / det Σ_p)], means (..., d),
+    covariances (..., d, d).
 
-    A singular law lives on μ + the image of Σ. D is infinite unless P and Q have the same such space, for otherwise P gives probability
-    one to a set to which Q gives none; if they have it, D is the formula in coordinates of that space, and 0 for two equal points.
+    A singular distribution lives on μ + the image of Σ. D is infinite unless P and Q have the same such space, for
+    otherwise P gives probability one to a set to which Q gives none; if they have it, D is the formula in coordinates
+    of that space, and 0 for two equal points.
 
     Notes: D6-29.
     """
-    check_shapes("... d, ... d d, ... d, ... d d", mean_p=mean_p, covariance_p=covariance_p, mean_q=mean_q, covariance_q=covariance_q)
+    check_shapes(
+        "... d, ... d d, ... d, ... d d",
+        mean_p=mean_p,
+        covariance_p=covariance_p,
+        mean_q=mean_q,
+        covariance_q=covariance_q,
+    )
     if support(covariance_p).basis is None and support(covariance_q).basis is None:
         return _formula(mean_p, covariance_p, mean_q, covariance_q)
     d = mean_p.shape[-1]
     means = (mean.reshape(-1, d) for mean in (mean_p, mean_q))
     covariances = (covariance.reshape(-1, d, d) for covariance in (covariance_p, covariance_q))
-    return torch.stack([_on_the_image(*laws) for laws in zip(*means, *covariances)]).reshape(mean_p.shape[:-1])
+    return torch.stack([_on_the_image(*parameters) for parameters in zip(*means, *covariances)]).reshape(
+        mean_p.shape[:-1]
+    )
 
 
 def _formula(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:
@@ -42,7 +52,9 @@ def _formula(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q:
     return (trace + square - mean_p.shape[-1] + volumes) / 2
 
 
-def _on_the_image(mean_p: Tensor, mean_q: Tensor, covariance_p: Tensor, covariance_q: Tensor) -> Tensor:  # (d,), (d, d) -> ()
+def _on_the_image(
+    mean_p: Tensor, mean_q: Tensor, covariance_p: Tensor, covariance_q: Tensor
+) -> Tensor:  # (d,), (d, d) -> ()
     of_p, of_q = support(covariance_p), support(covariance_q)
     if not bool(_same_space(mean_p, covariance_p, of_p, mean_q, of_q)):
         return mean_p.new_tensor(math.inf)
@@ -53,9 +65,11 @@ def _on_the_image(mean_p: Tensor, mean_q: Tensor, covariance_p: Tensor, covarian
 
 
 def kl_normal(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:
-    """`kl_normal_definition` by Cholesky factors Σ = L L^T, which neither under- nor overflow as determinants do; leading axes broadcast.
+    """`kl_normal_definition` by Cholesky factors Σ = L L^T, which neither under- nor overflow as determinants do;
+    leading axes broadcast.
 
-    Gradients in singular covariances are right for changes that keep the space on which both live, and 0 where D is infinite.
+    Gradients in singular covariances are right for changes that keep the space on which both live, and 0 where
+    D is infinite.
 
     >>> one, wide = torch.eye(1), 4 * torch.eye(1)
     >>> float(kl_normal(torch.zeros(1), one, torch.zeros(1), wide))  # ½ (1/4 - 1 + ln 4)
@@ -70,30 +84,42 @@ def kl_normal(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q
         check_covariance(covariance)
         check_floating(mean, f"mean_{name}")
         if mean.ndim == 0 or mean.shape[-1] != covariance.shape[-1]:
-            came = f"{tuple(mean.shape)} with a covariance {tuple(covariance.shape)}"
-            raise Mistake(f"expected a mean (..., d) of {name} to its covariance (..., d, d), came {came}; make the sizes equal")
+            got = f"{tuple(mean.shape)} with a covariance {tuple(covariance.shape)}"
+            raise UserError(
+                f"expected a mean (..., d) of {name} to its covariance (..., d, d), got {got}; make the sizes equal"
+            )
     if mean_p.shape[-1] != mean_q.shape[-1]:
-        raise Mistake(f"expected two laws on as many coordinates, came {mean_p.shape[-1]} and {mean_q.shape[-1]}; give equal ones")
+        raise UserError(
+            f"expected two distributions on as many coordinates, got {mean_p.shape[-1]} and {mean_q.shape[-1]}; "
+            "give equal ones"
+        )
     of_p, of_q = support(covariance_p), support(covariance_q)
     factor_p, factor_q, away, same = of_p.factor, of_q.factor, mean_q - mean_p, None
     if of_p.basis is not None or of_q.basis is not None:
         same = _same_space(mean_p, covariance_p, of_p, mean_q, of_q)
-        # P in the coordinates of Q, with a one, as Q's factor has, in the directions without variance: they add nothing.
+        # P in the coordinates of Q, with a one, as Q's factor has, in the directions without variance: they add
+        # nothing.
         own = torch.eye(away.shape[-1], dtype=away.dtype, device=away.device)
         basis = own if of_q.basis is None else of_q.basis
         inside = basis.mT @ covariance_p @ basis + torch.diag_embed(1 - basis.square().sum(dim=-2))
         factor_p = torch.linalg.cholesky(torch.where(same[..., None, None], inside, own))
         away = (basis.mT @ torch.where(same.unsqueeze(-1), away, 0).unsqueeze(-1)).squeeze(-1)
     batch = torch.broadcast_shapes(factor_p.shape[:-2], factor_q.shape[:-2])
-    spread = torch.linalg.solve_triangular(factor_q.expand(*batch, -1, -1), factor_p.expand(*batch, -1, -1), upper=False)
+    scaled = torch.linalg.solve_triangular(
+        factor_q.expand(*batch, -1, -1), factor_p.expand(*batch, -1, -1), upper=False
+    )
     away = torch.linalg.solve_triangular(factor_q, away.unsqueeze(-1), upper=False).squeeze(-1)
-    volumes = _log_volume(factor_q) - _log_volume(factor_p)
-    found = (spread.square().sum(dim=(-2, -1)) + away.square().sum(dim=-1) - mean_p.shape[-1]) / 2 + volumes
+    volumes = _half_log_det(factor_q) - _half_log_det(factor_p)
+    found = (scaled.square().sum(dim=(-2, -1)) + away.square().sum(dim=-1) - mean_p.shape[-1]) / 2 + volumes
     return found if same is None else torch.where(same, found, math.inf)
 
 
-def _same_space(mean_p: Tensor, covariance_p: Tensor, of_p: Support, mean_q: Tensor, of_q: Support) -> Tensor:  # -> (...)
-    """Whether μ + the image of Σ is the same for both laws: as many directions, none of P's variance and no shift off Q's."""
+def _same_space(
+    mean_p: Tensor, covariance_p: Tensor, of_p: Support, mean_q: Tensor, of_q: Support
+) -> Tensor:  # -> (...)
+    """Whether μ + the image of Σ is the same for both distributions: as many directions, none of P's variance and no
+    shift off Q's.
+    """
     with torch.no_grad():
         same = torch.as_tensor(of_p.rank() == of_q.rank(), device=mean_p.device)
         if of_q.null is None:
@@ -117,7 +143,8 @@ def kl_standard_normal_definition(mean: Tensor, std: Tensor) -> Tensor:  # (...,
 def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
     """`kl_standard_normal_definition` at σ = e^log_std, which is positive for every output of a network.
 
-    σ² - 1 is taken as expm1(2 log_std): near σ = 1, where encoders that say nothing end, e^(2 log_std) - 1 would be all rounding.
+    σ² - 1 is taken as expm1(2 log_std): near σ = 1, where encoders whose latents carry no information end, e^(2
+    log_std) - 1 would be all rounding.
 
     >>> f"{kl_standard_normal(torch.zeros(3), torch.full((3,), 1e-4)):.1e}"  # 3 · (1e-4)² to first order
     '3.0e-08'
@@ -131,5 +158,5 @@ def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (.
     return (torch.expm1(log_variance) - log_variance + mean.square()).sum(dim=-1) / 2
 
 
-def _log_volume(factor: Tensor) -> Tensor:
+def _half_log_det(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)

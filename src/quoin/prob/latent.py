@@ -1,8 +1,9 @@
 """Models with a hidden variable: p(x, z) = p(x | z) p(z) is at hand, p(x) and p(z | x) in general are not.
 
-Where they are, a model has `log_evidence` and is an oracle for everything that only approximates it: a hidden variable with finitely
-many values here, exponential.py for one on the half line, quoin.models.PPCA for a linear Gaussian one. Estimates of the
-evidence are in evidence.py, its lower bounds in quoin.losses.   d numbers an example, n values of a finite z
+Where they are, a model has `log_evidence` and is an oracle for everything that only approximates
+it: a hidden variable with finitely many values here, exponential.py for one on the half line,
+quoin.models.PPCA for a linear Gaussian one. Estimates of the evidence are in evidence.py, its
+lower bounds in quoin.losses.   d numbers an example, n values of a finite z
 """
 
 from abc import ABC, abstractmethod
@@ -12,8 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.tensor import check_labels
 
 __all__ = ["Components", "FiniteLatentModel", "LatentModel", "TractableLatentModel"]
@@ -22,7 +23,7 @@ __all__ = ["Components", "FiniteLatentModel", "LatentModel", "TractableLatentMod
 class LatentModel(ABC):
     """A hidden z, and x given z: all of it that is tractable.
 
-    Leading axes of z beyond those of x are draws: with x (..., d) and z (m, ..., k), every result below is (m, ...).
+    Leading axes of z beyond those of x are samples: with x (..., d) and z (m, ..., k), every result below is (m, ...).
 
     Notes: D6-8.
     """
@@ -36,7 +37,7 @@ class LatentModel(ABC):
         """ln p(x | z)."""
 
     @abstractmethod
-    def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
         """Draws z ~ p(z), (*shape, ...)."""
 
     def log_joint(self, x: Tensor, z: Tensor) -> Tensor:
@@ -63,7 +64,7 @@ class TractableLatentModel(LatentModel):
 
 
 class Components(Protocol):
-    """A law of x for each of n values of z, such as `MultivariateNormal` with means (n, d)."""
+    """A distribution of x for each of n values of z, such as `MultivariateNormal` with means (n, d)."""
 
     def log_prob(self, x: Tensor) -> Tensor:
         """ln p(x | z) for all z at once: (..., n, d) -> (..., n)."""
@@ -71,7 +72,8 @@ class Components(Protocol):
 
 
 class FiniteLatentModel(TractableLatentModel):
-    """z in {0, ..., n - 1} with P[z = i] = φ_i, and x | z from one law each: every sum over z can be written out.
+    """z in {0, ..., n - 1} with P[z = i] = φ_i, and x | z from one distribution each: every sum over z can
+    be written out.
 
     >>> from quoin.prob import MultivariateNormal
     >>> two = MultivariateNormal(torch.tensor([[-1.0], [1.0]]), torch.eye(1))
@@ -84,8 +86,8 @@ class FiniteLatentModel(TractableLatentModel):
 
     def __init__(self, prior: Tensor, components: Components):
         if prior.ndim != 1:
-            raise Mistake(f"expected one probability for each value of z, came shape {tuple(prior.shape)}; give (n,)")
-        check_law(prior, "prior")
+            raise UserError(f"expected one probability for each value of z, got shape {tuple(prior.shape)}; give (n,)")
+        check_probs(prior, "prior")
         self.prior, self.components = prior, components
 
     def log_prior(self, z: Tensor) -> Tensor:  # (...) -> (...)
@@ -102,10 +104,10 @@ class FiniteLatentModel(TractableLatentModel):
         shape = torch.broadcast_shapes(z.shape, every.shape[:-1])
         return every.expand(*shape, -1).gather(-1, z.expand(shape).unsqueeze(-1)).squeeze(-1)
 
-    def sample_prior(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
-        count = max(1, torch.Size(shape).numel())
-        drawn = torch.multinomial(self.prior, count, replacement=True, generator=generator)
-        return drawn[: torch.Size(shape).numel()].reshape(tuple(shape))
+    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+        num_samples = max(1, torch.Size(sample_shape).numel())
+        sampled = torch.multinomial(self.prior, num_samples, replacement=True, generator=generator)
+        return sampled[: torch.Size(sample_shape).numel()].reshape(tuple(sample_shape))
 
     def log_evidence(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
         """ln p(x) = ln Σ_i φ_i p(x | i), in logs.

@@ -1,7 +1,8 @@
-"""Maximum likelihood: for a family of laws, the one under which the data are likeliest, in closed form or by a few Newton steps.
+"""Maximum likelihood: for a family of distributions, the one under which the data are most probable, in closed form or
+by a few Newton steps.
 
-A family is a class of `torch.distributions`, and what comes back is one of its members. Examples are along the first axis; further
-axes are fitted side by side.   n examples
+A family is a class of `torch.distributions`, and what comes back is one of its members. Examples are along the first
+axis; further axes are fitted side by side.   n examples
 """
 
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from torch import Tensor
 from torch import distributions as families
 from torch.distributions import Distribution
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.prob.law import check_parameters
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.prob.checks import check_parameters
 from quoin.tensor import check_finite, one_hot
 
 __all__ = ["log_likelihood", "mle"]
@@ -20,19 +21,19 @@ __all__ = ["log_likelihood", "mle"]
 _NEWTON_STEPS = 50
 
 
-def log_likelihood(law: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *event) -> (*batch)
+def log_likelihood(distribution: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *event) -> (*batch)
     """log P(x_1, ..., x_n | theta) = sum_i log p(x_i | theta) for independent examples.
 
     Notes: Z13.5.
     """
-    check_parameters(law)
-    return law.log_prob(data).sum(dim=0)
+    check_parameters(distribution)
+    return distribution.log_prob(data).sum(dim=0)
 
 
 def mle(family: type[Distribution], data: Tensor) -> Distribution:  # (n, ...)
     """argmax over theta of sum_i log p(x_i | theta), as the member of the family with that theta.
 
-    Three heads in four throws of a coin are likeliest if heads have probability 3/4:
+    Three heads in four throws of a coin are most probable if heads have probability 3/4:
 
     >>> mle(torch.distributions.Bernoulli, torch.tensor([1.0, 1.0, 0.0, 1.0]))
     Bernoulli(probs: 0.75)
@@ -42,9 +43,12 @@ def mle(family: type[Distribution], data: Tensor) -> Distribution:  # (n, ...)
     if family not in _FITS:
         known = {each.__name__ for each in _FITS}
         named = getattr(family, "__name__", str(family))
-        raise Mistake(f"expected a family whose likelihood is maximised here, came {shown(named)[1:-1]}; {nearest(named, known)}")
+        raise UserError(
+            f"expected a family whose likelihood is maximised here, got {format_value(named)[1:-1]}; "
+            f"{did_you_mean(named, known)}"
+        )
     if data.ndim == 0 or len(data) == 0:
-        raise Mistake(f"expected examples along the first axis, came shape {tuple(data.shape)}; give at least one")
+        raise UserError(f"expected examples along the first axis, got shape {tuple(data.shape)}; give at least one")
     if not data.is_floating_point() and family is not families.Categorical:
         data = data.double()
     if data.is_floating_point():
@@ -59,7 +63,7 @@ def _bernoulli(x: Tensor) -> Distribution:
 
 def _categorical(x: Tensor) -> Distribution:  # labels from 0 on: as many as the largest needs
     if x.is_floating_point():
-        raise Mistake(f"expected integer labels from 0 on, came {x.dtype}; convert them with .long()")
+        raise UserError(f"expected integer labels from 0 on, got {x.dtype}; convert them with .long()")
     _check_in(x, x >= 0, "labels from 0 on")
     num_labels = int(x.max()) + 1
     return families.Categorical(one_hot(x, num_labels, dtype=torch.float64).mean(dim=0))
@@ -98,25 +102,29 @@ def _laplace(x: Tensor) -> Distribution:
 def _uniform(x: Tensor) -> Distribution:
     low, high = x.amin(dim=0), x.amax(dim=0)
     _spread(high - low, "two different examples")
-    return families.Uniform(low, torch.nextafter(high, torch.full_like(high, torch.inf)))  # torch's interval leaves its upper end out
+    return families.Uniform(
+        low, torch.nextafter(high, torch.full_like(high, torch.inf))
+    )  # torch's interval leaves its upper end out
 
 
 def _multivariate_normal(x: Tensor) -> Distribution:  # (n, ..., d)
     if x.ndim < 2:
-        raise Mistake(f"expected vectors along the last axis, came shape {tuple(x.shape)}; use Normal for numbers")
+        raise UserError(f"expected vectors along the last axis, got shape {tuple(x.shape)}; use Normal for numbers")
     mean = x.mean(dim=0)
     off = (x - mean).movedim(0, -1)  # (..., d, n)
     covariance = off @ off.mT / len(x)
     root, failed = torch.linalg.cholesky_ex(covariance)
-    # A direction without spread leaves a pivot that is rounding alone.
+    # A direction without variance leaves a pivot that is rounding alone.
     least = x.shape[-1] * torch.finfo(x.dtype).eps * covariance.diagonal(dim1=-2, dim2=-1)
     if bool(failed.any()) or not bool((root.diagonal(dim1=-2, dim2=-1) ** 2 > least).all()):
-        raise Mistake(f"expected examples that spread in all {x.shape[-1]} directions, came {len(x)} that do not; give more of them")
+        raise UserError(
+            f"expected examples that vary in all {x.shape[-1]} directions, got {len(x)} that do not; give more of them"
+        )
     return families.MultivariateNormal(mean, scale_tril=root)
 
 
 def _gamma(x: Tensor) -> Distribution:
-    """The slope in the shape k is zero at log k - digamma(k) = log E x - E log x; then rate = k / E x."""
+    """The derivative in the shape k is zero at log k - digamma(k) = log E x - E log x; then rate = k / E x."""
     _check_in(x, x > 0, "numbers above 0")
     right = _spread(x.mean(dim=0).log() - x.log().mean(dim=0), "two different examples")
     k = (3 - right + ((right - 3) ** 2 + 24 * right).sqrt()) / (12 * right)  # Minka's start, within 1.5 percent
@@ -145,10 +153,13 @@ _FITS: dict[type[Distribution], Callable[[Tensor], Distribution]] = {
 
 def _check_in(x: Tensor, inside: Tensor, support: str) -> None:
     if not bool(inside.all()):
-        raise Mistake(f"expected {support}, came {float(x[~inside][0]):g}; this family gives it no probability")
+        raise UserError(f"expected {support}, got {float(x[~inside][0]):g}; this family gives it no probability")
 
 
 def _spread(width: Tensor, needed: str) -> Tensor:
     if not bool((width > 0).all()):
-        raise Mistake(f"expected {needed} for each law to fit, came none; the likelihood grows without end and has no largest value")
+        raise UserError(
+            f"expected {needed} for each distribution to fit, got none; the likelihood grows without end and has "
+            "no largest value"
+        )
     return width

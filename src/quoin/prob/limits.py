@@ -1,8 +1,8 @@
-"""Ways in which random variables X_1, X_2, ... may go to a limit X: almost surely, in L^p, in probability, in distribution.
+"""Convergence of random variables X_1, X_2, ... to a limit X: almost surely, in L^p, in probability, in distribution.
 
-The first three are about variables on one probability space, seen here as a table with a row for each draw ω of chance and a
-column for each time; with equal weights of all ω in a finite space the numbers are exact, with random ω they are estimates.
-Convergence in distribution is about laws alone; its metric is in prokhorov.py.   w draws, n times
+The first three are about variables on one probability space, seen here as a table with a row for each sample ω and a
+column for each time; with equal weights of all ω in a finite space the numbers are exact, with random ω they are
+estimates. Convergence in distribution is about distributions alone; its metric is in prokhorov.py.   w samples, n times
 """
 
 import math
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.tensor import check_floating, check_shapes
 
 __all__ = [
@@ -55,32 +55,42 @@ def lp_error(sequence: Tensor, limit: Tensor, order: float) -> Tensor:  # (w, n)
     """
     _check(sequence, limit)
     if not 1 <= order < math.inf:
-        raise Mistake(f"expected an order from 1 up, came {order}; below 1 it is no norm, and infinity has no mean")
+        raise UserError(f"expected an order from 1 up, got {order}; below 1 it is no norm, and infinity has no mean")
     return (sequence - limit.unsqueeze(-1)).abs().pow(order).mean(dim=0)
 
 
-def weak_gap(first: Tensor, second: Tensor, functions: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:  # (w, ...), (v, ...) -> ()
-    """The largest |E f(X) - E f(Y)| over the functions given, from draws of X and of Y or their equally likely values.
+def weak_gap(
+    first: Tensor, second: Tensor, functions: Sequence[Callable[[Tensor], Tensor]]
+) -> Tensor:  # (w, ...), (v, ...) -> ()
+    """The largest |E f(X) - E f(Y)| over the functions given, from samples of X and of Y or their
+    equally probable values.
 
     X_n goes to X in distribution if this goes to 0 for every bounded continuous f.
 
     Notes: D5-26.
     """
     if not functions or len(first) == 0 or len(second) == 0:
-        raise Mistake(f"expected functions and draws, came {len(functions)}, {len(first)} and {len(second)}; give at least one of each")
+        raise UserError(
+            f"expected functions and samples, got {len(functions)}, {len(first)} and {len(second)}; give at least "
+            "one of each"
+        )
     return torch.stack([(f(first).mean(dim=0) - f(second).mean(dim=0)).abs() for f in functions]).amax()
 
 
-def set_probability_gap(first: Tensor, second: Tensor, event: Callable[[Tensor], Tensor]) -> Tensor:  # (w, ...), (v, ...) -> ()
-    """|P[X in A] - P[Y in A]|, A given by its indicator; if X_n goes to Y in distribution it goes to 0 where P[Y on the edge of A] = 0.
+def set_probability_gap(
+    first: Tensor, second: Tensor, event: Callable[[Tensor], Tensor]
+) -> Tensor:  # (w, ...), (v, ...) -> ()
+    """|P[X in A] - P[Y in A]|, A given by its indicator; if X_n goes to Y in distribution it goes to 0 where P[Y on the
+    edge of A] = 0.
 
     Notes: D5-26.
     """
     return weak_gap(first, second, [lambda x: event(x).double()])
 
 
-def kolmogorov_distance(values: Tensor, law: Tensor, cdf: Callable[[Tensor], Tensor]) -> Tensor:  # (w,), (w,) -> ()
-    """sup_x |F(x) - G(x)| for F the distribution function of P[X = x_i] = p_i and G one without jumps; equal p_i give a sample's.
+def kolmogorov_distance(values: Tensor, probs: Tensor, cdf: Callable[[Tensor], Tensor]) -> Tensor:  # (w,), (w,) -> ()
+    """sup_x |F(x) - G(x)| for F the distribution function of P[X = x_i] = p_i and G one without jumps; equal p_i
+    give a sample's.
 
     Where G has no jumps, X_n goes to it in distribution if and only if this goes to 0.
 
@@ -89,28 +99,31 @@ def kolmogorov_distance(values: Tensor, law: Tensor, cdf: Callable[[Tensor], Ten
 
     Notes: D5-26.
     """
-    check_shapes("w, w", values=values, law=law)
-    check_law(law, "law")
+    check_shapes("w, w", values=values, probs=probs)
+    check_probs(probs, "probs")
     order = values.argsort()
-    heights, other = law[order].cumsum(dim=0), cdf(values[order])
+    heights, other = probs[order].cumsum(dim=0), cdf(values[order])
     # F steps at the values and is flat between them, so |F - G| is largest just before or at one.
-    return torch.maximum((heights - other).abs().amax(), (heights - law[order] - other).abs().amax())
+    return torch.maximum((heights - other).abs().amax(), (heights - probs[order] - other).abs().amax())
 
 
 class TypewriterInterval(NamedTuple):
-    """Where X_n is one: the place-th of so many equal parts of [0, 1)."""
+    """Where X_n is one: the `part_index`-th of `parts` equal parts of [0, 1)."""
 
     parts: Tensor
-    place: Tensor
+    part_index: Tensor
 
 
 def typewriter_interval(n: Tensor) -> TypewriterInterval:  # (...) whole numbers from 1 up
-    """X_1, X_2 are the indicators of two halves, X_3, X_4, X_5 of three thirds, and so on: block m starts at n = m (m - 1) / 2.
+    """X_1, X_2 are the indicators of two halves, X_3, X_4, X_5 of three thirds, and so on: block m starts at n = m
+    (m - 1) / 2.
 
     Notes: D5-31.
     """
     if n.is_floating_point() or bool((n < 1).any()):
-        raise Mistake(f"expected whole numbers from 1 up, came {n.dtype} down to {float(n.min())}; the sequence starts at X_1")
+        raise UserError(
+            f"expected whole numbers from 1 up, got {n.dtype} down to {float(n.min())}; the sequence starts at X_1"
+        )
     parts = ((1 + (1 + 8 * n.double()).sqrt()) / 2).long()
     parts = parts - (parts * (parts - 1) // 2 > n).long()  # the root of a large number may be rounded up
     return TypewriterInterval(parts, n - parts * (parts - 1) // 2)
@@ -127,15 +140,15 @@ def typewriter(n: Tensor, omega: Tensor) -> Tensor:  # (...), (...), broadcast -
     Notes: D5-31.
     """
     check_floating(omega, "omega")
-    parts, place = typewriter_interval(n)
+    parts, part_index = typewriter_interval(n)
     here = (omega * parts).floor().clamp(max=parts - 1)  # rounding may take ω m up to m
-    return ((here == place) & (omega >= 0) & (omega < 1)).to(omega.dtype)
+    return ((here == part_index) & (omega >= 0) & (omega < 1)).to(omega.dtype)
 
 
 def _beyond(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # -> (w, n) of zeros and ones
     _check(sequence, limit)
     if not epsilon > 0:
-        raise Mistake(f"expected a positive epsilon, came {epsilon}; give the distance that counts as far")
+        raise UserError(f"expected a positive epsilon, got {epsilon}; give the distance that counts as far")
     return ((sequence - limit.unsqueeze(-1)).abs() > epsilon).to(sequence.dtype)
 
 
@@ -143,4 +156,4 @@ def _check(sequence: Tensor, limit: Tensor) -> None:
     check_shapes("w n, w", sequence=sequence, limit=limit)
     check_floating(sequence, "sequence")
     if sequence.isnan().any() or limit.isnan().any():
-        raise Mistake("expected numbers, came NaN; a draw without a value has no distance")
+        raise UserError("expected numbers, got NaN; a sample without a value has no distance")

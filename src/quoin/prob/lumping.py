@@ -1,7 +1,7 @@
-"""Whether a process is Markov, decided from its law and not from samples; functions of a chain, and the past carried along.
+"""Whether a process is Markov, from its distribution and not from samples; functions of a chain; history augmentation.
 
-The joint law of X_0, ..., X_n is a table with one axis for each time. A function Y = f(X) of a chain need not be a chain; the process
-of all that happened so far always is.   k states, m values of f, n steps
+The joint distribution of X_0, ..., X_n is a table with one axis for each time. A function Y = f(X) of a chain need not
+be a chain; the process of all that happened so far always is.   k states, m values of f, n steps
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_law, rounding_of
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs, rounding_of
 from quoin.prob.markov import MOST_PATHS, FiniteChain, MarkovChain, check_steps
 from quoin.tensor import check_labels, check_shapes, one_hot
 
@@ -19,27 +19,30 @@ __all__ = [
     "HistoryChain",
     "MarkovTest",
     "augment_history",
-    "function_law",
+    "function_distribution",
     "history_chain",
-    "lumping_test",
+    "lumpability_test",
     "markov_gaps",
     "markov_test",
-    "next_law",
+    "next_distribution",
 ]
 
 MOST_WORDS = 2**12  # states of a history chain, whose matrix is dense
-_ROUNDING = 1e-9  # conditional probabilities are quotients of sums of non-negative terms: float64 knows them far better than this
+# conditional probabilities are quotients of sums of non-negative terms: float64 knows them far better than this
+_ROUNDING = 1e-9
 
 
 class MarkovTest(NamedTuple):
-    """The two pasts with the same present that differ most about what comes next, and what they say; true when only the present matters."""
+    """The two pasts with the same present that differ most about what comes next, and their probabilities; true when
+    only the present matters.
+    """
 
     output: float  # |P[next | history] - P[next | other]|
     history: tuple[int, ...] = ()
     other: tuple[int, ...] = ()
     next: int = 0
     probabilities: tuple[float, float] = (0.0, 0.0)
-    rounding: float = _ROUNDING  # up to here a difference says nothing; more for tables that float32 rounded
+    rounding: float = _ROUNDING  # up to here a difference is rounding; more for tables that float32 rounded
 
     @property
     def holds(self) -> bool:
@@ -50,25 +53,33 @@ class MarkovTest(NamedTuple):
         return self.holds
 
 
-def next_law(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0, ..., k_n) -> (k_t,)
-    """P[X_t = · | X_0 = x_0, ..., X_{t-1} = x_{t-1}], of a process with the given joint law.
+def next_distribution(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0, ..., k_n) -> (k_t,)
+    """P[X_t = · | X_0 = x_0, ..., X_{t-1} = x_{t-1}], of a process with the given joint distribution.
 
     Notes: D5.1-2.
     """
     _check_joint(joint)
     if not 0 <= len(history) < joint.ndim:
-        raise Mistake(f"expected a history of at most {joint.ndim - 1} states, came {len(history)}; leave a time to predict")
+        raise UserError(
+            f"expected a history of at most {joint.ndim - 1} states, got {len(history)}; leave a time to predict"
+        )
     for time, state in enumerate(history):
         if not 0 <= state < joint.shape[time]:
-            raise Mistake(f"expected a state from 0 to {joint.shape[time] - 1} at time {time}, came {state}; count from 0")
+            raise UserError(
+                f"expected a state from 0 to {joint.shape[time] - 1} at time {time}, got {state}; count from 0"
+            )
     joint = _first(joint, len(history) + 1)[tuple(history)]
     if not bool(joint.detach().sum() > 0):
-        raise Mistake(f"expected a history that can happen, came {tuple(history)} of probability 0; there is nothing to condition on")
+        raise UserError(
+            f"expected a history that can happen, got {tuple(history)} of probability 0; there is nothing to "
+            "condition on"
+        )
     return joint / joint.sum()
 
 
 def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
-    """For each time t = 2, ..., n and present X_{t-1} = i of positive probability, the two pasts that differ most about X_t.
+    """For each time t = 2, ..., n and present X_{t-1} = i of positive probability, the two pasts that differ
+    most about X_t.
 
     Notes: D5.1-2.
     """
@@ -78,18 +89,25 @@ def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
         past, (now, after) = joint.shape[: time - 1], joint.shape[time - 1 : time + 1]
         table = _first(joint, time + 1).reshape(-1, now, after)
         weight = table.sum(dim=-1, keepdim=True)
-        laws = table / weight  # NaN where the past cannot happen
-        high, low = laws.nan_to_num(nan=-1.0).max(dim=0), laws.nan_to_num(nan=2.0).min(dim=0)  # (now, after)
+        probs = table / weight  # NaN where the past cannot happen
+        high, low = probs.nan_to_num(nan=-1.0).max(dim=0), probs.nan_to_num(nan=2.0).min(dim=0)  # (now, after)
         for present in (weight.sum(dim=0) > 0).nonzero()[:, 0].tolist():
             apart, state = (high.values[present] - low.values[present]).max(dim=0)
-            pasts = [tuple(int(i) for i in torch.unravel_index(each.indices[present, state], past)) for each in (high, low)]
+            pasts = [
+                tuple(int(i) for i in torch.unravel_index(each.indices[present, state], past)) for each in (high, low)
+            ]
             said = (float(high.values[present, state]), float(low.values[present, state]))
-            found.append(MarkovTest(float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said, rounding_of(joint)))
+            found.append(
+                MarkovTest(
+                    float(apart), (*pasts[0], present), (*pasts[1], present), int(state), said, rounding_of(joint)
+                )
+            )
     return found
 
 
 def markov_test(joint: Tensor) -> MarkovTest:  # (k_0, ..., k_n)
-    """Is P[X_t = x | X_0, ..., X_{t-1}] the same for all pasts of positive probability with the same X_{t-1}, for t = 2, ..., n?
+    """Is P[X_t = x | X_0, ..., X_{t-1}] the same for all pasts of positive probability with the same X_{t-1}, for
+    t = 2, ..., n?
 
     The largest of `markov_gaps`.
 
@@ -98,25 +116,31 @@ def markov_test(joint: Tensor) -> MarkovTest:  # (k_0, ..., k_n)
     return max(markov_gaps(joint), key=lambda each: each.output, default=MarkovTest(0.0))
 
 
-def function_law(chain: FiniteChain, labels: Tensor, num_steps: int) -> Tensor:  # (k,) of 0, ..., m-1 -> (m,) * (n + 1)
-    """P[Y_0 = y_0, ..., Y_n = y_n] for Y_t = f(X_t), f(i) = labels[i]: the law of X_t on each past is carried along, not X's paths.
+def function_distribution(
+    chain: FiniteChain, labels: Tensor, num_steps: int
+) -> Tensor:  # (k,) of 0, ..., m-1 -> (m,) * (n + 1)
+    """P[Y_0 = y_0, ..., Y_n = y_n] for Y_t = f(X_t), f(i) = labels[i]: the distribution of X_t on each past is carried
+    along, not X's paths.
 
     Notes: D5.1-10.
     """
     members = _members(chain, labels)
     if len(members) ** (check_steps(num_steps) + 1) * members.shape[-1] > MOST_PATHS:
-        raise Mistake(f"expected at most {MOST_PATHS} paths to list, came {len(members)}^{num_steps + 1}; take fewer steps")
-    weights = chain.start * members  # (..., m, k)
+        raise UserError(
+            f"expected at most {MOST_PATHS} paths to list, got {len(members)}^{num_steps + 1}; take fewer steps"
+        )
+    weights = chain.initial * members  # (..., m, k)
     for time in range(num_steps):
         weights = (weights @ chain.transition_at(time)).unsqueeze(-2) * members
     return weights.sum(dim=-1)
 
 
-def lumping_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0, ..., m-1
+def lumpability_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0, ..., m-1
     """Is f(X) a chain of one matrix, for all numbers of steps at once?
 
-    What a past y_0, ..., y_t says of the future is the law of X_t given it, and the next law is linear in that. So it is enough to try
-    pasts until the laws of X_t they give span all others: at most k of them. From a stationary start, f(X) is Markov only in this way.
+    What a past y_0, ..., y_t implies for the future is the distribution of X_t given it, and the next distribution is
+    linear in that. So it is enough to try pasts until the distributions of X_t they give span all others: at most k of
+    them. From a stationary start, f(X) is Markov only in this way.
 
     Notes: D5.1-10.
     """
@@ -128,15 +152,21 @@ def lumping_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0
         other, expected = first.setdefault(history[-1], (history, after))
         apart, state = (after - expected).abs().max(dim=0)
         if float(apart) > worst.output:
-            worst = MarkovTest(float(apart), history, other, int(state), (float(after[state]), float(expected[state])), worst.rounding)
+            worst = MarkovTest(
+                float(apart), history, other, int(state), (float(after[state]), float(expected[state])), worst.rounding
+            )
     return worst
 
 
 def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
-    """Pasts, shortest first, and the law of the present X_t given each, until those that end in a value span all that do."""
-    start, transition = chain.start.detach().double(), chain.transition.detach().double()
+    """Pasts, shortest first, and the distribution of the present X_t given each, until those that end in a value span
+    all that do.
+    """
+    initial, transition = chain.initial.detach().double(), chain.transition.detach().double()
     spanned: list[list[Tensor]] = [[] for _ in members]
-    waiting: list[tuple[tuple[int, ...], Tensor]] = [((), start)]  # a past, and the law of the state that comes after it
+    waiting: list[tuple[tuple[int, ...], Tensor]] = [
+        ((), initial)
+    ]  # a past, and the distribution of the state that comes after it
     while waiting:
         history, ahead = waiting.pop(0)
         for value, member in enumerate(members):
@@ -156,7 +186,7 @@ def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple
 
 
 def augment_history(paths: Tensor) -> Tensor:  # (..., n + 1) of states -> (..., n + 1, n + 1)
-    """Y_t = (X_0, ..., X_t, 0, ..., 0) with the states counted from 1, so that a 0 says: not yet.
+    """Y_t = (X_0, ..., X_t, 0, ..., 0) with the states counted from 1, so that a 0 means: not yet.
 
     >>> augment_history(torch.tensor([2, 0, 1]))
     tensor([[3, 0, 0],
@@ -166,7 +196,9 @@ def augment_history(paths: Tensor) -> Tensor:  # (..., n + 1) of states -> (...,
     Notes: D5.1-11.
     """
     if paths.is_floating_point() or paths.ndim == 0:
-        raise Mistake(f"expected paths of whole-number states, came {paths.dtype} of shape {tuple(paths.shape)}; convert them")
+        raise UserError(
+            f"expected paths of whole-number states, got {paths.dtype} of shape {tuple(paths.shape)}; convert them"
+        )
     length = paths.shape[-1]
     return (paths + 1).unsqueeze(-2).expand(*paths.shape, length).tril()
 
@@ -179,7 +211,8 @@ class HistoryChain(NamedTuple):
 
 
 def history_chain(joint: Tensor) -> HistoryChain:  # (k,) * (n + 1)
-    """Any process X_0, ..., X_n as a Markov chain: Y_t = (X_0, ..., X_t, 0, ...) goes to the same with x added, by P[x | X_0, ..., X_t].
+    """Any process X_0, ..., X_n as a Markov chain: Y_t = (X_0, ..., X_t, 0, ...) goes to the same with x added, by
+    P[x | X_0, ..., X_t].
 
     Notes: D5.1-11.
     """
@@ -187,37 +220,43 @@ def history_chain(joint: Tensor) -> HistoryChain:  # (k,) * (n + 1)
     k, length = joint.shape[0], joint.ndim
     sizes = [k**time for time in range(1, length + 1)]
     if set(joint.shape) != {k} or sum(sizes) > MOST_WORDS:
-        raise Mistake(f"expected one set of states at all times and at most {MOST_WORDS} pasts, came shape {tuple(joint.shape)}; shorten")
+        raise UserError(
+            f"expected one set of states at all times and at most {MOST_WORDS} pasts, got shape "
+            f"{tuple(joint.shape)}; shorten"
+        )
     transition = torch.eye(sum(sizes)).to(joint)  # complete pasts stay, and so do those that cannot happen
     words = torch.zeros(sum(sizes), length, dtype=torch.long)
-    place = 0
+    index = 0
     for time, size in enumerate(sizes, start=1):
         here = torch.arange(size)
-        words[place : place + size, :time] = torch.stack(torch.unravel_index(here, (k,) * time), dim=-1) + 1
+        words[index : index + size, :time] = torch.stack(torch.unravel_index(here, (k,) * time), dim=-1) + 1
         if time < length:
             weight = _first(joint, time).reshape(-1)
             possible = here[weight > 0]
-            laws = _first(joint, time + 1).reshape(size, k)[possible] / weight[possible].unsqueeze(-1)
-            after = place + size + k * possible.unsqueeze(-1) + torch.arange(k)
-            transition[place + possible, place + possible] = 0
-            transition[(place + possible).unsqueeze(-1), after] = laws
-        place += size
-    start = torch.cat([_first(joint, 1), joint.new_zeros(sum(sizes) - k)])
-    return HistoryChain(MarkovChain(start, transition), words)
+            probs = _first(joint, time + 1).reshape(size, k)[possible] / weight[possible].unsqueeze(-1)
+            after = index + size + k * possible.unsqueeze(-1) + torch.arange(k)
+            transition[index + possible, index + possible] = 0
+            transition[(index + possible).unsqueeze(-1), after] = probs
+        index += size
+    initial = torch.cat([_first(joint, 1), joint.new_zeros(sum(sizes) - k)])
+    return HistoryChain(MarkovChain(initial, transition), words)
 
 
 def _first(joint: Tensor, num_times: int) -> Tensor:
-    """The joint law of the first `num_times` variables."""
+    """The joint distribution of the first `num_times` variables."""
     return joint.sum(dim=tuple(range(num_times, joint.ndim))) if num_times < joint.ndim else joint
 
 
 def _members(chain: FiniteChain, labels: Tensor) -> Tensor:  # -> (m, k), one where f(i) is this value
-    check_shapes("k, k", start=chain.start, labels=labels)
+    check_shapes("k, k", initial=chain.initial, labels=labels)
     check_labels(labels, len(labels))
-    return one_hot(labels.long(), int(labels.max()) + 1, dtype=chain.start.dtype).mT
+    return one_hot(labels.long(), int(labels.max()) + 1, dtype=chain.initial.dtype).mT
 
 
 def _check_joint(joint: Tensor) -> None:
     if joint.ndim == 0:
-        raise Mistake("expected a joint law with an axis for each time, came a single number; use FiniteChain.joint_law")
-    check_law(joint.reshape(-1), "joint")
+        raise UserError(
+            "expected a joint distribution with an axis for each time, got a single number; use "
+            "FiniteChain.joint_distribution"
+        )
+    check_probs(joint.reshape(-1), "joint")

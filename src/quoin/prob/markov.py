@@ -1,7 +1,9 @@
-"""Markov chains on finitely many states: a start law ν and stochastic matrices, whose row i is the law of the next state after i.
+"""Markov chains on finitely many states: a start distribution ν and stochastic matrices, whose row i is the
+distribution of the next state after i.
 
-States are 0, ..., k-1 and a row vector holds a law, so that ν A is the law one step later. Where a chain ends up is in
-long_run.py, chains on other spaces in kernels.py, functions of a chain in lumping.py.   k states, n steps, p paths
+States are 0, ..., k-1 and a row vector holds a distribution, so that ν A is the distribution one step later. Where a
+chain ends up is in stationary.py, chains on other spaces in kernels.py, functions of a chain in lumping.py.   k states,
+n steps, p paths
 """
 
 from abc import ABC, abstractmethod
@@ -9,79 +11,100 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.tensor import check_labels, check_same_dtype, check_shapes
 
-__all__ = ["FiniteChain", "InhomogeneousChain", "MarkovChain", "chain_law", "chain_law_definition", "check_stochastic"]
+__all__ = [
+    "FiniteChain",
+    "InhomogeneousChain",
+    "MarkovChain",
+    "chain_distribution",
+    "chain_distribution_definition",
+    "check_stochastic",
+]
 
-MOST_PATHS = 2**22  # entries of a joint law: 32 MiB of float64
-_SLACK = 1e-4  # as in law.py: a matrix that float32 rounded must pass
+MOST_PATHS = 2**22  # entries of a joint distribution: 32 MiB of float64
+_SLACK = 1e-4  # as in checks.py: a matrix that float32 rounded must pass
 
 
 def check_stochastic(matrix: Tensor, name: str) -> None:  # (..., k, k)
-    """Refuse `matrix` (called `name` in the message) unless each row is a law: A_ij >= 0 and sum_j A_ij = 1 for every i.
+    """Raise an error for `matrix` (called `name` in the message) unless each row is a distribution: A_ij >= 0 and sum_j
+    A_ij = 1 for every i.
 
     >>> check_stochastic(torch.tensor([[0.5, 0.5], [0.5, 0.7]]), "A")
     Traceback (most recent call last):
-    quoin.errors.Mistake: expected every row of A to be a law, came row 1 with least entry 0.5 and sum 1.2; divide each row by its sum
+    quoin.errors.UserError: expected every row of A to be a distribution, got row 1 with least entry 0.5 and sum 1.2;
+    ...
 
     Notes: D5.1-5.
     """
-    if not matrix.is_floating_point() or matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
-        came = f"{str(matrix.dtype).removeprefix('torch.')} of shape {tuple(matrix.shape)}"
-        raise Mistake(f"expected {name} as a square matrix of floats over at least one state, came {came}; convert or reshape it")
+    if (
+        not matrix.is_floating_point()
+        or matrix.ndim < 2
+        or matrix.shape[-1] != matrix.shape[-2]
+        or matrix.shape[-1] == 0
+    ):
+        got = f"{str(matrix.dtype).removeprefix('torch.')} of shape {tuple(matrix.shape)}"
+        raise UserError(
+            f"expected {name} as a square matrix of floats over at least one state, got {got}; convert or reshape it"
+        )
     if torch.compiler.is_compiling():
         return  # reading values would break the graph: a compiled step trusts its data
     rows = matrix.detach()
     low, total = rows.amin(dim=-1), rows.sum(dim=-1)
     wrong = ~((low >= 0) & ((total - 1).abs() <= max(_SLACK, 2 * torch.finfo(rows.dtype).eps)))  # NaN is wrong too
     if bool(wrong.any()):
-        *where, row = place = tuple(wrong.nonzero()[0].tolist())
+        *where, row = index = tuple(wrong.nonzero()[0].tolist())
         inside = f" of matrix {tuple(where)}" if where else ""
         mirrored = bool((rows.amin() >= 0) & ((rows.sum(dim=-2) - 1).abs().amax() <= _SLACK))
         advice = "its columns sum to one, so transpose it" if mirrored else "divide each row by its sum"
-        raise Mistake(
-            f"expected every row of {name} to be a law, came row {row}{inside} with least entry {float(low[place]):.3g} "
-            f"and sum {float(total[place]):.4g}; {advice}"
+        raise UserError(
+            f"expected every row of {name} to be a distribution, got row {row}{inside} with least entry "
+            f"{float(low[index]):.3g} "
+            f"and sum {float(total[index]):.4g}; {advice}"
         )
 
 
-def chain_law_definition(start: Tensor, transitions: Tensor) -> Tensor:  # (..., k), (..., n, k, k) -> (..., k)
-    """ν A_0 A_1 ... A_{n-1}: the law of X_n, the row vector ν taken through one matrix after the other.
+def chain_distribution_definition(
+    initial: Tensor, transitions: Tensor
+) -> Tensor:  # (..., k), (..., n, k, k) -> (..., k)
+    """ν A_0 A_1 ... A_{n-1}: the distribution of X_n, the row vector ν taken through one matrix after the other.
 
     Notes: D5.1-7.
     """
-    check_shapes("... k, ... n k k", start=start, transitions=transitions)
-    check_law(start, "start")
+    check_shapes("... k, ... n k k", initial=initial, transitions=transitions)
+    check_probs(initial, "initial")
     check_stochastic(transitions, "transitions")
-    law = start.unsqueeze(-2)
+    probs = initial.unsqueeze(-2)
     for matrix in transitions.unbind(dim=-3):
-        law = law @ matrix
-    return law.squeeze(-2)
+        probs = probs @ matrix
+    return probs.squeeze(-2)
 
 
-def chain_law(start: Tensor, transition: Tensor, num_steps: int) -> Tensor:  # (..., k), (..., k, k) -> (..., k)
-    """ν Aⁿ, `chain_law_definition` for one matrix used n times, in log₂ n squarings.
+def chain_distribution(
+    initial: Tensor, transition: Tensor, num_steps: int
+) -> Tensor:  # (..., k), (..., k, k) -> (..., k)
+    """ν Aⁿ, `chain_distribution_definition` for one matrix used n times, in log₂ n squarings.
 
-    >>> chain_law(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [0.25, 0.75]]), 2)
+    >>> chain_distribution(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [0.25, 0.75]]), 2)
     tensor([0.3750, 0.6250])
 
     Notes: D5.1-5.
     """
-    check_shapes("... k, ... k k", start=start, transition=transition)
-    check_law(start, "start")
-    check_stochastic(transition, "transition")  # squaring would make laws of other rows in silence
-    law, power, left = start.unsqueeze(-2), transition, check_steps(num_steps)
+    check_shapes("... k, ... k k", initial=initial, transition=transition)
+    check_probs(initial, "initial")
+    check_stochastic(transition, "transition")  # squaring would make distributions of other rows in silence
+    probs, power, left = initial.unsqueeze(-2), transition, check_steps(num_steps)
     while left:
         if left & 1:
-            law = law @ power
+            probs = probs @ power
         left >>= 1
         if left:
             power = power @ power
             # Squaring doubles how far rounding has taken the rows from one; the sum is a constant and has no gradient.
             power = power / power.sum(dim=-1, keepdim=True).detach()
-    return law.squeeze(-2)
+    return probs.squeeze(-2)
 
 
 class FiniteChain(ABC):
@@ -90,43 +113,50 @@ class FiniteChain(ABC):
     Notes: D5.1-2.
     """
 
-    start: Tensor  # (k,)
+    initial: Tensor  # (k,)
 
     @abstractmethod
     def transition_at(self, time: int) -> Tensor:  # -> (k, k)
         """A_t."""
 
     @abstractmethod
-    def law(self, num_steps: int) -> Tensor:  # -> (k,)
-        """The law of X_n."""
+    def distribution(self, num_steps: int) -> Tensor:  # -> (k,)
+        """The distribution of X_n."""
 
     def log_prob(self, path: Tensor) -> Tensor:  # (..., n + 1) of states -> (...)
-        """ln P[X_0 = x_0, ..., X_n = x_n] = ln ν_{x_0} + sum_t ln (A_t)_{x_t x_{t+1}}; minus infinity for what cannot happen."""
+        """ln P[X_0 = x_0, ..., X_n = x_n] = ln ν_{x_0} + sum_t ln (A_t)_{x_t x_{t+1}}; minus infinity for
+        what cannot happen.
+        """
         if path.ndim == 0 or path.shape[-1] == 0:
-            raise Mistake(f"expected paths of at least one state on the last axis, came shape {tuple(path.shape)}; give x_0, ..., x_n")
-        check_labels(path, len(self.start))
+            raise UserError(
+                f"expected paths of at least one state on the last axis, got shape {tuple(path.shape)}; give x_0, "
+                "..., x_n"
+            )
+        check_labels(path, len(self.initial))
         path = path.long()
-        total = self.start[path[..., 0]].log()
+        total = self.initial[path[..., 0]].log()
         for time in range(path.shape[-1] - 1):
             total = total + self.transition_at(time)[path[..., time], path[..., time + 1]].log()
         return total
 
-    def joint_law(self, num_steps: int) -> Tensor:  # -> (k,) * (n + 1)
+    def joint_distribution(self, num_steps: int) -> Tensor:  # -> (k,) * (n + 1)
         """P[X_0 = x_0, ..., X_n = x_n] for every path at once, one axis for each time."""
-        k = len(self.start)
+        k = len(self.initial)
         if k ** (check_steps(num_steps) + 1) > MOST_PATHS:
-            raise Mistake(f"expected at most {MOST_PATHS} paths to list, came {k}^{num_steps + 1}; take fewer steps")
-        joint = self.start
+            raise UserError(f"expected at most {MOST_PATHS} paths to list, got {k}^{num_steps + 1}; take fewer steps")
+        joint = self.initial
         for time in range(num_steps):
             joint = joint.unsqueeze(-1) * self.transition_at(time)
         return joint
 
-    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1)
+    def sample_paths(
+        self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Tensor:  # -> (p, n + 1)
         """Independent paths X_0, ..., X_n, all taking their steps together."""
         paths = torch.empty(num_paths, check_steps(num_steps) + 1, dtype=torch.long)
-        paths[:, 0] = _drawn(self.start.expand(num_paths, -1), generator)
+        paths[:, 0] = _sampled(self.initial.expand(num_paths, -1), generator)
         for time in range(num_steps):
-            paths[:, time + 1] = _drawn(self.transition_at(time)[paths[:, time]], generator)
+            paths[:, time + 1] = _sampled(self.transition_at(time)[paths[:, time]], generator)
         return paths
 
 
@@ -140,18 +170,18 @@ class MarkovChain(FiniteChain):
     Notes: D5.1-2, D5.1-5.
     """
 
-    def __init__(self, start: Tensor, transition: Tensor):
-        check_shapes("k, k k", start=start, transition=transition)
-        check_same_dtype(start, transition)
-        check_law(start, "start")
+    def __init__(self, initial: Tensor, transition: Tensor):
+        check_shapes("k, k k", initial=initial, transition=transition)
+        check_same_dtype(initial, transition)
+        check_probs(initial, "initial")
         check_stochastic(transition, "transition")
-        self.start, self.transition = start, transition
+        self.initial, self.transition = initial, transition
 
     def transition_at(self, time: int) -> Tensor:
         return self.transition
 
-    def law(self, num_steps: int) -> Tensor:
-        return chain_law(self.start, self.transition, num_steps)
+    def distribution(self, num_steps: int) -> Tensor:
+        return chain_distribution(self.initial, self.transition, num_steps)
 
 
 class InhomogeneousChain(FiniteChain):
@@ -160,33 +190,39 @@ class InhomogeneousChain(FiniteChain):
     Notes: D5.1-7.
     """
 
-    def __init__(self, start: Tensor, transitions: Tensor):
-        check_shapes("k, n k k", start=start, transitions=transitions)
-        check_same_dtype(start, transitions)
-        check_law(start, "start")
+    def __init__(self, initial: Tensor, transitions: Tensor):
+        check_shapes("k, n k k", initial=initial, transitions=transitions)
+        check_same_dtype(initial, transitions)
+        check_probs(initial, "initial")
         check_stochastic(transitions, "transitions")
-        self.start, self.transitions = start, transitions
+        self.initial, self.transitions = initial, transitions
 
     def transition_at(self, time: int) -> Tensor:
         if not 0 <= time < len(self.transitions):
-            raise Mistake(f"expected a step from 0 to {len(self.transitions) - 1}, came {time}; give the chain more matrices")
+            raise UserError(
+                f"expected a step from 0 to {len(self.transitions) - 1}, got {time}; give the chain more matrices"
+            )
         return self.transitions[time]
 
-    def law(self, num_steps: int) -> Tensor:
+    def distribution(self, num_steps: int) -> Tensor:
         if check_steps(num_steps) > len(self.transitions):
-            raise Mistake(f"expected at most {len(self.transitions)} steps, came {num_steps}; give the chain more matrices")
-        return chain_law_definition(self.start, self.transitions[:num_steps])
+            raise UserError(
+                f"expected at most {len(self.transitions)} steps, got {num_steps}; give the chain more matrices"
+            )
+        return chain_distribution_definition(self.initial, self.transitions[:num_steps])
 
 
 def check_steps(num_steps: int) -> int:
     if num_steps < 0:
-        raise Mistake(f"expected a number of steps from 0 up, came {num_steps}; time does not run backwards here")
+        raise UserError(f"expected a number of steps from 0 up, got {num_steps}; time does not run backwards here")
     return num_steps
 
 
-def _drawn(laws: Tensor, generator: torch.Generator) -> Tensor:  # (p, k) -> (p,)
-    """One state for each law, by inverting its distribution function."""
-    heights = laws.detach().double().cumsum(dim=-1)
-    heights = heights / heights[:, -1:]  # the last height is exactly one: rounding never chooses a state of probability zero
-    levels = torch.rand(len(laws), 1, generator=generator, dtype=torch.float64)
+def _sampled(probs: Tensor, generator: torch.Generator) -> Tensor:  # (p, k) -> (p,)
+    """One state for each distribution, by inverting its distribution function."""
+    heights = probs.detach().double().cumsum(dim=-1)
+    heights = (
+        heights / heights[:, -1:]
+    )  # the last height is exactly one: rounding never chooses a state of probability zero
+    levels = torch.rand(len(probs), 1, generator=generator, dtype=torch.float64)
     return (heights <= levels).sum(dim=-1)

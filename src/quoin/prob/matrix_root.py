@@ -1,7 +1,7 @@
 """The symmetric root of a covariance, with its derivatives by Sylvester's equation and not through eigenvectors.
 
-The root is smooth wherever Σ is positive definite, repeated eigenvalues included; eigenvectors are not, and a gradient through them is
-no number there.   d coordinates
+The root is smooth wherever Σ is positive definite, repeated eigenvalues included; eigenvectors are not, and a gradient
+through them is no number there.   d coordinates
 """
 
 from typing import Any
@@ -15,11 +15,12 @@ __all__ = ["symmetric_root"]
 
 
 def symmetric_root(matrix: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
-    """S = S^T >= 0 with S S = Σ, for a symmetric Σ >= 0; of a singular one, eigenvalues that are only rounding count as 0.
+    """S = S^T >= 0 with S S = Σ, for a symmetric Σ >= 0; of a singular one, eigenvalues that are only rounding
+    count as 0.
 
-    A change dΣ changes S by the X that solves S X + X S = dΣ. Where S has no extent both to the left and to the right, as for two
-    directions without variance, no X does: a root has an infinite slope at 0, and its gradient there is given as 0. So it is right for
-    every change of Σ that keeps its rank.
+    A change dΣ changes S by the X that solves S X + X S = dΣ. Where S has no extent both to the left and to the right,
+    as for two directions without variance, no X does: a root has an infinite derivative at 0, and its gradient there is
+    given as 0. So it is right for every change of Σ that keeps its rank.
     """
     return _Root.apply((matrix + matrix.mT) / 2)
 

@@ -1,7 +1,7 @@
-"""Mixtures of normal laws: choose a component, then draw from it. Density, responsibilities, draws and peaks.
+"""Mixtures of normal distributions: density, responsibilities, samples and modes.
 
-First the density and the responsibilities by their formulas; then the law, in logs. How a mixture is fitted to points is in
-quoin.models.   n points, k components, d coordinates
+First the density and the responsibilities by their formulas; then the distribution, in logs. How a mixture is fitted to
+points is in quoin.models.   n points, k components, d coordinates
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,19 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.prob.component_normals import ComponentNormals
 from quoin.prob.latent import FiniteLatentModel
-from quoin.prob.law import check_law
-from quoin.prob.normal import normal_density_definition
+from quoin.prob.normal import normal_log_prob_definition
 from quoin.tensor import check_shapes
 
-__all__ = ["NormalMixture", "mixture_density_definition", "peaks_on_line", "responsibilities_definition"]
+__all__ = ["GaussianMixtureDistribution", "mixture_density_definition", "modes_1d", "responsibilities_definition"]
 
 
 def mixture_density_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor) -> Tensor:
-    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) for x (..., d), φ (k,) of the simplex, μ (k, d) and Σ (k, d, d): one matrix a component.
+    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) for x (..., d), φ (k,) of the simplex, μ (k, d) and Σ (k, d, d): one
+    matrix a component.
 
     >>> two = torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1)
     >>> mixture_density_definition(torch.zeros(1), torch.tensor([0.5, 0.5]), *two)  # e^-½ / √2π
@@ -29,25 +30,28 @@ def mixture_density_definition(x: Tensor, weights: Tensor, means: Tensor, covari
     Notes: D6-9, DE54.
     """
     check_shapes("... d, k, k d, k d d", x=x, weights=weights, means=means, covariances=covariances)
-    check_law(weights, "weights")
-    return (weights * normal_density_definition(x.unsqueeze(-2), means, covariances)).sum(dim=-1)
+    check_probs(weights, "weights")
+    return (weights * normal_log_prob_definition(x.unsqueeze(-2), means, covariances).exp()).sum(dim=-1)
 
 
-def responsibilities_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor) -> Tensor:  # -> (..., k)
-    """P[Z = i | x] = φ_i N(x; μ_i, Σ_i) / p(x): the share of component i in x.
+def responsibilities_definition(
+    x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor
+) -> Tensor:  # -> (..., k)
+    """P[Z = i | x] = φ_i N(x; μ_i, Σ_i) / p(x): the fraction of component i in x.
 
     Notes: D6-9, D6-10.
     """
-    joint = weights * normal_density_definition(x.unsqueeze(-2), means, covariances)
+    joint = weights * normal_log_prob_definition(x.unsqueeze(-2), means, covariances).exp()
     return joint / mixture_density_definition(x, weights, means, covariances).unsqueeze(-1)
 
 
-class NormalMixture(FiniteLatentModel):
+class GaussianMixtureDistribution(FiniteLatentModel):
     """P[Z = i] = φ_i and X | Z = i ~ N(μ_i, Σ_i): `mixture_density_definition` in logs, where no density underflows.
 
     >>> from quoin.prob import SphericalNormals
-    >>> law = NormalMixture(torch.tensor([0.5, 0.5]), SphericalNormals(torch.tensor([[-1.0], [1.0]]), torch.ones(2)))
-    >>> law.responsibilities(torch.tensor([[0.0], [0.5], [500.0]]))
+    >>> components = SphericalNormals(torch.tensor([[-1.0], [1.0]]), torch.ones(2))
+    >>> distribution = GaussianMixtureDistribution(torch.tensor([0.5, 0.5]), components)
+    >>> distribution.responsibilities(torch.tensor([[0.0], [0.5], [500.0]]))
     tensor([[0.5000, 0.5000],
             [0.2689, 0.7311],
             [0.0000, 1.0000]])
@@ -60,7 +64,10 @@ class NormalMixture(FiniteLatentModel):
     def __init__(self, weights: Tensor, components: ComponentNormals):
         super().__init__(weights, components)
         if len(weights) != components.num_components:
-            raise Mistake(f"expected a weight for each of {components.num_components} components, came {len(weights)}; give as many")
+            raise UserError(
+                f"expected a weight for each of {components.num_components} components, got {len(weights)}; give "
+                "as many"
+            )
 
     @property
     def weights(self) -> Tensor:  # (k,)
@@ -85,12 +92,17 @@ class NormalMixture(FiniteLatentModel):
     def covariance(self) -> Tensor:  # (d, d)
         """Cov X = Σ_i φ_i (Σ_i + (μ_i - E X)(μ_i - E X)^T): within the components, and between them."""
         away = self.components.means - self.mean
-        return torch.einsum("k,kij->ij", self.weights, self.components.covariances) + (self.weights * away.mT) @ away
+        return (
+            torch.einsum("k,kij->ij", self.weights, self.components.covariance_matrices)
+            + (self.weights * away.mT) @ away
+        )
 
     def log_likelihoods(self, x: Tensor) -> Tensor:  # (..., d) -> (..., k)
         """ln N(x; μ_i, Σ_i) for every i."""
         if x.ndim == 0 or x.shape[-1] != self.dim:
-            raise Mistake(f"expected points of {self.dim} coordinates on the last axis, came shape {tuple(x.shape)}; reshape them")
+            raise UserError(
+                f"expected points of {self.dim} coordinates on the last axis, got shape {tuple(x.shape)}; reshape them"
+            )
         return self.components.log_prob(x.unsqueeze(-2))
 
     def log_prob(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
@@ -107,49 +119,59 @@ class NormalMixture(FiniteLatentModel):
         """
         return (self.log_likelihoods(x) + self.weights.log()).softmax(dim=-1)
 
-    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:  # -> (*shape, d)
-        """A component first, then a draw from it; differentiable in means and covariances for the components drawn.
+    def sample(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Tensor:  # -> (*sample_shape, d)
+        """A component first, then a sample from it; differentiable in means and covariances for the components sampled.
 
         Notes: D6-9.
         """
         means = self.components.means
-        which = self.sample_prior(shape, generator=generator).flatten()
+        which = self.sample_prior(sample_shape, generator=generator).flatten()
         noise = torch.randn(len(which), self.dim, generator=generator, dtype=means.dtype, device=means.device)
-        return self.components.place(noise, which).reshape(*shape, self.dim)
+        return self.components.transform(noise, which).reshape(*sample_shape, self.dim)
 
-    def moved(self, shift: Tensor, scale: Tensor) -> "NormalMixture":  # (d,), (d,)
-        """The law of shift + scale · X, coordinate by coordinate."""
-        return NormalMixture(self.weights, self.components.moved(shift, scale))
+    def affine(self, shift: Tensor, scale: Tensor) -> "GaussianMixtureDistribution":  # (d,), (d,)
+        """The distribution of shift + scale · X, coordinate by coordinate."""
+        return GaussianMixtureDistribution(self.weights, self.components.affine(shift, scale))
 
-    def to(self, dtype: torch.dtype) -> "NormalMixture":
-        """The same law in numbers of another kind."""
+    def to(self, dtype: torch.dtype) -> "GaussianMixtureDistribution":
+        """The same distribution in numbers of another kind."""
         parts = self.components
-        return NormalMixture(self.weights.to(dtype), type(parts)(parts.means.to(dtype), parts.spread.to(dtype)))
+        return GaussianMixtureDistribution(
+            self.weights.to(dtype), type(parts)(parts.means.to(dtype), parts.covariances.to(dtype))
+        )
 
 
-def peaks_on_line(law: NormalMixture, *, num_points: int = 2001) -> Tensor:  # -> (peaks,)
-    """Where a mixture's density on the line is larger than near by, in order: p' = Σ_i φ_i N(x; μ_i, σ_i²) (μ_i - x)/σ_i² falls to 0.
+def modes_1d(distribution: GaussianMixtureDistribution, *, num_points: int = 2001) -> Tensor:  # -> (peaks,)
+    """Where a mixture's density on the line is larger than near by, in order: p' = Σ_i φ_i N(x; μ_i, σ_i²)
+    (μ_i - x)/σ_i² falls to 0.
 
-    Farther than σ_i from every μ_i the density is convex and has no peak: p' is looked at on `num_points` evenly spaced places within
-    a deviation of each mean, and peaks closer than these count as one.
+    Farther than σ_i from every μ_i the density is convex and has no peak: p' is evaluated at `num_points` evenly spaced
+    points within a standard deviation of each mean, and peaks closer than these count as one.
 
     >>> from quoin.prob import SphericalNormals
-    >>> apart = NormalMixture(torch.tensor([0.5, 0.5]), SphericalNormals(torch.tensor([[-3.0], [3.0]]), torch.ones(2)))
-    >>> peaks_on_line(apart)
+    >>> components = SphericalNormals(torch.tensor([[-3.0], [3.0]]), torch.ones(2))
+    >>> apart = GaussianMixtureDistribution(torch.tensor([0.5, 0.5]), components)
+    >>> modes_1d(apart)
     tensor([-3.,  3.])
 
     Notes: D6-9c.
     """
-    if law.dim != 1:
-        raise Mistake(f"expected a mixture on the line, came one on {law.dim} coordinates; peaks of those need a search")
+    if distribution.dim != 1:
+        raise UserError(
+            f"expected a mixture on the line, got one on {distribution.dim} coordinates; peaks of those need a search"
+        )
     if num_points < 3:
-        raise Mistake(f"expected at least 3 places within a deviation of each mean, came {num_points}; give more")
-    means, variances = law.components.means[:, 0], law.components.covariances[:, 0, 0]
+        raise UserError(
+            f"expected at least 3 points within a standard deviation of each mean, got {num_points}; give more"
+        )
+    means, variances = distribution.components.means[:, 0], distribution.components.covariance_matrices[:, 0, 0]
     within = torch.linspace(-1, 1, num_points, dtype=means.dtype, device=means.device)
     x = (means.unsqueeze(-1) + variances.sqrt().unsqueeze(-1) * within).flatten().sort().values
     # Places of two windows may differ by rounding alone, where p' has no sign to speak of.
     x = x[torch.cat([x.new_ones(1).bool(), x.diff() > 1e-3 * variances.min().sqrt() / num_points])]
-    slope = (law.responsibilities(x.unsqueeze(-1)) * (means - x.unsqueeze(-1)) / variances).sum(dim=-1)  # p'/p
+    slope = (distribution.responsibilities(x.unsqueeze(-1)) * (means - x.unsqueeze(-1)) / variances).sum(dim=-1)  # p'/p
     turns = ((slope[:-1] > 0) & (slope[1:] <= 0)).nonzero()[:, 0]
-    share = slope[turns] / (slope[turns] - slope[turns + 1])
-    return x[turns] + share * (x[turns + 1] - x[turns])
+    fraction = slope[turns] / (slope[turns] - slope[turns + 1])
+    return x[turns] + fraction * (x[turns + 1] - x[turns])

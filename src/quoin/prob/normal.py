@@ -1,7 +1,9 @@
-"""Normal laws on R^d, also those whose covariance is singular: density, samples, and all that keeps a law normal.
+"""Normal distributions on R^d, also those whose covariance is singular: density, samples, and all that keeps
+a distribution normal.
 
-First the density by its formula, with inverse and determinant; then the law, by the Cholesky factor. Conditioning is in
-conditioning.py, moments of any order are in wick.py, and a single number has torch.distributions.Normal.   d coordinates
+First the density by its formula, with inverse and determinant; then the distribution, by the Cholesky factor.
+Conditioning is in conditioning.py, moments of any order are in wick.py, and a single number has
+torch.distributions.Normal.   d coordinates
 """
 
 import math
@@ -10,13 +12,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.conditioning import conditioned
 from quoin.prob.covariance import (
     Support,
     block,
     check_covariance,
-    check_places,
+    check_indices,
     check_regular,
     check_vectors,
     entries,
@@ -25,32 +27,34 @@ from quoin.prob.covariance import (
 )
 from quoin.tensor import check_finite, check_shapes
 
-__all__ = ["MultivariateNormal", "normal_density_definition"]
+__all__ = ["MultivariateNormal", "normal_log_prob_definition"]
 
 
-def normal_density_definition(x: Tensor, mean: Tensor, covariance: Tensor) -> Tensor:  # (..., d), (..., d), (..., d, d) -> (...)
-    """p(x) = (2π)^(-d/2) (det Σ)^(-1/2) exp(-½ (x - μ)^T Σ^-1 (x - μ)) for an invertible Σ.
+def normal_log_prob_definition(
+    x: Tensor, mean: Tensor, covariance: Tensor
+) -> Tensor:  # (..., d), (..., d), (..., d, d) -> (...)
+    """ln p(x) = -½ (x - μ)^T Σ^-1 (x - μ) - ½ ln det(2π Σ) for an invertible Σ.
 
-    >>> normal_density_definition(torch.zeros(2), torch.zeros(2), torch.eye(2))  # 1 / 2π
+    >>> normal_log_prob_definition(torch.zeros(2), torch.zeros(2), torch.eye(2)).exp()  # 1 / 2π
     tensor(0.1592)
 
-    Notes: D5-13.
+    Notes: D5-13, D5.2-2.
     """
-    d = x.shape[-1]
     away = (x - mean).unsqueeze(-1)  # (..., d, 1)
     check_regular(covariance)
     square = (away.mT @ torch.linalg.inv(covariance) @ away).squeeze((-2, -1))
-    return (2 * math.pi) ** (-d / 2) * torch.linalg.det(covariance) ** -0.5 * torch.exp(-square / 2)
+    return -square / 2 - (2 * math.pi * covariance).logdet() / 2
 
 
 class MultivariateNormal:
-    """N(μ, Σ), the law for which every a^T X is N(a^T μ, a^T Σ a), the point mass at a^T μ where that variance is 0.
+    """N(μ, Σ), the distribution for which every a^T X is N(a^T μ, a^T Σ a), the point mass at a^T μ where that
+    variance is 0.
 
-    μ (..., d) and Σ (..., d, d) may have batch axes that broadcast; Σ must be symmetric and positive semi-definite. Everything is
-    differentiable in μ and Σ, for a singular Σ along the matrices of its rank.
+    μ (..., d) and Σ (..., d, d) may have batch axes that broadcast; Σ must be symmetric and positive semi-definite.
+    Everything is differentiable in μ and Σ, for a singular Σ along the matrices of its rank.
 
-    >>> law = MultivariateNormal(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
-    >>> law.condition([1], torch.tensor([4.0]))
+    >>> distribution = MultivariateNormal(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    >>> distribution.condition([1], torch.tensor([4.0]))
     MultivariateNormal(mean=[2.0], covariance=[[1.5]])
 
     Notes: D5-13, D5-20.
@@ -60,20 +64,29 @@ class MultivariateNormal:
         check_covariance(covariance)
         check_vectors(mean, covariance, covariance.shape[:-2], "mean")
         if mean.shape[-1] == 0:
-            raise Mistake("expected at least one coordinate, came none; give a mean (..., d) and a covariance (..., d, d)")
+            raise UserError(
+                "expected at least one coordinate, got none; give a mean (..., d) and a covariance (..., d, d)"
+            )
         if not torch.compiler.is_compiling():
             check_finite(mean, "mean")
         self.mean, self.covariance = mean, covariance
         self._floor = covariance.new_zeros(covariance.shape[-1])
-        found = support(covariance.detach())  # refuses what is not positive semi-definite
+        found = support(covariance.detach())  # raises an error for what is not positive semi-definite
         self._support: Support | None = None if covariance.requires_grad else found
 
     @classmethod
-    def _of(cls, mean: Tensor, covariance: Tensor, floor: Tensor) -> "MultivariateNormal":
-        """A law made from laws: its covariance is one by mathematics, up to variances of `floor` (..., d) that are rounding."""
-        law = cls.__new__(cls)
-        law.mean, law.covariance, law._floor, law._support = mean, covariance, floor, None
-        return law
+    def _from_moments(cls, mean: Tensor, covariance: Tensor, floor: Tensor) -> "MultivariateNormal":
+        """A distribution made from distributions: its covariance is one by mathematics, up to variances of `floor`
+        (..., d) that are rounding.
+        """
+        distribution = cls.__new__(cls)
+        distribution.mean, distribution.covariance, distribution._floor, distribution._support = (
+            mean,
+            covariance,
+            floor,
+            None,
+        )
+        return distribution
 
     @property
     def dim(self) -> int:
@@ -92,26 +105,29 @@ class MultivariateNormal:
         return self._support
 
     def log_prob(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
-        """ln p(x) = -½ |L^-1 (x - μ)|² - ln det L - (d/2) ln 2π with Σ = L L^T; leading axes of x beyond the batch are points.
+        """ln p(x) = -½ |L^-1 (x - μ)|² - ln det L - (d/2) ln 2π with Σ = L L^T; leading axes of x beyond the
+        batch are points.
 
-        For a singular Σ of rank r this is the density on the support, where it has r in place of d and the eigenvalues that are not 0 in
-        place of all, and -inf off it.
+        For a singular Σ of rank r this is the density on the support, where it has r in place of d and the eigenvalues
+        that are not 0 in place of all, and -inf off it.
 
         Notes: D5-13, D5-20.
         """
         check_vectors(x, self.mean, self.batch_shape, "x")
         held = self.support()
         square = held.whiten(x - self.mean).square().sum(dim=-1)
-        found = -square / 2 - held.log_volume() - held.rank() * (math.log(2 * math.pi) / 2)
+        found = -square / 2 - held.half_log_det() - held.rank() * (math.log(2 * math.pi) / 2)
         inside = held.holds(x.detach(), self.mean.detach())
         return found if inside is None else torch.where(inside, found, -math.inf)
 
-    def sample(self, shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:  # -> (*shape, *batch, d)
+    def sample(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Tensor:  # -> (*sample_shape, *batch, d)
         """μ + F z with F F^T = Σ and z standard normal, differentiable in μ and Σ.
 
         Notes: D5-13, D5-20.
         """
-        size = (*shape, *self.batch_shape, self.dim)
+        size = (*sample_shape, *self.batch_shape, self.dim)
         z = torch.randn(size, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
         root = self.support().root(self.covariance)
         return self.mean + (z @ root.mT if root.ndim == 2 else (root @ z.unsqueeze(-1)).squeeze(-1))
@@ -125,7 +141,7 @@ class MultivariateNormal:
         return torch.exp((a * self.mean).sum(dim=-1) + torch.einsum("...i,...ij,...j->...", a, self.covariance, a) / 2)
 
     def affine(self, A: Tensor, b: Tensor | None = None) -> "MultivariateNormal":  # (..., e, d), (..., e)
-        """The law of AX + b: N(Aμ + b, AΣA^T), singular where A has not full rank e.
+        """The distribution of AX + b: N(Aμ + b, AΣA^T), singular where A has not full rank e.
 
         Notes: D5-16.
         """
@@ -136,49 +152,60 @@ class MultivariateNormal:
             mean = mean + b
         covariance = A @ self.covariance @ A.mT
         floor = (A.detach().abs() @ self._deviations().unsqueeze(-1)).square().squeeze(-1) * slack_of(self.covariance)
-        return self._of(mean, (covariance + covariance.mT) / 2, floor)  # a product is symmetric only up to rounding
+        return self._from_moments(
+            mean, (covariance + covariance.mT) / 2, floor
+        )  # a product is symmetric only up to rounding
 
-    def plus(self, other: "MultivariateNormal") -> "MultivariateNormal":
-        """The law of X + Y for independent X, Y: N(μ + ν, Σ + Λ).
+    def add_independent(self, other: "MultivariateNormal") -> "MultivariateNormal":
+        """The distribution of X + Y for independent X, Y: N(μ + ν, Σ + Λ).
 
         Notes: D5-17.
         """
         if other.dim != self.dim:
-            raise Mistake(f"expected a law on {self.dim} coordinates to add, came one on {other.dim}; give both one dimension")
-        return self._of(self.mean + other.mean, self.covariance + other.covariance, self._floor + other._floor)
+            raise UserError(
+                f"expected a distribution on {self.dim} coordinates to add, got one on {other.dim}; give both one "
+                "dimension"
+            )
+        return self._from_moments(
+            self.mean + other.mean, self.covariance + other.covariance, self._floor + other._floor
+        )
 
-    def beside(self, other: "MultivariateNormal") -> "MultivariateNormal":
-        """The law of (X, Y) for independent X, Y: means one after the other, covariances on the diagonal and 0 elsewhere.
+    def join_independent(self, other: "MultivariateNormal") -> "MultivariateNormal":
+        """The distribution of (X, Y) for independent X, Y: means one after the other, covariances on the diagonal
+        and 0 elsewhere.
 
         Notes: D5-18.
         """
         batch = torch.broadcast_shapes(self.batch_shape, other.batch_shape)
-        means = [law.mean.expand(*batch, law.dim) for law in (self, other)]
+        means = [distribution.mean.expand(*batch, distribution.dim) for distribution in (self, other)]
         covariance = self.covariance.new_zeros(*batch, self.dim + other.dim, self.dim + other.dim)
         covariance[..., : self.dim, : self.dim] = self.covariance
         covariance[..., self.dim :, self.dim :] = other.covariance
-        floors = [law._floor.expand(*batch, law.dim) for law in (self, other)]
-        return self._of(torch.cat(means, dim=-1), covariance, torch.cat(floors, dim=-1))
+        floors = [distribution._floor.expand(*batch, distribution.dim) for distribution in (self, other)]
+        return self._from_moments(torch.cat(means, dim=-1), covariance, torch.cat(floors, dim=-1))
 
-    def marginal(self, places: Sequence[int]) -> "MultivariateNormal":
-        """The law of the coordinates at `places`, in that order: the same entries of μ and Σ.
+    def marginal(self, indices: Sequence[int]) -> "MultivariateNormal":
+        """The distribution of the coordinates at `indices`, in that order: the same entries of μ and Σ.
 
         Notes: D5-16.
         """
-        chosen = check_places(places, self.dim, "places")
-        return self._of(entries(self.mean, chosen), block(self.covariance, chosen, chosen), entries(self._floor, chosen))
+        chosen = check_indices(indices, self.dim, "indices")
+        return self._from_moments(
+            entries(self.mean, chosen), block(self.covariance, chosen, chosen), entries(self._floor, chosen)
+        )
 
     def condition(self, given: Sequence[int], y: Tensor) -> "MultivariateNormal":  # y (..., len(given))
-        """The law of the other coordinates, in their order, once those at `given` are y: `condition_normal`, which see.
+        """The distribution of the other coordinates, in their order, once those at `given` are y:
+        `condition_normal`, which see.
 
         Notes: D5-24.
         """
         found, floor = conditioned(self.mean, self.covariance, given, y)
-        rest = [place for place in range(self.dim) if place not in given]
-        return self._of(found.mean, found.covariance, floor + entries(self._floor, rest))
+        rest = [index for index in range(self.dim) if index not in given]
+        return self._from_moments(found.mean, found.covariance, floor + entries(self._floor, rest))
 
     def _deviations(self) -> Tensor:  # (..., d)
-        """What each coordinate spreads, counting the rounding that the law was made with."""
+        """The standard deviation of each coordinate, counting the rounding that the distribution was made with."""
         return (self.covariance.detach().diagonal(dim1=-2, dim2=-1).clamp(min=0) + self._floor).sqrt()
 
     def __repr__(self) -> str:

@@ -1,7 +1,9 @@
-"""The Lévy-Prokhorov distance of laws on finitely many points, in which convergence in distribution is convergence to zero.
+"""The Lévy-Prokhorov distance of distributions on finitely many points, in which convergence in distribution is
+convergence to zero.
 
-Two sides of one number: no event gains more than ε when it is blown up by ε, and some coupling (X, Y) of the laws keeps them within
-ε of each other but for a probability of ε. The second side is a flow problem.   n and m points
+Two sides of one number: no event gains more than ε when it is blown up by ε, and some coupling (X, Y) of the
+distributions keeps them within ε of each other but for a probability of ε. The second side is a flow problem.   n
+and m points
 """
 
 from collections import deque
@@ -10,13 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.law import check_law
+from quoin.errors import UserError
+from quoin.prob.checks import check_probs
 from quoin.tensor import check_shapes
 
-__all__ = ["Prokhorov", "prokhorov", "prokhorov_definition"]
+__all__ = ["Prokhorov", "prokhorov_distance", "prokhorov_distance_definition"]
 
-_MOST_POINTS = 14  # of the first law: each of its events is tried
+_MOST_POINTS = 14  # of the first distribution: each of its events is tried
 
 
 class Prokhorov(NamedTuple):
@@ -26,7 +28,7 @@ class Prokhorov(NamedTuple):
     coupling: Tensor  # (n, m), with rows summing to p and columns to q
 
 
-def prokhorov_definition(p: Tensor, q: Tensor, distances: Tensor) -> Tensor:  # (n,), (m,), (n, m) -> ()
+def prokhorov_distance_definition(p: Tensor, q: Tensor, distances: Tensor) -> Tensor:  # (n,), (m,), (n, m) -> ()
     """inf {ε > 0: p(A) <= q(A^ε) + ε for every event A}, A^ε being all points within ε of A; all 2^n events are tried.
 
     Notes: D5-26c.
@@ -34,7 +36,9 @@ def prokhorov_definition(p: Tensor, q: Tensor, distances: Tensor) -> Tensor:  # 
     _check(p, q, distances)
     n = len(p)
     if n > _MOST_POINTS:
-        raise Mistake(f"expected at most {_MOST_POINTS} points to try every event of, came {n}; use prokhorov")
+        raise UserError(
+            f"expected at most {_MOST_POINTS} points to try every event of, got {n}; use prokhorov_distance"
+        )
     events = (torch.arange(2**n).unsqueeze(-1) >> torch.arange(n) & 1).to(p.dtype)
     found = []
     for radius in _radii(distances):  # A^ε changes at these ε alone; between two of them the excess is constant
@@ -44,11 +48,12 @@ def prokhorov_definition(p: Tensor, q: Tensor, distances: Tensor) -> Tensor:  # 
     return torch.stack(found).min()
 
 
-def prokhorov(p: Tensor, q: Tensor, distances: Tensor) -> Prokhorov:  # (n,), (m,), (n, m)
-    """inf {ε: P[d(X, Y) > ε] <= ε for some coupling of X ~ p and Y ~ q}, equal to `prokhorov_definition` by a minimal cut.
+def prokhorov_distance(p: Tensor, q: Tensor, distances: Tensor) -> Prokhorov:  # (n,), (m,), (n, m)
+    """inf {ε: P[d(X, Y) > ε] <= ε for some coupling of X ~ p and Y ~ q}, equal to `prokhorov_distance_definition` by
+    a minimal cut.
 
     >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
-    >>> prokhorov(torch.tensor([0.5, 0.5]), torch.tensor([0.3, 0.7]), points).output
+    >>> prokhorov_distance(torch.tensor([0.5, 0.5]), torch.tensor([0.3, 0.7]), points).output
     tensor(0.2000)
 
     Notes: D5-26, D5-26c.
@@ -63,7 +68,9 @@ def prokhorov(p: Tensor, q: Tensor, distances: Tensor) -> Prokhorov:  # (n,), (m
         else:
             low = middle + 1
     candidates = []
-    for radius in radii[max(low - 1, 0) : low + 1]:  # just before the crossing the excess is the larger, after it the radius
+    for radius in radii[
+        max(low - 1, 0) : low + 1
+    ]:  # just before the crossing the excess is the larger, after it the radius
         excess, flow = _matched(p, q, distances <= radius)
         candidates.append((torch.maximum(excess, radius.to(p.dtype)), flow))
     value, flow = min(candidates, key=lambda each: float(each[0].detach()))
@@ -71,7 +78,8 @@ def prokhorov(p: Tensor, q: Tensor, distances: Tensor) -> Prokhorov:  # (n,), (m
 
 
 def _matched(p: Tensor, q: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-    """The least probability P[not near] over all couplings, and the part of a best one that is near: a largest flow from p to q.
+    """The least probability P[not near] over all couplings, and the near part of a best one: a largest flow from
+    p to q.
 
     The value is written as p(A) - q(near A) for the event A of the minimal cut, so that it has gradients.
     """
@@ -81,14 +89,14 @@ def _matched(p: Tensor, q: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
     flow = [[0.0] * m for _ in range(n)]
     while True:
         # Breadth first from all points with supply left: forward along near pairs, back along pairs that carry flow.
-        came: dict[tuple[str, int], tuple[str, int] | None] = {("p", i): None for i in range(n) if supply[i] > 0}
-        queue, end = deque(came), None
+        got: dict[tuple[str, int], tuple[str, int] | None] = {("p", i): None for i in range(n) if supply[i] > 0}
+        queue, end = deque(got), None
         while queue and end is None:
             side, here = node = queue.popleft()
             ahead = [("q", j) for j in ways[here]] if side == "p" else [("p", i) for i in range(n) if flow[i][here] > 0]
             for after in ahead:
-                if after not in came:
-                    came[after] = node
+                if after not in got:
+                    got[after] = node
                     queue.append(after)
                     if after[0] == "q" and demand[after[1]] > 0:
                         end = after
@@ -96,7 +104,7 @@ def _matched(p: Tensor, q: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
         if end is None:
             break
         way = [end]
-        while (before := came[way[-1]]) is not None:
+        while (before := got[way[-1]]) is not None:
             way.append(before)
         pairs = [(way[t + 1], way[t]) for t in range(len(way) - 1)]
         backward = [flow[b[1]][a[1]] for a, b in pairs if a[0] == "q"]
@@ -108,8 +116,8 @@ def _matched(p: Tensor, q: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
                 flow[a[1]][b[1]] += amount
             else:
                 flow[b[1]][a[1]] -= amount
-    cut_p = torch.tensor([("p", i) in came for i in range(n)])
-    cut_q = torch.tensor([("q", j) in came for j in range(m)])
+    cut_p = torch.tensor([("p", i) in got for i in range(n)])
+    cut_q = torch.tensor([("q", j) in got for j in range(m)])
     return p[cut_p].sum() - q[cut_q].sum(), torch.tensor(flow, dtype=p.dtype).reshape(n, m)
 
 
@@ -126,7 +134,9 @@ def _radii(distances: Tensor) -> Tensor:
 
 def _check(p: Tensor, q: Tensor, distances: Tensor) -> None:
     check_shapes("n, m, n m", p=p, q=q, distances=distances)
-    check_law(p, "p")
-    check_law(q, "q")
+    check_probs(p, "p")
+    check_probs(q, "q")
     if not bool((distances >= 0).all()):
-        raise Mistake(f"expected distances from 0 up, came {float(distances.detach().min()):.3g}; take norms of differences")
+        raise UserError(
+            f"expected distances from 0 up, got {float(distances.detach().min()):.3g}; take norms of differences"
+        )

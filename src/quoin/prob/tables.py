@@ -1,88 +1,128 @@
-"""Two variables in a table: the joint law P[X = i, Y = j] on the last two axes, taken apart into a law of Y and a law of X for each y.
+"""Two variables in a table: the joint distribution P[X = i, Y = j] on the last two axes, marginals, conditionals.
 
-A kernel has one law of X in each row, a row for each y: it is laid out for sampling and for `joint_of`, its inverse. Densities are
-conditioned in density.py, Gaussians in conditioning.py.   n values of X, m values of Y
+A kernel has one distribution of X in each row, a row for each y: it is laid out for sampling and for
+`joint_from_conditional`, its inverse. Densities are conditioned in density.py, Gaussians in conditioning.py.   n values
+of X, m values of Y
 """
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.divergence import total_variation
-from quoin.prob.law import check_joint, check_law
+from quoin.errors import UserError
+from quoin.prob.checks import check_joint_probs, check_probs
+from quoin.prob.divergence import total_variation_distance
 from quoin.tensor import check_floating, check_shapes
 
-__all__ = ["bayes", "bayes_from_log", "condition_discrete", "conditional", "independence_gap", "joint_of"]
+__all__ = [
+    "bayes_rule",
+    "bayes_rule_definition",
+    "bayes_rule_from_log",
+    "condition_discrete",
+    "conditional_table",
+    "independence_gap",
+    "joint_from_conditional",
+]
 
 
 def condition_discrete(joint: Tensor, y: int) -> Tensor:  # (..., n, m) -> (..., n)
-    """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y]; refuses a y of probability zero.
+    """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y]; a y of probability zero raises an error.
 
     >>> condition_discrete(torch.tensor([[0.125, 0.5], [0.375, 0.0]]), 0)
     tensor([0.2500, 0.7500])
 
     Notes: D5-11.
     """
-    check_joint(joint)
+    check_joint_probs(joint)
     if not -joint.shape[-1] <= y < joint.shape[-1]:
-        raise Mistake(f"expected a value of Y from 0 to {joint.shape[-1] - 1}, came {y}; it numbers the columns of the table")
+        raise UserError(
+            f"expected a value of Y from 0 to {joint.shape[-1] - 1}, got {y}; it numbers the columns of the table"
+        )
     column = joint[..., y]
     total = column.sum(dim=-1, keepdim=True)
     if not bool((total > 0).all()):
-        raise Mistake(f"expected a y of positive probability to condition on, came Y = {y} of probability 0; see `conditional` for all y")
+        raise UserError(
+            f"expected a y of positive probability to condition on, got Y = {y} of probability 0; see "
+            "`conditional_table` for all y"
+        )
     return column / total
 
 
-def conditional(joint: Tensor, *, otherwise: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., m, n)
-    """The kernel of X given Y, `condition_discrete` for every y: P[X in A, Y in B] = sum_{y in B} P_{X|Y=y}[A] P[Y = y].
+def conditional_table(joint: Tensor, *, fallback: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., m, n)
+    """The kernel of X given Y, `condition_discrete` for every y: P[X in A, Y in B] = sum_{y in B} P_{X|Y=y}[A]
+    P[Y = y].
 
-    Where P[Y = y] = 0 the row is `otherwise`, any law of X, for every row must be a law; P_X itself if none is given.
+    Where P[Y = y] = 0 the row is `fallback`, any distribution of X, for every row must be a distribution; P_X itself if
+    none is given.
 
-    >>> conditional(torch.tensor([[0.125, 0.5, 0.0], [0.375, 0.0, 0.0]]))
+    >>> conditional_table(torch.tensor([[0.125, 0.5, 0.0], [0.375, 0.0, 0.0]]))
     tensor([[0.2500, 0.7500],
             [1.0000, 0.0000],
             [0.6250, 0.3750]])
 
     Notes: D5-9, D5-11.
     """
-    check_joint(joint)
-    if otherwise is None:
-        otherwise = joint.sum(dim=-1)
-    check_law(otherwise, "otherwise")
-    if otherwise.shape[-1] != joint.shape[-2]:
-        raise Mistake(f"expected `otherwise` on the {joint.shape[-2]} values of X, came {otherwise.shape[-1]}; give a probability for each")
+    check_joint_probs(joint)
+    if fallback is None:
+        fallback = joint.sum(dim=-1)
+    check_probs(fallback, "fallback")
+    if fallback.shape[-1] != joint.shape[-2]:
+        raise UserError(
+            f"expected `fallback` on the {joint.shape[-2]} values of X, got {fallback.shape[-1]}; give a "
+            "probability for each"
+        )
     total = joint.sum(dim=-2).unsqueeze(-1)
     never = total == 0
-    return torch.where(never, otherwise.unsqueeze(-2), joint.mT / torch.where(never, 1, total))
+    return torch.where(never, fallback.unsqueeze(-2), joint.mT / torch.where(never, 1, total))
 
 
-def joint_of(kernel: Tensor, law: Tensor) -> Tensor:  # (..., m, n), (..., m) -> (..., n, m)
-    """P[X = x, Y = y] = P_{X|Y=y}(x) P[Y = y], which puts together what `conditional` took apart.
+def joint_from_conditional(kernel: Tensor, probs: Tensor) -> Tensor:  # (..., m, n), (..., m) -> (..., n, m)
+    """P[X = x, Y = y] = P_{X|Y=y}(x) P[Y = y], which puts together what `conditional_table` took apart.
 
     Notes: D5-9.
     """
-    check_law(kernel, "the kernel's rows")
-    check_law(law, "the law of Y")
-    check_shapes("... m n, ... m", kernel=kernel, law=law)
-    return (kernel * law.unsqueeze(-1)).mT
+    check_probs(kernel, "the kernel's rows")
+    check_probs(probs, "the distribution of Y")
+    check_shapes("... m n, ... m", kernel=kernel, probs=probs)
+    return (kernel * probs.unsqueeze(-1)).mT
 
 
 def independence_gap(joint: Tensor) -> Tensor:  # (..., n, m) -> (...)
-    """The largest |P[(X, Y) in C] - (P_X x P_Y)[C]| over all events C of pairs: zero exactly if X and Y are independent.
+    """The largest |P[(X, Y) in C] - (P_X x P_Y)[C]| over all events C of pairs: zero exactly if X and
+    Y are independent.
 
     Notes: D5-4.
     """
-    check_joint(joint)
+    check_joint_probs(joint)
     product = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
-    return total_variation(joint.flatten(-2), product.flatten(-2))
+    return total_variation_distance(joint.flatten(-2), product.flatten(-2))
 
 
-def bayes(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
-    """P(A_i | B) = P(B | A_i) P(A_i) / P(B), P(B) = sum_j P(B | A_j) P(A_j); refuses P(B) = 0.
+def bayes_rule_definition(prior: Tensor, likelihood: Tensor) -> Tensor:  # (q,), (..., q) -> (..., q)
+    """P(c | x) = p(x | c) P(c) / p(x), where p(x) = sum_c p(x | c) P(c) is the sum of the joint distribution
+    over the classes.
+
+    Notes: D5.2-1, D5.2-2.
+    """
+    check_shapes("q, ... q", prior=prior, likelihood=likelihood)
+    check_probs(prior, "the prior")
+    if not (likelihood >= 0).all():  # NaN fails too
+        raise UserError("expected likelihoods of at least 0, got negative ones or NaN; give densities, not their logs")
+    joint = likelihood * prior
+    total = joint.sum(dim=-1, keepdim=True)
+    if not (total > 0).all():
+        raise UserError(
+            "expected examples that some class can produce, got one that none can; compute with logs where "
+            "densities underflow"
+        )
+    return joint / total
+
+
+def bayes_rule(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """P(A_i | B) = P(B | A_i) P(A_i) / P(B), P(B) = sum_j P(B | A_j) P(A_j); P(B) = 0 raises an error.
 
     A test finds 99 of 100 who are ill, 5 of 100 who are not; one in a hundred is ill. Of those found, one in six is:
 
-    >>> bayes(torch.tensor([0.01, 0.99]), torch.tensor([0.99, 0.05]))
+    >>> bayes_rule(torch.tensor([0.01, 0.99]), torch.tensor([0.99, 0.05]))
     tensor([0.1667, 0.8333])
 
     Notes: Z2.8.
@@ -90,16 +130,23 @@ def bayes(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., n) ->
     check_shapes("... n, ... n", prior=prior, likelihood=likelihood)
     _check_evidence(prior, likelihood, "likelihood")
     if bool((likelihood < 0).any()):
-        raise Mistake(f"expected likelihoods P(B | A) >= 0, came {float(likelihood.min()):.3g}; give logarithms to bayes_from_log")
+        raise UserError(
+            f"expected likelihoods P(B | A) >= 0, got {float(likelihood.min()):.3g}; give logarithms to "
+            "bayes_rule_from_log"
+        )
     both = likelihood * prior
     total = both.sum(dim=-1, keepdim=True)
     if not bool((total > 0).all()):
-        raise Mistake("expected an event B that can happen, came P(B) = 0; no A with a prior above zero has a likelihood above zero")
+        raise UserError(
+            "expected an event B that can happen, got P(B) = 0; no A with a prior above zero has a likelihood "
+            "above zero"
+        )
     return both / total
 
 
-def bayes_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
-    """`bayes` for likelihoods given by their logarithms, which may lie far below the least float: softmax(log P(A) + log P(B | A)).
+def bayes_rule_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+    """`bayes_rule` for likelihoods given by their logarithms, which may lie far below the least float: softmax(log
+    P(A) + log P(B | A)).
 
     Notes: Z2.8.
     """
@@ -107,13 +154,16 @@ def bayes_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n)
     _check_evidence(prior, log_likelihood, "log_likelihood")
     never = (prior == 0) | (log_likelihood == -torch.inf)
     if bool(never.all(dim=-1).any()):
-        raise Mistake("expected an event B that can happen, came P(B) = 0; no A with a prior above zero has a likelihood above zero")
+        raise UserError(
+            "expected an event B that can happen, got P(B) = 0; no A with a prior above zero has a likelihood "
+            "above zero"
+        )
     scores = torch.where(prior == 0, 1, prior).log() + torch.where(never, 0, log_likelihood)
     return torch.where(never, -torch.inf, scores).softmax(dim=-1)
 
 
 def _check_evidence(prior: Tensor, evidence: Tensor, name: str) -> None:
-    check_law(prior, "the prior")
+    check_probs(prior, "the prior")
     check_floating(evidence, name)
     if bool((evidence.isnan() | (evidence == torch.inf)).any()):
-        raise Mistake(f"expected a {name} of numbers below infinity, came NaN or infinity; look at what gave it")
+        raise UserError(f"expected a {name} of numbers below infinity, got NaN or infinity; check what gave it")

@@ -1,4 +1,4 @@
-"""Whether two samples come from one law: the assumption under which an error on one says something of the other.
+"""Two-sample test: do two samples come from one distribution, as is assumed when a test error is reported?
 
 n and m examples, d features
 """
@@ -8,55 +8,65 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor import check_finite, check_floating, check_shapes
 from quoin.tensor.blocks import rows_per_block
 
-__all__ = ["SameLawTest", "energy_distance", "same_law_test"]
+__all__ = ["TwoSampleTest", "energy_distance", "energy_test"]
 
 MOST_ROWS = 20_000  # of both samples together: all pairs of them are compared
 _ENTRIES_PER_BLOCK = 1_000_000  # entries of permutations held at once
 
 
-class SameLawTest(NamedTuple):
-    """How far apart two samples are, and how often chance alone puts two parts of one sample as far apart; true unless `shifted`."""
+class TwoSampleTest(NamedTuple):
+    """How far apart two samples are, and how probable that is for two samples of one distribution;
+    true unless `rejected`.
+    """
 
     output: float  # the energy distance
     p_value: float
 
     @property
-    def shifted(self) -> bool:
-        """Whether the samples differ by more than chance makes them in one case of a hundred."""
+    def rejected(self) -> bool:
+        """Whether the samples differ at the level of one in a hundred."""
         return self.p_value <= 0.01
 
     def __bool__(self) -> bool:
-        return not self.shifted
+        return not self.rejected
 
 
 def energy_distance(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
-    """2 E|X - Y| - E|X - X'| - E|Y - Y'| for the laws that give each row of a sample the same weight; zero for equal laws only.
+    """2 E|X - Y| - E|X - X'| - E|Y - Y'| for the distributions that give each row of a sample the same weight; zero for
+    equal distributions only.
 
     Notes: Z3.21.
     """
     _check(first, second)
-    crossed, within_first, within_second = torch.cdist(first, second), torch.cdist(first, first), torch.cdist(second, second)
+    crossed, within_first, within_second = (
+        torch.cdist(first, second),
+        torch.cdist(first, first),
+        torch.cdist(second, second),
+    )
     return 2 * crossed.mean() - within_first.mean() - within_second.mean()
 
 
-def same_law_test(first: Tensor, second: Tensor, *, num_permutations: int = 999, generator: torch.Generator | None = None) -> SameLawTest:
-    """A permutation test of the assumption that all rows are independent draws from one law.
+def energy_test(
+    first: Tensor, second: Tensor, *, num_permutations: int = 999, generator: torch.Generator | None = None
+) -> TwoSampleTest:
+    """A permutation test of the assumption that all rows are independent samples from one distribution.
 
-    The p-value is the share of random partings into samples of the same sizes that are at least as far apart, the one at hand counted
-    in. If all rows are draws from one law it is at most α with probability at most α, for any law. Bring features to one scale first.
+    The p-value is the fraction of random splits into samples of the same sizes that are at least as far apart, the one
+    at hand counted in. If all rows are samples from one distribution it is at most α with probability at most α, for
+    any distribution. Bring features to one scale first.
 
     Notes: Z3.21.
     """
     _check(first, second)
     if num_permutations < 1:
-        raise Mistake(f"expected at least one permutation, came {num_permutations}; 999 give p-values down to 0.001")
+        raise UserError(f"expected at least one permutation, got {num_permutations}; 999 give p-values down to 0.001")
     rows = torch.cat([first, second]).detach().double()
     if len(rows) > MOST_ROWS:
-        raise Mistake(f"expected at most {MOST_ROWS} rows together, came {len(rows)}; test a random part of them")
+        raise UserError(f"expected at most {MOST_ROWS} rows together, got {len(rows)}; test a random subset of them")
     distances = torch.cdist(rows, rows)
     n, m = len(first), len(second)
     # a_i = 1/n for rows of the first sample and -1/m for the others: the energy distance is -aᵀDa.
@@ -67,7 +77,7 @@ def same_law_test(first: Tensor, second: Tensor, *, num_permutations: int = 999,
         orders = torch.rand(len(block), n + m, generator=generator, dtype=torch.float64).argsort(dim=1)
         a = signs[orders.to(rows.device)]
         as_far += int((-((a @ distances) * a).sum(dim=1) >= at_hand - slack).sum())
-    return SameLawTest(float(at_hand), (1 + as_far) / (1 + num_permutations))
+    return TwoSampleTest(float(at_hand), (1 + as_far) / (1 + num_permutations))
 
 
 def _check(first: Tensor, second: Tensor) -> None:
@@ -76,4 +86,6 @@ def _check(first: Tensor, second: Tensor) -> None:
         check_floating(sample, name)
         check_finite(sample, name)
         if len(sample) == 0:
-            raise Mistake(f"expected at least one row in each sample, came shape {tuple(sample.shape)} for {name}; give more")
+            raise UserError(
+                f"expected at least one row in each sample, got shape {tuple(sample.shape)} for {name}; give more"
+            )

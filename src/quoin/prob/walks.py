@@ -1,7 +1,8 @@
-"""Random processes to draw paths of: the simple random walk, the walk with Gaussian steps, and Brownian motion on a grid of times.
+"""Random processes and samples of their paths: the simple random walk, the walk with Gaussian steps, and Brownian
+motion on a grid of times.
 
-A process in discrete time draws X_0, ..., X_n; one in continuous time is seen at times the caller chooses. Chains of a matrix are in
-markov.py and are processes too.   n steps, p paths, d dimensions
+A process in discrete time samples X_0, ..., X_n; one in continuous time is seen at times the caller chooses. Chains of
+a matrix are in markov.py and are processes too.   n steps, p paths, d dimensions
 """
 
 import math
@@ -10,13 +11,13 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.prob.kernels import GaussianKernel
+from quoin.errors import UserError
+from quoin.prob.kernels import GaussianTransition
 from quoin.prob.markov import MarkovChain, check_steps
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
 
-__all__ = ["BrownianMotion", "ContinuousProcess", "GaussianRandomWalk", "Process", "RandomWalk", "WalkLaw"]
+__all__ = ["BrownianMotion", "ContinuousProcess", "GaussianRandomWalk", "Process", "RandomWalk", "WalkDistribution"]
 
 
 class Process(Protocol):
@@ -41,76 +42,91 @@ class ContinuousProcess(Protocol):
         ...
 
 
-class WalkLaw(NamedTuple):
-    """A law on finitely many positions."""
+class WalkDistribution(NamedTuple):
+    """A distribution on finitely many positions."""
 
     output: Tensor  # (m,), probabilities
     positions: Tensor  # (m,)
 
 
 class RandomWalk:
-    """Y_n = X_0 + ... + X_n with independent steps of +1 (probability `up`) and -1.
+    """Y_n = X_0 + ... + X_n with independent steps of +1 (probability `up_probability`) and -1.
 
-    >>> RandomWalk().law(1)
-    WalkLaw(output=tensor([0.2500, 0.5000, 0.2500], dtype=torch.float64), positions=tensor([-2,  0,  2]))
+    >>> RandomWalk().distribution(1)
+    WalkDistribution(output=tensor([0.2500, 0.5000, 0.2500], dtype=torch.float64), positions=tensor([-2,  0,  2]))
 
     Notes: D5.1-1, D5.1-4.
     """
 
-    def __init__(self, up: float = 0.5):
-        if not 0 <= up <= 1:
-            raise Mistake(f"expected the probability of a step up from 0 to 1, came {up}; 0.5 is the fair walk")
-        self.up = up
+    def __init__(self, up_probability: float = 0.5):
+        if not 0 <= up_probability <= 1:
+            raise UserError(
+                f"expected the probability of a step up from 0 to 1, got {up_probability}; 0.5 is the fair walk"
+            )
+        self.up_probability = up_probability
 
-    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1)
-        rises = torch.rand(num_paths, check_steps(num_steps) + 1, generator=generator, dtype=torch.float64) < self.up
+    def sample_paths(
+        self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Tensor:  # -> (p, n + 1)
+        rises = (
+            torch.rand(num_paths, check_steps(num_steps) + 1, generator=generator, dtype=torch.float64)
+            < self.up_probability
+        )
         return torch.where(rises, 1, -1).cumsum(dim=-1)
 
-    def law(self, num_steps: int) -> WalkLaw:
+    def distribution(self, num_steps: int) -> WalkDistribution:
         """P[Y_n = 2r - (n + 1)] = C(n + 1, r) up^r (1 - up)^{n + 1 - r}, r of the n + 1 steps going up."""
         steps = check_steps(num_steps) + 1
         rises = torch.arange(steps + 1)
-        binomial = torch.distributions.Binomial(steps, torch.tensor(self.up, dtype=torch.float64))
-        return WalkLaw(binomial.log_prob(rises.double()).exp(), 2 * rises - steps)
+        binomial = torch.distributions.Binomial(steps, torch.tensor(self.up_probability, dtype=torch.float64))
+        return WalkDistribution(binomial.log_prob(rises.double()).exp(), 2 * rises - steps)
 
     def chain(self, num_steps: int) -> MarkovChain:
-        """The walk's first n steps as a chain: state s is the position s - (n + 1), and the outermost two keep what they get."""
+        """The walk's first n steps as a chain: state s is the position s - (n + 1), and the outermost two keep
+        what they get.
+        """
         size = 2 * check_steps(num_steps) + 3
         transition = torch.zeros(size, size, dtype=torch.float64)
         inner = torch.arange(1, size - 1)
-        transition[inner, inner + 1], transition[inner, inner - 1] = self.up, 1 - self.up
+        transition[inner, inner + 1], transition[inner, inner - 1] = self.up_probability, 1 - self.up_probability
         transition[0, 0] = transition[-1, -1] = 1
-        start = torch.zeros(size, dtype=torch.float64)
-        start[num_steps], start[num_steps + 2] = 1 - self.up, self.up
-        return MarkovChain(start, transition)
+        initial = torch.zeros(size, dtype=torch.float64)
+        initial[num_steps], initial[num_steps + 2] = 1 - self.up_probability, self.up_probability
+        return MarkovChain(initial, transition)
 
 
 class GaussianRandomWalk:
-    """X_{t+1} = X_t + N(0, Σ) from a fixed x_0, the chain of `GaussianKernel`; X_n has the law N(x_0, nΣ).
+    """X_{t+1} = X_t + N(0, Σ) from a fixed x_0, the chain of `GaussianTransition`; X_n has the distribution N(x_0, nΣ).
 
     Notes: D5.1-1, D5.1-9.
     """
 
-    def __init__(self, start: Tensor, covariance: Tensor):  # (d,), (d, d)
-        check_shapes("d, d d", start=start, covariance=covariance)
-        check_same_dtype(start, covariance)
-        self.start, self.kernel = start, GaussianKernel(covariance)
+    def __init__(self, initial: Tensor, covariance: Tensor):  # (d,), (d, d)
+        check_shapes("d, d d", initial=initial, covariance=covariance)
+        check_same_dtype(initial, covariance)
+        self.initial, self.kernel = initial, GaussianTransition(covariance)
 
-    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # -> (p, n + 1, d)
+    def sample_paths(
+        self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Tensor:  # -> (p, n + 1, d)
         steps = self.kernel.step.sample((num_paths, check_steps(num_steps)), generator=generator)
-        return torch.cat([self.start.expand(num_paths, 1, -1), self.start + steps.cumsum(dim=1)], dim=1)
+        return torch.cat([self.initial.expand(num_paths, 1, -1), self.initial + steps.cumsum(dim=1)], dim=1)
 
-    def law(self, num_steps: int) -> MultivariateNormal:
-        """N(x_0, nΣ), the law of X_n."""
-        return MultivariateNormal(self.start, check_steps(num_steps) * self.kernel.step.covariance)
+    def distribution(self, num_steps: int) -> MultivariateNormal:
+        """N(x_0, nΣ), the distribution of X_n."""
+        return MultivariateNormal(self.initial, check_steps(num_steps) * self.kernel.step.covariance)
 
     def log_prob(self, path: Tensor) -> Tensor:  # (..., n + 1, d) -> (...)
-        """The log of the density of whole paths: of X_1, ..., X_n where X_0 = x_0, and minus infinity where it is not."""
-        if path.ndim < 2 or path.shape[-2] == 0 or path.shape[-1] != len(self.start):
-            dim = len(self.start)
-            raise Mistake(f"expected paths (..., n + 1, {dim}) from X_0 on, came shape {tuple(path.shape)}; put the start before the steps")
+        """The log of the density of whole paths: of X_1, ..., X_n where X_0 = x_0, and minus infinity where it is
+        not."""
+        if path.ndim < 2 or path.shape[-2] == 0 or path.shape[-1] != len(self.initial):
+            dim = len(self.initial)
+            raise UserError(
+                f"expected paths (..., n + 1, {dim}) from X_0 on, got shape {tuple(path.shape)}; put the start "
+                "before the steps"
+            )
         steps = self.kernel.log_prob(path[..., 1:, :], path[..., :-1, :]).sum(dim=-1)
-        return torch.where((path[..., 0, :] == self.start).all(dim=-1), steps, -math.inf)
+        return torch.where((path[..., 0, :] == self.initial).all(dim=-1), steps, -math.inf)
 
 
 class BrownianMotion:
@@ -125,17 +141,20 @@ class BrownianMotion:
 
     def __init__(self, dim: int = 1):
         if dim < 1:
-            raise Mistake(f"expected at least one dimension, came {dim}; give dim=1 for a curve over time")
+            raise UserError(f"expected at least one dimension, got {dim}; give dim=1 for a curve over time")
         self.dim = dim
 
-    def sample_paths(self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:  # (m,) -> (p, m, d)
+    def sample_paths(
+        self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Tensor:  # (m,) -> (p, m, d)
         """Exact at the times asked for, however coarse the grid."""
         gaps = _increments(times)
         noise = torch.randn(num_paths, len(times), self.dim, generator=generator, dtype=times.dtype)
         return (gaps.sqrt().unsqueeze(-1) * noise).cumsum(dim=1)
 
     def log_prob(self, path: Tensor, times: Tensor) -> Tensor:  # (..., m, d), (m,) -> (...)
-        """The log of the density of B_{t_1}, ..., B_{t_m}, by independent increments; minus infinity where time stands and B moves.
+        """The log of the density of B_{t_1}, ..., B_{t_m}, by independent increments; minus infinity where time stands
+        and B moves.
 
         At time 0, and at a time given twice, the increment is 0 for certain and adds nothing.
 
@@ -144,12 +163,16 @@ class BrownianMotion:
         """
         gaps = _increments(times).unsqueeze(-1)  # (m, 1)
         if path.ndim < 2 or path.shape[-2:] != (len(times), self.dim):
-            came = f"shape {tuple(path.shape)}"
-            raise Mistake(f"expected paths (..., {len(times)}, {self.dim}), one position for each time, came {came}; reshape them")
+            got = f"shape {tuple(path.shape)}"
+            raise UserError(
+                f"expected paths (..., {len(times)}, {self.dim}), one position for each time, got {got}; reshape them"
+            )
         moves = torch.cat([path[..., :1, :], path.diff(dim=-2)], dim=-2)
         stands = gaps == 0
         gaps = torch.where(stands, 1, gaps)
-        terms = torch.where(stands, 0, -moves.square() / (2 * gaps) - torch.log(2 * math.pi * gaps) / 2).sum(dim=(-2, -1))
+        terms = torch.where(stands, 0, -moves.square() / (2 * gaps) - torch.log(2 * math.pi * gaps) / 2).sum(
+            dim=(-2, -1)
+        )
         return torch.where((stands & (moves != 0)).any(dim=-1).any(dim=-1), -math.inf, terms)
 
     def covariance(self, times: Tensor) -> Tensor:  # (m,) -> (m, m)
@@ -164,7 +187,9 @@ def _increments(times: Tensor) -> Tensor:  # (m,) -> (m,)
     check_finite(times, "times")
     gaps = times.diff(prepend=times.new_zeros(1))
     if bool((gaps < 0).any()):
-        place = int((gaps < 0).nonzero()[0])
-        before = float(times[place - 1]) if place else 0.0
-        raise Mistake(f"expected times that rise from 0 on, came {float(times[place]):.4g} after {before:.4g}; sort them")
+        index = int((gaps < 0).nonzero()[0])
+        before = float(times[index - 1]) if index else 0.0
+        raise UserError(
+            f"expected times that rise from 0 on, got {float(times[index]):.4g} after {before:.4g}; sort them"
+        )
     return gaps

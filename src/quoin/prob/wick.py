@@ -4,7 +4,8 @@ An index list may repeat: (0, 0, 1) asks for E[X_0² X_1]. The recursion is Gaus
 
     E[X_i X^m] = μ_i E[X^m] + sum_j Σ_ij m_j E[X^(m - e_j)],      X^m = prod_j X_j^(m_j),
 
-on the powers m, each vector of powers met once: 20 different indices have 654,729,075 pairings, and 10,946 vectors of powers.
+on the powers m, each vector of powers met once: 20 different indices have 654,729,075 pairings, and 10,946
+vectors of powers.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_vectors, support
 from quoin.tensor import check_same_dtype
 
@@ -23,7 +24,7 @@ __all__ = ["normal_moment", "pairings", "polynomial_moment", "wick", "wick_defin
 
 
 def pairings(count: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Every way to part {0, ..., count - 1} into pairs: (count - 1)!! of them, none for an odd count.
+    """Every way to split {0, ..., count - 1} into pairs: (count - 1)!! of them, none for an odd count.
 
     >>> list(pairings(4))
     [((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2))]
@@ -49,7 +50,8 @@ def wick_definition(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (.
 
 
 def wick(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -> (...)
-    """`wick_definition` by recursion: E[X_i X^m] = sum_j Σ_ij m_j E[X^(m - e_j)]; 0 for an odd number of indices, 1 for none.
+    """`wick_definition` by recursion: E[X_i X^m] = sum_j Σ_ij m_j E[X^(m
+    - e_j)]; 0 for an odd number of indices, 1 for none.
 
     >>> wick(torch.tensor([[2.0]]), [0] * 4)  # 3 σ⁴
     tensor(12.)
@@ -65,7 +67,8 @@ def wick(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -
 
 
 def normal_moment(mean: Tensor, covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d), (..., d, d) -> (...)
-    """E[X_(i_1) ... X_(i_n)] for X ~ N(μ, Σ): Isserlis' theorem holds for centred X only, and a mean adds a term to each step.
+    """E[X_(i_1) ... X_(i_n)] for X ~ N(μ, Σ): Isserlis' theorem holds for centred X only, and a mean adds a term
+    to each step.
 
     >>> normal_moment(torch.tensor([1.0]), torch.tensor([[1.0]]), [0] * 4)  # μ⁴ + 6 μ² σ² + 3 σ⁴
     tensor(10.)
@@ -80,7 +83,9 @@ def normal_moment(mean: Tensor, covariance: Tensor, indices: Sequence[int]) -> T
     return _evaluate(_plan(powers, True), torch.cat([pairs, mean[..., distinct].expand(*batch, -1)], dim=-1))
 
 
-def polynomial_moment(terms: Mapping[tuple[int, ...], Tensor | float], mean: Tensor, covariance: Tensor) -> Tensor:  # -> (...)
+def polynomial_moment(
+    terms: Mapping[tuple[int, ...], Tensor | float], mean: Tensor, covariance: Tensor
+) -> Tensor:  # -> (...)
     """E[sum_t c_t X_(i_1) ... X_(i_n)] for a polynomial given as {indices: coefficient}, () being the constant's.
 
     >>> square = {(): 1.0, (0,): -2.0, (0, 0): 1.0}  # (X - 1)²
@@ -90,12 +95,16 @@ def polynomial_moment(terms: Mapping[tuple[int, ...], Tensor | float], mean: Ten
     Notes: D5-21.
     """
     if not terms:
-        raise Mistake("expected at least one term of a polynomial, came none; give e.g. {(0, 0): 1.0} for X_0²")
-    return torch.stack([coefficient * normal_moment(mean, covariance, indices) for indices, coefficient in terms.items()]).sum(dim=0)
+        raise UserError("expected at least one term of a polynomial, got none; give e.g. {(0, 0): 1.0} for X_0²")
+    return torch.stack(
+        [coefficient * normal_moment(mean, covariance, indices) for indices, coefficient in terms.items()]
+    ).sum(dim=0)
 
 
 class _Level(NamedTuple):
-    """How the moments of one order come from those of one order less, followed by those of two less: sums of products by edges."""
+    """How the moments of one order come from those of one order less, followed by those of two less: sums of
+    products by edges.
+    """
 
     num_moments: int
     moment: Tensor  # (edges,) which moment of this order
@@ -109,7 +118,9 @@ def _evaluate(plan: tuple[_Level, ...], weights: Tensor) -> Tensor:  # (..., k²
     one_below, two_below = weights.new_ones(*batch, 1), weights.new_zeros(*batch, 0)
     for level in plan:
         moment, below, weight, times = (each.to(weights.device) for each in level[1:])
-        products = times.to(weights.dtype) * weights[..., weight] * torch.cat([one_below, two_below], dim=-1)[..., below]
+        products = (
+            times.to(weights.dtype) * weights[..., weight] * torch.cat([one_below, two_below], dim=-1)[..., below]
+        )
         found = weights.new_zeros(*batch, level.num_moments).index_add(-1, moment, products)
         one_below, two_below = found, one_below
     return one_below.squeeze(-1)
@@ -119,49 +130,51 @@ def _evaluate(plan: tuple[_Level, ...], weights: Tensor) -> Tensor:  # (..., k²
 def _plan(powers: tuple[int, ...], shifted: bool) -> tuple[_Level, ...]:
     """The levels from order 1 up; they depend on the powers alone, and on whether there is a mean."""
     k, order = len(powers), sum(powers)
-    known: list[dict[tuple[int, ...], int]] = [{} for _ in range(order + 1)]  # by order: powers -> place
+    known: list[dict[tuple[int, ...], int]] = [{} for _ in range(order + 1)]  # by order: powers -> index
     known[order][powers] = 0
     levels: list[_Level] = []
     for n in range(order, 0, -1):
         singles, pairs = [], []  # (moment, below, weight, times)
-        for state, place in known[n].items():
+        for state, index in known[n].items():
             i = next(each for each in range(k) if state[each])
             rest = _less(state, i)
             if shifted:
-                singles.append((place, known[n - 1].setdefault(rest, len(known[n - 1])), k * k + i, 1))
+                singles.append((index, known[n - 1].setdefault(rest, len(known[n - 1])), k * k + i, 1))
             for j in range(i, k):
                 if rest[j]:
                     left = _less(rest, j)
-                    pairs.append((place, known[n - 2].setdefault(left, len(known[n - 2])), i * k + j, rest[j]))
+                    pairs.append((index, known[n - 2].setdefault(left, len(known[n - 2])), i * k + j, rest[j]))
         ahead = len(known[n - 1])
-        edges = singles + [(place, below + ahead, weight, times) for place, below, weight, times in pairs]
+        edges = singles + [(index, below + ahead, weight, times) for index, below, weight, times in pairs]
         columns = torch.tensor(edges, dtype=torch.long).reshape(-1, 4).unbind(dim=1)
         levels.append(_Level(len(known[n]), *columns))
     return tuple(reversed(levels))
 
 
 def _check_semi_definite(covariance: Tensor) -> None:
-    """Refuse what is no covariance: the recursion would give it numbers that are moments of nothing."""
+    """Raise an error for what is no covariance: the recursion would give it numbers that are moments of nothing."""
     check_covariance(covariance)
     support(covariance.detach())
 
 
-def _less(powers: tuple[int, ...], place: int) -> tuple[int, ...]:
-    return (*powers[:place], powers[place] - 1, *powers[place + 1 :])
+def _less(powers: tuple[int, ...], index: int) -> tuple[int, ...]:
+    return (*powers[:index], powers[index] - 1, *powers[index + 1 :])
 
 
 def _powers(indices: Sequence[int], dim: int) -> tuple[list[int], tuple[int, ...]]:
-    """The distinct indices, the most frequent last, and how often each occurs: fewer vectors of powers are met that way."""
+    """The distinct indices, the most frequent last, and how often each occurs: fewer vectors of powers are
+    met that way.
+    """
     for index in indices:
         if not 0 <= index < dim:
-            raise Mistake(f"expected indices from 0 to {dim - 1}, came {index}; count coordinates from 0")
+            raise UserError(f"expected indices from 0 to {dim - 1}, got {index}; count coordinates from 0")
     counted = sorted(Counter(int(index) for index in indices).items(), key=lambda each: each[1])
     return [index for index, _ in counted], tuple(count for _, count in counted)
 
 
-def _pairings(places: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    if not places:
+def _pairings(indices: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    if not indices:
         yield ()
-    for k in range(1, len(places)):
-        for others in _pairings(places[1:k] + places[k + 1 :]):
-            yield ((places[0], places[k]), *others)
+    for k in range(1, len(indices)):
+        for others in _pairings(indices[1:k] + indices[k + 1 :]):
+            yield ((indices[0], indices[k]), *others)

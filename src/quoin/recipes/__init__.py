@@ -1,3 +1,4 @@
-"""One run per file: its options, its target, and how the parts are put together. `quoin.runs` finds, trains and opens them."""
+"""One recipe per file: its options, its quality target, its model and task. `quoin.runs` finds, trains and opens
+them."""
 
 __all__: list[str] = []

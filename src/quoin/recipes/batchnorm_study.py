@@ -1,47 +1,56 @@
-"""Batch normalisation at work: one small convolutional network with it and without, learning from small batches and from large ones."""
+"""Batch normalisation: one small CNN with it and without, trained with small batches and with large ones."""
 
 from dataclasses import dataclass
 
 from quoin import data, layers, models, train
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.options import default, option
-from quoin.tasks.options import DataOptions, RunOptions, ScheduleName
+from quoin.tasks.options import DataOptions, EpochOptions, ScheduleName
 from quoin.tasks.target import Target
 
 NOTES = ("Z8.1", "Z8.2", "Z8.5", "Z8.5c", "Z8.7", "D1.6-12")
-# The training loss, averaged over the run: with batch norm over without, at the batch size at which batch norm helps least.
+KEYWORDS = ("batch normalization", "cnn", "convnet", "image classification")
+SUBJECT = "Convolutional networks"
+# The training loss, averaged over the run: with batch norm over without, at the batch size at which batch norm helps
+# least.
 TARGET = Target("test_loss_ratio", at_most=0.85)
 MONITOR = None  # all are compared as they end
 
 
 @dataclass(frozen=True)
-class Options(DataOptions, RunOptions):
-    batch_sizes: tuple[int, ...] = option((2, 8, 32, 128), "examples per update: a pair of networks for each", at_least=1, at_most=10**9)
+class Options(DataOptions, EpochOptions):
+    batch_sizes: tuple[int, ...] = option(
+        (2, 8, 32, 128), "examples per optimizer step: two networks for each", at_least=1, at_most=10**9
+    )
     epochs: int = default(4)
-    lr: float = option(0.05, "the learning rate of the first step, the same for all", above=0.0, at_most=1e38)
-    schedule: ScheduleName = option("cosine", "how the learning rate changes over the run")
+    lr: float = option(0.05, "initial learning rate, the same for all", above=0.0, at_most=1e38)
+    schedule: ScheduleName = option("cosine", "learning-rate schedule")
 
 
-def model(options: Options, facts):
-    """The network with batch norm; the one that learned from batches of a middle size is what the run keeps to predict with."""
-    return layers.with_batch_norm(without(options, facts))
+def model(options: Options, data_info):
+    """The network with batch norm; the run keeps the one that was trained with the middle batch size."""
+    return layers.add_batch_norm(without(options, data_info))
 
 
-def without(options: Options, facts):
-    """Two blocks of two convolutions and a dense layer: deep enough to be hard to start, and nothing in it that normalises."""
+def without(options: Options, data_info):
+    """Two blocks of two convolutions and a dense layer: deep enough to be hard to train, and without any
+    normalisation."""
     from torch import nn
 
-    channels, height, width = facts.feature_shape
+    channels, height, width = data_info.feature_shape
     if min(height, width) < 8:
-        raise Mistake(f"expected images of at least 8 x 8 pixels, came {height} x {width}; enlarge them, or give others with --data")
+        raise UserError(
+            f"expected images of at least 8 x 8 pixels, got {height} x {width}; enlarge them, or give others with "
+            "--data"
+        )
     features = nn.Sequential(models.vgg_block(2, channels, 16), models.vgg_block(2, 16, 32))
-    head = nn.Sequential(nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), facts.num_classes))
-    return models.start_image_weights(
-        models.ImageClassifier(features, head, facts.feature_shape), data.keyed_generator("weights", options.seed)
+    head = nn.Sequential(nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), data_info.num_classes))
+    return models.init_image_weights(
+        models.ImageClassifier(features, head, data_info.feature_shape), data.keyed_generator("weights", options.seed)
     )
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.batchnorm_study import BatchNormStudy
 
-    return BatchNormStudy({"norm": model, "plain": without}, options, place)
+    return BatchNormStudy({"norm": model, "baseline": without}, options, device_context)

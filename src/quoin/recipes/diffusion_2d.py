@@ -1,41 +1,51 @@
-"""A diffusion model of two moons: noise is walked back to points by a network that was taught to tell it from them."""
+"""A diffusion model (DDPM) of two moons: an MLP denoises random points step by step."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from quoin import data, generate, models, train
 from quoin.options import option
-from quoin.tasks.options import PointsOptions
+from quoin.tasks.options import PointOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)
-# Squared and unbiased, of 4,000 samples beside as many test points. Points of the law itself come out at 0 ± 0.0002, a normal law with
-# their mean and covariance at 0.023.
+KEYWORDS = ("ddpm", "ddim", "dpm-solver", "score matching")
+SUBJECT = "Diffusion and flow matching"
+# Squared and unbiased, of 4,000 samples beside as many test points. Points of the distribution itself come
+# out at 0 ± 0.0002, a normal distribution with their mean and covariance at 0.023.
 TARGET = Target("test_mmd", at_most=0.001)
-MONITOR = None  # the rate falls to nothing, so the last average is the best
+MONITOR = None  # the learning rate falls to zero, so the last average is the best
 
 
 @dataclass(frozen=True)
-class Options(PointsOptions):
-    times: int = option(1000, "steps T from data to noise", at_least=2, at_most=10**5)
-    noise: Literal["linear", "cosine", "sigmoid"] = option("linear", "how the noise comes in")
-    predict: Literal["noise", "clean", "velocity"] = option("noise", "what the network is asked for")
-    steps: int = option(50, "steps of the sampler, at most --times", at_least=1, at_most=10**5)
+class Options(PointOptions):
+    num_timesteps: int = option(1000, "timesteps T of the forward process", at_least=2, at_most=10**5)
+    beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("linear", "noise schedule")
+    prediction_type: Literal["epsilon", "sample", "v_prediction"] = option("epsilon", "what the network predicts")
+    num_steps: int = option(50, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
-def model(options: Options, facts):
-    """An untrained network, with a schedule and a scale that is learnt from the data."""
+def model(options: Options, data_info):
+    """An untrained network, with a noise schedule and a scale that is fitted to the data."""
     import torch
 
-    from quoin.tasks.diffusion_process import chosen_process
+    from quoin.tasks.diffusion_process import make_noise_process
 
-    schedule, asked = chosen_process(options)
+    schedule, asked = make_noise_process(options)
     generator = data.keyed_generator("weights", options.seed)
-    network = models.TimeMLP(2, hidden=options.hidden, depth=options.depth, time_unit=options.times / 1000, generator=generator)
-    return generate.DiffusionSampler(network, schedule, asked, (2,), offset=torch.zeros(2), unit=torch.ones(2), steps=options.steps)
+    network = models.TimeMLP(
+        2,
+        hidden_dim=options.hidden_dim,
+        num_layers=options.num_layers,
+        time_unit=options.num_timesteps / 1000,
+        generator=generator,
+    )
+    return generate.DiffusionSampler(
+        network, schedule, asked, (2,), loc=torch.zeros(2), scale=torch.ones(2), num_steps=options.num_steps
+    )
 
 
-def build(options: Options, place: "train.Place"):
-    from quoin.tasks.point_generation import DiffusionPointsTask, draw_points
+def build(options: Options, device_context: "train.DeviceContext"):
+    from quoin.tasks.point_generation import DiffusionPointTask, sample_points
 
-    return DiffusionPointsTask(model(options, None), draw_points(options), options, place)
+    return DiffusionPointTask(model(options, None), sample_points(options), options, device_context)

@@ -1,4 +1,4 @@
-"""Digits drawn out of noise: a U-Net learns to tell noise from digits of a class, and guidance draws the class that is asked for."""
+"""A class-conditional diffusion model of digits: a U-Net with classifier-free guidance."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,43 +9,50 @@ from quoin.tasks.options import GenerativeOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)
-TARGET = Target("test_classified_as_asked", at_least=0.97)
-MONITOR = None  # the rate falls to nothing, so the last average is the best
+KEYWORDS = ("ddpm", "ddim", "dpm-solver", "score matching", "unet", "classifier-free guidance", "cfg")
+SUBJECT = "Diffusion and flow matching"
+TARGET = Target("test_class_conditional_accuracy", at_least=0.97)
+MONITOR = None  # the learning rate falls to zero, so the last average is the best
 
 
 @dataclass(frozen=True)
 class Options(GenerativeOptions):
     epochs: int = default(80)
     lr: float = default(0.004)
-    warm_up: float = default(0.05)
-    clip: float = default(1.0)
-    widths: tuple[int, ...] = option((16, 32), "channels of the U-Net at each size of image, each half of the one before", at_least=1)
-    blocks: int = option(1, "blocks at each size on the way down", at_least=1, at_most=1000)
-    groups: int = option(8, "groups of channels that are normalised together", at_least=1, at_most=10**6)
-    average: float = option(0.99, "how much of its last value a moving average of the weights keeps at an update", above=0.0, below=1.0)
-    times: int = option(100, "steps T from data to noise", at_least=2, at_most=10**5)
-    noise: Literal["linear", "cosine", "sigmoid"] = option("cosine", "how the noise comes in")
-    predict: Literal["noise", "clean", "velocity"] = option("velocity", "what the network is asked for")
-    drop_class: float = option(
-        0.1, "share of the training examples whose class is not told, to learn what guidance needs", at_least=0.0, at_most=1.0
+    warmup_ratio: float = default(0.05)
+    max_grad_norm: float = default(1.0)
+    channels: tuple[int, ...] = option((16, 32), "channels of the U-Net at each resolution", at_least=1)
+    num_blocks: int = option(1, "residual blocks at each resolution on the way down", at_least=1, at_most=1000)
+    num_groups: int = option(8, "groups of each group normalisation", at_least=1, at_most=10**6)
+    ema_decay: float = option(0.99, "EMA decay of the weights", above=0.0, below=1.0)
+    num_timesteps: int = option(100, "timesteps T of the forward process", at_least=2, at_most=10**5)
+    beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("cosine", "noise schedule")
+    prediction_type: Literal["epsilon", "sample", "v_prediction"] = option("v_prediction", "what the network predicts")
+    class_dropout: float = option(
+        0.1,
+        "class dropout: fraction of the training examples without their class, for classifier-free guidance",
+        at_least=0.0,
+        at_most=1.0,
     )
-    guidance: float = option(1.5, "how strongly the class is asked for: 1 as it was learnt, more exaggerates", at_least=0.0, at_most=1e6)
-    steps: int = option(10, "steps of the sampler, DPM-Solver-2, at most --times", at_least=1, at_most=10**5)
+    guidance_scale: float = option(
+        1.5, "guidance scale: 1 samples the conditional model, more sharpens the class", at_least=0.0, at_most=1e6
+    )
+    num_steps: int = option(10, "sampling steps (DPM-Solver-2), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
-def model(options: Options, facts):
-    """An untrained U-Net with its schedule; images in [0, 1] are 2x - 1 to it."""
+def model(options: Options, data_info):
+    """An untrained U-Net with its noise schedule; images in [0, 1] are 2x - 1 to it."""
     import torch
 
-    from quoin.tasks.diffusion_process import chosen_process
+    from quoin.tasks.diffusion_process import make_noise_process
 
-    schedule, asked = chosen_process(options)
+    schedule, asked = make_noise_process(options)
     network = models.UNet(
-        facts.image_shape,
-        widths=options.widths,
-        blocks=options.blocks,
-        groups=options.groups,
-        num_classes=facts.num_classes,
+        data_info.image_shape,
+        channels=options.channels,
+        num_blocks=options.num_blocks,
+        num_groups=options.num_groups,
+        num_classes=data_info.num_classes,
         generator=data.keyed_generator("weights", options.seed),
     )
     half = torch.tensor(0.5)
@@ -53,20 +60,20 @@ def model(options: Options, facts):
         network,
         schedule,
         asked,
-        facts.image_shape,
-        num_classes=facts.num_classes,
-        offset=half,
-        unit=half.clone(),
+        data_info.image_shape,
+        num_classes=data_info.num_classes,
+        loc=half,
+        scale=half.clone(),
         bounds=(-1.0, 1.0),
-        steps=options.steps,
-        sampler=generate.dpm_solver_2,
-        guidance=options.guidance,
+        num_steps=options.num_steps,
+        sampler=generate.sample_dpm_solver_2,
+        guidance_scale=options.guidance_scale,
     )
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.runs.open_classifier import open_classifier
     from quoin.tasks.diffusion import DiffusionTask
 
-    data = tasks.raw_images(options, place)
-    return DiffusionTask(model(options, data.facts), data, options, place, open_classifier=open_classifier)
+    data = tasks.load_raw_images(options, device_context)
+    return DiffusionTask(model(options, data.data_info), data, options, device_context, open_classifier=open_classifier)

@@ -1,34 +1,38 @@
-"""Flow matching on two moons: a velocity field that carries noise along straight lines to points, and knows their density."""
+"""Flow matching on two moons: a velocity field carries noise to data along straight lines, with densities."""
 
 from dataclasses import dataclass
 
 from quoin import data, generate, models, train
 from quoin.options import option
-from quoin.tasks.options import PointsOptions
+from quoin.tasks.options import PointOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)
-# Squared and unbiased, of 4,000 samples beside as many test points. Points of the law itself come out at 0 ± 0.0002, a normal law with
-# their mean and covariance at 0.023.
+KEYWORDS = ("rectified flow", "cnf", "neural ode")
+SUBJECT = "Diffusion and flow matching"
+# Squared and unbiased, of 4,000 samples beside as many test points. Points of the distribution itself come
+# out at 0 ± 0.0002, a normal distribution with their mean and covariance at 0.023.
 TARGET = Target("test_mmd", at_most=0.001)
-MONITOR = None  # the rate falls to nothing, so the last average is the best
+MONITOR = None  # the learning rate falls to zero, so the last average is the best
 
 
 @dataclass(frozen=True)
-class Options(PointsOptions):
-    steps: int = option(20, "midpoint steps from noise to data", at_least=1, at_most=10**5)
+class Options(PointOptions):
+    num_steps: int = option(20, "sampling steps: midpoint rule from noise to data", at_least=1, at_most=10**5)
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     """An untrained field, with a scale that is learnt from the data."""
     import torch
 
     generator = data.keyed_generator("weights", options.seed)
-    network = models.TimeMLP(2, hidden=options.hidden, depth=options.depth, time_unit=1 / 1000, generator=generator)
-    return generate.FlowSampler(network, (2,), offset=torch.zeros(2), unit=torch.ones(2), steps=options.steps)
+    network = models.TimeMLP(
+        2, hidden_dim=options.hidden_dim, num_layers=options.num_layers, time_unit=1 / 1000, generator=generator
+    )
+    return generate.FlowSampler(network, (2,), loc=torch.zeros(2), scale=torch.ones(2), num_steps=options.num_steps)
 
 
-def build(options: Options, place: "train.Place"):
-    from quoin.tasks.point_generation import FlowMatchingPointsTask, draw_points
+def build(options: Options, device_context: "train.DeviceContext"):
+    from quoin.tasks.point_generation import FlowMatchingPointTask, sample_points
 
-    return FlowMatchingPointsTask(model(options, None), draw_points(options), options, place)
+    return FlowMatchingPointTask(model(options, None), sample_points(options), options, device_context)

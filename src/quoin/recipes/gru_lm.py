@@ -1,4 +1,4 @@
-"""Gated recurrent units that learn to say the next character of a text, their state carried along."""
+"""A GRU language model of characters, trained by truncated BPTT with a stateful hidden state."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,8 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("Z9.0", "Z10")
+KEYWORDS = ("char-rnn", "language model", "bptt", "recurrent")
+SUBJECT = "Recurrent networks and language models"
 TARGET = Target("test_bits_per_character", at_most=1.85)
 MONITOR = Monitor("validation_bits_per_character")
 
@@ -19,11 +21,11 @@ class Options(RecurrentOptions):
     epochs: int = default(16)
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     from torch import nn
 
-    return tasks.recurrent_model(nn.GRU, options, facts)
+    return tasks.recurrent_model(nn.GRU, options, data_info)
 
 
-def build(options: Options, place: "train.Place"):
-    return tasks.carried_language_task(model, options, place)
+def build(options: Options, device_context: "train.DeviceContext"):
+    return tasks.stateful_language_task(model, options, device_context)

@@ -1,4 +1,4 @@
-"""What it is worth to know that pixels have neighbours: a convolutional network against a perceptron, by the number of training rows."""
+"""The inductive bias of convolutions: a CNN against an MLP, by the number of training rows."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,35 @@ from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.1-16", "D1.1-20", "D1.1-21", "D1.1-24", "Z7.1", "Z7.1c")
-# The perceptron's test error less the convolutional network's, on average over the numbers of rows.
-TARGET = Target("test_advantage", at_least=0.1)
+KEYWORDS = ("translation equivariance", "cnn", "convnet", "mlp", "sample complexity")
+SUBJECT = "Convolutional networks"
+# The MLP's test error less the CNN's, on average over the numbers of rows.
+TARGET = Target("test_cnn_error_reduction", at_least=0.1)
 MONITOR = None  # all are compared as they end
 
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    rows: tuple[int, ...] = option((50, 100, 200, 400, 800, 1200), "numbers of training rows to learn from, side by side", at_least=1)
-    move: int = option(1, "move every image, of all parts, by up to so many pixels; 0 leaves them", at_least=0, at_most=10**9)
-    epochs: int = default(10, "passes over the most rows; with fewer rows as many updates are made")
-    momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
+    num_rows: tuple[int, ...] = option(
+        (50, 100, 200, 400, 800, 1200), "numbers of training rows to compare", at_least=1
+    )
+    shift: int = option(
+        1, "move every image, of all splits, by up to so many pixels; 0 leaves them", at_least=0, at_most=10**9
+    )
+    epochs: int = default(10, "passes over the most rows; with fewer rows as many optimizer steps are made")
+    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
     lr: float = default(0.02)
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     """The convolutional network; the run keeps for prediction the one that learned from the most rows, as they are."""
-    return models.small_lenet(facts.feature_shape, facts.num_classes, generator=data.keyed_generator("weights", options.seed))
+    return models.small_lenet(
+        data_info.feature_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    )
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.inductive_bias import inductive_bias
 
-    return inductive_bias(model, options, place)
+    return inductive_bias(model, options, device_context)

@@ -1,4 +1,4 @@
-"""A small LeNet that reads handwritten digits, each moved a little whenever it is seen."""
+"""A small LeNet that classifies handwritten digits, with random shifts as data augmentation."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,10 @@ from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z8.0", "D1.1-21", "Z7.8", "Z7.16")
+KEYWORDS = ("cnn", "convnet", "image classification", "mnist", "cifar")
+SUBJECT = "Convolutional networks"
 TARGET = Target("test_accuracy", at_least=0.98)
-MONITOR = None  # the rate falls to zero and no image is seen twice alike: the last weights are the best
+MONITOR = None  # the learning rate falls to zero and no image is seen twice alike: the last weights are the best
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,11 @@ class Options(ImageOptions):
     lr: float = default(0.02)
 
 
-def model(options: Options, facts):
-    return models.small_lenet(facts.feature_shape, facts.num_classes, generator=data.keyed_generator("weights", options.seed))
+def model(options: Options, data_info):
+    return models.small_lenet(
+        data_info.feature_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    )
 
 
-def build(options: Options, place: "train.Place"):
-    return tasks.image_classifier(model, options, place)
+def build(options: Options, device_context: "train.DeviceContext"):
+    return tasks.image_classifier(model, options, device_context)

@@ -1,4 +1,4 @@
-"""Linear attention learns to copy symbols through a memory of fixed size, beside exact attention and Performer's on the same task."""
+"""Linear attention on the copy task, beside exact softmax attention and Performer attention."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,10 @@ from quoin.tasks.options import CopyOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D4.1-3", "D4.1-4", "D4.1-5")
-# Of the symbols that linear attention repeats. Its memory is a table of 32 features by 32 numbers a head, for 16 symbols; exact
-# attention, which keeps them all, gets every one.
+KEYWORDS = ("linear attention", "linear transformer", "efficient attention", "copy task")
+SUBJECT = "Attention and Transformers"
+# Of the symbols that linear attention copies. Its state is a matrix of 32 x 32 numbers per head, for 16 symbols; exact
+# attention, which keeps all keys and values, gets every one.
 TARGET = Target("test_accuracy_linear", at_least=0.97)
 DATA = "generated: symbols to copy"
 MONITOR = None  # all are compared as they end
@@ -19,13 +21,13 @@ class Options(CopyOptions):
     """All as they are shared."""
 
 
-def model(options: Options, facts):
-    from quoin.tasks.copying import reader
+def model(options: Options, data_info):
+    from quoin.tasks.copying import copy_transformer
 
-    return reader("linear", options)
+    return copy_transformer("linear", options)
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.copying import CopyTask
 
-    return CopyTask("linear", options, place)
+    return CopyTask("linear", options, device_context)

@@ -1,4 +1,4 @@
-"""A multilayer perceptron that reads handwritten digits."""
+"""A multilayer perceptron that classifies handwritten digits."""
 
 from dataclasses import dataclass
 
@@ -9,26 +9,33 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("D1-18", "D1-20", "D1-22", "Z5.3", "Z4.8", "D1.3-1", "D1.3-4")
+KEYWORDS = ("mnist", "digits", "classification", "multilayer perceptron")
+SUBJECT = "Multilayer perceptrons"
 TARGET = Target("test_accuracy", at_least=0.96)
 MONITOR = Monitor("validation_loss")
 
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    hidden: tuple[int, ...] = option((128,), "units of each hidden layer, input side first", at_least=1, at_most=1_000_000)
-    momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
+    hidden_dims: tuple[int, ...] = option(
+        (128,), "units of each hidden layer, from the input on", at_least=1, at_most=1_000_000
+    )
+    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, facts):
-    return models.MLP([facts.num_features, *options.hidden, facts.num_classes], generator=data.keyed_generator("weights", options.seed))
+def model(options: Options, data_info):
+    return models.MLP(
+        [data_info.num_features, *options.hidden_dims, data_info.num_classes],
+        generator=data.keyed_generator("weights", options.seed),
+    )
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     import torch
 
-    data = tasks.classes(options, place)
-    net = model(options, data.facts).to(place.device)
+    data = tasks.load_classification_data(options, device_context)
+    net = model(options, data.data_info).to(device_context.device)
     sgd = torch.optim.SGD(net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay)
-    return tasks.learner(tasks.Classification, net, losses.cross_entropy, sgd, data, options, place)
+    return tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, sgd, data, options, device_context)

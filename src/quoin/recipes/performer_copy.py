@@ -1,4 +1,4 @@
-"""Performer's attention learns to copy symbols with a few random features, beside exact and linear attention on the same task."""
+"""Performer attention (FAVOR+ random features) on the copy task, beside exact and linear attention."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,10 @@ from quoin.tasks.options import CopyOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D4.1-8", "D4.1-11", "D4.1-12")
-# Of the symbols that the reader with 128 random features, drawn once, repeats; exact attention gets every one.
+KEYWORDS = ("favor+", "linear attention", "efficient attention", "copy task")
+SUBJECT = "Attention and Transformers"
+# Of the symbols that Performer attention with 128 random features, sampled once, copies; exact attention gets every
+# one.
 TARGET = Target("test_accuracy_performer", at_least=0.97)
 DATA = "generated: symbols to copy"
 MONITOR = None  # all are compared as they end
@@ -16,16 +19,21 @@ MONITOR = None  # all are compared as they end
 
 @dataclass(frozen=True)
 class Options(CopyOptions):
-    swaps: tuple[int, ...] = option((16, 64, 256, 1024), "features to try exact attention's weights with", at_least=1, at_most=1_000_000)
+    performer_features: tuple[int, ...] = option(
+        (16, 64, 256, 1024),
+        "numbers of random features with which exact attention's weights are approximated",
+        at_least=1,
+        at_most=1_000_000,
+    )
 
 
-def model(options: Options, facts):
-    from quoin.tasks.copying import reader
+def model(options: Options, data_info):
+    from quoin.tasks.copying import copy_transformer
 
-    return reader("performer", options)
+    return copy_transformer("performer", options)
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.copying import CopyTask
 
-    return CopyTask("performer", options, place, options.swaps)
+    return CopyTask("performer", options, device_context, options.performer_features)

@@ -1,4 +1,4 @@
-"""Polynomials of every degree fitted to a noisy cubic: too low a degree underfits, too high a one overfits."""
+"""Polynomials of every degree fitted to a noisy cubic: low degrees underfit, high degrees overfit."""
 
 from dataclasses import dataclass
 
@@ -9,27 +9,40 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("Z3.7", "Z3.25", "Z3.26", "Z3.27")
+KEYWORDS = ("overfitting", "bias-variance", "model selection")
+SUBJECT = "Linear models"
 ROWS = 100  # few enough that high degrees overfit
-TARGET = Target("test_rmse", at_most=0.125)  # the noise in the targets has standard deviation 0.1: no model can do better than that
+TARGET = Target(
+    "test_rmse", at_most=0.125
+)  # the noise in the targets has standard deviation 0.1: no model can do better than that
 MONITOR = Monitor("validation_rmse")
 
 
 @dataclass(frozen=True)
 class Options(DataOptions, RunOptions):
     data: str = default("polynomial", "where the data come from: polynomial, or csv:PATH, npz:PATH with one feature")
-    epochs: int = option(20, "polynomials to try, one an epoch: of degree 0, 1, 2, ...", at_least=1, at_most=40)
-    rows: int | None = option(
-        None, "most rows to fit to, all others but the test's choose the degree; 100 of the built-in data", at_least=1, at_most=10**9
+    max_degree: int = option(19, "polynomials of degree 0 to this are fitted, one per epoch", at_least=0, at_most=39)
+    num_rows: int | None = option(
+        None,
+        "maximum training rows, all others but the test rows are for validation; 100 of the built-in data",
+        at_least=1,
+        at_most=10**9,
     )
 
+    @property
+    def num_epochs(self) -> int:
+        return self.max_degree + 1
 
-def model(options: Options, facts):
-    return models.PolynomialRegression(options.epochs - 1)
+
+def model(options: Options, data_info):
+    return models.PolynomialRegression(options.max_degree)
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.closed_form import PolynomialDegrees, single_feature
 
-    rows = options.rows or (ROWS if options.data == Options().data else None)  # data of somebody's own are all taken
-    data = single_feature(tasks.numbers(options, place), rows)
-    return PolynomialDegrees(model(options, data.facts).to(place.device), data, seed=options.seed)
+    rows = options.num_rows or (
+        ROWS if options.data == Options().data else None
+    )  # data of somebody's own are all taken
+    data = single_feature(tasks.load_regression_data(options, device_context), rows)
+    return PolynomialDegrees(model(options, data.data_info).to(device_context.device), data, seed=options.seed)

@@ -1,4 +1,4 @@
-"""A small residual network that reads handwritten digits."""
+"""A small residual network (ResNet) that classifies handwritten digits."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,24 @@ from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z8.9", "Z8.0", "D1.6-5", "Z8.7", "D1.6-12")
+KEYWORDS = ("cnn", "convnet", "image classification", "mnist", "cifar", "skip connection")
+SUBJECT = "Convolutional networks"
 TARGET = Target("test_accuracy", at_least=0.985)
-MONITOR = None  # the rate falls to zero and no image is seen twice alike: the last weights are the best
+MONITOR = None  # the learning rate falls to zero and no image is seen twice alike: the last weights are the best
 
 
 @dataclass(frozen=True)
 class Options(ImageOptions):
     lr: float = default(0.1)
-    warm_up: float = default(0.1)
+    warmup_ratio: float = default(0.1)
     weight_decay: float = default(2e-3)
 
 
-def model(options: Options, facts):
-    return models.small_resnet(facts.feature_shape, facts.num_classes, generator=data.keyed_generator("weights", options.seed))
+def model(options: Options, data_info):
+    return models.small_resnet(
+        data_info.feature_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    )
 
 
-def build(options: Options, place: "train.Place"):
-    return tasks.image_classifier(model, options, place)
+def build(options: Options, device_context: "train.DeviceContext"):
+    return tasks.image_classifier(model, options, device_context)

@@ -1,4 +1,4 @@
-"""A plain recurrent network that learns to say the next character of a text, its state carried along."""
+"""A vanilla RNN language model of characters, trained by truncated BPTT with a stateful hidden state."""
 
 from dataclasses import dataclass
 
@@ -9,22 +9,24 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("Z9.0", "D1.1-27")
+KEYWORDS = ("char-rnn", "language model", "bptt", "recurrent")
+SUBJECT = "Recurrent networks and language models"
 TARGET = Target("test_bits_per_character", at_most=2.05)
 MONITOR = Monitor("validation_bits_per_character")
 
 
 @dataclass(frozen=True)
 class Options(RecurrentOptions):
-    width: int = default(256)
+    embed_dim: int = default(256)
     lr: float = default(0.0017)
     epochs: int = default(30)
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     from torch import nn
 
-    return tasks.recurrent_model(nn.RNN, options, facts)
+    return tasks.recurrent_model(nn.RNN, options, data_info)
 
 
-def build(options: Options, place: "train.Place"):
-    return tasks.carried_language_task(model, options, place)
+def build(options: Options, device_context: "train.DeviceContext"):
+    return tasks.stateful_language_task(model, options, device_context)

@@ -1,4 +1,4 @@
-"""Softmax regression that reads handwritten digits: the best that scores linear in the pixels can do."""
+"""Softmax (multinomial logistic) regression that classifies handwritten digits."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,10 @@ from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z4.1", "Z4.8", "M5", "M12", "D1.3-1", "D1.3-2")
+KEYWORDS = ("multinomial logistic", "linear classifier", "digits")
+SUBJECT = "Linear models"
 TARGET = Target("test_accuracy", at_least=0.945)
-MONITOR = None  # convex, with a penalty and a rate that falls to zero: the last weights are the best
+MONITOR = None  # convex, with a penalty and a learning rate that falls to zero: the last weights are the best
 
 
 @dataclass(frozen=True)
@@ -17,18 +19,18 @@ class Options(SupervisedOptions):
     epochs: int = default(50)
     lr: float = default(0.1)
     schedule: ScheduleName = default("cosine")
-    weight_decay: float = default(1e-3, "pull of the weights towards zero, without which separable data have no best ones")
+    weight_decay: float = default(1e-3, "weight decay, without which separable data have no finite optimum")
 
 
-def model(options: Options, facts):
-    return models.SoftmaxRegression(facts.num_features, facts.num_classes)
+def model(options: Options, data_info):
+    return models.SoftmaxRegression(data_info.num_features, data_info.num_classes)
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     import torch
 
-    data = tasks.classes(options, place)
-    net = model(options, data.facts).to(place.device)
+    data = tasks.load_classification_data(options, device_context)
+    net = model(options, data.data_info).to(device_context.device)
     weights = {"params": [net.linear.weight], "weight_decay": options.weight_decay}  # the bias is free
     sgd = torch.optim.SGD([weights, {"params": [net.linear.bias]}], options.lr)
-    return tasks.learner(tasks.Classification, net, losses.cross_entropy, sgd, data, options, place)
+    return tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, sgd, data, options, device_context)

@@ -1,17 +1,19 @@
-"""A linear support vector machine that tells malignant from benign tumours: the hinge loss by SGD."""
+"""A linear support vector machine that classifies tumours as malignant or benign: hinge loss by SGD."""
 
 from dataclasses import dataclass
 
 from quoin import models, tasks, train
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.options import default
 from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("M7", "M8", "M11", "D5.2-4")
+KEYWORDS = ("hinge", "max margin", "support vector machine")
+SUBJECT = "Linear models"
 TARGET = Target("test_accuracy", at_least=0.95)
-GIVES_PROBABILITIES = False  # a score tells the side and the distance, not the chance
-MONITOR = None  # convex, with a penalty and a rate that falls to zero: the last weights are the best
+GIVES_PROBABILITIES = False  # a score is a side and a distance from the hyperplane, not a probability
+MONITOR = None  # convex, with a penalty and a learning rate that falls to zero: the last weights are the best
 
 
 @dataclass(frozen=True)
@@ -20,22 +22,24 @@ class Options(SupervisedOptions):
     epochs: int = default(50)
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")
-    weight_decay: float = default(1e-2, "pull of the weights towards zero: the width of the margin against its violations")
+    weight_decay: float = default(1e-2, "weight decay: the width of the margin against its violations")
 
 
-def model(options: Options, facts):
-    if facts.num_classes != 2:
-        raise Mistake(f"expected two classes, came {facts.num_classes}: choose other --data, or train softmax-regression")
-    return models.LinearScore(facts.num_features)
+def model(options: Options, data_info):
+    if data_info.num_classes != 2:
+        raise UserError(
+            f"expected two classes, got {data_info.num_classes}: choose other --data, or train softmax-regression"
+        )
+    return models.LinearScore(data_info.num_features)
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     import torch
 
     from quoin.tasks.linear_models import MarginClassification, logits_hinge_loss
 
-    data = tasks.classes(options, place)
-    net = model(options, data.facts).to(place.device)
+    data = tasks.load_classification_data(options, device_context)
+    net = model(options, data.data_info).to(device_context.device)
     weights = {"params": [net.linear.weight], "weight_decay": options.weight_decay}  # the bias is free
     sgd = torch.optim.SGD([weights, {"params": [net.linear.bias]}], options.lr)
-    return tasks.learner(MarginClassification, net, logits_hinge_loss, sgd, data, options, place)
+    return tasks.supervised_task(MarginClassification, net, logits_hinge_loss, sgd, data, options, device_context)

@@ -1,4 +1,4 @@
-"""A recurrent encoder and a decoder that looks back at the source turn dates as people write them into ISO dates."""
+"""A recurrent encoder-decoder with Bahdanau attention that translates written dates into ISO dates."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,37 +10,47 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("M13", "M14", "Z10", "Z11.23")
-TARGET = Target("test_exact", at_least=0.98)
-MONITOR = Monitor("validation_loss")  # the share that is right is soon 1, and tells no better from a good one
+KEYWORDS = ("seq2seq", "bahdanau", "attention", "encoder-decoder", "nmt", "machine translation", "gru", "lstm")
+SUBJECT = "Translation"
+TARGET = Target("test_exact_match", at_least=0.98)
+MONITOR = Monitor("validation_loss")  # exact match is soon 1, and does not distinguish a better model from a good one
 
 
 @dataclass(frozen=True)
 class Options(TranslationOptions):
     epochs: int = default(5)
-    cell: Literal["gru", "lstm"] = option("gru", "the cell of encoder and decoder")
-    attention: bool = option(True, "look back at the source before each token; otherwise its last state is all the decoder gets")
-    width: int = option(32, "numbers that stand for a token", at_least=1, at_most=100_000)
-    hidden: int = option(96, "units of each layer and direction", at_least=1, at_most=100_000)
-    layers: int = option(1, "layers of cells", at_least=1, at_most=1000)
-    dropout: float = option(0.0, "share of the numbers between layers that is left out while learning", at_least=0.0, below=1.0)
+    cell: Literal["gru", "lstm"] = option("gru", "recurrent cell of encoder and decoder")
+    attention: bool = option(
+        True, "Bahdanau attention to the source; without it the decoder gets only the last hidden state"
+    )
+    embed_dim: int = option(32, "dimension of the token embeddings", at_least=1, at_most=100_000)
+    hidden_dim: int = option(96, "units of each layer and direction", at_least=1, at_most=100_000)
+    num_layers: int = option(1, "recurrent layers", at_least=1, at_most=1000)
+    dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     from torch import nn
 
     cell = {"gru": nn.GRU, "lstm": nn.LSTM}[options.cell]
     generator = data.keyed_generator("weights", options.seed)
-    how = {"layers": options.layers, "dropout": options.dropout, "generator": generator}
-    encoder = models.RecurrentEncoder(cell, facts.source_tokens.size, options.width, options.hidden, **how)
-    sizes = (cell, facts.target_tokens.size, options.width, options.hidden)
-    # Of the marks only the end is said: those before it, padding and beginning, have no chance.
+    how = {"num_layers": options.num_layers, "dropout": options.dropout, "generator": generator}
+    encoder = models.RecurrentEncoder(
+        cell, data_info.source_tokenizer.vocab_size, options.embed_dim, options.hidden_dim, **how
+    )
+    sizes = (cell, data_info.target_tokenizer.vocab_size, options.embed_dim, options.hidden_dim)
+    # Of the special tokens only EOS is predicted: those before it, PAD and BOS, are suppressed.
     if options.attention:
-        return models.Seq2Seq(encoder, models.BahdanauDecoder(*sizes, encoder.width, silent=data.EOS, **how))
-    return models.Seq2Seq(encoder, models.PlainDecoder(*sizes, silent=data.EOS, **how))
+        return models.Seq2Seq(
+            encoder, models.BahdanauDecoder(*sizes, encoder.memory_dim, num_suppressed=data.EOS, **how)
+        )
+    return models.Seq2Seq(encoder, models.RNNDecoder(*sizes, num_suppressed=data.EOS, **how))
 
 
-def build(options: Options, place: "train.Place"):
+def build(options: Options, device_context: "train.DeviceContext"):
     from quoin.tasks.alignment_panels import bahdanau_alignments
     from quoin.tasks.translation import translation_task
 
-    return translation_task(model, options, place, look=bahdanau_alignments if options.attention else None)
+    return translation_task(
+        model, options, device_context, plot_alignment=bahdanau_alignments if options.attention else None
+    )

@@ -1,35 +1,39 @@
-"""A Vision Transformer that reads handwritten digits: each is cut into small patches, and every patch looks at all patches."""
+"""A Vision Transformer (ViT) that classifies handwritten digits from embeddings of small patches."""
 
 from dataclasses import dataclass
 
 from quoin import data, models, tasks, train
 from quoin.options import option
-from quoin.tasks.options import AttendingImageOptions
+from quoin.tasks.options import AttentionImageOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z11.T",)
+KEYWORDS = ("vision transformer", "patch embedding", "self-attention", "multi-head")
+SUBJECT = "Attention and Transformers"
 TARGET = Target("test_accuracy", at_least=0.95)
-MONITOR = None  # the rate falls to zero: the last weights are the best
+MONITOR = None  # the learning rate falls to zero: the last weights are the best
 
 
 @dataclass(frozen=True)
-class Options(AttendingImageOptions):
-    side: int = option(2, "pixels along the side of a patch, which divides that of the images", at_least=1, at_most=1_000_000)
-    width: int = option(48, "numbers that stand for a patch on its way", at_least=1, at_most=1_000_000)
+class Options(AttentionImageOptions):
+    patch_size: int = option(
+        2, "patch size in pixels, which divides the sides of the images", at_least=1, at_most=1_000_000
+    )
+    embed_dim: int = option(48, "embedding dimension of a patch", at_least=1, at_most=1_000_000)
 
 
-def model(options: Options, facts):
+def model(options: Options, data_info):
     return models.ViT(
-        facts.feature_shape,
-        facts.num_classes,
-        side=options.side,
-        width=options.width,
-        heads=options.heads,
-        layers=options.layers,
+        data_info.feature_shape,
+        data_info.num_classes,
+        patch_size=options.patch_size,
+        embed_dim=options.embed_dim,
+        num_heads=options.num_heads,
+        num_layers=options.num_layers,
         dropout=options.dropout,
         generator=data.keyed_generator("weights", options.seed),
     )
 
 
-def build(options: Options, place: "train.Place"):
-    return tasks.attending_classifier(model, options, place)
+def build(options: Options, device_context: "train.DeviceContext"):
+    return tasks.attention_image_classifier(model, options, device_context)

@@ -1,37 +1,55 @@
 """The recipes there are: the files of quoin/recipes, found by name. Imports no torch."""
 
 import importlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from quoin.errors import Mistake, nearest, shown
-from quoin.options import Checked
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.options import ValidatedOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from quoin.data import Facts, ImageFacts, LabelledFacts, PairFacts, TextFacts
-    from quoin.train import Place, Task
+    from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, TabularInfo, TextInfo
+    from quoin.train import DeviceContext, Task
 
-__all__ = ["DEFAULT", "Recipe", "find_recipe", "recipe_names"]
+__all__ = ["DEFAULT", "SUBJECTS", "Recipe", "find_recipe", "recipe_names"]
 
 DEFAULT = "mlp"
+SUBJECTS = (  # in the order in which they are listed
+    "Linear models",
+    "Multilayer perceptrons",
+    "Convolutional networks",
+    "Recurrent networks and language models",
+    "Attention and Transformers",
+    "Translation",
+    "Generative models",
+    "Latent-variable models",
+    "Diffusion and flow matching",
+    "Optimization",
+    "Expressivity",
+    "Kernels and non-parametric methods",
+    "Graphs",
+)
 _RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 def recipe_names() -> list[str]:
-    """Every file of the room is a recipe; its name is the file's, with dashes."""
+    """Every file of the package is a recipe; its name is the file's, with dashes."""
     return sorted(path.stem.replace("_", "-") for path in _RECIPES.glob("*.py") if not path.stem.startswith("_"))
 
 
 def find_recipe(name: str) -> "Recipe":
-    """The recipe `name`, or a Mistake with the nearest one."""
+    """The recipe `name`, or a UserError with the nearest one."""
     if name not in recipe_names():
-        raise Mistake(f"no recipe {shown(name)} (`quoin list` shows all): {nearest(name, recipe_names())}")
+        raise UserError(
+            f"no recipe {format_value(name)} (`quoin list` shows all): {did_you_mean(name, recipe_names())}"
+        )
     return Recipe(name, importlib.import_module(f"quoin.recipes.{name.replace('-', '_')}"))
 
 
@@ -44,18 +62,34 @@ class Recipe:
 
     @property
     def summary(self) -> str:
-        return (self.module.__doc__ or "").strip().splitlines()[0]
+        return " ".join((self.module.__doc__ or "").strip().split("\n\n")[0].split())
 
     @property
     def notes(self) -> tuple[str, ...]:
         return self.module.NOTES
 
     @property
+    def keywords(self) -> tuple[str, ...]:
+        """Other words by which somebody may look for it, in lower case."""
+        return self.module.KEYWORDS
+
+    def has(self, query: str) -> bool:
+        """Whether every word of the query begins a word of its name, summary, keywords, subject or data."""
+        text = " ".join((self.name, self.summary, *self.keywords, self.subject, self.data)).lower()
+        words = re.findall(r"[^\W_]+", text)
+        return all(any(each.startswith(word) for each in words) for word in re.findall(r"[^\W_]+", query.lower()))
+
+    @property
+    def subject(self) -> str:
+        """Under which heading of `SUBJECTS` it is listed."""
+        return self.module.SUBJECT
+
+    @property
     def target(self) -> Target:
         return self.module.TARGET
 
     @property
-    def options(self) -> type[Checked]:
+    def options(self) -> type[ValidatedOptions]:
         return self.module.Options
 
     @property
@@ -65,21 +99,23 @@ class Recipe:
 
     @property
     def data(self) -> str:
-        """What it learns from unless told otherwise; a file whose options have no `data` may say it in `DATA`."""
+        """The data that it learns from by default; a file whose options have no `data` may say it in `DATA`."""
         return getattr(self.options(), "data", getattr(self.module, "DATA", "generated"))
 
     @property
     def monitor(self) -> Monitor | None:
         return self.module.MONITOR
 
-    def model(self, options: Any, facts: "Facts | TextFacts | PairFacts | LabelledFacts | ImageFacts | None") -> "nn.Module":
+    def model(
+        self, options: Any, data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | None"
+    ) -> "nn.Module":
         """The untrained model."""
-        return self.module.model(options, facts)
+        return self.module.model(options, data_info)
 
-    def build(self, options: Any, place: "Place") -> "Task":
-        """All that the loop needs."""
-        return self.module.build(options, place)
+    def build(self, options: Any, device_context: "DeviceContext") -> "Task":
+        """All that the trainer needs."""
+        return self.module.build(options, device_context)
 
     def target_for(self, options: Any) -> Target | None:
-        """The target, if the run is on the data that the target speaks of."""
+        """The target, if the run is on the data that the target is for."""
         return self.target if getattr(options, "data", None) == getattr(self.options(), "data", None) else None

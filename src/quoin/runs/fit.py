@@ -9,113 +9,133 @@ from typing import Any
 import torch
 
 from quoin.data import keyed_generator
-from quoin.errors import Mistake
-from quoin.options import Checked
+from quoin.errors import UserError
+from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe
-from quoin.runs.out_of_memory import memory_told
+from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
-from quoin.tasks.memory_format import settle_layout
+from quoin.tasks.memory_format import choose_memory_format
 from quoin.train import (
-    Ending,
-    Loop,
+    DeviceContext,
     Metrics,
-    Place,
     Progress,
     RunFolder,
     Task,
+    Trainer,
+    TrainOutput,
     check_finite,
-    choose_place,
     describe_environment,
+    setup_device,
     torch_as_it_was,
 )
-from quoin.train.run_files import Environment, RunResult
+from quoin.train.run_files import Environment, ResultFile
 
-__all__ = ["Finished", "final_metrics", "fit", "fit_member", "load_task", "resume", "resume_run"]
+__all__ = ["RunResult", "final_metrics", "fit", "fit_member", "load_task", "resume", "resume_run"]
 
 
 @dataclass(frozen=True)
-class Finished:
+class RunResult:
     """How a run ended; `result` is None when it was interrupted."""
 
     folder: RunFolder
-    ending: Ending
-    result: RunResult | None
+    output: TrainOutput
+    result: ResultFile | None
     report: Path
     was_finished: bool = False  # before it was resumed
 
 
-def fit(recipe: Recipe, options: Checked, run_config: RunConfig, runs: Path, *, show_progress: bool = True) -> Finished:
+def fit(
+    recipe: Recipe, options: ValidatedOptions, run_config: RunConfig, runs: Path, *, show_progress: bool = True
+) -> RunResult:
     """Train `recipe` in a new folder under `runs`."""
     return _fit(recipe, options, run_config, functools.partial(RunFolder.create, runs, recipe.name), show_progress)
 
 
 def fit_member(
-    multirun: RunFolder, name: str, recipe: Recipe, options: Checked, run_config: RunConfig, *, show_progress: bool = True
-) -> Finished:
+    multirun: RunFolder,
+    name: str,
+    recipe: Recipe,
+    options: ValidatedOptions,
+    run_config: RunConfig,
+    *,
+    show_progress: bool = True,
+) -> RunResult:
     """Train `recipe` in the folder `name` of a multirun."""
-    return _fit(recipe, options, run_config, functools.partial(RunFolder.create_member, multirun, name, recipe.name), show_progress)
+    return _fit(
+        recipe,
+        options,
+        run_config,
+        functools.partial(RunFolder.create_member, multirun, name, recipe.name),
+        show_progress,
+    )
 
 
 @torch_as_it_was()
-def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_progress: bool) -> Finished:
+def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_progress: bool) -> RunResult:
     if options.patience and recipe.monitor is None:
-        raise Mistake(f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; leave it out")
-    place, remarks = _place(run_config)
-    task = _build(recipe, options, place)
-    if place.compiled_nothing:
+        raise UserError(
+            f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; "
+            "leave it out"
+        )
+    device_context, remarks = _device_context(run_config)
+    task = _build(recipe, options, device_context)
+    if device_context.compiled_nothing:
         remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
-    if micro_batch := getattr(options, "micro_batch", 0):
-        pieces = -(-options.batch_size // micro_batch)
-        remarks.append(f"each batch of {options.batch_size} is worked off in {pieces} micro-batches of at most {micro_batch}")
-    with memory_told():
-        layout, remark = settle_layout(task, run_config.layout, max_steps=run_config.max_steps)
-    run_config = dataclasses.replace(run_config, layout=layout)  # resolved: a resumed run asks no clock
+    if micro_batch_size := getattr(options, "micro_batch_size", 0):
+        pieces = -(-options.batch_size // micro_batch_size)
+        remarks.append(
+            f"each batch of {options.batch_size} is split into {pieces} micro-batches of at most {micro_batch_size}"
+        )
+    with explain_out_of_memory():
+        layout, remark = choose_memory_format(task, run_config.memory_format, max_steps=run_config.max_steps)
+    run_config = dataclasses.replace(run_config, memory_format=layout)  # resolved: a resumed run asks no clock
     remarks += [remark] if remark else []
     config = {
         "kind": task.kind,
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(run_config),
-        "data": task.facts.as_json() if task.facts else None,
+        "data": task.data_info.as_json() if task.data_info else None,
     }
-    folder = make_folder(config, describe_environment(place, options.seed))
+    folder = make_folder(config, describe_environment(device_context, options.seed))
     with folder.locked():
         return _train(Run(folder), task, show_progress, remarks)
 
 
 @torch_as_it_was()
-def resume(path: Path | str, *, step: int | None = None, show_progress: bool = True) -> Finished:
-    """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it has."""
+def resume(path: Path | str, *, step: int | None = None, show_progress: bool = True) -> RunResult:
+    """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
+    has."""
     return resume_run(Run.open(path, step=step), show_progress=show_progress)
 
 
-def resume_run(run: Run, *, show_progress: bool = True) -> Finished:
+def resume_run(run: Run, *, show_progress: bool = True) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
     with run.folder.locked():
-        place, remarks = _place(_as_begun(run))
-        remarks += _changed(run.folder.environment, describe_environment(place, run.options.seed))
-        task = _build_again(run, place)
+        device_context, remarks = _device_context(_as_begun(run))
+        remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))
+        task = _build_again(run, device_context)
         check_data_unchanged(run, task)
         return _train(run, task, show_progress, remarks, resuming=True)
 
 
-def _stored(run: Run) -> Finished | None:
-    """How a run ended that is finished and has its report: told without loading its data."""
+def _stored(run: Run) -> RunResult | None:
+    """How a run ended that is finished and has its report: without loading its data."""
     result: Any = run.folder.result
     if result is None or not run.folder.has("report.html"):
         return None
-    ending = Ending(True, result["steps"], result["epochs"], result["seconds"], result["saving_seconds"])
-    return Finished(run.folder, ending, result, run.path / "report.html", was_finished=True)
+    output = TrainOutput(True, result["steps"], result["epochs"], result["seconds"], result["saving_seconds"])
+    return RunResult(run.folder, output, result, run.path / "report.html", was_finished=True)
 
 
-def _place(config: RunConfig) -> tuple[Place, list[str]]:
-    return choose_place(
+def _device_context(config: RunConfig) -> tuple[DeviceContext, list[str]]:
+    return setup_device(
         config.device,
-        threads=config.threads,
+        threads=config.num_threads,
         precision=config.precision,
         compile=config.compile,
         deterministic=config.deterministic,
@@ -123,95 +143,102 @@ def _place(config: RunConfig) -> tuple[Place, list[str]]:
 
 
 def _as_begun(run: Run) -> RunConfig:
-    """The promise of equal bits holds for an equal number of threads, so a choice that was left to torch is remembered."""
+    """A run is reproducible to the bit for an equal number of threads, so a choice that was left to torch is
+    recorded."""
     threads = run.folder.environment.get("threads")
     if not isinstance(threads, int):
-        raise Mistake(f"{run.path / 'environment.json'} has no number of threads: restore it or train again")
-    return dataclasses.replace(run.run_config, threads=threads)
+        raise UserError(f"{run.path / 'environment.json'} has no number of threads: restore it or train again")
+    return dataclasses.replace(run.run_config, num_threads=threads)
 
 
 def _changed(before: Environment, now: dict[str, Any]) -> list[str]:
-    """A remark where the run goes on with something else than it began with: equal bits are then not promised."""
+    """A remark where the run goes on with something else than it began with: it is then not reproducible to the bit."""
     names = ("quoin", "torch", "device", "device_name", "system")
-    changes = [f"{name} {before[name]} is now {now[name]}" for name in names if name in before and before[name] != now[name]]
+    changes = [
+        f"{name} {before[name]} is now {now[name]}" for name in names if name in before and before[name] != now[name]
+    ]
     return [f"{'; '.join(changes)}: the run goes on, but not to the bits it would have had"] if changes else []
 
 
-def _build(recipe: Recipe, options: Any, place: Place) -> Task:
-    """The task, built after torch's own generator was set: dropout and its kin draw from it."""
+def _build(recipe: Recipe, options: Any, device_context: DeviceContext) -> Task:
+    """The task, built after torch's own generator was set: dropout and its kin sample from it."""
     torch.manual_seed(keyed_generator("torch", options.seed).initial_seed())
-    with memory_told():
-        return recipe.build(options, place)
+    with explain_out_of_memory():
+        return recipe.build(options, device_context)
 
 
-def _build_again(run: Run, place: Place) -> Task:
-    """The task of a run that was begun, in the layout it was begun with."""
-    task = _build(run.recipe, run.options, place)
-    settle_layout(task, "channels-first" if run.run_config.layout == "auto" else run.run_config.layout)
+def _build_again(run: Run, device_context: DeviceContext) -> Task:
+    """The task of a run that was begun, in the memory format it was begun with."""
+    task = _build(run.recipe, run.options, device_context)
+    choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 
 
-def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, resuming: bool = False) -> Finished:
+def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, resuming: bool = False) -> RunResult:
     options, folder = run.options, run.folder
-    loop = Loop(
+    trainer = Trainer(
         task,
         folder,
-        epochs=options.epochs,
+        epochs=options.num_epochs,
         monitor=run.recipe.monitor,
         patience=options.patience,
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
-        progress=Progress(run.recipe.name, visible=show_progress),
+        progress=Progress(run.recipe.name, show_progress=show_progress),
     )
     for remark in remarks:
-        loop.progress.say(remark)
-    with memory_told():
+        trainer.progress.say(remark)
+    with explain_out_of_memory():
         if resuming:
-            loop.resume(run.step)
-            if not loop.at.finished:
-                folder.forget_result()
-        ending = loop.run()
-    result = _result(run, task, loop, ending) if ending.finished else None
+            trainer.resume(run.step)
+            if not trainer.at.finished:
+                folder.delete_result()
+        output = trainer.run()
+    result = _result(run, task, trainer, output) if output.finished else None
     if result is not None:
         folder.save_result(result)
-    return Finished(folder, ending, result, write_report(run, task, result))
+    return RunResult(folder, output, result, write_report(run, task, result))
 
 
 def load_task(run: Run) -> Task:
     """The task of a run, its own data loaded again and the best model so far in it."""
     run.check_single()
-    place, _ = _place(_as_begun(run))
-    task = _build_again(run, place)
+    device_context, _ = _device_context(_as_begun(run))
+    task = _build_again(run, device_context)
     check_data_unchanged(run, task)
-    loop = Loop(task, run.folder, epochs=run.options.epochs)
+    trainer = Trainer(task, run.folder, epochs=run.options.num_epochs)
     state, _ = run.load_state()
-    loop.load(state)
-    loop.take_best()
+    trainer.load_state_dict(state)
+    trainer.load_best()
     return task
 
 
 def check_data_unchanged(run: Run, task: Task) -> None:
-    told = run.folder.config["data"]
-    if told and task.facts and task.facts.fingerprint != told.get("fingerprint"):
-        raise Mistake(f"the data of {run.path} changed since it was started: bring them back, or train anew")
+    recorded = run.folder.config["data"]
+    if recorded and task.data_info and task.data_info.fingerprint != recorded.get("fingerprint"):
+        raise UserError(f"the data of {run.path} changed since it was started: bring them back, or train anew")
 
 
 def final_metrics(task: Task) -> Metrics:
-    """Every part evaluated whole."""
-    return {f"{part}_{name}": value for part in ("train", "validation", "test") for name, value in task.evaluate(part).items()}
+    """Every split evaluated whole."""
+    return {
+        f"{split}_{name}": value
+        for split in ("train", "validation", "test")
+        for name, value in task.evaluate(split).items()
+    }
 
 
-def _result(run: Run, task: Task, loop: Loop, ending: Ending) -> RunResult:
+def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> ResultFile:
     metrics = final_metrics(task)
-    check_finite(metrics, f"after step {ending.step}")
+    check_finite(metrics, f"after step {output.step}")
     target = run.recipe.target_for(run.options)
-    judged: Any = target and target.judged(metrics[target.metric])
+    verdict: Any = target and target.verdict(metrics[target.metric])
     return {
         "metrics": metrics,
-        "target": judged,
-        "steps": ending.step,
-        "epochs": ending.epoch,
-        "best_step": loop.at.best_step or ending.step,
-        "seconds": round(ending.seconds, 3),
-        "saving_seconds": round(ending.saving_seconds, 3),
+        "target": verdict,
+        "steps": output.step,
+        "epochs": output.epoch,
+        "best_step": trainer.at.best_step or output.step,
+        "seconds": round(output.seconds, 3),
+        "saving_seconds": round(output.saving_seconds, 3),
     }

@@ -3,34 +3,45 @@
 import dataclasses
 from typing import Any, NamedTuple
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.metrics import SampleQuality
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.run import Run
 from quoin.train import report
 
-__all__ = ["HEADINGS", "GenerativeLine", "beside_others", "caution", "generative_line", "generative_section", "is_measured"]
+__all__ = [
+    "HEADINGS",
+    "GenerativeLine",
+    "beside_others",
+    "caution",
+    "generative_line",
+    "generative_section",
+    "is_measured",
+]
 
 
 class GenerativeLine(NamedTuple):
-    """What is asked first of a model that draws; None where its law has no such number."""
+    """The first metrics of a generative model; None where its distribution has no such number."""
 
     run: str
     data: str
-    judge: str  # whose features are compared: a run's folder, or a small classifier trained under this seed; "" for plain points
-    samples: int | None
+    # whose features are compared: a run's folder, or a small classifier trained under this seed; "" for plain points
+    evaluator: str
+    num_samples: int | None
     mmd: float | None
     frechet: float | None
     density: float | None
     coverage: float | None
-    nearness: float | None
+    nn_distance_ratio: float | None
     bits_per_dimension: float | None  # exact, or an upper bound where the model gives no more
     seconds: float | None
 
 
-CONDITIONS = ("data", "judge", "samples")  # only where these are alike do lines compare
-BEST = {"mmd": 0, "frechet": 0, "density": 1, "coverage": 1, "nearness": 1}
-HEADINGS = tuple(f"{name} → {BEST[name]}" if name in BEST else name.replace("_", " ") for name in GenerativeLine._fields)
+CONDITIONS = ("data", "evaluator", "num_samples")  # only where these are alike do lines compare
+BEST = {"mmd": 0, "frechet": 0, "density": 1, "coverage": 1, "nn_distance_ratio": 1}
+HEADINGS = tuple(
+    f"{name} → {BEST[name]}" if name in BEST else name.replace("_", " ") for name in GenerativeLine._fields
+)
 
 
 def is_measured(run: Run) -> bool:
@@ -42,12 +53,14 @@ def generative_line(name: str, run: Run, one: Run) -> GenerativeLine:
     """The line of a run, or of several that are like `one`, with its final metrics or their means."""
     options, data, result = dataclasses.asdict(one.options), one.folder.config["data"] or {}, run.folder.result
     metrics = run.metrics or {}
-    own = "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is run else "own, of each seed"
+    own = (
+        "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is run else "own, of each seed"
+    )
     return GenerativeLine(
         name,
         str(data.get("source", options.get("data", ""))),
         options.get("classifier") or own,
-        options.get("samples"),
+        options.get("num_samples"),
         *(metrics.get(f"test_{measure}") for measure in (*SampleQuality._fields, "bits_per_dimension")),
         seconds=result and result["seconds"],
     )
@@ -60,32 +73,34 @@ def caution(lines: list[GenerativeLine]) -> str:
 
 
 def generative_section(title: str, lines: list[GenerativeLine]) -> str:
-    """The table for a page: what all lines share is said once above it, and measures of samples deserve three digits."""
-    shared = [name for name in CONDITIONS if len({getattr(line, name) for line in lines}) == 1 and getattr(lines[0], name)]
-    told = [f"{name} {getattr(lines[0], name)}" for name in shared] + [caution(lines)] * bool(caution(lines))
+    """The table for a page: what all lines have in common is above it, and metrics of samples deserve three digits."""
+    shared = [
+        name for name in CONDITIONS if len({getattr(line, name) for line in lines}) == 1 and getattr(lines[0], name)
+    ]
+    notes = [f"{name} {getattr(lines[0], name)}" for name in shared] + [caution(lines)] * bool(caution(lines))
     kept = [i for i, name in enumerate(GenerativeLine._fields) if name not in shared]
     rows = [[float(f"{line[i]:.3g}") if isinstance(line[i], float) else line[i] for i in kept] for line in lines]
-    return report.table("; ".join([title, *told]), [HEADINGS[i] for i in kept], rows)
+    return report.table("; ".join([title, *notes]), [HEADINGS[i] for i in kept], rows)
 
 
 def beside_others(run: Run) -> list[str]:
     """For the report of a run: a table of it and of the finished runs beside it on the same data, if there are any."""
     if not is_measured(run):
         return []
-    found = [run, *(each for each in _neighbours(run) if _fingerprint(each) == _fingerprint(run))]
+    found = [run, *(each for each in _neighbors(run) if _fingerprint(each) == _fingerprint(run))]
     lines = [generative_line(each.path.name, each, each) for each in found]
     return [generative_section("Its samples, and those of the runs beside it", lines)] if len(lines) > 1 else []
 
 
-def _neighbours(run: Run) -> list[Run]:
-    """The other runs in the same place whose samples were measured."""
+def _neighbors(run: Run) -> list[Run]:
+    """The other runs in the same folder whose samples were measured."""
     found = []
     for path in sorted(run.path.parent.iterdir()):
         try:
             if path.name != run.path.name and (path / "result.json").is_file():
-                neighbour = Run.open(path)
-                found += [neighbour] if is_measured(neighbour) and neighbour.kind != MULTIRUN else []
-        except Mistake:  # a damaged folder is no matter of this run
+                neighbor = Run.open(path)
+                found += [neighbor] if is_measured(neighbor) and neighbor.kind != MULTIRUN else []
+        except UserError:  # a damaged folder is no matter of this run
             continue
     return found
 

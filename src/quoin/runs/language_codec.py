@@ -1,8 +1,10 @@
-"""A trained language model as a compressor: any bytes in, the same bytes out, at -log2 P of their text and next to nothing more.
+"""A trained language model as a compressor: any bytes in, the same bytes out, at -log2 P of their text and next to
+nothing more.
 
-The content is read as tokens of the model's vocabulary; a byte that is no part of any goes into the code as it is, behind an escape
-that costs more the rarer it is. Both ends step the same model with the same lanes on one thread, so that equal builds see equal
-floats.   L lanes, v tokens of the vocabulary
+The content is read as tokens of the model's vocabulary; a byte of no token goes into the code as it is, behind an
+escape that costs more the rarer it is. Both ends step the same model with the same interleaved streams on one thread,
+so that equal builds see equal
+floats.   L streams, v tokens of the vocabulary
 """
 
 import re
@@ -12,12 +14,12 @@ import numpy as np
 import torch
 
 import quoin
-from quoin.data import Vocabulary, vocabulary_fingerprint
-from quoin.errors import Mistake
-from quoin.info import lane_frequencies, model_fingerprint, token_lanes_decode, token_lanes_encode
-from quoin.info.lanes import Tell
-from quoin.info.token_lanes import TOTAL
-from quoin.models import AutoregressiveModel
+from quoin.callbacks import ProgressCallback
+from quoin.data import Tokenizer, tokenizer_fingerprint
+from quoin.errors import UserError
+from quoin.info import decode_interleaved, encode_interleaved, model_fingerprint, stream_frequencies
+from quoin.info.interleaved_tokens import TOTAL
+from quoin.models import CausalLM
 from quoin.runs.kinds.language_modeling import TrainedLanguageModel
 from quoin.tensor.single_thread import single_thread
 
@@ -32,46 +34,51 @@ class LanguageCodec:
     method = 3
 
     def __init__(self, trained: TrainedLanguageModel) -> None:
-        self._model, self._vocabulary = trained.reader(), trained.vocabulary
+        self._model, self._tokenizer = trained.token_model(), trained.tokenizer
         with single_thread():
-            tokens = torch.tensor([*bytes.fromhex(vocabulary_fingerprint(trained.vocabulary))])
+            tokens = torch.tensor([*bytes.fromhex(tokenizer_fingerprint(trained.tokenizer))])
             weights = trained.model.state_dict() | {"the vocabulary": tokens}
             self.fingerprint = model_fingerprint(f"{trained.recipe.name}, Quoin {quoin.__version__},", weights)
 
-    def encode(self, content: bytes, tell: Tell = lambda done, total: None) -> bytes:
-        symbols = as_symbols(content, self._vocabulary)
+    def encode(self, content: bytes, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
+        symbols = as_symbols(content, self._tokenizer)
         with single_thread():
-            code = token_lanes_encode(symbols, self._lanes, in_bytes(tell, len(content)))
+            code = encode_interleaved(symbols, self._streams, in_bytes(on_progress, len(content)))
         return len(symbols).to_bytes(_count_bytes(len(content)), "little") + code
 
-    def decode(self, code: bytes, length: int, tell: Tell = lambda done, total: None) -> bytes:
+    def decode(self, code: bytes, length: int, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
         begin = _count_bytes(length)
         count = int.from_bytes(code[:begin], "little")
         if count > length:
-            raise Mistake(f"expected at most {length} symbols for as many bytes, came {count}; the archive is damaged")
+            raise UserError(f"expected at most {length} symbols for as many bytes, got {count}; the archive is damaged")
         try:
             with single_thread():
-                symbols = token_lanes_decode(code[begin:], self._lanes, count, in_bytes(tell, length))
-        except Mistake as error:
-            raise Mistake(f"the model gives other numbers here than where the archive was made ({error}); decode it there") from None
-        return from_symbols(symbols, self._vocabulary)
+                symbols = decode_interleaved(code[begin:], self._streams, count, in_bytes(on_progress, length))
+        except UserError as error:
+            raise UserError(
+                f"the model gives other numbers here than where the archive was made ({error}); decode it there"
+            ) from None
+        return from_symbols(symbols, self._tokenizer)
 
-    def _lanes(self, num_lanes: int) -> "_Lanes":
-        return _Lanes(self._model, self._vocabulary.size, num_lanes)
+    def _streams(self, num_streams: int) -> "_StreamState":
+        return _StreamState(self._model, self._tokenizer.vocab_size, num_streams)
 
 
-class _Lanes:
-    """A `LaneModel`: the language model's laws of v tokens, and behind them the 256 bytes, which share the escape's chance."""
+class _StreamState:
+    """A `StreamModel`: the language model's distributions of v tokens, and behind them the 256 bytes, which have the
+    escape's probability together."""
 
-    def __init__(self, model: AutoregressiveModel, vocabulary_size: int, num_lanes: int) -> None:
-        self._model, self._size = model, vocabulary_size
-        self._state = model.start(num_lanes, 0)
-        self._laws = torch.full((num_lanes, vocabulary_size), 1 / vocabulary_size, dtype=torch.float64)  # before anything is read
+    def __init__(self, model: CausalLM, vocab_size: int, num_streams: int) -> None:
+        self._model, self._size = model, vocab_size
+        self._cache = model.init_cache(num_streams, 0)
+        self._probs = torch.full(
+            (num_streams, vocab_size), 1 / vocab_size, dtype=torch.float64
+        )  # before anything is read
         self._seen = self._escaped = 0
 
     def frequencies(self) -> np.ndarray:
         byte = TOTAL * (self._escaped + 1) // (256 * (self._seen + self._escaped + ESCAPES))
-        tokens = lane_frequencies(self._laws, TOTAL - 256 * byte)
+        tokens = stream_frequencies(self._probs, TOTAL - 256 * byte)
         of_bytes = tokens[:, -1:] + byte * torch.arange(1, 257)
         return torch.cat([tokens, of_bytes], dim=1).numpy()
 
@@ -80,47 +87,49 @@ class _Lanes:
         read = torch.tensor(symbols)
         escaped = read >= self._size
         self._seen, self._escaped = self._seen + len(symbols), self._escaped + int(escaped.sum())
-        # In the place of a byte that it has no token for, the model reads what it thought likeliest.
-        read = torch.where(escaped, self._laws.argmax(-1), read)
-        logits, self._state = self._model.step(self._state, read[:, None])
-        self._laws = logits[:, -1].double().softmax(-1)
+        # For a byte that it has no token for, the model reads the most probable one.
+        read = torch.where(escaped, self._probs.argmax(-1), read)
+        logits, self._cache = self._model.decode_step(self._cache, read[:, None])
+        self._probs = logits[:, -1].double().softmax(-1)
 
 
-def as_symbols(content: bytes, vocabulary: Vocabulary) -> list[int]:
+def as_symbols(content: bytes, tokenizer: Tokenizer) -> list[int]:
     """Tokens 0 .. v - 1, and v + b for a byte b of what is no text or of a character without a token.
 
-    >>> from quoin.data import CharacterVocabulary
-    >>> as_symbols(b"ab\\xff", CharacterVocabulary("ab"))
+    >>> from quoin.data import CharTokenizer
+    >>> as_symbols(b"ab\\xff", CharTokenizer("ab"))
     [0, 1, 257]
     """
-    text = content.decode("utf-8", "surrogateescape")  # a byte that is no UTF-8 becomes half of a character, which no text has
-    strange = "".join(each for each in sorted(set(text)) if not _knows(vocabulary, each))
+    text = content.decode(
+        "utf-8", "surrogateescape"
+    )  # a byte that is no UTF-8 becomes half of a character, which no text has
+    strange = "".join(each for each in sorted(set(text)) if not _knows(tokenizer, each))
     symbols: list[int] = []
     pieces = re.split(f"([{re.escape(strange)}]+)", text) if strange else [text]
     for number, piece in enumerate(pieces):
         if number % 2:
-            symbols += [vocabulary.size + byte for byte in piece.encode("utf-8", "surrogateescape")]
+            symbols += [tokenizer.vocab_size + byte for byte in piece.encode("utf-8", "surrogateescape")]
         elif piece:
-            symbols += vocabulary.encode(piece).tolist()
+            symbols += tokenizer.encode(piece).tolist()
     return symbols
 
 
-def from_symbols(symbols: Sequence[int], vocabulary: Vocabulary) -> bytes:
+def from_symbols(symbols: Sequence[int], tokenizer: Tokenizer) -> bytes:
     """The bytes that `as_symbols` made `symbols` of."""
     pieces, begin = [], 0
     for end, symbol in enumerate(symbols):
-        if symbol >= vocabulary.size:
-            pieces += [vocabulary.decode(symbols[begin:end]).encode(), bytes([symbol - vocabulary.size])]
+        if symbol >= tokenizer.vocab_size:
+            pieces += [tokenizer.decode(symbols[begin:end]).encode(), bytes([symbol - tokenizer.vocab_size])]
             begin = end + 1
-    return b"".join([*pieces, vocabulary.decode(symbols[begin:]).encode()])
+    return b"".join([*pieces, tokenizer.decode(symbols[begin:]).encode()])
 
 
-def _knows(vocabulary: Vocabulary, character: str) -> bool:
+def _knows(tokenizer: Tokenizer, character: str) -> bool:
     if "\ud800" <= character <= "\udfff":
         return False
     try:
-        return vocabulary.decode(vocabulary.encode(character)) == character
-    except Mistake:
+        return tokenizer.decode(tokenizer.encode(character)) == character
+    except UserError:
         return False
 
 
@@ -129,6 +138,6 @@ def _count_bytes(length: int) -> int:
     return -(-length.bit_length() // 8)
 
 
-def in_bytes(tell: Tell, length: int) -> Tell:
+def in_bytes(on_progress: ProgressCallback, length: int) -> ProgressCallback:
     """Progress in bytes of the content, from progress in anything."""
-    return lambda done, total: tell(done * length // total, length)
+    return lambda done, total: on_progress(done * length // total, length)

@@ -1,6 +1,8 @@
-"""A trained model of images as a compressor: a file of images in, the same file out, at -log2 P of its pixels and next to nothing more.
+"""A trained model of images as a compressor: a file of images in, the same file out, at -log2 P of its pixels and next
+to nothing more.
 
-A file is one array of bytes (n, h, w) behind a header, as MNIST's own IDX files and NumPy's .npy files are. Both ends show the same
+A file is one array of bytes (n, h, w) behind a header, as MNIST's own IDX files and NumPy's .npy files are. Both ends
+show the same
 model the same pixels on one thread, so that equal builds see equal floats.   n images, h height, w width, k grey levels
 """
 
@@ -15,10 +17,10 @@ import torch
 from torch import Tensor
 
 import quoin
-from quoin.errors import Mistake, shown
-from quoin.info import mix_decode, mix_encode, model_fingerprint, pixels_decode, pixels_encode
-from quoin.info.lanes import Tell
-from quoin.models import PixelModel, from_levels
+from quoin.callbacks import ProgressCallback
+from quoin.errors import UserError, format_value
+from quoin.info import context_mixing_decode, context_mixing_encode, decode_pixels, encode_pixels, model_fingerprint
+from quoin.models import PixelModel, dequantize
 from quoin.runs.language_codec import in_bytes
 from quoin.tensor.single_thread import single_thread
 
@@ -34,46 +36,55 @@ class PixelCodec:
 
     def __init__(self, model: PixelModel, name: str) -> None:
         if model.num_classes is not None:
-            raise Mistake("expected a model that needs no classes, for a file of images has none, came one that does; train one without")
+            raise UserError(
+                "expected a model that needs no classes, for a file of images has none, got one that does; train "
+                "one without"
+            )
         self._model = model.cpu().eval()
         with single_thread():
             self.fingerprint = model_fingerprint(f"{name}, Quoin {quoin.__version__},", model.state_dict())
 
-    def encode(self, content: bytes, tell: Tell = lambda done, total: None) -> bytes:
+    def encode(self, content: bytes, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
         start, shape = _image_file(content)
         if shape[1:] != self._model.image_shape[1:]:
-            wanted, came = ("{} x {}".format(*size) for size in (self._model.image_shape[1:], shape[1:]))
-            raise Mistake(f"expected images of {wanted} pixels as the model knows them, came {came}; give a model of such images")
+            wanted, got = ("{} x {}".format(*size) for size in (self._model.image_shape[1:], shape[1:]))
+            raise UserError(
+                f"expected images of {wanted} pixels as the model knows them, got {got}; give a model of such images"
+            )
         values = torch.from_numpy(np.frombuffer(content, np.uint8, offset=start).reshape(shape).astype(np.int64))
         step = _step(values, self._model.num_levels)
-        header = mix_encode(content[:start])
+        header = context_mixing_encode(content[:start])
         with single_thread():
-            code = pixels_encode(values // step, self._laws, in_bytes(tell, len(content)))
+            code = encode_pixels(values // step, self._probs, in_bytes(on_progress, len(content)))
         return _SIZES.pack(start, len(header), step) + header + code
 
-    def decode(self, code: bytes, length: int, tell: Tell = lambda done, total: None) -> bytes:
+    def decode(self, code: bytes, length: int, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
         start, header_size, step = _SIZES.unpack_from(code)
         begin = _SIZES.size + header_size
-        header = mix_decode(code[_SIZES.size : begin], start)
+        header = context_mixing_decode(code[_SIZES.size : begin], start)
         size = self._model.image_shape[1:]
         try:
             with single_thread():
-                levels = pixels_decode(code[begin:], (length - start) // math.prod(size), size, self._laws, in_bytes(tell, length))
-        except Mistake as error:
-            raise Mistake(f"the model gives other numbers here than where the archive was made ({error}); decode it there") from None
+                levels = decode_pixels(
+                    code[begin:], (length - start) // math.prod(size), size, self._probs, in_bytes(on_progress, length)
+                )
+        except UserError as error:
+            raise UserError(
+                f"the model gives other numbers here than where the archive was made ({error}); decode it there"
+            ) from None
         return header + (levels * step).numpy().astype(np.uint8).tobytes()
 
-    def _laws(self, levels: Tensor) -> Callable[[int], Tensor]:  # (n, h, w) -> (n, k) of each pixel in turn
+    def _probs(self, levels: Tensor) -> Callable[[int], Tensor]:  # (n, h, w) -> (n, k) of each pixel in turn
         top = self._model.num_levels - 1
-        images = from_levels(levels, top + 1)
-        read = self._model.reader(images)
+        images = dequantize(levels, top + 1)
+        read = self._model.predictor(images)
 
-        def laws(place: int) -> Tensor:
-            if place:
-                images.flatten(1)[:, place - 1] = levels.flatten(1)[:, place - 1] / top
-            return read(place).double().softmax(dim=-1)
+        def probs(index: int) -> Tensor:
+            if index:
+                images.flatten(1)[:, index - 1] = levels.flatten(1)[:, index - 1] / top
+            return read(index).double().softmax(dim=-1)
 
-        return laws
+        return probs
 
 
 class _ImageFile(NamedTuple):
@@ -84,10 +95,16 @@ class _ImageFile(NamedTuple):
 def _image_file(content: bytes) -> _ImageFile:
     """Where the pixels of an image file begin, and how many they are."""
     found = _idx(content) or _npy(content)
-    if found is None or 0 in found.shape or len(content) - found.start != math.prod(found.shape) or found.start > 0xFFFF:
-        raise Mistake(
-            f"expected images as bytes (n, h, w) in an IDX or .npy file, which the model can code, came another file, which opens with "
-            f"{shown(content[:8])}; write uint8 of three axes with numpy.save, or leave out --model"
+    if (
+        found is None
+        or 0 in found.shape
+        or len(content) - found.start != math.prod(found.shape)
+        or found.start > 0xFFFF
+    ):
+        raise UserError(
+            "expected images as bytes (n, h, w) in an IDX or .npy file, which the model can code, got another "
+            "file, which opens with "
+            f"{format_value(content[:8])}; write uint8 of three axes with numpy.save, or leave out --model"
         )
     return found
 
@@ -113,11 +130,15 @@ def _npy(content: bytes) -> _ImageFile | None:
 
 
 def _step(values: Tensor, num_levels: int) -> int:
-    """What a byte grows by from level to level: 1 where bytes are levels, else as much as spreads the levels over a byte."""
+    """What a byte grows by from level to level: 1 where bytes are levels, else as much as spreads the levels over a
+    byte."""
     if int(values.max()) < num_levels:
         return 1
     step, left = divmod(255, num_levels - 1)
     if left or (values % step).any():
         top = int(values.max())
-        raise Mistake(f"expected bytes on the model's {num_levels} levels, 0 to {num_levels - 1}, came {top}; bring them to that scale")
+        raise UserError(
+            f"expected bytes on the model's {num_levels} levels, 0 to {num_levels - 1}, got {top}; bring them to "
+            "that scale"
+        )
     return step

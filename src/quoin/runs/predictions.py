@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy
 from torch import Tensor
 
-from quoin.data import Facts, LabelledFacts
-from quoin.errors import Mistake
+from quoin.data import LabeledTextInfo, TabularInfo
+from quoin.errors import UserError
 
 __all__ = ["PredictedFile", "predicted_table"]
 
@@ -30,34 +30,40 @@ class PredictedFile(NamedTuple):
             elif path.suffix == ".npz":
                 numpy.savez(path, **self.arrays)  # pyright: ignore[reportArgumentType]
             else:
-                raise Mistake(f"--out expects a .csv or .npz file, got {path.name!r}")
+                raise UserError(f"--out expects a .csv or .npz file, got {path.name!r}")
         except OSError as error:
-            raise Mistake(f"{path} could not be written ({error.strerror}): choose another place with --out") from None
+            raise UserError(
+                f"{path} could not be written ({error.strerror}): choose another place with --out"
+            ) from None
 
 
-def predicted_table(values: Tensor, probabilities: Tensor | None, facts: Facts | LabelledFacts, notes: list[str]) -> PredictedFile:
+def predicted_table(
+    values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo, notes: list[str]
+) -> PredictedFile:
     """Predictions (n,), and the probabilities (n, q) of the classes where there are any, under the target's name."""
     arrays = {"predictions": values.numpy()}
-    if facts.class_names is not None:
-        arrays["class_names"] = numpy.array(facts.class_names)
+    if data_info.class_names is not None:
+        arrays["class_names"] = numpy.array(data_info.class_names)
     if probabilities is not None:
         arrays["probabilities"] = probabilities.numpy()
-    return PredictedFile(_csv(values, probabilities, facts), f"{len(values)} predictions of {facts.target_name}", notes, arrays)
+    return PredictedFile(
+        _csv(values, probabilities, data_info), f"{len(values)} predictions of {data_info.target_name}", notes, arrays
+    )
 
 
-def _csv(values: Tensor, probabilities: Tensor | None, facts: Facts | LabelledFacts) -> str:
+def _csv(values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = facts.class_names
+    names = data_info.class_names
     if names is None:
-        writer.writerow([facts.target_name])
+        writer.writerow([data_info.target_name])
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
         writer.writerows([f"{value:.15g}"] for value in values.tolist())
     elif probabilities is None:
-        writer.writerow([facts.target_name])
+        writer.writerow([data_info.target_name])
         writer.writerows([names[label]] for label in values.tolist())
     else:
-        writer.writerow([facts.target_name, *(f"p({name})" for name in names)])
+        writer.writerow([data_info.target_name, *(f"p({name})" for name in names)])
         rows = zip(values.tolist(), probabilities.tolist())
-        writer.writerows([names[label], *(f"{p:.9g}" for p in chances)] for label, chances in rows)
+        writer.writerows([names[label], *(f"{p:.9g}" for p in probs)] for label, probs in rows)
     return text.getvalue()

@@ -1,4 +1,4 @@
-"""The report of a run: its target, metrics, curves and pictures on one page, and how it was run."""
+"""The report of a run: its target, metrics, curves and plots on one page, and how it was run."""
 
 from pathlib import Path
 from typing import Any
@@ -7,13 +7,13 @@ from quoin.runs.generative_table import beside_others
 from quoin.runs.inspect_run import report_panels
 from quoin.runs.run import Run
 from quoin.train import Task, report
-from quoin.train.run_files import RunResult
+from quoin.train.run_files import ResultFile
 
 __all__ = ["write_report"]
 
 
-def write_report(run: Run, task: Task, result: RunResult | None) -> Path:
-    """The run's page, from what the folder holds and the pictures that the task can draw of itself."""
+def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
+    """The run's page, from what the folder holds and the plots that the task makes of itself."""
     folder = run.folder
     config, lines = folder.config, folder.metrics()
     sections = []
@@ -34,10 +34,10 @@ def write_report(run: Run, task: Task, result: RunResult | None) -> Path:
         sections += report.figures(lambda: report.curve_panels({"": lines}))
     sections += report.figures(task.panels, lambda: report_panels(task))
     sections.append("<h2>How it was run</h2>")
-    sections.append(report.folded("Options", config["options"] | config["settings"]))
+    sections.append(report.collapsible("Options", config["options"] | config["settings"]))
     if config["data"]:
-        sections.append(report.folded("Data", {name: _short(value) for name, value in config["data"].items()}))
-    sections.append(report.folded("Environment", folder.environment))
+        sections.append(report.collapsible("Data", {name: _short(value) for name, value in config["data"].items()}))
+    sections.append(report.collapsible("Environment", folder.environment))
     return folder.save_report(report.page(folder.path.name, lead, sections))
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.runs.catalog import Recipe, find_recipe, recipe_names
 from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
-from quoin.runs.out_of_memory import memory_told
+from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
-from quoin.train import Metrics, RunFolder, load_strictly, torch_as_it_was
+from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
 from quoin.train.run_files import fitting, model_weights, read_state
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
-ABILITIES = {  # what a kind of run may be able to do: by its name, how it is said, and the command
+ABILITIES = {  # what a kind of run may be able to do: by its name, in words, and the command
     "predict": ("predict", "quoin predict"),
     "evaluate": ("be evaluated on other data", "quoin eval --data"),
     "generate": ("generate", "quoin generate"),
-    "inspect": ("be looked into", "quoin inspect"),
+    "inspect": ("be inspected", "quoin inspect"),
     "codec": ("compress files", "quoin compress --model"),
 }
 
@@ -45,11 +45,17 @@ class Run:
         self.folder, self.step = folder, step
         config, where = folder.config, str(folder.path / "config.json")
         if config["recipe"] not in recipe_names():
-            raise Mistake(f"{where}: expected a recipe of this Quoin, came {shown(config['recipe'])}; restore the file or train again")
+            raise UserError(
+                f"{where}: expected a recipe of this Quoin, got {format_value(config['recipe'])}; restore the file "
+                "or train again"
+            )
         self.kind = config["kind"]
-        known = (MULTIRUN,) if folder.study else KINDS
+        known = (MULTIRUN,) if folder.multirun else KINDS
         if self.kind not in known:
-            raise Mistake(f"{where}: expected a kind of run ({', '.join(known)}), came {shown(self.kind)}; restore the file or train again")
+            raise UserError(
+                f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
+                "file or train again"
+            )
         self.recipe: Recipe = find_recipe(config["recipe"])
         self.options: Any = options_from_json(self.recipe.options, config["options"], where)
         self.run_config = options_from_json(RunConfig, config["settings"], where)
@@ -60,9 +66,9 @@ class Run:
         return cls(RunFolder.open(Path(path)), step=step)
 
     def check_single(self) -> None:
-        if study := self.folder.study:
-            inside = f"{self.path}/{study['over']}-0"
-            raise Mistake(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")
+        if multirun := self.folder.multirun:
+            inside = f"{self.path}/{multirun['over']}-0"
+            raise UserError(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")
 
     @property
     def path(self) -> Path:
@@ -81,11 +87,11 @@ class Run:
         return self.folder.metrics()
 
     @functools.cached_property
-    def facts(self) -> Any:
+    def data_info(self) -> Any:
         """What the run remembers of its data; None where there are none."""
         self.check_single()
-        data_info = trained_class(self.kind).data_info
-        return self.folder.facts(data_info) if data_info else None
+        data_info_class = trained_class(self.kind).data_info_class
+        return self.folder.read_data_info(data_info_class) if data_info_class else None
 
     @functools.cached_property
     def trained(self) -> "Trained":
@@ -103,7 +109,7 @@ class Run:
         return self.kind in KINDS and hasattr(trained_class(self.kind), ability)
 
     def expect(self, ability: str) -> "Trained":
-        """The trained model, if runs of this kind can do this; a Mistake that says what they can, if not."""
+        """The trained model, if runs of this kind can do this; a UserError that says what they can, if not."""
         self.check_can(ability)
         return self.trained
 
@@ -114,19 +120,23 @@ class Run:
             able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
             instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
             what = trained_class(self.kind).is_a
-            raise Mistake(f"{shown(str(self.path))}, a run of {self.recipe.name}, {what} and cannot {ABILITIES[ability][0]}: {instead}")
+            raise UserError(
+                f"{format_value(str(self.path))}, a run of {self.recipe.name}, {what} and cannot "
+                f"{ABILITIES[ability][0]}: {instead}"
+            )
 
     def predict(self, inputs: Any) -> Any:
         """Predictions for new examples: rows of numbers, texts to classify or sentences to translate."""
         return self.expect("predict").predict(inputs)  # type: ignore[attr-defined]
 
     def generate(self, what: str | int, *, seed: int = 0) -> Any:
-        """New data from the model: a text that goes on from a prompt, or so many examples. `run.trained.generate` has all choices."""
+        """New data from the model: a text that goes on from a prompt, or so many examples. `run.trained.generate` has
+        all choices."""
         return self.expect("generate").generate(what, seed=seed)  # type: ignore[attr-defined]
 
     def evaluate(self, data: Any = None, *, target: str | None = None) -> Metrics:
-        """The metrics of the best model on the parts of its own data, or on other `data`, named as for `quoin train --data`
-        or already loaded."""
+        """The metrics of the best model on the splits of its own data, or on other `data`, named as for `quoin train
+        --data` or already loaded."""
         if data is not None:
             return self.expect("evaluate").evaluate(data, target=target)  # type: ignore[attr-defined]
         from quoin.runs.fit import final_metrics
@@ -135,7 +145,7 @@ class Run:
             return final_metrics(self.load_task())
 
     def inspect(self, *, layer: str | None = None, rows: tuple[int, ...] = ()) -> "Inspection":
-        """What is inside the model, at its own test data: layers, and pictures of what they do."""
+        """What is inside the model, at its own test data: layers, and plots of what they do."""
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
@@ -154,20 +164,22 @@ class Run:
         """The best model that the checkpoint knows, all that was saved with it, and the step of the checkpoint."""
         state, step = self.load_state()
         where = f"the checkpoint of {self.path}"
-        told = read_state(state, where)
-        saved: Any = told["best"] or told["task"].get("model")
+        checked = read_state(state, where)
+        saved: Any = checked["best"] or checked["task"].get("model")
         weights = model_weights(saved, f"{where}, model")
-        with fitting(str(self.path / "config.json")), memory_told():
-            model = self.recipe.model(self.options, self.facts)
+        with fitting(str(self.path / "config.json")), explain_out_of_memory():
+            model = self.recipe.model(self.options, self.data_info)
         with fitting(where):
-            load_strictly(model, weights)
+            load_state_dict_strict(model, weights)
         return model.eval(), saved, step
 
     def load_state(self) -> tuple[Any, int]:
         """The state of the newest checkpoint, or of `step`, and its step; there must be one."""
         found = self.folder.load_checkpoint(self.step)
         if found is None:
-            raise Mistake(f"{self.path} has no checkpoint yet: let it train for a while, or `quoin resume {self.path}`")
+            raise UserError(
+                f"{self.path} has no checkpoint yet: let it train for a while, or `quoin resume {self.path}`"
+            )
         return found
 
     def load_task(self) -> "Task":

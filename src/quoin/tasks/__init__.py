@@ -1,31 +1,37 @@
-"""Kinds of learning, one file each: their losses, what is watched, their pictures; EM, counting and studies of several networks too."""
+"""Training tasks, one kind of learning per file: losses, metrics and plots; EM, n-gram counts and comparisons of
+several models too."""
 
 from typing import TYPE_CHECKING
 
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.tasks.image_classification import attending_classifier, image_classifier
-    from quoin.tasks.language_modeling import carried_language_task, language_task, recurrent_model
-    from quoin.tasks.supervised import Classification, Regression, SupervisedTask, in_squared_unit, rows_at_once
-    from quoin.tasks.supervised_data import classes, learner, numbers, raw_images
+    from quoin.tasks.image_classification import attention_image_classifier, image_classifier
+    from quoin.tasks.language_modeling import language_task, recurrent_model, stateful_language_task
+    from quoin.tasks.supervised import Classification, Regression, SupervisedTask, eval_batch_size, in_squared_unit
+    from quoin.tasks.supervised_data import (
+        load_classification_data,
+        load_raw_images,
+        load_regression_data,
+        supervised_task,
+    )
     from quoin.tasks.vae import vae_decoder, vae_task
 
 __all__ = [
     "Classification",
     "Regression",
     "SupervisedTask",
-    "attending_classifier",
-    "carried_language_task",
-    "classes",
+    "attention_image_classifier",
+    "eval_batch_size",
     "image_classifier",
     "in_squared_unit",
     "language_task",
-    "learner",
-    "numbers",
-    "raw_images",
+    "load_classification_data",
+    "load_raw_images",
+    "load_regression_data",
     "recurrent_model",
-    "rows_at_once",
+    "stateful_language_task",
+    "supervised_task",
     "vae_decoder",
     "vae_task",
 ]

@@ -1,25 +1,33 @@
-"""The process that a diffusion recipe's options name: how noise comes in, and what the network is asked for."""
+"""The forward process that a diffusion recipe's options name: its noise schedule, and what the network predicts."""
 
 from collections.abc import Callable
 from typing import Any
 
 from quoin.prob import (
+    EpsilonPrediction,
     NoiseSchedule,
-    Parametrisation,
-    PredictClean,
-    PredictNoise,
-    PredictVelocity,
-    cosine_schedule,
-    linear_schedule,
-    sigmoid_schedule,
+    PredictionType,
+    SamplePrediction,
+    VPrediction,
+    cosine_beta_schedule,
+    linear_beta_schedule,
+    sigmoid_beta_schedule,
 )
 
-__all__ = ["chosen_process"]
+__all__ = ["make_noise_process"]
 
-SCHEDULES: dict[str, Callable[[int], NoiseSchedule]] = {"linear": linear_schedule, "cosine": cosine_schedule, "sigmoid": sigmoid_schedule}
-QUESTIONS: dict[str, Callable[[], Parametrisation]] = {"noise": PredictNoise, "clean": PredictClean, "velocity": PredictVelocity}
+SCHEDULES: dict[str, Callable[[int], NoiseSchedule]] = {
+    "linear": linear_beta_schedule,
+    "cosine": cosine_beta_schedule,
+    "sigmoid": sigmoid_beta_schedule,
+}
+PREDICTION_TYPES: dict[str, Callable[[], PredictionType]] = {
+    "epsilon": EpsilonPrediction,
+    "sample": SamplePrediction,
+    "v_prediction": VPrediction,
+}
 
 
-def chosen_process(options: Any) -> tuple[NoiseSchedule, Parametrisation]:
-    """The schedule of --noise with --times steps, and the parametrisation of --predict."""
-    return SCHEDULES[options.noise](options.times), QUESTIONS[options.predict]()
+def make_noise_process(options: Any) -> tuple[NoiseSchedule, PredictionType]:
+    """The schedule of --beta-schedule with --num-timesteps steps, and the parametrisation of --prediction-type."""
+    return SCHEDULES[options.beta_schedule](options.num_timesteps), PREDICTION_TYPES[options.prediction_type]()

@@ -1,28 +1,29 @@
-"""Fit one Gaussian to two modes by KL(P, Q) and another by KL(Q, P): the first covers both modes, the second seeks one."""
+"""Fit one Gaussian to two modes by KL(P, Q) and another by KL(Q, P): the first covers both modes, the second seeks
+one."""
 
 import torch
 from torch import Tensor, nn
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from quoin import plot
-from quoin.data import Batches, keyed_generator
-from quoin.info import kl_of_densities
-from quoin.optim import cosine, fit
+from quoin.data import BatchSampler, keyed_generator
+from quoin.info import kl_divergence
+from quoin.optim import cosine, minimize_lbfgs
 from quoin.plot import Panel
-from quoin.train import GradientTask, Metrics, Place
+from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = ["ForwardReverseKL", "reverse_kl_minimum"]
 
 
 def reverse_kl_minimum(P: MixtureSameFamily, mean: float) -> Tensor:  # -> (2,)
-    """Mean and deviation of the Gaussian Q for which KL(Q, P), taken by quadrature, is least near this mean."""
+    """Mean and std of the Gaussian Q for which KL(Q, P), by quadrature, is least near this mean."""
     at = torch.tensor([mean, 0.0], dtype=torch.float64, requires_grad=True)
-    fit([at], lambda: kl_of_densities(Normal(at[0], at[1].exp()), P), tolerance=1e-7)
+    minimize_lbfgs([at], lambda: kl_divergence(Normal(at[0], at[1].exp()), P), tol=1e-7)
     return torch.stack([at.detach()[0], at.detach()[1].exp()])
 
 
 class ForwardReverseKL(GradientTask):
-    """Each update draws from P for the one fit and from the fit itself for the other.
+    """Each step samples from P for the one fit and from the fit itself for the other.
 
     The model has a `mean` and a `log_std` of each fit.
     """
@@ -31,13 +32,15 @@ class ForwardReverseKL(GradientTask):
 
     def __init__(self, model: nn.Module, options) -> None:
         adam = torch.optim.Adam(model.parameters(), options.lr)
-        batches = Batches(options.steps * options.batch_size, options.batch_size, seed=options.seed, shuffle=False)
+        batches = BatchSampler(
+            options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
+        )
         # Two pairs of numbers: a GPU would only be slower.
-        super().__init__(model, adam, batches, Place(), epochs=options.epochs, schedule=cosine)
-        self.options, a = options, options.distance
+        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
+        self.options, a = options, options.mode_distance
         modes = torch.tensor([-a, a], dtype=torch.float64)
-        shares = torch.tensor([options.share, 1 - options.share], dtype=torch.float64)
-        self.P = MixtureSameFamily(Categorical(shares), Normal(modes, torch.ones_like(modes)))
+        weights = torch.tensor([options.mixture_weight, 1 - options.mixture_weight], dtype=torch.float64)
+        self.P = MixtureSameFamily(Categorical(weights), Normal(modes, torch.ones_like(modes)))
         # Modes that are near each other have one minimum, between them.
         self.minima = torch.stack([reverse_kl_minimum(self.P, mean) for mean in (-a, 0.0, a)])
 
@@ -47,41 +50,56 @@ class ForwardReverseKL(GradientTask):
 
     def pieces(self, rows: Tensor) -> list[tuple]:
         generator = keyed_generator("draws", self.options.seed, self.batches.epoch, self.batches.position)
-        return [tuple(draw(len(rows), generator=generator, dtype=torch.float64) for draw in (torch.randn, torch.rand))]
+        return [
+            tuple(sample(len(rows), generator=generator, dtype=torch.float64) for sample in (torch.randn, torch.rand))
+        ]
 
     def losses_of(self, noise: Tensor, coin: Tensor) -> Tensor:
-        """Their sum over the draws."""
+        """Their sum over the samples."""
         covering, seeking = self.fits()
-        from_p = torch.where(coin < self.options.share, -self.options.distance, self.options.distance) + noise
+        from_p = (
+            torch.where(coin < self.options.mixture_weight, -self.options.mode_distance, self.options.mode_distance)
+            + noise
+        )
         forward = -covering.log_prob(from_p).sum()  # KL(P, Q) but for the entropy of P: maximum likelihood
-        from_q = seeking.mean + seeking.stddev * noise  # a function of the fit, so that the gradient sees the draws move
+        from_q = (
+            seeking.mean + seeking.stddev * noise
+        )  # a function of the fit, so that the gradient passes through the samples
         return forward + (seeking.log_prob(from_q) - self.P.log_prob(from_q)).sum()
 
     @torch.no_grad()
-    def evaluate(self, part: str) -> Metrics:
-        if part != "validation":
-            return {}  # there are no data, and so no parts of them
+    def evaluate(self, split: str) -> Metrics:
+        if split != "validation":
+            return {}  # there are no data, and so no splits
         P, (covering, seeking) = self.P, self.fits()
         covered = (covering.mean - P.mean).abs().maximum((covering.stddev - P.stddev).abs()) / P.stddev
-        settled = ((torch.stack([seeking.mean, seeking.stddev]) - self.minima).abs().amax(dim=1) / self.minima[:, 1]).min()
+        settled = (
+            (torch.stack([seeking.mean, seeking.stddev]) - self.minima).abs().amax(dim=1) / self.minima[:, 1]
+        ).min()
         return {
-            "kl_p_q": float(kl_of_densities(P, covering)),
-            "kl_q_p": float(kl_of_densities(seeking, P)),
-            "off": float(covered.maximum(settled)),
+            "forward_kl": float(kl_divergence(P, covering)),
+            "reverse_kl": float(kl_divergence(seeking, P)),
+            "max_relative_error": float(covered.maximum(settled)),
         }
 
     @torch.no_grad()
     def panels(self) -> list[Panel]:
-        P, (covering, seeking), a = self.P, self.fits(), self.options.distance
+        P, (covering, seeking), a = self.P, self.fits(), self.options.mode_distance
         x = torch.linspace(-a - 4, a + 4, 400, dtype=torch.float64)
-        laws = {"P": P, "Q of least KL(P, Q)": covering, "Q of least KL(Q, P)": seeking}
-        lines = {name: (x, law.log_prob(x).exp()) for name, law in laws.items()}
-        told = "KL(P, Q) pays where P is and Q is not, and covers both modes; KL(Q, P) pays where Q is and P is not, and keeps to "
-        told += "one if they are far apart."
+        distributions = {"P": P, "Q of least KL(P, Q)": covering, "Q of least KL(Q, P)": seeking}
+        lines = {name: (x, q.log_prob(x).exp()) for name, q in distributions.items()}
+        caption = (
+            "Forward KL(P, Q) penalises a small Q where P is large, and covers both modes; "
+            "reverse KL(Q, P) penalises a large Q where P is small, and seeks one mode if they are far apart."
+        )
         both = {}
-        for name, law in (("wide fit", covering), ("narrow fit", seeking)):
-            both |= {f"KL(P, Q), {name}": float(kl_of_densities(P, law)), f"KL(Q, P), {name}": float(kl_of_densities(law, P))}
+        for name, q in (("wide fit", covering), ("narrow fit", seeking)):
+            both |= {f"KL(P, Q), {name}": float(kl_divergence(P, q)), f"KL(Q, P), {name}": float(kl_divergence(q, P))}
         return [
-            Panel("The two fits", lambda: plot.curves(lines, x_label="x", y_label="density"), told),
-            Panel("Each fit by both measures", lambda: plot.bars(both, x_label="nats"), "Either fit is the better one by its own measure."),
+            Panel("The two fits", lambda: plot.curves(lines, x_label="x", y_label="density"), caption),
+            Panel(
+                "Each fit by both measures",
+                lambda: plot.bars(both, x_label="nats"),
+                "Either fit is the better one by its own measure.",
+            ),
         ]

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from quoin import plot
-from quoin.data import Batches, keyed_generator
-from quoin.expressivity import Approximation, approximate, from_relu_network
+from quoin.data import BatchSampler, keyed_generator
+from quoin.expressivity import Approximation, approximate_1d, from_relu_network
 from quoin.optim import cosine
 from quoin.plot import Panel
-from quoin.train import GradientTask, Metrics, Place
+from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = ["FUNCTIONS", "FunctionApproximation", "construct"]
 
@@ -23,22 +23,25 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def construct(function: str, eps: float) -> Approximation:
-    """The network by construction. The bell is steepest at 1/√75, the wave at 0; the root has no slope bound but a modulus."""
-    slopes = {"bell": 15 * math.sqrt(3) / 8, "wave": 2 * math.pi}
+    """The network by construction. The bell is steepest at 1/√75, the wave at 0; the root has no Lipschitz constant but
+    a modulus of continuity."""
+    lipschitz = {"bell": 15 * math.sqrt(3) / 8, "wave": 2 * math.pi}
     modulus = math.sqrt if function == "root" else None
-    return approximate(FUNCTIONS[function], eps, (-1.0, 1.0), lipschitz=slopes.get(function), modulus=modulus)
+    return approximate_1d(FUNCTIONS[function], eps, (-1.0, 1.0), lipschitz=lipschitz.get(function), modulus=modulus)
 
 
 class FunctionApproximation(GradientTask):
-    """Least squares on points drawn anew for every update; what is judged is the largest error on a fine grid."""
+    """Least squares on points sampled anew for every step; the metric is the sup error on a fine grid."""
 
     kind = "study"
 
     def __init__(self, model: nn.Module, options) -> None:
-        batches = Batches(options.steps * options.batch_size, options.batch_size, seed=options.seed, shuffle=False)
+        batches = BatchSampler(
+            options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
+        )
         adam = torch.optim.Adam(model.parameters(), options.lr)
         # A few dozen units: a GPU would only be slower.
-        super().__init__(model, adam, batches, Place(), epochs=options.epochs, schedule=cosine)
+        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
         self.seed, self.function = options.seed, FUNCTIONS[options.function]
         self.construction = construct(options.function, options.eps)
         self.grid = torch.linspace(-1, 1, 4001, dtype=torch.float64)
@@ -54,11 +57,15 @@ class FunctionApproximation(GradientTask):
         return self.model(x.float()[:, None])[:, 0].double()
 
     @torch.no_grad()
-    def evaluate(self, part: str) -> Metrics:
-        if part != "validation":
-            return {}  # there are no data, and so no parts of them
+    def evaluate(self, split: str) -> Metrics:
+        if split != "validation":
+            return {}  # there are no data, and so no splits
         largest, built = float((self.predict(self.grid) - self.function(self.grid)).abs().max()), self.construction
-        return {"sup_error": largest, "share_of_certificate": largest / built.error, "sup_error_of_built": built.measured}
+        return {
+            "sup_error": largest,
+            "error_bound_ratio": largest / built.error,
+            "constructed_sup_error": built.measured,
+        }
 
     @torch.no_grad()
     def panels(self) -> list[Panel]:
@@ -76,12 +83,16 @@ class FunctionApproximation(GradientTask):
             Panel(
                 "The function and its two networks",
                 lambda: plot.curves(graphs, x_label="x", y_label="y"),
-                f"Built: {built}. Trained, with as many units: {inside} kinks.",
+                f"Built: {built}. Trained, with as many units: {inside} breakpoints.",
             ),
             Panel(
                 "Largest errors",
                 lambda: plot.bars(errors, x_label="error"),
-                "A promise about g is worth most where nothing was looked at.",
+                "The certified bound also holds between the points that were sampled.",
             ),
-            Panel("Errors", lambda: plot.curves(misses, x_label="x", y_label="network − g"), "The built network is exact at its points."),
+            Panel(
+                "Errors",
+                lambda: plot.curves(misses, x_label="x", y_label="network − g"),
+                "The built network is exact at its points.",
+            ),
         ]

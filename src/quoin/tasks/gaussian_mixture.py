@@ -1,4 +1,4 @@
-"""Learn a density by EM: a Gaussian mixture from the draws of another, from several random starts. It follows no gradient."""
+"""Density estimation by EM: a Gaussian mixture fitted to samples of another, from several random initialisations."""
 
 from typing import Any
 
@@ -6,53 +6,69 @@ import torch
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import Batches, keyed_generator
-from quoin.errors import Mistake
-from quoin.models import GaussianMixture, MixtureCandidates, em_step, start_mixture
+from quoin.data import BatchSampler, keyed_generator
+from quoin.errors import UserError
+from quoin.models import GaussianMixture, MixtureCandidates, em_step, init_mixture
 from quoin.plot import Panel
-from quoin.prob import ComponentNormals, DiagonalNormals, FullNormals, NormalMixture, SphericalNormals, TiedNormals
-from quoin.train import Metrics, load_strictly
+from quoin.prob import (
+    ComponentNormals,
+    DiagonalNormals,
+    FullNormals,
+    GaussianMixtureDistribution,
+    SphericalNormals,
+    TiedNormals,
+)
+from quoin.train import Metrics, load_state_dict_strict
 
 __all__ = ["COVARIANCES", "GaussianMixtureTask", "true_mixture"]
 
 COVARIANCES: dict[str, type[ComponentNormals]] = {
     "full": FullNormals,
     "tied": TiedNormals,
-    "diagonal": DiagonalNormals,
+    "diag": DiagonalNormals,
     "spherical": SphericalNormals,
 }
 
 
-def true_mixture(num_components: int, apart: float, *, generator: torch.Generator) -> NormalMixture:
-    """Even weights but for a factor of two, means spread over the plane, and covariances that lean each their own way."""
+def true_mixture(num_components: int, separation: float, *, generator: torch.Generator) -> GaussianMixtureDistribution:
+    """Even weights but for a factor of two, normal means, and a random covariance for each component."""
     weights = 1 + torch.rand(num_components, generator=generator, dtype=torch.float64)
-    means = apart * torch.randn(num_components, 2, generator=generator, dtype=torch.float64)
+    means = separation * torch.randn(num_components, 2, generator=generator, dtype=torch.float64)
     eye = torch.eye(2, dtype=torch.float64)
     roots = eye + 0.6 * torch.randn(num_components, 2, 2, generator=generator, dtype=torch.float64)
-    return NormalMixture(weights / weights.sum(), FullNormals(means, roots @ roots.mT + 0.05 * eye))
+    return GaussianMixtureDistribution(weights / weights.sum(), FullNormals(means, roots @ roots.mT + 0.05 * eye))
 
 
 class GaussianMixtureTask:
-    """Every epoch is one step of EM from the mixture of each start; the likeliest of them is what is judged."""
+    """Every epoch is one EM iteration of each initialisation; the one of highest likelihood is evaluated."""
 
     kind = "density-estimation"
-    facts = None
+    data_info = None
 
     def __init__(self, model: MixtureCandidates, options: Any) -> None:
-        if options.points < options.components:
-            raise Mistake(f"--points must be at least --components to be fitted, got {options.points} and {options.components}")
+        if options.num_points < options.num_components:
+            raise UserError(
+                f"--num-points must be at least --num-components to be fitted, got {options.num_points} and "
+                f"{options.num_components}"
+            )
         self.model, self.options = model, options
-        self.true = true_mixture(options.components, options.apart, generator=keyed_generator("the true mixture", options.seed))
-        drawn = self.true.sample((2 * options.points,), generator=keyed_generator("gmm", options.seed))
-        self.parts = {"train": drawn[: options.points], "test": drawn[options.points :]}
+        self.true = true_mixture(
+            options.num_components, options.separation, generator=keyed_generator("the true mixture", options.seed)
+        )
+        points = self.true.sample((2 * options.num_points,), generator=keyed_generator("gmm", options.seed))
+        self.splits = {"train": points[: options.num_points], "test": points[options.num_points :]}
         for number, each in enumerate(self._candidates):
             generator = keyed_generator("start", options.seed, number)
-            start = start_mixture(
-                self.parts["train"], options.components, each.family, generator=generator, min_variance=options.min_variance
+            initial = init_mixture(
+                self.splits["train"],
+                options.num_components,
+                each.covariance_type,
+                generator=generator,
+                min_variance=options.min_variance,
             )
-            each.load_state_dict(GaussianMixture(start).state_dict())
-        self.batches = Batches(options.points, options.points, seed=options.seed, shuffle=False)
-        self.history = torch.zeros(0, options.starts, dtype=torch.float64)  # the mean of ln p(x) before each step
+            each.load_state_dict(GaussianMixture(initial).state_dict())
+        self.batches = BatchSampler(options.num_points, options.num_points, seed=options.seed, shuffle=False)
+        self.history = torch.zeros(0, options.num_init, dtype=torch.float64)  # the mean of ln p(x) before each step
 
     @property
     def _candidates(self) -> list[GaussianMixture]:
@@ -60,56 +76,80 @@ class GaussianMixtureTask:
 
     @property
     def best(self) -> GaussianMixture:
-        """The mixture that makes the training points likeliest."""
-        self.model.choose(self.parts["train"])
+        """The mixture that makes the training points most probable."""
+        self.model.select_best(self.splits["train"])
         return self.model.best
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
-        x, found = self.parts["train"], []
+        x, found = self.splits["train"], []
         for each in self._candidates:
-            better, log_likelihood = em_step(each.law, x, min_variance=self.options.min_variance)
+            better, log_likelihood = em_step(each.distribution, x, min_variance=self.options.min_variance)
             each.load_state_dict(GaussianMixture(better).state_dict())
             found.append(log_likelihood / len(x))
         self.history = torch.cat([self.history, torch.stack(found).unsqueeze(0)])
         return {"loss": -max(found) * len(rows)}
 
-    def log_likelihood(self, mixture: NormalMixture | GaussianMixture, part: str) -> float:
-        """The mean of ln p(x) over a part."""
-        return float(mixture.log_prob(self.parts[part]).mean())
+    def log_likelihood(self, mixture: GaussianMixtureDistribution | GaussianMixture, split: str) -> float:
+        """The mean of ln p(x) over a split."""
+        return float(mixture.log_prob(self.splits[split]).mean())
 
-    def evaluate(self, part: str) -> Metrics:
-        if part not in self.parts:
+    def evaluate(self, split: str) -> Metrics:
+        if split not in self.splits:
             return {}
         best = self.best
-        found = self.log_likelihood(best, part)
-        return {"log_likelihood": found, "gap": self.log_likelihood(self.true, part) - found, "bic": best.bic(self.parts[part])}
+        found = self.log_likelihood(best, split)
+        return {
+            "log_likelihood": found,
+            "log_likelihood_gap": self.log_likelihood(self.true, split) - found,
+            "bic": best.bic(self.splits[split]),
+        }
 
-    def state(self) -> dict[str, Any]:
-        self.model.choose(self.parts["train"])
-        return {"model": {"weights": self.model.state_dict()}, "batches": self.batches.state(), "history": self.history}
+    def state_dict(self) -> dict[str, Any]:
+        self.model.select_best(self.splits["train"])
+        return {
+            "model": {"weights": self.model.state_dict()},
+            "batches": self.batches.state_dict(),
+            "history": self.history,
+        }
 
-    def load(self, state: dict[str, Any]) -> None:
-        load_strictly(self.model, state["model"]["weights"])
-        self.batches.load(state["batches"])
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        load_state_dict_strict(self.model, state["model"]["weights"])
+        self.batches.load_state_dict(state["batches"])
         self.history = state["history"]
 
     def panels(self) -> list[Panel]:
-        """The mixture over the points, and how it came there from every start."""
-        best, x = self.best, self.parts["train"]
-        fitted, reference = best.law.components, self.true.components
+        """The fitted mixture over the points, and the likelihood of every initialisation by iteration."""
+        best, x = self.best, self.splits["train"]
+        fitted, reference = best.distribution.components, self.true.components
         steps = torch.arange(len(self.history))
-        lines = {f"start {number}": (steps, self.history[:, number]) for number in range(self.options.starts)}
-        levels = {"true law": self.log_likelihood(self.true, "train")}
-        gap = self.evaluate("test")["gap"]
-        told = f"Ellipses of one and two deviations. New points are {gap:.4f} nats less likely than under the law that drew them."
-        above = "No line falls. One may end above the true law, which is not the likeliest for these very points."
+        lines = {
+            f"initialisation {number}": (steps, self.history[:, number]) for number in range(self.options.num_init)
+        }
+        levels = {"true mixture": self.log_likelihood(self.true, "train")}
+        gap = self.evaluate("test")["log_likelihood_gap"]
+        caption = (
+            f"Ellipses of one and two standard deviations. Test points have {gap:.4f} nats less "
+            "log-likelihood than under the true mixture."
+        )
+        above = (
+            "No line falls. One may end above the true mixture, which is not the maximum-likelihood fit to "
+            "these points."
+        )
         return [
             Panel(
                 "The fitted mixture",
                 lambda: plot.ellipses(
-                    x, best.predict(x), fitted.means, fitted.covariances, reference=(reference.means, reference.covariances)
+                    x,
+                    best.predict(x),
+                    fitted.means,
+                    fitted.covariance_matrices,
+                    reference=(reference.means, reference.covariance_matrices),
                 ),
-                told,
+                caption,
             ),
-            Panel("Likelihood by step", lambda: plot.curves(lines, x_label="step", y_label="mean of ln p(x)", levels=levels), above),
+            Panel(
+                "Log-likelihood by iteration",
+                lambda: plot.curves(lines, x_label="iteration", y_label="mean of ln p(x)", reference_lines=levels),
+                above,
+            ),
         ]

@@ -1,4 +1,5 @@
-"""Images in, classes out: what the recipes of convolutional networks share, and those whose pieces of an image look at each other."""
+"""Image classification: what the recipes of convolutional networks share, and those of attention over the pieces of an
+image."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,54 +7,74 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from quoin.data import Facts, Prepared, background, crop, cutout, flip, keyed_generator, shift
+from quoin.data import (
+    PreparedData,
+    TabularInfo,
+    background,
+    keyed_generator,
+    random_cutout,
+    random_horizontal_flip,
+    random_resized_crop,
+    random_shift,
+)
 from quoin.losses import cross_entropy
 from quoin.tasks.supervised import Classification
-from quoin.tasks.supervised_data import images, learner
-from quoin.train import Place
+from quoin.tasks.supervised_data import load_image_data, supervised_task
+from quoin.train import DeviceContext
 
-__all__ = ["attending_classifier", "augmentation", "image_classifier"]
+__all__ = ["attention_image_classifier", "augmentation", "image_classifier"]
 
 
-def augmentation(options, data: Prepared) -> Callable[[Tensor, Generator], Tensor] | None:
+def augmentation(options, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
     """What `options` say to do to every training batch, first to last, or None if that is nothing.
 
-    Shifted images are filled with black; the square of a cutout, with the mean colour, which is 0 on the standardised scale.
+    Shifted images are filled with black; the square of a cutout, with the mean colour, which is 0 on the standardised
+    scale.
     """
-    black = background(data.feature_scale).to(data.train.features.device)
+    black = background(data.feature_scaler).to(data.train.features.device)
 
     def changed(batch: Tensor, generator: Generator) -> Tensor:
         if options.crop:
-            batch = crop(batch, generator, options.crop)
+            batch = random_resized_crop(batch, generator, options.crop)
         if options.shift:
-            batch = shift(batch, generator, options.shift, fill=black)
+            batch = random_shift(batch, generator, options.shift, fill=black)
         if options.flip:
-            batch = flip(batch, generator)
+            batch = random_horizontal_flip(batch, generator)
         if options.cutout:
-            batch = cutout(batch, generator, options.cutout)
+            batch = random_cutout(batch, generator, options.cutout)
         return batch
 
     if not (options.crop or options.shift or options.flip or options.cutout):
         return None
-    changed(data.train.features[:1], keyed_generator("tried"))  # a size too large for these images is told before the run begins
+    changed(
+        data.train.features[:1], keyed_generator("tried")
+    )  # a size too large for these images is an error before the run begins
     return changed
 
 
-def image_classifier(model: Callable[[Any, Facts], nn.Module], options, place: Place) -> Classification:
+def image_classifier(
+    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+) -> Classification:
     """The recipe's `model` under cross-entropy and momentum, its training images augmented as `options` say."""
-    data = images(options, place)
-    net = model(options, data.facts).to(place.device)
-    # The pull towards zero is for weights that multiply inputs; biases and the scales of normalisations, all vectors, stay free.
+    data = load_image_data(options, device_context)
+    net = model(options, data.data_info).to(device_context.device)
+    # Weight decay is for weights that multiply inputs; biases and the scales of normalisations, all vectors, have none.
     pulled = [each for each in net.parameters() if each.ndim > 1]
     free = [each for each in net.parameters() if each.ndim <= 1]
     groups = [{"params": pulled, "weight_decay": options.weight_decay}, {"params": free}]
     sgd = torch.optim.SGD(groups, options.lr, momentum=options.momentum)
-    return learner(Classification, net, cross_entropy, sgd, data, options, place, augment=augmentation(options, data))
+    return supervised_task(
+        Classification, net, cross_entropy, sgd, data, options, device_context, augment=augmentation(options, data)
+    )
 
 
-def attending_classifier(model: Callable[[Any, Facts], nn.Module], options, place: Place) -> Classification:
+def attention_image_classifier(
+    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+) -> Classification:
     """The recipe's `model` under cross-entropy and AdamW, its training images augmented as `options` say."""
-    data = images(options, place)
-    net = model(options, data.facts).to(place.device)
+    data = load_image_data(options, device_context)
+    net = model(options, data.data_info).to(device_context.device)
     adam = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
-    return learner(Classification, net, cross_entropy, adam, data, options, place, augment=augmentation(options, data))
+    return supervised_task(
+        Classification, net, cross_entropy, adam, data, options, device_context, augment=augmentation(options, data)
+    )

@@ -1,9 +1,11 @@
-"""Learn to draw images: the task of all recipes whose model of images is trained by one loss, and how its images are judged.
+"""Image generation: the task of all recipes whose model of images is trained by one loss, and how its samples are
+evaluated.
 
-A recipe subclasses `GenerativeTask` and says what the loss of an image is, what to watch, and what pictures to show beside a sheet
-of samples. Its model offers `sample(count, *, generator)` (`quoin.models.GenerativeModel`); nothing else is asked of it.
+A recipe subclasses `GenerativeTask` and says what the loss of an image is, its metrics, and what to plot beside a sheet
+of samples. Its model offers `sample(num_samples, *, generator)` (`quoin.models.GenerativeModel`); nothing else is
+required.
 
-    b images of a batch, n of a part; c channels, h height, w width
+    b images of a batch, n of a split; c channels, h height, w width
 """
 
 from abc import abstractmethod
@@ -14,14 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from quoin import plot
-from quoin.data import Batches, Dataset, ImageParts, keyed_generator
-from quoin.models import draw_in_pieces
+from quoin.data import BatchSampler, Dataset, ImageSplits, keyed_generator
+from quoin.models import sample_in_batches
 from quoin.plot import Panel
-from quoin.tasks.evaluation_classifier import OpenClassifier, RunJudge
-from quoin.tasks.lr_schedule import schedule
+from quoin.tasks.evaluation_classifier import Evaluator, OpenClassifier
+from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.options import GenerativeOptions
-from quoin.tasks.supervised import rows_at_once
-from quoin.train import GradientTask, Metrics, Place, Totals, check_finite
+from quoin.tasks.supervised import eval_batch_size
+from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics, check_finite
 
 __all__ = ["GenerativeTask", "on_device"]
 
@@ -29,18 +31,18 @@ SHEET = 64  # samples on the sheet of a report
 
 
 def on_device(generator: torch.Generator, device: torch.device) -> torch.Generator:
-    """A generator with the same seed on `device`: noise must be drawn where it is used."""
+    """A generator with the same seed on `device`: noise must be sampled where it is used."""
     return torch.Generator(device).manual_seed(generator.initial_seed())
 
 
 class GenerativeTask(GradientTask):
-    """A model of images, one loss for each image, an optimiser, and images in parts.
+    """A model of images, one loss for each image, an optimizer, and images in splits.
 
-    With `average` above 0 the model that is judged, saved as the run's and drawn from is a moving average of the weights that keeps so
-    much of its last value at a step (`quoin.optim.WeightAverage`); 0 takes the weights as they are.
+    With `average` above 0 the model that is evaluated, saved as the run's and sampled from is an EMA of the weights
+    that keeps so much of its last value at a step (`quoin.optim.EMAModel`); 0 takes the weights as they are.
 
-    All chance comes from generators that are functions of the seed and the step: no state to save, and a resumed run draws what it
-    would have drawn.
+    All randomness comes from generators that are functions of the seed and the step: no state to save, and a resumed
+    run samples what it would have sampled.
     """
 
     kind = "image-generation"
@@ -49,41 +51,51 @@ class GenerativeTask(GradientTask):
         self,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
-        data: ImageParts,
+        data: ImageSplits,
         options: GenerativeOptions,
-        place: Place,
+        device_context: DeviceContext,
         *,
         average: float = 0.0,
         open_classifier: OpenClassifier,
     ) -> None:
-        batches = Batches(
-            data.train.num_rows, options.batch_size, seed=options.seed, rank=place.rank, world=place.world, device=place.device
+        batches = BatchSampler(
+            data.train.num_rows,
+            options.batch_size,
+            seed=options.seed,
+            rank=device_context.rank,
+            world_size=device_context.world_size,
+            device=device_context.device,
         )
         super().__init__(
             model,
             optimizer,
             batches,
-            place,
+            device_context,
             epochs=options.epochs,
-            schedule=schedule(options),
-            max_grad_norm=options.clip,
-            micro_batch=options.micro_batch,
+            schedule=make_lr_schedule(options),
+            max_grad_norm=options.max_grad_norm,
+            micro_batch_size=options.micro_batch_size,
             ema_decay=average,
         )
         self.data, self.options = data, options
-        self.facts = data.facts
-        self.judge = RunJudge(options.classifier, data, place, open_classifier=open_classifier)
+        self.data_info = data.data_info
+        self.evaluator = Evaluator(options.classifier, data, device_context, open_classifier=open_classifier)
 
     @abstractmethod
-    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:  # (b, c, h, w), (b,) -> (b,)
-        """What is minimised: one loss for each image, of `self.model`; `self.updater.progress` says how far the run is."""
+    def losses(
+        self, images: Tensor, labels: Tensor, *, generator: torch.Generator
+    ) -> Tensor:  # (b, c, h, w), (b,) -> (b,)
+        """What is minimised: one loss for each image, of `self.model`; `self.updater.progress` says how far the run
+        is."""
 
     @abstractmethod
-    def measure(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
-        """What to watch on held-out images, one value (b,) for each: "loss" and more, of `self.eval_model`, without gradients."""
+    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+        """What to watch on held-out images, one value (b,) for each: "loss" and more, of `self.eval_model`, without
+        gradients."""
 
-    def measure_finally(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
-        """What is worth its cost only once, on the test part of a finished run: more values like those of `measure`."""
+    def compute_final_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+        """What is worth its cost only once, on the test split of a finished run: more values like those of
+        `compute_metrics`."""
         return {}
 
     def own_panels(self) -> list[Panel]:
@@ -92,57 +104,61 @@ class GenerativeTask(GradientTask):
 
     def generator(self, *key: str | int) -> torch.Generator:
         """A generator on the run's device that depends on the run's seed and `key` alone."""
-        return on_device(keyed_generator(*key, self.options.seed), self.place.device)
+        return on_device(keyed_generator(*key, self.options.seed), self.device_context.device)
 
     def pieces(self, rows: Tensor) -> Iterable[tuple[Tensor, Tensor, torch.Generator]]:
-        generator = self.generator("loss", self.step_count, self.place.rank)
-        for piece in rows.split(self.micro_batch):
-            yield self.data.train.features.index_select(0, piece), self.data.train.targets.index_select(0, piece), generator
+        generator = self.generator("loss", self.step_count, self.device_context.rank)
+        for piece in rows.split(self.micro_batch_size):
+            yield (
+                self.data.train.features.index_select(0, piece),
+                self.data.train.targets.index_select(0, piece),
+                generator,
+            )
 
     def losses_of(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
         return self.losses(images, labels, generator=generator)
 
-    def evaluate(self, part: str) -> Metrics:
-        """Means over a part; of the test part also what is measured once, and how good samples are."""
-        data: Dataset = getattr(self.data, part)
+    def evaluate(self, split: str) -> Metrics:
+        """Means over a split; of the test split also what is measured once, and sample quality."""
+        data: Dataset = getattr(self.data, split)
         if data.num_rows == 0:
             return {}
-        means = self._means(part, data)
-        check_finite({f"{part}_{name}": value for name, value in means.items()}, f"after step {self.step_count}")
-        return means | (self.quality() if part == "test" else {})
+        means = self._means(split, data)
+        check_finite({f"{split}_{name}": value for name, value in means.items()}, f"after step {self.step_count}")
+        return means | (self.quality() if split == "test" else {})
 
     @torch.no_grad()
-    def _means(self, part: str, data: Dataset) -> Metrics:
+    def _means(self, split: str, data: Dataset) -> Metrics:
         self.eval_model.eval()
-        generator, totals = self.generator("measure", part), Totals()  # the same noise every time: epochs compare
-        rows = rows_at_once(data.features)
+        generator, totals = self.generator("measure", split), MeanMetrics()  # the same noise every time: epochs compare
+        rows = eval_batch_size(data.features)
         for images, labels in zip(data.features.split(rows), data.targets.split(rows)):
-            values = self.measure(images, labels, generator=generator)
-            if part == "test":
-                values |= self.measure_finally(images, labels, generator=generator)
+            values = self.compute_metrics(images, labels, generator=generator)
+            if split == "test":
+                values |= self.compute_final_metrics(images, labels, generator=generator)
             totals.add({name: value.sum() for name, value in values.items()}, len(labels))
-        return totals.means()
+        return totals.compute()
 
-    def sample(self, count: int, *, generator: torch.Generator) -> Tensor:  # -> (count, c, h, w) in [0, 1]
-        """New images, drawn a thousand at a time."""
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (count, c, h, w) in [0, 1]
+        """New images, sampled a thousand at a time."""
         self.eval_model.eval()
         with torch.no_grad():
-            return draw_in_pieces(lambda size: self.eval_model.sample(size, generator=generator), count)
+            return sample_in_batches(lambda size: self.eval_model.sample(size, generator=generator), num_samples)
 
     def quality(self) -> Metrics:
-        """How good `--samples` new images are, by the measures that all models of images share."""
-        return self.judge.quality(self.sample(self.options.samples, generator=self.generator("samples")))
+        """Sample quality of `--num-samples` new images, by the metrics that all models of images share."""
+        return self.evaluator.quality(self.sample(self.options.num_samples, generator=self.generator("samples")))
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"judge": self.judge.state()}
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"evaluator": self.evaluator.state_dict()}
 
-    def load(self, state: dict[str, Any]) -> None:
-        super().load(state)
-        self.judge.load(state["judge"])
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.evaluator.load_state_dict(state["evaluator"])
 
     def panels(self) -> Iterator[Panel]:
         """A sheet of samples, and the recipe's own."""
         samples = self.sample(SHEET, generator=self.generator("sheet")).clamp(0, 1).cpu()
-        told = f"{SHEET} images that the model draws, not chosen."
-        yield Panel("Samples", lambda: plot.image_sheet(samples), told)
+        caption = f"{SHEET} uncurated samples of the model."
+        yield Panel("Samples", lambda: plot.image_sheet(samples), caption)
         yield from self.own_panels()

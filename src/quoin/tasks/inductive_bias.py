@@ -1,4 +1,5 @@
-"""A convolutional network against an MLP of its size, by the number of training rows, on images as they are and with pixels permuted."""
+"""A convolutional network against an MLP of its size, by the number of training rows, on images as they are and with
+pixels permuted."""
 
 import dataclasses
 import itertools
@@ -10,17 +11,25 @@ import torch
 from torch import Tensor, nn
 
 from quoin import plot
-from quoin.data import Facts, Prepared, background, keyed_generator, shift
-from quoin.errors import Mistake
+from quoin.data import PreparedData, TabularInfo, background, keyed_generator, random_shift
+from quoin.errors import UserError
 from quoin.losses import cross_entropy
 from quoin.models import MLP, num_parameters
 from quoin.plot import Panel
 from quoin.tasks.comparison import ComparisonTask
 from quoin.tasks.supervised import Classification, SupervisedTask
-from quoin.tasks.supervised_data import images, learner
-from quoin.train import Metrics, Place
+from quoin.tasks.supervised_data import load_image_data, supervised_task
+from quoin.train import DeviceContext, Metrics
 
-__all__ = ["MODELS", "InductiveBias", "inductive_bias", "mlp_of_size", "permute_pixels", "shift_images", "take_train_rows"]
+__all__ = [
+    "MODELS",
+    "InductiveBias",
+    "inductive_bias",
+    "mlp_of_size",
+    "permute_pixels",
+    "shift_images",
+    "take_train_rows",
+]
 
 MODELS = {
     "cnn": "CNN",
@@ -31,7 +40,8 @@ MODELS = {
 
 
 class InductiveBias(ComparisonTask, Classification):
-    """The convolutional network of the most rows, and beside it every other (model, rows), each with batches of its own."""
+    """The convolutional network of the most rows, and beside it every other (model, rows), each with batches of its
+    own."""
 
     def begin(self, others: dict[tuple[str, int], SupervisedTask]) -> None:
         """Take `others` along, for as many steps as this one makes, whatever an epoch is to them."""
@@ -51,11 +61,14 @@ class InductiveBias(ComparisonTask, Classification):
             each.step(next(self.iterators[cell]))
         return super().step(rows)
 
-    def evaluate(self, part: str) -> Metrics:
-        found = super().evaluate(part)
-        if part == "test":
+    def evaluate(self, split: str) -> Metrics:
+        found = super().evaluate(split)
+        if split == "test":
             found |= {f"{name}_error": fmean(errors) for name, errors in self.errors().items()}
-            found |= {f"{pixels}advantage": found[f"{pixels}mlp_error"] - found[f"{pixels}cnn_error"] for pixels in ("", "scrambled_")}
+            found |= {
+                f"{pixels}cnn_error_reduction": found[f"{pixels}mlp_error"] - found[f"{pixels}cnn_error"]
+                for pixels in ("", "scrambled_")
+            }
         return found
 
     def errors(self) -> dict[str, list[float]]:
@@ -64,18 +77,21 @@ class InductiveBias(ComparisonTask, Classification):
         found["cnn", self.row_counts[-1]] = 1 - super().evaluate("test")["accuracy"]
         return {name: [found[name, count] for count in self.row_counts] for name in MODELS}
 
-    def load(self, state: dict[str, Any]) -> None:
-        super().load(state)
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
         self._iterate()
 
     def panels(self) -> list[Panel]:
-        series = {MODELS[name]: (self.row_counts, [1 - error for error in errors]) for name, errors in self.errors().items()}
+        series = {
+            MODELS[name]: (self.row_counts, [1 - error for error in errors]) for name, errors in self.errors().items()
+        }
         caption = (
-            "All have about as many parameters and made as many updates. Scrambled pixels, in one order for all images, are nothing to "
-            "a perceptron; from a convolutional network they take what it was built on, that neighbours belong together."
+            "All have about as many parameters and took as many optimizer steps. Scrambled pixels, in one order "
+            "for all images, do not "
+            "matter to an MLP; they take the inductive bias of a CNN away, that neighbouring pixels belong together."
         )
         shown = [each.data.test_images for each in (self, self.others["scrambled_cnn", self.row_counts[-1]])]
-        pictures, rescaled = plot.viewable(torch.cat([each[:6] for each in shown if each is not None]))
+        images, rescaled = plot.viewable(torch.cat([each[:6] for each in shown if each is not None]))
         same = f"Above, some of the images; below, the same ones scrambled. {rescaled}".rstrip()
         return [
             Panel(
@@ -83,64 +99,80 @@ class InductiveBias(ComparisonTask, Classification):
                 lambda: plot.curves(series, x_label="training rows", y_label="test accuracy", log_x=True),
                 caption,
             ),
-            Panel("Images", lambda: plot.image_grid(pictures, columns=6), same),
+            Panel("Images", lambda: plot.image_grid(images, columns=6), same),
             *super().panels(),
         ]
 
 
-def inductive_bias(model: Callable[[Any, Facts], nn.Module], options, place: Place) -> InductiveBias:
-    """The task: the recipe's `model` and an MLP of its size on the images that `options` name, all parts of them shifted."""
-    data = shift_images(images(options, place), options.move, options.seed)
-    row_counts = sorted(set(options.rows))
+def inductive_bias(
+    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+) -> InductiveBias:
+    """The task: the recipe's `model` and an MLP of its size on the images that `options` name, all splits of them
+    shifted."""
+    data = shift_images(load_image_data(options, device_context), options.shift, options.seed)
+    row_counts = sorted(set(options.num_rows))
     if not row_counts or row_counts[-1] > data.train.num_rows:
-        came = f"{row_counts[-1]}" if row_counts else "none"
-        raise Mistake(f"--rows expects numbers of rows up to the {data.train.num_rows} there are to train on, got {came}: ask for fewer")
+        got = f"{row_counts[-1]}" if row_counts else "none"
+        raise UserError(
+            f"--num-rows expects numbers of rows up to the {data.train.num_rows} there are to train on, got {got}: "
+            "ask for fewer"
+        )
     scrambled, tasks = permute_pixels(data, options.seed), {}
     for name, count in itertools.product(MODELS, row_counts):
-        net = model(options, data.facts)
+        net = model(options, data.data_info)
         if name.endswith("mlp"):
-            net = mlp_of_size(num_parameters(net), data.facts, generator=keyed_generator("weights", options.seed))
-        net = net.to(place.device)
-        sgd = torch.optim.SGD(net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay)
+            net = mlp_of_size(num_parameters(net), data.data_info, generator=keyed_generator("weights", options.seed))
+        net = net.to(device_context.device)
+        sgd = torch.optim.SGD(
+            net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay
+        )
         rows = take_train_rows(scrambled if name.startswith("scrambled") else data, count, options.seed)
         kind = InductiveBias if (name, count) == ("cnn", row_counts[-1]) else Classification
-        tasks[name, count] = learner(kind, net, cross_entropy, sgd, rows, options, place)
+        tasks[name, count] = supervised_task(kind, net, cross_entropy, sgd, rows, options, device_context)
     task = tasks.pop(("cnn", row_counts[-1]))
     assert isinstance(task, InductiveBias)
     task.begin(tasks)
     return task
 
 
-def mlp_of_size(size: int, facts: Facts, *, generator: torch.Generator) -> MLP:
+def mlp_of_size(size: int, data_info: TabularInfo, *, generator: torch.Generator) -> MLP:
     """One hidden layer, so wide that there are `size` parameters, to within half a unit's."""
-    inputs, outputs = facts.num_features, facts.num_classes
+    inputs, outputs = data_info.num_features, data_info.num_classes
     return MLP([inputs, max(1, round((size - outputs) / (inputs + 1 + outputs))), outputs], generator=generator)
 
 
-def shift_images(data: Prepared, size: int, seed: int) -> Prepared:
-    """The data with every image moved by up to `size` pixels, once and for all: where a thing is then says nothing of what it is."""
+def shift_images(data: PreparedData, size: int, seed: int) -> PreparedData:
+    """The data with every image moved by up to `size` pixels, once and for all: position then carries no information
+    about the class."""
     return _replace_images(
         data,
-        lambda images, part, fill: shift(images, keyed_generator("move", part, seed), size, fill=fill),
-        background(data.feature_scale),
+        lambda images, split, fill: random_shift(images, keyed_generator("move", split, seed), size, fill=fill),
+        background(data.feature_scaler),
     )
 
 
-def permute_pixels(data: Prepared, seed: int) -> Prepared:
+def permute_pixels(data: PreparedData, seed: int) -> PreparedData:
     """The data with the pixels of every image, in every channel alike, in one other order."""
     order = torch.randperm(data.train.features[0, 0].numel(), generator=keyed_generator("scramble", seed))
-    return _replace_images(data, lambda images, part, fill: images.flatten(2)[:, :, order.to(images.device)].reshape(images.shape))
+    return _replace_images(
+        data, lambda images, split, fill: images.flatten(2)[:, :, order.to(images.device)].reshape(images.shape)
+    )
 
 
-def _replace_images(data: Prepared, change: Callable[[Tensor, str, Tensor | float], Tensor], fill: Tensor | float = 0.0) -> Prepared:
-    """The data with `change(images, part, fill)` for the images of every part, and for those that a report shows, where black is 0."""
-    parts = {name: getattr(data, name) for name in ("train", "validation", "test")}
-    parts = {name: dataclasses.replace(part, features=change(part.features, name, fill)) for name, part in parts.items()}
+def _replace_images(
+    data: PreparedData, change: Callable[[Tensor, str, Tensor | float], Tensor], fill: Tensor | float = 0.0
+) -> PreparedData:
+    """The data with `change(images, split, fill)` for the images of every split, and for those that a report shows,
+    where black is 0."""
+    splits = {name: getattr(data, name) for name in ("train", "validation", "test")}
+    splits = {
+        name: dataclasses.replace(split, features=change(split.features, name, fill)) for name, split in splits.items()
+    }
     assert data.test_images is not None
-    return dataclasses.replace(data, **parts, test_images=change(data.test_images, "test", 0.0))
+    return dataclasses.replace(data, **splits, test_images=change(data.test_images, "test", 0.0))
 
 
-def take_train_rows(data: Prepared, count: int, seed: int) -> Prepared:
+def take_train_rows(data: PreparedData, count: int, seed: int) -> PreparedData:
     """The data with `count` of its training rows, which are among those of any larger count."""
     chosen = torch.randperm(data.train.num_rows, generator=keyed_generator("fewer", seed))[:count]
     return dataclasses.replace(data, train=data.train.take(chosen.to(data.train.features.device)))

@@ -1,7 +1,8 @@
-"""Learn to say what comes next: the tasks of language models, and what is told of them.
+"""Language modelling: next-token prediction with windows or with truncated BPTT, and its metrics and plots.
 
-A model that reads windows forgets between them (`LanguageTask`); a recurrent one carries its state from batch to batch, cut off from
-its gradient (`CarriedLanguageTask`: truncated back-propagation through time). Both are judged alike, every character of a part once.
+A model that reads windows forgets between them (`LanguageTask`); a recurrent one carries its state from batch to batch,
+cut off from its gradient (`StatefulLanguageTask`: truncated back-propagation through time). Both are evaluated alike,
+every character of a split once.
 """
 
 import math
@@ -15,51 +16,53 @@ from torch.nn import functional
 
 from quoin import plot
 from quoin.data import (
-    CarriedLanes,
+    BPTTWindows,
     Corpus,
     MarkovSource,
     RandomWindows,
-    TextFacts,
-    facts_of_text,
+    TextInfo,
     keyed_generator,
     load_corpus,
     read_windows,
+    text_info,
 )
-from quoin.errors import Mistake
-from quoin.generate import sampled
+from quoin.errors import UserError
+from quoin.generate import sample_tokens
 from quoin.info import entropy_rate
-from quoin.metrics import sliding_token_nll
-from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingContext
+from quoin.metrics import sliding_window_nll
+from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingWindowModel
 from quoin.plot import Panel
-from quoin.tasks.lr_schedule import schedule
+from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.options import LanguageOptions, RecurrentOptions, SequenceOptions, TextOptions
-from quoin.train import GradientTask, Metrics, Place
+from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = [
-    "CarriedLanguageTask",
     "LanguageTask",
     "MarkovSourceTask",
-    "adam",
-    "carried_language_task",
+    "StatefulLanguageTask",
     "corpus",
     "language_task",
+    "make_adam",
     "recurrent_model",
+    "stateful_language_task",
 ]
 
-WARM_UP = 256  # tokens that a recurrent model reads before what it is judged on, so that it has a state
-LANE = 1024  # tokens that it is judged on after them
-SHOWN = 480  # tokens of the pictures
-TELLING = "The "  # what the model is asked to go on from
-PARTS = ("train", "validation", "test")
+WARMUP_TOKENS = (
+    256  # tokens that a recurrent model reads before those it is evaluated on, so that it has a hidden state
+)
+EVAL_WINDOW = 1024  # tokens that it is evaluated on after them
+SHOWN = 480  # tokens of the plots
+PROMPT = "The "  # of the sample that is shown
+SPLITS = ("train", "validation", "test")
 
 
 def corpus(options: TextOptions) -> Corpus:
     """The text that `options` name, in tokens."""
-    return load_corpus(options.data, options.vocabulary, options.vocabulary_size)
+    return load_corpus(options.data, options.tokenizer, options.vocab_size)
 
 
-def adam(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
-    """AdamW; the pull towards zero is for weights that multiply inputs: biases and scales, all vectors, stay free."""
+def make_adam(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
+    """AdamW; weight decay is for weights that multiply inputs: biases and scales, all vectors, have none."""
     groups = [
         {"params": [each for each in model.parameters() if each.ndim > 1], "weight_decay": options.weight_decay},
         {"params": [each for each in model.parameters() if each.ndim <= 1], "weight_decay": 0.0},
@@ -67,71 +70,86 @@ def adam(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
     return torch.optim.AdamW([group for group in groups if group["params"]], options.lr, betas=(0.9, 0.99), fused=True)
 
 
-def language_task(model: Callable[[Any, TextFacts], nn.Module], options: LanguageOptions, place: Place) -> "LanguageTask":
+def language_task(
+    model: Callable[[Any, TextInfo], nn.Module], options: LanguageOptions, device_context: DeviceContext
+) -> "LanguageTask":
     """The recipe's `model` on random windows of the text that `options` name."""
     text = corpus(options)
-    net = model(options, facts_of_text(text)).to(place.device)
-    return LanguageTask(net, adam(net, options), text, options, place)
+    net = model(options, text_info(text)).to(device_context.device)
+    return LanguageTask(net, make_adam(net, options), text, options, device_context)
 
 
-def carried_language_task(
-    model: Callable[[Any, TextFacts], RecurrentLanguageModel], options: RecurrentOptions, place: Place
-) -> "CarriedLanguageTask":
+def stateful_language_task(
+    model: Callable[[Any, TextInfo], RecurrentLanguageModel], options: RecurrentOptions, device_context: DeviceContext
+) -> "StatefulLanguageTask":
     """The recipe's recurrent `model` on the text that `options` name, its state carried along."""
     text = corpus(options)
-    net = model(options, facts_of_text(text)).to(place.device)
-    return CarriedLanguageTask(net, adam(net, options), text, options, place)
+    net = model(options, text_info(text)).to(device_context.device)
+    return StatefulLanguageTask(net, make_adam(net, options), text, options, device_context)
 
 
 def recurrent_model(
-    cell: type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], options: RecurrentOptions, facts: TextFacts
+    cell: type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], options: RecurrentOptions, data_info: TextInfo
 ) -> RecurrentLanguageModel:
     """The model of these cells that `options` describe."""
     return RecurrentLanguageModel(
         cell,
-        facts.vocabulary_size,
-        options.width,
-        options.hidden,
-        layers=options.layers,
+        data_info.vocab_size,
+        options.embed_dim,
+        options.hidden_dim,
+        num_layers=options.num_layers,
         dropout=options.dropout,
-        tied=options.tied,
+        tie_embeddings=options.tie_embeddings,
         generator=keyed_generator("weights", options.seed),
     )
 
 
 class LanguageTask(GradientTask):
-    """A model of (b, T) tokens to (b, T, vocabulary) logits learns from windows of a text in random order."""
+    """A model of (b, T) tokens to (b, T, vocab_size) logits is trained on windows of a text in random order."""
 
     kind = "language-modeling"
-    batches: RandomWindows | CarriedLanes
+    batches: RandomWindows | BPTTWindows
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, text: Corpus, options: SequenceOptions, place: Place) -> None:
-        self.text, self.options, self.place = text, options, place
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        text: Corpus,
+        options: SequenceOptions,
+        device_context: DeviceContext,
+    ) -> None:
+        self.text, self.options, self.device_context = text, options, device_context
         batches = self.read_from(text)
         super().__init__(
             model,
             optimizer,
             batches,
-            place,
+            device_context,
             epochs=options.epochs,
-            schedule=schedule(options),
-            max_grad_norm=options.clip,
-            micro_batch=options.micro_batch,
+            schedule=make_lr_schedule(options),
+            max_grad_norm=options.max_grad_norm,
+            micro_batch_size=options.micro_batch_size,
             loss_scale=batches.length,
         )
-        self.facts = facts_of_text(text)
-        self.seconds = 0.0  # spent in updates. No metric: no two runs agree on it
-        self._losses = place.compiled(self.losses)
+        self.data_info = text_info(text)
+        self.seconds = 0.0  # spent in optimizer steps. No metric: no two runs agree on it
+        self._losses = device_context.compiled(self.losses)
 
-    def read_from(self, text: Corpus) -> RandomWindows | CarriedLanes:
-        """The batches of the training part."""
-        o, at = self.options, self.place
+    def read_from(self, text: Corpus) -> RandomWindows | BPTTWindows:
+        """The batches of the training split."""
+        o, at = self.options, self.device_context
         return RandomWindows(
-            text.train.tokens, o.context, o.batch_size, seed=o.seed, rank=at.rank, world=at.world, device=at.device
-        )  # fmt: skip
+            text.train.tokens,
+            o.context_length,
+            o.batch_size,
+            seed=o.seed,
+            rank=at.rank,
+            world_size=at.world_size,
+            device=at.device,
+        )
 
     def losses(self, inputs: Tensor, targets: Tensor) -> Tensor:  # (b, T), (b, T) -> (b T,)
-        """-ln P(target | what came before it), one for each position."""
+        """-ln P(target | its context), one for each position."""
         logits = self.model(inputs)
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none")
 
@@ -141,7 +159,7 @@ class LanguageTask(GradientTask):
 
     def pieces(self, rows: Tensor) -> Iterable[tuple[int, Tensor, Tensor]]:
         inputs, targets = self.batches.read(rows)
-        for number, piece in enumerate(zip(inputs.split(self.micro_batch), targets.split(self.micro_batch))):
+        for number, piece in enumerate(zip(inputs.split(self.micro_batch_size), targets.split(self.micro_batch_size))):
             yield number, *piece
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
@@ -157,13 +175,16 @@ class LanguageTask(GradientTask):
 
     def token_nll(self, tokens: Tensor) -> Tensor:  # (n + 1,) -> (n,)
         """-ln P of each token but the first, by windows of which the latter half counts."""
-        return sliding_token_nll(self.model.eval(), tokens, window=self.batches.length, fresh=-(-self.batches.length // 2))
+        return sliding_window_nll(
+            self.model.eval(), tokens, window=self.batches.length, stride=-(-self.batches.length // 2)
+        )
 
-    def evaluate(self, part: str) -> Metrics:
-        """Nats and perplexity of a token, bits of a character; of the training part, its last characters, as many as the test part has."""
-        if part not in PARTS:
+    def evaluate(self, split: str) -> Metrics:
+        """Nats and perplexity of a token, bits of a character; of the training split, its last characters, as many as
+        the test split has."""
+        if split not in SPLITS:
             return {}
-        tokens, num_characters = self._judged(part)
+        tokens, num_characters = self._eval_tokens(split)
         nats = float(self.token_nll(tokens).double().sum())
         if not math.isfinite(nats):
             raise self.updater.diverged(lambda: self.model(tokens[None, : self.batches.length]))
@@ -171,106 +192,134 @@ class LanguageTask(GradientTask):
         perplexity = math.exp(loss) if loss < 700 else math.inf
         return {"loss": loss, "perplexity": perplexity, "bits_per_character": nats / math.log(2) / num_characters}
 
-    def _judged(self, part: str) -> tuple[Tensor, float]:
+    def _eval_tokens(self, split: str) -> tuple[Tensor, float]:
         """The tokens to predict, after the one before them, and how many characters they are."""
-        found = getattr(self.text, part)
-        if part != "train":
+        found = getattr(self.text, split)
+        if split != "train":
             tokens = read_windows(found.tokens, torch.tensor([0]), len(found.tokens))[0]
-            return torch.cat([torch.tensor([found.before], device=tokens.device), tokens]).to(self.place.device), found.num_characters
+            return torch.cat([torch.tensor([found.before], device=tokens.device), tokens]).to(
+                self.device_context.device
+            ), found.num_characters
         count = min(len(self.text.test.tokens), len(found.tokens) - 1)
         tokens = read_windows(found.tokens, torch.tensor([len(found.tokens) - count - 1]), count + 1)[0]
-        return tokens.to(self.place.device), count / self._tokens_per_character
+        return tokens.to(self.device_context.device), count / self._tokens_per_character
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"seconds": self.seconds}
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"seconds": self.seconds}
 
-    def load(self, state: dict[str, Any]) -> None:
-        super().load(state)
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
         self.seconds = state["seconds"]
 
     def panels(self) -> list[Panel]:
         """The beginning of the test text, shaded by what each token cost, and a text that the model wrote."""
-        tokens, _ = self._judged("test")
+        tokens, _ = self._eval_tokens("test")
         tokens = tokens[: SHOWN + 1]
         bits = self.token_nll(tokens).cpu() / math.log(2)
         read = self.step_count * self.options.batch_size * self.batches.length
         speed = f" It learnt from {read / self.seconds:,.0f} tokens a second." if self.seconds else ""
-        said = f"{float(bits.mean()):.2f} bits a token here: pale where the model knew what was to come, dark where it did not.{speed}"
-        told = f"Drawn token by token from the model's own law, after {TELLING!r}."
+        costs = (
+            f"{float(bits.mean()):.2f} bits per token here: pale where the model predicted the token, dark "
+            f"where it did not.{speed}"
+        )
+        caption = f"Sampled token by token from the model, after {PROMPT!r}."
         return [
-            Panel("What the test text costs", lambda: plot.writing(self._spelt(tokens[1:]), bits, label="bits"), said),
-            Panel("What the model writes", lambda: plot.writing(self._spelt(self._written())), told),
+            Panel(
+                "Bits per token of the test text",
+                lambda: plot.shaded_text(self._decode(tokens[1:]), bits, label="bits"),
+                costs,
+            ),
+            Panel("A sample of the model", lambda: plot.shaded_text(self._decode(self._written())), caption),
         ]
 
-    def _spelt(self, tokens: Tensor) -> list[str]:
-        return [self.text.vocabulary.decode([token]) for token in tokens.tolist()]
+    def _decode(self, tokens: Tensor) -> list[str]:
+        return [self.text.tokenizer.decode([token]) for token in tokens.tolist()]
 
-    def reader(self) -> Any:
+    def token_model(self) -> Any:
         """The model as it reads a text of any length."""
-        return SlidingContext(self.model, self.options.context)  # pyright: ignore[reportArgumentType]
+        return SlidingWindowModel(self.model, self.options.context_length)  # pyright: ignore[reportArgumentType]
 
     def _written(self) -> Tensor:
         try:
-            prompt = self.text.vocabulary.encode(TELLING)
-        except Mistake:  # letters that the text has not
-            prompt = self._judged("test")[0][:1].cpu()
-        prompt = prompt.unsqueeze(0).to(self.place.device)
-        model, chance = self.reader(), torch.Generator(self.place.device).manual_seed(self.options.seed)
-        return sampled(model, model.start(1, prompt.shape[1] + SHOWN), prompt, max_tokens=SHOWN, generator=chance).tokens[0]
+            prompt = self.text.tokenizer.encode(PROMPT)
+        except UserError:  # letters that the text has not
+            prompt = self._eval_tokens("test")[0][:1].cpu()
+        prompt = prompt.unsqueeze(0).to(self.device_context.device)
+        model, generator = (
+            self.token_model(),
+            torch.Generator(self.device_context.device).manual_seed(self.options.seed),
+        )
+        return sample_tokens(
+            model, model.init_cache(1, prompt.shape[1] + SHOWN), prompt, max_tokens=SHOWN, generator=generator
+        ).tokens[0]
 
 
-class CarriedLanguageTask(LanguageTask):
-    """A recurrent model learns from a text read in lanes, each batch where the last ended, with the state that it ended with.
+class StatefulLanguageTask(LanguageTask):
+    """Truncated BPTT over contiguous streams of the text: each batch begins where the last ended, with its hidden
+    state.
 
     The state is cut off from its gradient, so that the model learns through `context` tokens and remembers more.
     """
 
-    batches: CarriedLanes
+    batches: BPTTWindows
 
     def __init__(
-        self, model: RecurrentLanguageModel, optimizer: torch.optim.Optimizer, text: Corpus, options: SequenceOptions, place: Place
+        self,
+        model: RecurrentLanguageModel,
+        optimizer: torch.optim.Optimizer,
+        text: Corpus,
+        options: SequenceOptions,
+        device_context: DeviceContext,
     ) -> None:
-        super().__init__(model, optimizer, text, options, place)
-        self.carried: list[RecurrentState] = []  # one for each piece of the batch; empty at the beginning of an epoch
-        self._carried_losses = place.compiled(self.carried_losses)
+        super().__init__(model, optimizer, text, options, device_context)
+        self.hidden_states: list[
+            RecurrentState
+        ] = []  # one for each piece of the batch; empty at the beginning of an epoch
+        self._stateful_losses = device_context.compiled(self.stateful_losses)
 
-    def read_from(self, text: Corpus) -> CarriedLanes:
-        o, at = self.options, self.place
-        return CarriedLanes(
-            text.train.tokens, o.batch_size, o.context, seed=o.seed, rank=at.rank, world=at.world, device=at.device
-        )  # fmt: skip
+    def read_from(self, text: Corpus) -> BPTTWindows:
+        o, at = self.options, self.device_context
+        return BPTTWindows(
+            text.train.tokens,
+            o.batch_size,
+            o.context_length,
+            seed=o.seed,
+            rank=at.rank,
+            world_size=at.world_size,
+            device=at.device,
+        )
 
-    def carried_losses(self, inputs: Tensor, targets: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """The losses of a batch after `state`, and the state after it."""
+    def stateful_losses(self, inputs: Tensor, targets: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """The losses of a batch after `state_dict`, and the state after it."""
         logits, after = self.model.read(state, inputs)
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none"), after
 
     def losses_of(self, number: int, inputs: Tensor, targets: Tensor) -> Tensor:
         if number == 0 and self.batches.position <= 1:
-            self.carried = []
-        if number == len(self.carried):
-            self.carried.append(self.model.start(len(inputs), 0))
-        losses, after = self._carried_losses(inputs, targets, self.carried[number])
-        self.carried[number] = after.detach()
+            self.hidden_states = []
+        if number == len(self.hidden_states):
+            self.hidden_states.append(self.model.init_cache(len(inputs), 0))
+        losses, after = self._stateful_losses(inputs, targets, self.hidden_states[number])
+        self.hidden_states[number] = after.detach()
         return losses
 
-    def reader(self) -> Any:
+    def token_model(self) -> Any:
         return self.model
 
     def token_nll(self, tokens: Tensor) -> Tensor:
-        """-ln P of each token but the first, in lanes that begin with tokens that are only read."""
-        return sliding_token_nll(self.model.eval(), tokens, window=WARM_UP + LANE, fresh=LANE)
+        """-ln P of each token but the first, in streams that begin with warmup tokens that are not scored."""
+        return sliding_window_nll(self.model.eval(), tokens, window=WARMUP_TOKENS + EVAL_WINDOW, stride=EVAL_WINDOW)
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"carried": [list(each.tensors) for each in self.carried]}
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"hidden_states": [list(each.tensors) for each in self.hidden_states]}
 
-    def load(self, state: dict[str, Any]) -> None:
-        super().load(state)
-        self.carried = [RecurrentState(tuple(each)) for each in state["carried"]]
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.hidden_states = [RecurrentState(tuple(each)) for each in state["hidden_states"]]
 
 
-class MarkovSourceTask(CarriedLanguageTask):
-    """A recurrent model of what a source of known entropy rate wrote, judged by how far it is from that too."""
+class MarkovSourceTask(StatefulLanguageTask):
+    """A recurrent model of a source of known entropy rate, evaluated by its redundancy too."""
 
     def __init__(
         self,
@@ -279,12 +328,16 @@ class MarkovSourceTask(CarriedLanguageTask):
         text: Corpus,
         source: MarkovSource,
         options: SequenceOptions,
-        place: Place,
+        device_context: DeviceContext,
     ) -> None:
-        super().__init__(model, optimizer, text, options, place)
+        super().__init__(model, optimizer, text, options, device_context)
         self.entropy_rate = float(entropy_rate(source.chain)) / math.log(2)  # bits a symbol
 
-    def evaluate(self, part: str) -> Metrics:
-        found = super().evaluate(part)
+    def evaluate(self, split: str) -> Metrics:
+        found = super().evaluate(split)
         rate = self.entropy_rate
-        return found | {"entropy_rate": rate, "excess": found["bits_per_character"] / rate - 1} if found else found
+        return (
+            found | {"entropy_rate": rate, "relative_redundancy": found["bits_per_character"] / rate - 1}
+            if found
+            else found
+        )

@@ -1,12 +1,12 @@
-"""The course of a run's learning rate, by the name that options give it. The shapes are in quoin.optim."""
+"""A run's learning-rate schedule, by the name that options give it. The shapes are in quoin.optim."""
 
-from quoin.optim import Schedule, constant, cosine, one_cycle, step_decay, with_warm_up
+from quoin.optim import Schedule, constant, cosine, one_cycle, step_decay, with_warmup
 from quoin.tasks.options import OptimizerOptions
 
-__all__ = ["schedule"]
+__all__ = ["make_lr_schedule"]
 
 
-def schedule(options: OptimizerOptions) -> Schedule:
-    """The course of the learning rate that `options` name."""
+def make_lr_schedule(options: OptimizerOptions) -> Schedule:
+    """The learning-rate schedule that `options` name, with its warmup."""
     shapes = {"constant": constant, "cosine": cosine, "one-cycle": one_cycle, "step": step_decay}
-    return with_warm_up(shapes[options.schedule], options.warm_up)
+    return with_warmup(shapes[options.schedule], options.warmup_ratio)

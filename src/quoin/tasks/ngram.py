@@ -7,51 +7,52 @@ import torch
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import Batches, Corpus, facts_of_text
-from quoin.errors import Mistake
+from quoin.data import BatchSampler, Corpus, text_info
+from quoin.errors import UserError
 from quoin.metrics import bits_per_character
 from quoin.models import NgramCounts, NgramModel, kneser_ney_ngram, laplace_ngram, ngram_counts
 from quoin.plot import Panel
-from quoin.train import Diverged, Metrics, load_strictly
+from quoin.train import Metrics, NonFiniteLossError, load_state_dict_strict
 
-__all__ = ["CountingTask"]
+__all__ = ["NgramTask"]
 
 
-class CountingTask:
+class NgramTask:
     """Each epoch counts the n-grams of twice as much of the training text as the last, the final one those of all.
 
-    So the run tells what more text is worth, for twice the time of one count. It works on the CPU, where tables are looked up as
-    quickly as anywhere, with the whole training text in memory.
+    So the run shows what more text is worth, for twice the time of one count. It works on the CPU, where tables are
+    looked up as quickly as anywhere, with the whole training text in memory.
     """
 
     kind = "language-modeling"
 
     def __init__(self, text: Corpus, model, options) -> None:
         self.text, self.options = text, options
-        self.facts = facts_of_text(text)
-        self.model: NgramModel = model(options, self.facts)
+        self.data_info = text_info(text)
+        self.model: NgramModel = model(options, self.data_info)
         self.tokens = text.train.in_memory().cpu()
         if len(self.tokens) < options.order:
-            raise Mistake(
-                f"expected at least {options.order} tokens of training text for n-grams of that many, got {len(self.tokens)}: "
+            raise UserError(
+                f"expected at least {options.order} tokens of training text for n-grams of that many, got "
+                f"{len(self.tokens)}: "
                 "give a longer text, or lower --order"
             )
-        self.batches = Batches(1, 1, seed=options.seed, shuffle=False)  # one step an epoch
+        self.batches = BatchSampler(1, 1, seed=options.seed, shuffle=False)  # one step an epoch
 
     def counted(self) -> Tensor:
-        """The part of the training text that this epoch counts."""
+        """The piece of the training text that this epoch counts."""
         halvings = max(0, self.options.epochs - 1 - self.batches.epoch)
         return self.tokens[: max(self.options.order, len(self.tokens) >> halvings)]
 
     def smoothed(self, counts: NgramCounts) -> NgramModel:
         if self.options.smoothing == "kneser-ney":
             return kneser_ney_ngram(counts)
-        return laplace_ngram(counts, self.options.strength)
+        return laplace_ngram(counts, self.options.pseudo_count)
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
-        """Count; the loss is that of the last of the counted text, as much of it as the test part has."""
+        """Count; the loss is that of the last of the counted text, as much of it as the test split has."""
         counted = self.counted()
-        self.model = self.smoothed(ngram_counts(counted, self.model.vocabulary_size, self.options.order))
+        self.model = self.smoothed(ngram_counts(counted, self.model.vocab_size, self.options.order))
         nats = self._nats(self.model, counted[-len(self.text.test.tokens) - 1 :])
         return {"loss": torch.tensor(nats / max(1, min(len(self.text.test.tokens), len(counted) - 1)))}
 
@@ -59,46 +60,61 @@ class CountingTask:
         """-ln P of all tokens but the first."""
         return -float(model.token_log_probs(tokens[None])[:, 1:].double().sum())
 
-    def _judged(self, part: str) -> tuple[Tensor, int]:
-        """The tokens to foretell, after the one before them, and how many characters they are."""
-        found = getattr(self.text, part)
+    def _eval_tokens(self, split: str) -> tuple[Tensor, int]:
+        """The tokens to predict, after the one before them, and how many characters they are."""
+        found = getattr(self.text, split)
         tokens = found.in_memory().cpu()
-        return (tokens if found.before is None else torch.cat([torch.tensor([found.before]), tokens])), found.num_characters
+        return (
+            tokens if found.before is None else torch.cat([torch.tensor([found.before]), tokens])
+        ), found.num_characters
 
-    def evaluate(self, part: str) -> Metrics:
-        """Nats and perplexity of a token, bits of a character; every token is foretold once, but the first of the whole text."""
-        if part not in ("train", "validation", "test"):
+    def evaluate(self, split: str) -> Metrics:
+        """Nats and perplexity of a token, bits of a character; every token is predicted once, but the first of the
+        whole text."""
+        if split not in ("train", "validation", "test"):
             return {}
-        tokens, num_characters = self._judged(part)
+        tokens, num_characters = self._eval_tokens(split)
         nats = self._nats(self.model, tokens)
         if not math.isfinite(nats):
-            raise Diverged(f"a token of the {part} text has probability 0 by these counts: raise --strength or take --smoothing kneser-ney")
+            raise NonFiniteLossError(
+                f"a token of the {split} text has probability 0 by these counts: raise --pseudo-count or take "
+                "--smoothing kneser-ney"
+            )
         loss = nats / (len(tokens) - 1)
         bits = bits_per_character(torch.tensor(nats, dtype=torch.float64), num_characters)
         perplexity = math.exp(loss) if loss < 700 else math.inf
         return {"loss": loss, "perplexity": perplexity, "bits_per_character": float(bits)}
 
-    def state(self) -> dict[str, Any]:
-        return {"model": {"weights": self.model.state_dict()}, "batches": self.batches.state()}
+    def state_dict(self) -> dict[str, Any]:
+        return {"model": {"weights": self.model.state_dict()}, "batches": self.batches.state_dict()}
 
-    def load(self, state: dict[str, Any]) -> None:
-        load_strictly(self.model, state["model"]["weights"])
-        self.batches.load(state["batches"])
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        load_state_dict_strict(self.model, state["model"]["weights"])
+        self.batches.load_state_dict(state["batches"])
 
     def panels(self) -> list[Panel]:
-        """What longer n-grams are worth: the same smoothing at every order up to this one, all the training text counted."""
-        counts = ngram_counts(self.tokens, self.model.vocabulary_size, self.options.order)
+        """What longer n-grams are worth: the same smoothing at every order up to this one, all the training text
+        counted."""
+        counts = ngram_counts(self.tokens, self.model.vocab_size, self.options.order)
         orders = list(range(1, min(self.options.order, 20) + 1))
         lines = {}
-        for part in ("validation", "test"):
-            tokens, num_characters = self._judged(part)
-            nats = torch.tensor([self._nats(self.smoothed(counts.up_to(order)), tokens) for order in orders], dtype=torch.float64)
-            lines[part] = (orders, bits_per_character(nats, num_characters))
-        levels = {"every token alike": math.log2(self.model.vocabulary_size) * self.facts.num_tokens / self.facts.num_characters}
+        for split in ("validation", "test"):
+            tokens, num_characters = self._eval_tokens(split)
+            nats = torch.tensor(
+                [self._nats(self.smoothed(counts.up_to(order)), tokens) for order in orders], dtype=torch.float64
+            )
+            lines[split] = (orders, bits_per_character(nats, num_characters))
+        levels = {
+            "every token alike": math.log2(self.model.vocab_size)
+            * self.data_info.num_tokens
+            / self.data_info.num_characters
+        }
         return [
             Panel(
                 "Bits per character by order",
-                lambda: plot.curves(lines, x_label="tokens of the longest n-gram", y_label="bits per character", levels=levels),
+                lambda: plot.curves(
+                    lines, x_label="tokens of the longest n-gram", y_label="bits per character", reference_lines=levels
+                ),
                 "Each order smooths with all shorter ones; the dashed line knows nothing.",
             )
         ]

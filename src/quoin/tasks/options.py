@@ -1,4 +1,5 @@
-"""The options that recipes share: parts (a run, an optimizer, data, a text), and kinds composed of them, which change defaults.
+"""The options that recipes share: groups (a run, an optimizer, data, a text), and what is composed of them with other
+defaults.
 
 Imports no torch: `quoin list` and `--help` stay quick.
 """
@@ -6,18 +7,19 @@ Imports no torch: `quoin list` and `--help` stay quick.
 from dataclasses import dataclass
 from typing import Literal
 
-from quoin.options import Checked, default, option
+from quoin.options import ValidatedOptions, default, option
 
 __all__ = [
-    "AttendingImageOptions",
+    "AttentionImageOptions",
     "AugmentOptions",
     "CopyOptions",
     "DataOptions",
+    "EpochOptions",
     "GenerativeOptions",
     "ImageOptions",
     "LanguageOptions",
     "OptimizerOptions",
-    "PointsOptions",
+    "PointOptions",
     "RecurrentOptions",
     "RunOptions",
     "ScheduleName",
@@ -32,29 +34,56 @@ ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
 
 
 @dataclass(frozen=True)
-class RunOptions(Checked):
-    """What every recipe has."""
+class RunOptions(ValidatedOptions):
+    """What every recipe has. One that passes over no data counts something else, and says in `num_epochs` what that
+    comes to."""
 
-    seed: int = option(0, "decides the split, the first weights and the order of the data", at_least=0, at_most=2**62)
+    seed: int = option(
+        0, "random seed: decides the split, the initial weights and the order of the data", at_least=0, at_most=2**62
+    )
+    patience: int = option(
+        0, "early stopping: epochs without a better validation metric before it stops; 0 never does", at_least=0
+    )
+
+    @property
+    def num_epochs(self) -> int:
+        """Epochs that the trainer runs, with an evaluation after each."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EpochOptions(RunOptions):
+    """What every recipe has that passes over its training data again and again."""
+
     epochs: int = option(30, "passes over the training data", at_least=1, at_most=10**9)
-    patience: int = option(0, "stop after so many epochs without a better validation; 0 never does", at_least=0)
+
+    @property
+    def num_epochs(self) -> int:
+        return self.epochs
 
 
 @dataclass(frozen=True)
-class OptimizerOptions(Checked):
-    """What every recipe has that follows a gradient."""
+class OptimizerOptions(ValidatedOptions):
+    """What every recipe has that is trained by gradients."""
 
-    lr: float = option(0.1, "the learning rate at its largest", above=0.0, at_most=1e38)  # float32 holds no more
-    batch_size: int = option(32, "examples per update, over all devices together", at_least=1, at_most=10**9)
-    micro_batch: int = option(0, "work the batch off in pieces of this size, to save memory; 0 takes it whole", at_least=0, at_most=10**9)
-    schedule: ScheduleName = option("constant", "how the learning rate changes over the run")
-    warm_up: float = option(0.0, "share of the run over which the learning rate rises to its full size", at_least=0.0, below=1.0)
-    clip: float = option(0.0, "bound on the norm of the gradient; 0 sets none", at_least=0.0)
-    weight_decay: float = option(0.0, "pull of the weights towards zero", at_least=0.0, at_most=1e38)
+    lr: float = option(0.1, "peak learning rate", above=0.0, at_most=1e38)  # float32 holds no more
+    batch_size: int = option(32, "examples per optimizer step, over all devices together", at_least=1, at_most=10**9)
+    micro_batch_size: int = option(
+        0,
+        "gradient accumulation over micro-batches of this size, to save memory; 0 takes the batch whole",
+        at_least=0,
+        at_most=10**9,
+    )
+    schedule: ScheduleName = option("constant", "learning-rate schedule")
+    warmup_ratio: float = option(
+        0.0, "warmup ratio: fraction of the run over which the learning rate rises", at_least=0.0, below=1.0
+    )
+    max_grad_norm: float = option(0.0, "gradient clipping: maximum norm of the gradient; 0 for none", at_least=0.0)
+    weight_decay: float = option(0.0, "weight decay", at_least=0.0, at_most=1e38)
 
 
 @dataclass(frozen=True)
-class DataOptions(Checked):
+class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
     data: str = option("digits", "where the data come from: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
@@ -64,105 +93,127 @@ class DataOptions(Checked):
 
 
 @dataclass(frozen=True)
-class SupervisedOptions(DataOptions, OptimizerOptions, RunOptions):
-    """What the recipes share that learn labels or numbers from examples."""
+class SupervisedOptions(DataOptions, OptimizerOptions, EpochOptions):
+    """What the recipes of supervised learning share."""
 
 
 @dataclass(frozen=True)
-class AugmentOptions(Checked):
-    """What every recipe has that learns from images: how each of a training batch is changed at random."""
+class AugmentOptions(ValidatedOptions):
+    """What every recipe has that learns from images: data augmentation, anew for each image of a training batch."""
 
-    shift: int = option(0, "move each training image by up to so many pixels; 0 leaves it", at_least=0, at_most=10**9)
-    crop: int = option(0, "stretch a window of it that is up to so many pixels smaller; 0 leaves it", at_least=0, at_most=10**9)
-    flip: bool = option(False, "mirror it left to right, every other time; not for letters and digits")
-    cutout: int = option(0, "cover a square of so many pixels a side in it; 0 covers nothing", at_least=0, at_most=10**9)
+    shift: int = option(
+        0, "random shift of each training image by up to so many pixels; 0 for none", at_least=0, at_most=10**9
+    )
+    crop: int = option(0, "random resized crop, up to so many pixels smaller; 0 for none", at_least=0, at_most=10**9)
+    flip: bool = option(False, "random horizontal flip, with probability 1/2; not for letters and digits")
+    cutout: int = option(
+        0, "cutout: a random square of so many pixels a side is erased; 0 for none", at_least=0, at_most=10**9
+    )
 
 
 @dataclass(frozen=True)
 class ImageOptions(AugmentOptions, SupervisedOptions):
-    """What the recipes of convolutional networks share: momentum and a falling rate, on images that move a little."""
+    """What the recipes of convolutional networks share: momentum, a cosine schedule and random shifts."""
 
-    momentum: float = option(0.9, "share of the last step that is kept", at_least=0.0, below=1.0)
+    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
     schedule: ScheduleName = default("cosine")
     shift: int = default(1)
 
 
 @dataclass(frozen=True)
-class AttendingImageOptions(AugmentOptions, SupervisedOptions):
-    """What the recipes share in which the pieces of an image look at each other: AdamW with a warm-up and a pull towards zero."""
+class AttentionImageOptions(AugmentOptions, SupervisedOptions):
+    """What the recipes of attention over the pieces of an image share: AdamW with a warmup and weight decay."""
 
-    heads: int = option(4, "heads of each attention; they share the width out", at_least=1, at_most=1_000_000)
-    layers: int = option(2, "attentions, one after another", at_least=1, at_most=1000)
-    dropout: float = option(0.1, "probability with which a feature is silent in training", at_least=0.0, below=1.0)
+    num_heads: int = option(4, "attention heads of each layer; they divide --embed-dim", at_least=1, at_most=1_000_000)
+    num_layers: int = option(2, "attention layers", at_least=1, at_most=1000)
+    dropout: float = option(0.1, "dropout probability", at_least=0.0, below=1.0)
     epochs: int = default(40)
     batch_size: int = default(64)
     lr: float = default(3e-3)
-    warm_up: float = default(0.1)
+    warmup_ratio: float = default(0.1)
     schedule: ScheduleName = default("cosine")
     weight_decay: float = default(0.5)
 
 
 @dataclass(frozen=True)
-class GenerativeOptions(DataOptions, OptimizerOptions, RunOptions):
-    """What the recipes share that learn to draw images: Adam at a falling rate, and how its images are judged at the end."""
+class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
+    """What the recipes of image generation share: Adam under a cosine schedule, and how samples are evaluated at the
+    end."""
 
     data: str = default("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
     epochs: int = default(100)
-    batch_size: int = default(64, "images per update, over all devices together")
+    batch_size: int = default(64, "images per optimizer step, over all devices together")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
-    samples: int = option(1000, "images to draw at the end and to judge", at_least=2, at_most=10**6)
-    classifier: str = option("", "the folder of a finished image classifier whose features judge the images; none trains a small one")
+    num_samples: int = option(1000, "images to sample and evaluate at the end", at_least=2, at_most=10**6)
+    classifier: str = option(
+        "", "run folder of an image classifier whose features evaluate the samples; none trains a small one"
+    )
 
 
 @dataclass(frozen=True)
 class VAEOptions(GenerativeOptions):
     """What the recipes of variational autoencoders share."""
 
-    latent: int = option(8, "latent coordinates", at_least=1, at_most=10_000)
-    decoder: Literal["gaussian", "learned", "bernoulli"] = option(
-        "bernoulli", "the law of pixels given a code: gaussian with --std, gaussian that learns its std, or counts of coin tosses"
+    latent_dim: int = option(8, "latent dimension", at_least=1, at_most=10_000)
+    decoder: Literal["gaussian", "learned-gaussian", "binomial"] = option(
+        "binomial",
+        "distribution of pixels given a latent: gaussian with --std, gaussian that learns its std, or binomial "
+        "grey levels",
     )
-    std: float = option(0.15, "standard deviation of a gaussian decoder's pixels; one that learns it starts here", above=0.0, at_most=1e3)
-    draws: int = option(1, "draws of the code for each image of an update", at_least=1, at_most=10_000)
-    kl_warm_up: float = option(0.1, "share of the run over which the divergence gains its full weight", at_least=0.0, at_most=1.0)
-    evidence_draws: int = option(500, "draws for the importance-weighted likelihood of a test image", at_least=1, at_most=10**6)
+    std: float = option(
+        0.15,
+        "standard deviation of a gaussian decoder's pixels; one that learns it starts here",
+        above=0.0,
+        at_most=1e3,
+    )
+    num_latent_samples: int = option(
+        1, "latent samples for each image of an optimizer step", at_least=1, at_most=10_000
+    )
+    kl_warmup_ratio: float = option(
+        0.1, "fraction of the run over which the KL divergence gains its full weight", at_least=0.0, at_most=1.0
+    )
+    num_importance_samples: int = option(
+        500, "importance samples for the IWAE likelihood of a test image", at_least=1, at_most=10**6
+    )
 
 
 @dataclass(frozen=True)
-class PointsOptions(OptimizerOptions, RunOptions):
-    """What the recipes share that learn to draw points of the plane."""
+class PointOptions(OptimizerOptions, EpochOptions):
+    """What the recipes share that generate points of the plane."""
 
-    data: Literal["moons", "circles", "blobs"] = option("moons", "the law of the points")
-    examples: int = option(4000, "points to learn from, and as many again to judge by", at_least=16, at_most=10**7)
+    data: Literal["moons", "circles", "blobs"] = option("moons", "distribution of the points")
+    num_examples: int = option(4000, "training points, and as many test points", at_least=16, at_most=10**7)
     epochs: int = default(200, "passes over the points")
-    batch_size: int = default(256, "points per update")
+    batch_size: int = default(256, "points per optimizer step")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
-    hidden: int = option(128, "units of each hidden layer", at_least=1, at_most=100_000)
-    depth: int = option(3, "hidden layers", at_least=1, at_most=1000)
-    average: float = option(0.99, "how much of its last value a moving average of the weights keeps at an update", at_least=0.0, below=1.0)
+    hidden_dim: int = option(128, "units of each hidden layer", at_least=1, at_most=100_000)
+    num_layers: int = option(3, "hidden layers", at_least=1, at_most=1000)
+    ema_decay: float = option(0.99, "EMA decay of the weights", at_least=0.0, below=1.0)
 
 
 @dataclass(frozen=True)
-class SequenceOptions(OptimizerOptions, RunOptions):
-    """What every recipe has that learns what comes next."""
+class SequenceOptions(OptimizerOptions, EpochOptions):
+    """What every recipe has that predicts the next token."""
 
-    context: int = option(64, "tokens through which gradients reach back", at_least=1, at_most=10**6)
-    batch_size: int = default(32, "sequences per update, read side by side")
+    context_length: int = option(64, "context length in tokens: how far BPTT reaches back", at_least=1, at_most=10**6)
+    batch_size: int = default(32, "sequences per optimizer step")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
-    warm_up: float = default(0.05)
-    clip: float = default(1.0)
+    warmup_ratio: float = default(0.05)
+    max_grad_norm: float = default(1.0)
 
 
 @dataclass(frozen=True)
-class TextOptions(Checked):
+class TextOptions(ValidatedOptions):
     """What every recipe has that learns from a text."""
 
     data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
-    vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token is; tokens:PATH brings its own")
-    vocabulary_size: int = option(2000, "the most tokens of a vocabulary of words or byte pairs", at_least=1, at_most=10**7)
+    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token is; tokens:PATH brings its own")
+    vocab_size: int = option(
+        2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
+    )
 
 
 @dataclass(frozen=True)
@@ -174,42 +225,50 @@ class LanguageOptions(TextOptions, SequenceOptions):
 class RecurrentOptions(TextOptions, SequenceOptions):
     """What the recipes of recurrent language models share."""
 
-    width: int = option(128, "numbers that stand for a token", at_least=1, at_most=100_000)
-    hidden: int = option(256, "units of each layer", at_least=1, at_most=100_000)
-    layers: int = option(1, "layers of cells", at_least=1, at_most=1000)
+    embed_dim: int = option(128, "dimension of the token embeddings", at_least=1, at_most=100_000)
+    hidden_dim: int = option(256, "units of each layer", at_least=1, at_most=100_000)
+    num_layers: int = option(1, "recurrent layers", at_least=1, at_most=1000)
     weight_decay: float = default(0.2)
-    dropout: float = option(0.3, "share of the numbers between layers that is left out while learning", at_least=0.0, below=1.0)
-    tied: bool = option(False, "score the next token by the codes of tokens; width and hidden must then agree")
+    dropout: float = option(0.3, "dropout probability", at_least=0.0, below=1.0)
+    tie_embeddings: bool = option(
+        False, "tie input and output embeddings; --embed-dim and --hidden-dim must then agree"
+    )
 
 
 @dataclass(frozen=True)
-class TranslationOptions(OptimizerOptions, RunOptions):
+class TranslationOptions(OptimizerOptions, EpochOptions):
     """What the recipes of translation share."""
 
-    data: str = option("dates", "the pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line")
-    pairs: int = option(10_000, "different pairs to draw, where they are generated", at_least=10, at_most=100_000)
-    source_vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token of the source is")
-    target_vocabulary: Literal["characters", "words", "bytes", "bpe"] = option("characters", "what a token of the target is")
-    vocabulary_size: int = option(2000, "the most tokens of a vocabulary of words or byte pairs", at_least=1, at_most=10**7)
-    beam: int = option(1, "sequences that are followed at once while translating; 1 takes the likeliest token", at_least=1, at_most=10_000)
-    batch_size: int = default(64, "pairs per update")
+    data: str = option(
+        "dates", "sentence pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line"
+    )
+    num_pairs: int = option(10_000, "different pairs to sample, where they are generated", at_least=10, at_most=100_000)
+    source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token of the source is")
+    target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token of the target is")
+    vocab_size: int = option(
+        2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
+    )
+    num_beams: int = option(1, "beams of beam search while translating; 1 is greedy search", at_least=1, at_most=10_000)
+    batch_size: int = default(64, "pairs per optimizer step")
     lr: float = default(0.003)
     schedule: ScheduleName = default("cosine")
-    warm_up: float = default(0.05)
-    clip: float = default(1.0)
+    warmup_ratio: float = default(0.05)
+    max_grad_norm: float = default(1.0)
 
 
 @dataclass(frozen=True)
-class CopyOptions(RunOptions):
-    """What the recipes of copying share."""
+class CopyOptions(EpochOptions):
+    """What the recipes of the copy task share."""
 
-    length: int = option(16, "symbols to be copied", at_least=1, at_most=100_000)
-    symbols: int = option(16, "different symbols", at_least=2, at_most=1_000_000)
-    width: int = option(64, "numbers that stand for a symbol on its way", at_least=2, at_most=100_000)
-    heads: int = option(2, "attention heads of a block; they divide the width", at_least=1, at_most=10_000)
-    depth: int = option(1, "blocks of attention and perceptron", at_least=1, at_most=1000)
-    features: int = option(128, "random features of Performer's attention, in orthogonal directions", at_least=1, at_most=1_000_000)
-    epochs: int = default(12, "times that `rows` sequences are read")
-    rows: int = option(3200, "sequences an epoch, all new", at_least=1, at_most=10**9)
-    batch_size: int = option(64, "sequences per update", at_least=1, at_most=10**9)
-    lr: float = option(0.003, "the largest learning rate of Adam", above=0.0, at_most=1e38)
+    sequence_length: int = option(16, "symbols to copy", at_least=1, at_most=100_000)
+    num_symbols: int = option(16, "different symbols", at_least=2, at_most=1_000_000)
+    embed_dim: int = option(
+        64, "dimension of the symbol embeddings and of the residual stream", at_least=2, at_most=100_000
+    )
+    num_heads: int = option(2, "attention heads of a block; they divide --embed-dim", at_least=1, at_most=10_000)
+    num_layers: int = option(1, "Transformer blocks", at_least=1, at_most=1000)
+    num_features: int = option(128, "orthogonal random features of Performer attention", at_least=1, at_most=1_000_000)
+    epochs: int = default(12, "epochs of --num-rows sequences")
+    num_rows: int = option(3200, "sequences per epoch, all new", at_least=1, at_most=10**9)
+    batch_size: int = option(64, "sequences per optimizer step", at_least=1, at_most=10**9)
+    lr: float = option(0.003, "peak learning rate of Adam", above=0.0, at_most=1e38)

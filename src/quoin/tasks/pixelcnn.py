@@ -1,4 +1,5 @@
-"""Learn the law of images pixel by pixel: the task, and what is shown of the model: completions, and where pixels are surprising.
+"""Learn the distribution of images pixel by pixel: the task, and what is shown of the model: completions, and where
+pixels are surprising.
 
 n images, h height, w width
 """
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quoin import plot
-from quoin.generate import PixelSampler, Sampling, complete_pixels
+from quoin.generate import PixelSampler, TokenSampler, complete_pixels
 from quoin.models import PixelModel
 from quoin.plot import Panel
 from quoin.tasks.image_generation import GenerativeTask
@@ -17,23 +18,26 @@ from quoin.tasks.image_generation import GenerativeTask
 __all__ = ["PixelTask"]
 
 COMPLETED, WAYS = 8, 6  # test images that are completed, and ways in which each is
-SURPRISING = 10  # test images whose pixels are looked at one by one
+SURPRISING = 10  # test images whose pixels are shown one by one
 
 
 class PixelTask(GenerativeTask):
-    """Minimise -ln P(x), exact and in one pass, or with classes -ln P(x | y); in nats a pixel, so that images of any size step alike."""
+    """Minimise -ln P(x), exact and in one pass, or with classes -ln P(x | y); in nats a pixel, so that images of any
+    size step alike."""
 
     model: PixelSampler
     shown: PixelSampler
 
-    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:  # (b, 1, h, w), (b,) -> (b,)
-        return -self.model.log_prob(images, self._told(labels)) / self.facts.num_pixels
+    def losses(
+        self, images: Tensor, labels: Tensor, *, generator: torch.Generator
+    ) -> Tensor:  # (b, 1, h, w), (b,) -> (b,)
+        return -self.model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
 
-    def measure(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
-        nats = -self.eval_model.log_prob(images, self._told(labels)) / self.facts.num_pixels
+    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+        nats = -self.eval_model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
         return {"loss": nats, "bits_per_dimension": nats / math.log(2)}
 
-    def _told(self, labels: Tensor) -> Tensor | None:
+    def _condition(self, labels: Tensor) -> Tensor | None:
         return None if self._pixels.num_classes is None else labels
 
     @property
@@ -52,16 +56,21 @@ class PixelTask(GenerativeTask):
         known = images.clone().flatten(1)
         known[:, half:] = 0
         again = known.view_as(images).repeat_interleave(WAYS, dim=0)
-        told = self._told(labels.repeat_interleave(WAYS))
-        drawn = complete_pixels(self._pixels, again, half, Sampling(generator=self.generator("completions")), told)
-        table = torch.cat([images.unsqueeze(1), known.view_as(images).unsqueeze(1), drawn.unflatten(0, (len(images), WAYS))], dim=1)
+        classes = self._condition(labels.repeat_interleave(WAYS))
+        completed = complete_pixels(
+            self._pixels, again, half, TokenSampler(generator=self.generator("completions")), classes
+        )
+        table = torch.cat(
+            [images.unsqueeze(1), known.view_as(images).unsqueeze(1), completed.unflatten(0, (len(images), WAYS))],
+            dim=1,
+        )
         names = ["image", "shown", *(f"way {way + 1}" for way in range(WAYS))]
-        said = "The model is shown the upper half of a test image and draws the lower one, each time anew."
-        return Panel("Completions", lambda: plot.image_table(table.clamp(0, 1).cpu(), column_labels=names), said)
+        caption = "The model is given the upper half of a test image and samples the lower one, each time anew."
+        return Panel("Completions", lambda: plot.image_table(table.clamp(0, 1).cpu(), column_labels=names), caption)
 
     def _surprise(self) -> list[Panel]:
         images, labels = self.data.test.features, self.data.test.targets
-        bits = -self._pixels.pixel_log_prob(images, self._told(labels)) / math.log(2)  # (n, h, w)
+        bits = -self._pixels.pixel_log_prob(images, self._condition(labels)) / math.log(2)  # (n, h, w)
         mean = bits.mean(dim=0)
         total = float(mean.mean())
         shown = bits[:SURPRISING]
@@ -69,12 +78,12 @@ class PixelTask(GenerativeTask):
         return [
             Panel(
                 "Likelihood map",
-                lambda: plot.heat_map(mean.cpu(), title="bits of each pixel given those before it"),
+                lambda: plot.heatmap(mean.cpu(), title="bits of each pixel given those before it"),
                 f"Means over the test images; over all pixels {total:.3f} bits.",
             ),
             Panel(
                 "Surprising pixels",
                 lambda: plot.image_table(pairs.clamp(0, 1).cpu(), row_labels=["image", "bits"]),
-                f"White is {float(shown.max()):.1f} bits: what the pixels before did not foretell.",
+                f"White is {float(shown.max()):.1f} bits: what the pixels before did not predict.",
             ),
         ]

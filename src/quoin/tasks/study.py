@@ -1,23 +1,23 @@
-"""What studies share that follow no gradient of one loss, or take their steps by the notes' own rules."""
+"""What studies share that follow no gradient of one loss, or step by the notes' own optimizers."""
 
 from typing import Any
 
 from torch import nn
 
-from quoin.data import Batches
-from quoin.train import load_strictly
+from quoin.data import BatchSampler
+from quoin.train import load_state_dict_strict
 
 __all__ = ["Study"]
 
 
 class Study:
-    """A model that steps by a rule of its own; a subclass names in `saved_attributes` what else survives a kill."""
+    """A model with a step of its own; a subclass names in `saved_attributes` what else survives a kill."""
 
     kind = "study"
-    facts: Any = None
+    data_info: Any = None
     saved_attributes: tuple[str, ...] = ()
 
-    def __init__(self, model: nn.Module, batches: Batches) -> None:
+    def __init__(self, model: nn.Module, batches: BatchSampler) -> None:
         self.model: Any = model
         self.batches = batches
 
@@ -25,12 +25,12 @@ class Study:
         """What prediction needs."""
         return {"weights": self.model.state_dict()}
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         saved = {name: getattr(self, name) for name in self.saved_attributes}
-        return {"model": self.model_state(), "attributes": saved, "batches": self.batches.state()}
+        return {"model": self.model_state(), "attributes": saved, "batches": self.batches.state_dict()}
 
-    def load(self, state: dict[str, Any]) -> None:
-        load_strictly(self.model, state["model"]["weights"])
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        load_state_dict_strict(self.model, state["model"]["weights"])
         for name in self.saved_attributes:
             setattr(self, name, state["attributes"][name])
-        self.batches.load(state["batches"])
+        self.batches.load_state_dict(state["batches"])

@@ -11,22 +11,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Batches, Facts, Prepared, keyed_generator
+from quoin.data import BatchSampler, PreparedData, TabularInfo, keyed_generator
 from quoin.optim import Schedule, constant
 from quoin.plot import Panel
-from quoin.tasks import supervised_panels as pictures
+from quoin.tasks import supervised_panels
 from quoin.tensor import as_floating
-from quoin.train import GradientTask, Metrics, Place, Totals
+from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
 
-__all__ = ["Classification", "Regression", "SupervisedTask", "in_squared_unit", "rows_at_once"]
+__all__ = ["Classification", "Regression", "SupervisedTask", "eval_batch_size", "in_squared_unit"]
 
-# Per forward pass without gradients, the lesser of the two: large enough to be fast, small enough for a laptop. Of large images a
-# convolutional network keeps many times their numbers, so that rows alone would be no measure.
+# Per forward pass without gradients, the lesser of the two: large enough to be fast, small enough for a laptop. Of
+# large images a convolutional network keeps many times their numbers, so that rows alone would be no measure.
 EVALUATION_ROWS = 4096
 EVALUATION_NUMBERS = 2**20
 
 
-def rows_at_once(features: Tensor) -> int:  # (n, ...)
+def eval_batch_size(features: Tensor) -> int:  # (n, ...)
     """How many rows of `features` to send through a model together when no gradient is wanted."""
     return max(1, min(EVALUATION_ROWS, EVALUATION_NUMBERS // max(1, features.shape[1:].numel())))
 
@@ -34,108 +34,134 @@ def rows_at_once(features: Tensor) -> int:  # (n, ...)
 class SupervisedTask(GradientTask):
     """A model, an objective (one loss per example), an optimizer and prepared data.
 
-    `augment` changes the features of every training batch, and of no other, before the batch is cut into pieces. Its generator is a
-    function of the seed, the step and the rank: no state to save, and a resumed run draws what it would have drawn.
+    `augment` changes the features of every training batch, and of no other, before the batch is cut into pieces. Its
+    generator is a function of the seed, the step and the rank: no state to save, and a resumed run samples what it
+    would have sampled.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        objective: Callable[[Tensor, Tensor], Tensor],
+        loss_fn: Callable[[Tensor, Tensor], Tensor],
         optimizer: torch.optim.Optimizer,
-        data: Prepared,
+        data: PreparedData,
         *,
         batch_size: int,
         epochs: int,
         seed: int,
-        place: Place,
+        device_context: DeviceContext,
         schedule: Schedule = constant,
-        clip: float = 0.0,
-        micro_batch: int = 0,
+        max_grad_norm: float = 0.0,
+        micro_batch_size: int = 0,
         augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
     ) -> None:
-        batches = Batches(data.train.num_rows, batch_size, seed=seed, rank=place.rank, world=place.world, device=place.device)
+        batches = BatchSampler(
+            data.train.num_rows,
+            batch_size,
+            seed=seed,
+            rank=device_context.rank,
+            world_size=device_context.world_size,
+            device=device_context.device,
+        )
         super().__init__(
-            model, optimizer, batches, place, epochs=epochs, schedule=schedule, max_grad_norm=clip, micro_batch=micro_batch
+            model,
+            optimizer,
+            batches,
+            device_context,
+            epochs=epochs,
+            schedule=schedule,
+            max_grad_norm=max_grad_norm,
+            micro_batch_size=micro_batch_size,
         )  # fmt: skip
-        self.objective, self.data, self.augment = objective, data, augment
-        self.facts: Facts | None = data.facts
-        self.memory_format = torch.contiguous_format  # of batches of images; `lay_out` changes it together with the kernels
-        # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled, or slower kernels for all sizes would be made.
-        self._full_rows = min(self.micro_batch, batch_size, data.train.num_rows)
-        self._compiled_losses = place.compiled(self.losses)
+        self.loss_fn, self.data, self.augment = loss_fn, data, augment
+        self.data_info: TabularInfo | None = data.data_info
+        self.memory_format = (
+            torch.contiguous_format
+        )  # of batches of images; `set_memory_format` changes it together with the kernels
+        # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled, or slower kernels for all
+        # sizes would be made.
+        self._full_rows = min(self.micro_batch_size, batch_size, data.train.num_rows)
+        self._compiled_losses = device_context.compiled(self.losses)
 
     @abstractmethod
-    def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """What to watch beside the loss, one value per example."""
 
     def pieces(self, rows: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
-        """Features, augmented where that was asked for, and targets of training rows."""
-        features, targets = self.data.train.features.index_select(0, rows), self.data.train.targets.index_select(0, rows)
+        """Features, augmented where the options say so, and targets of training rows."""
+        features, targets = (
+            self.data.train.features.index_select(0, rows),
+            self.data.train.targets.index_select(0, rows),
+        )
         if self.augment is not None:
-            features = self.augment(features, keyed_generator("augment", self.batches.seed, self.step_count, self.place.rank))
-        # By the batch, which costs less than a thousandth of a step; laid out once, the data would be held twice meanwhile.
+            features = self.augment(
+                features, keyed_generator("augment", self.batches.seed, self.step_count, self.device_context.rank)
+            )
+        # By the batch, which costs less than a thousandth of a step; laid out once, the data would be held twice
+        # meanwhile.
         features = features.contiguous(memory_format=self.memory_format)
-        if len(rows) <= self.micro_batch:
+        if len(rows) <= self.micro_batch_size:
             return [(features, targets)]
-        return zip(features.split(self.micro_batch), targets.split(self.micro_batch))
+        return zip(features.split(self.micro_batch_size), targets.split(self.micro_batch_size))
 
     def losses(self, features: Tensor, targets: Tensor) -> Tensor:
         """One loss for each example."""
-        return self.objective(self.model(features), targets)
+        return self.loss_fn(self.model(features), targets)
 
     def losses_of(self, features: Tensor, targets: Tensor) -> Tensor:
         return (self._compiled_losses if len(features) == self._full_rows else self.losses)(features, targets)
 
     @torch.no_grad()
-    def evaluate(self, part: str) -> Metrics:
-        """Means over the whole of a part, each example counted once."""
-        data = getattr(self.data, part)
+    def evaluate(self, split: str) -> Metrics:
+        """Means over the whole of a split, each example counted once."""
+        data = getattr(self.data, split)
         if data.num_rows == 0:
             return {}
-        totals = Totals()
+        totals = MeanMetrics()
         self.model.eval()
-        rows = rows_at_once(data.features)
+        rows = eval_batch_size(data.features)
         for features, targets in zip(data.features.split(rows), data.targets.split(rows)):
             outputs = self.model(features)
-            values = {"loss": self.objective(outputs, targets), **self.measure(outputs, targets)}
+            values = {"loss": self.loss_fn(outputs, targets), **self.compute_metrics(outputs, targets)}
             totals.add({name: value.sum() for name, value in values.items()}, len(targets))
-        means = totals.means()
+        means = totals.compute()
         if not all(map(math.isfinite, means.values())):
             raise self.updater.diverged(lambda: self.model(data.features[:rows]))
-        return self.finish(means)
+        return self.finalize_metrics(means)
 
-    def finish(self, means: Metrics) -> Metrics:
-        """Last touches on the means of a part, such as the root of a mean square."""
+    def finalize_metrics(self, means: Metrics) -> Metrics:
+        """Last touches on the means of a split, such as the root of a mean square."""
         return means
 
     @torch.no_grad()
-    def outputs(self, part: str) -> Tensor:
-        """The model's outputs on a part, in its order."""
+    def predict_split(self, split: str) -> Tensor:
+        """The model's outputs on a split, in its order."""
         self.model.eval()
-        features = getattr(self.data, part).features
-        return torch.cat([self.model(piece) for piece in features.split(rows_at_once(features))])
+        features = getattr(self.data, split).features
+        return torch.cat([self.model(piece) for piece in features.split(eval_batch_size(features))])
 
     def model_state(self) -> dict[str, Any]:
         return super().model_state() | {"scales": self.data.scale_state()}
 
 
 class Classification(SupervisedTask):
-    """Outputs are logits, targets are labels; watched by accuracy."""
+    """Outputs are logits, targets are labels; the metric is accuracy."""
 
     kind = "classification"
 
-    def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         return {"accuracy": (outputs.argmax(-1) == targets).float()}
 
     def panels(self) -> list[Panel]:
-        return pictures.of_classifier(self.outputs("test").softmax(-1).cpu(), self.data)
+        return supervised_panels.classifier_panels(self.predict_split("test").softmax(-1).cpu(), self.data)
 
 
 class Regression(SupervisedTask):
-    """Outputs and targets are standardised numbers under a squared loss; all that is told of them is in the target's own unit.
+    """Outputs and targets are standardised numbers under a squared loss; all that is reported is in the target's own
+    unit.
 
-    The loss is in its square: with (prediction - target)²/2 it is half the square of the root mean squared error beside it.
+    The loss is in its square: with (prediction - target)²/2 it is half the square of the root mean squared error beside
+    it.
     """
 
     kind = "regression"
@@ -143,21 +169,22 @@ class Regression(SupervisedTask):
     @property
     def unit(self) -> float:
         """One standard deviation of the training targets."""
-        return float(self.data.target_scale.std) if self.data.target_scale is not None else 1.0
+        return float(self.data.target_scaler.std) if self.data.target_scaler is not None else 1.0
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         return {name: in_squared_unit(total, self.unit) for name, total in super().step(rows).items()}
 
-    def measure(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         return {"squared_error": (as_floating(outputs, targets) - as_floating(targets, outputs)).square()}
 
-    def finish(self, means: Metrics) -> Metrics:
+    def finalize_metrics(self, means: Metrics) -> Metrics:
         return {"loss": means["loss"] * self.unit**2, "rmse": math.sqrt(means["squared_error"]) * self.unit}
 
     def panels(self) -> list[Panel]:
-        return pictures.of_regression(self.outputs("test").cpu(), self.data)
+        return supervised_panels.regression_panels(self.predict_split("test").cpu(), self.data)
 
 
 def in_squared_unit(loss: Tensor, unit: float) -> Tensor:
-    """A squared loss of standardised targets in the square of their own unit; in float64 where there is one, for it may be large."""
+    """A squared loss of standardised targets in the square of their own unit; in float64 where there is one, for it may
+    be large."""
     return (loss if loss.device.type == "mps" else loss.double()) * unit**2

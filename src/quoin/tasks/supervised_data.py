@@ -1,4 +1,5 @@
-"""From options to parts: the data on the device (loaded, split or folded, standardised), and the task that learns from it."""
+"""From options to splits: the data on the device (loaded, split or folded, standardised), and the task that learns from
+it."""
 
 import re
 from collections.abc import Callable
@@ -7,40 +8,52 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Dataset, ImageParts, Prepared, Split, as_classes, as_regression, fold, load, part_images, prepare, split
-from quoin.errors import Mistake, shown
+from quoin.data import (
+    Dataset,
+    ImageSplits,
+    PreparedData,
+    Split,
+    as_classes,
+    as_regression,
+    fold,
+    load,
+    prepare,
+    split,
+    split_images,
+)
+from quoin.errors import UserError, format_value
 from quoin.layers import check_batch_norm
-from quoin.tasks.lr_schedule import schedule
+from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.options import OptimizerOptions
 from quoin.tasks.supervised import SupervisedTask
-from quoin.train import Place
+from quoin.train import DeviceContext
 
-__all__ = ["classes", "images", "learner", "numbers", "raw_images"]
+__all__ = ["load_classification_data", "load_image_data", "load_raw_images", "load_regression_data", "supervised_task"]
 
 VALIDATION = 0.1
 
 Kind = TypeVar("Kind", bound=SupervisedTask)
 
 
-def classes(options, place: Place) -> Prepared:
+def load_classification_data(options, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a classifier."""
-    return _parted(as_classes(_loaded(options)), options, place)
+    return _prepare_splits(as_classes(_loaded(options)), options, device_context)
 
 
-def images(options, place: Place) -> Prepared:
+def load_image_data(options, device_context: DeviceContext) -> PreparedData:
     """The images that `options` name, for a classifier that must know which pixels are neighbours."""
-    return _parted(_loaded_images(options), options, place)
+    return _prepare_splits(_loaded_images(options), options, device_context)
 
 
-def raw_images(options, place: Place) -> ImageParts:
-    """The images that `options` name, as they are, for a model that draws others like them."""
+def load_raw_images(options, device_context: DeviceContext) -> ImageSplits:
+    """The images that `options` name, as they are, for a generative model."""
     dataset = _loaded_images(options)
-    return part_images(dataset, _rows(dataset, options), place.device)
+    return split_images(dataset, _rows(dataset, options), device_context.device)
 
 
-def numbers(options, place: Place) -> Prepared:
+def load_regression_data(options, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a regression."""
-    return _parted(as_regression(_loaded(options)), options, place)
+    return _prepare_splits(as_regression(_loaded(options)), options, device_context)
 
 
 def _loaded(options) -> Dataset:
@@ -50,54 +63,54 @@ def _loaded(options) -> Dataset:
 def _loaded_images(options) -> Dataset:
     dataset = _loaded(options)
     if dataset.image_shape is None:
-        raise Mistake(
-            f"expected images, got {shown(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
+        raise UserError(
+            f"expected images, got {format_value(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
             "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
         )
     return as_classes(dataset)
 
 
-def _parted(dataset: Dataset, options, place: Place) -> Prepared:
-    return prepare(dataset, _rows(dataset, options), place.device)
+def _prepare_splits(dataset: Dataset, options, device_context: DeviceContext) -> PreparedData:
+    return prepare(dataset, _rows(dataset, options), device_context.device)
 
 
 def _rows(dataset: Dataset, options) -> Split:
-    """Which rows train, choose and judge."""
+    """The rows of the train, validation and test splits."""
     if not options.fold:
         return split(dataset, options.seed, validation=VALIDATION)
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", options.fold)
     if not found:
-        raise Mistake(f"--fold expects INDEX/FOLDS such as 0/5, got {options.fold!r}")
+        raise UserError(f"--fold expects INDEX/FOLDS such as 0/5, got {options.fold!r}")
     index, num_folds = map(int, found.groups())
     return fold(dataset, num_folds, index, options.seed, validation=VALIDATION)
 
 
-def learner(
+def supervised_task(
     kind: type[Kind],
     model: nn.Module,
-    objective: Callable[[Tensor, Tensor], Tensor],
-    optimiser: torch.optim.Optimizer,
-    data: Prepared,
+    loss_fn: Callable[[Tensor, Tensor], Tensor],
+    optimizer: torch.optim.Optimizer,
+    data: PreparedData,
     options: Any,  # those of an optimizer and of a run
-    place: Place,
+    device_context: DeviceContext,
     *,
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
 ) -> Kind:
     """A supervised task of this kind, run as the shared options say."""
-    if _fewest_rows(data.train.num_rows, options) == 1:  # what batch norm may not bear is told before the run begins
+    if _fewest_rows(data.train.num_rows, options) == 1:  # batch norm may not take it: an error before the run begins
         check_batch_norm(model, data.train.features[:1])
     return kind(
         model,
-        objective,
-        optimiser,
+        loss_fn,
+        optimizer,
         data,
         batch_size=options.batch_size,
         epochs=options.epochs,
         seed=options.seed,
-        place=place,
-        schedule=schedule(options),
-        clip=options.clip,
-        micro_batch=options.micro_batch,
+        device_context=device_context,
+        schedule=make_lr_schedule(options),
+        max_grad_norm=options.max_grad_norm,
+        micro_batch_size=options.micro_batch_size,
         augment=augment,
     )
 
@@ -106,5 +119,5 @@ def _fewest_rows(num_rows: int, options: OptimizerOptions) -> int:
     """The rows of the smallest piece that the model will see at once while it trains."""
     whole = max(1, min(options.batch_size, num_rows))
     sizes = {whole, num_rows % whole} - {0}
-    piece = options.micro_batch or whole
+    piece = options.micro_batch_size or whole
     return min(size % piece or min(size, piece) for size in sizes)

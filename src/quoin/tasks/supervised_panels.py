@@ -1,21 +1,21 @@
-"""What a trained model does, as panels for the report: confusion and worst mistakes, or predicted against true."""
+"""What a trained model does, as panels for the report: confusion matrix and worst errors, or predicted against true."""
 
 import torch
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import Prepared
+from quoin.data import PreparedData
 from quoin.plot import Panel
 
-__all__ = ["of_classifier", "of_regression"]
+__all__ = ["classifier_panels", "regression_panels"]
 
 WORST = 12
 LONGEST = 20  # letters of a class name
 MOST_CLASSES = 40  # beyond this a confusion matrix is unreadable
 
 
-def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, q) on the test part
-    """The confusion matrix, and the mistakes the model was surest of."""
+def classifier_panels(probabilities: Tensor, data: PreparedData) -> list[Panel]:  # (n, q) on the test split
+    """The confusion matrix, and the errors the model was most confident in."""
     names, labels = _names(data), data.test.targets.cpu()
     predicted = probabilities.argmax(-1)
     wrong = int((predicted != labels).sum())
@@ -26,8 +26,13 @@ def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, 
         panels.append(
             Panel(
                 "Confusion matrix",
-                lambda: plot.heat_map(
-                    counts, row_labels=names, column_labels=names, x_label="predicted", y_label="true", show_values=len(names) <= 20
+                lambda: plot.heatmap(
+                    counts,
+                    row_labels=names,
+                    column_labels=names,
+                    x_label="predicted",
+                    y_label="true",
+                    show_values=len(names) <= 20,
                 ),
                 caption,
             )
@@ -37,34 +42,39 @@ def of_classifier(probabilities: Tensor, data: Prepared) -> list[Panel]:  # (n, 
     return panels
 
 
-def _names(data: Prepared) -> list[str]:
-    """The classes as a picture has room for them."""
-    assert data.facts.class_names is not None
-    return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in data.facts.class_names]
+def _names(data: PreparedData) -> list[str]:
+    """The classes as a plot has space for them."""
+    assert data.data_info.class_names is not None
+    return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in data.data_info.class_names]
 
 
-def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, data: Prepared) -> Panel:
+def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, data: PreparedData) -> Panel:
     names = _names(data)
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
-    sure = [f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst]
-    caption = "Those that gave the true class the least probability come first. Each says what was predicted, how surely, and what is true."
+    sure = [
+        f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst
+    ]
+    caption = (
+        "Those that gave the true class the least probability come first: the predicted class, its "
+        "probability, and the true class."
+    )
     if data.test_images is not None:
-        images, told = plot.viewable(data.test_images[worst])
-        return Panel("Worst mistakes", lambda: plot.image_grid(images, sure), f"{caption} {told}".rstrip())
+        images, rescaled = plot.viewable(data.test_images[worst])
+        return Panel("Worst errors", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
-    return Panel("Worst mistakes", lambda: plot.bars(rows, x_label="probability given to the wrong class"), caption)
+    return Panel("Worst errors", lambda: plot.bars(rows, x_label="probability given to the wrong class"), caption)
 
 
-def of_regression(outputs: Tensor, data: Prepared) -> list[Panel]:  # (n,) on the test part, standardised
+def regression_panels(outputs: Tensor, data: PreparedData) -> list[Panel]:  # (n,) on the test split, standardised
     """Predicted against true, in the target's own unit."""
-    scale = data.target_scale
+    scale = data.target_scaler
     assert scale is not None
-    name = data.facts.target_name
+    name = data.data_info.target_name
     return [
         Panel(
             "Predicted against true",
-            lambda: plot.scatter(scale.invert(data.test.targets.cpu()), scale.invert(outputs)),
+            lambda: plot.scatter(scale.inverse_transform(data.test.targets.cpu()), scale.inverse_transform(outputs)),
             f"Each dot is a test example; on the line the prediction of {name} is exact.",
         )
     ]

@@ -12,8 +12,8 @@ class Target:
 
     >>> Target("test_accuracy", at_least=0.96).met(0.97)
     True
-    >>> str(Target("train_standard_errors_off", at_most=4))
-    'train_standard_errors_off at most 4'
+    >>> str(Target("train_max_abs_z_score", at_most=4))
+    'train_max_abs_z_score at most 4'
     """
 
     metric: str
@@ -29,7 +29,7 @@ class Target:
     def bound(self) -> str:
         return f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
 
-    def judged(self, value: float) -> dict[str, Any]:
+    def verdict(self, value: float) -> dict[str, Any]:
         """What a result says of the target."""
         return {"metric": self.metric, "bound": self.bound, "value": value, "met": self.met(value)}
 

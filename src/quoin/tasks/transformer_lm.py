@@ -1,59 +1,76 @@
-"""From options to a Transformer that models language: its sizes, how it attends, and how it knows where a token stands."""
+"""From options to a Transformer that models language: its sizes, how it attends, and how it knows where a token
+stands."""
 
 from torch import nn
 
-from quoin.data import TextFacts, keyed_generator
-from quoin.errors import Mistake
+from quoin.data import TextInfo, keyed_generator
+from quoin.errors import UserError
 from quoin.layers import (
     ALiBi,
-    AttentionCore,
     ExactAttention,
-    LearnedPositions,
+    InnerAttention,
+    LearnedPositionalEmbedding,
     LinearAttention,
     PerformerAttention,
-    Rotary,
-    SinusoidalPositions,
+    RotaryEmbedding,
+    SinusoidalPositionalEncoding,
     TransformerBlock,
     transformer_block,
 )
-from quoin.models import LanguageTransformer
-from quoin.models.transformer import Positions
+from quoin.models import TransformerLanguageModel
+from quoin.models.transformer import PositionEmbedding
 
 __all__ = ["language_transformer"]
 
 
-def language_transformer(options, facts: TextFacts, sizes: tuple[int, int, int]) -> LanguageTransformer:
-    """The model that the options of the recipe `transformer-lm` describe, of these sizes where the options name none."""
-    width, heads, layers = (given or usual for given, usual in zip((options.width, options.heads, options.layers), sizes, strict=True))
-    if width % heads:
-        raise Mistake(f"--heads expects a divisor of the width {width}, got {heads}: give another --heads or --width")
-    if options.positions == "alibi" and options.attention != "exact":
-        raise Mistake(f"--positions alibi adds to scores, and {options.attention} attention has none: give --positions rotary")
+def language_transformer(options, data_info: TextInfo, sizes: tuple[int, int, int]) -> TransformerLanguageModel:
+    """The model that the options of the recipe `transformer-lm` describe, of these sizes where the options name
+    none."""
+    embed_dim, num_heads, num_layers = (
+        given or usual
+        for given, usual in zip((options.embed_dim, options.num_heads, options.num_layers), sizes, strict=True)
+    )
+    if embed_dim % num_heads:
+        raise UserError(
+            f"--num-heads expects a divisor of --embed-dim {embed_dim}, got {num_heads}: give another --num-heads "
+            "or --embed-dim"
+        )
+    if options.position_embedding == "alibi" and options.attention != "exact":
+        raise UserError(
+            f"--position-embedding alibi adds to scores, and {options.attention} attention has none: give "
+            "--position-embedding rotary"
+        )
     weights, directions = keyed_generator("weights", options.seed), keyed_generator("directions", options.seed)
 
-    def core() -> AttentionCore:
+    def inner_attention() -> InnerAttention:
         if options.attention == "linear":
             return LinearAttention()
         if options.attention == "performer":
-            return PerformerAttention(width // heads, options.features, generator=directions)
-        return ExactAttention(bias=ALiBi(heads) if options.positions == "alibi" else None)
+            return PerformerAttention(embed_dim // num_heads, options.num_features, generator=directions)
+        return ExactAttention(bias=ALiBi(num_heads) if options.position_embedding == "alibi" else None)
 
     def block() -> TransformerBlock:
-        turn = Rotary(width // heads) if options.positions == "rotary" else None
+        rotary = RotaryEmbedding(embed_dim // num_heads) if options.position_embedding == "rotary" else None
         return transformer_block(
-            width, heads, activation=nn.functional.gelu, core=core(), turn=turn, dropout=options.dropout, generator=weights
+            embed_dim,
+            num_heads,
+            activation=nn.functional.gelu,
+            inner_attention=inner_attention(),
+            rotary=rotary,
+            dropout=options.dropout,
+            generator=weights,
         )  # fmt: skip
 
-    def codes() -> Positions | None:
-        if options.positions == "learned":
-            return LearnedPositions(options.context, width, generator=weights)
-        return SinusoidalPositions(width) if options.positions == "sinusoidal" else None
+    def position_embedding() -> PositionEmbedding | None:
+        if options.position_embedding == "learned":
+            return LearnedPositionalEmbedding(options.context_length, embed_dim, generator=weights)
+        return SinusoidalPositionalEncoding(embed_dim) if options.position_embedding == "sinusoidal" else None
 
-    return LanguageTransformer(
-        facts.vocabulary_size,
-        [block() for _ in range(layers)],
-        positions=codes(),
-        context=options.context if options.positions == "learned" else None,
+    return TransformerLanguageModel(
+        data_info.vocab_size,
+        [block() for _ in range(num_layers)],
+        position_embedding=position_embedding(),
+        context_length=options.context_length if options.position_embedding == "learned" else None,
         dropout=options.dropout,
         generator=weights,
     )

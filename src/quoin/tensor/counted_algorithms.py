@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["Counted", "LinkedList", "array_access", "binary_search", "bubble_sort", "linked_list_access", "merge_sort"]
 
@@ -32,21 +32,22 @@ def array_access(array: Sequence, index: int) -> Counted:
 
 
 def binary_search(array: Sequence, value: Any) -> Counted:
-    """The index of `value` in an ascending array, None where it is not; counts the entries looked at, at most ⌊log₂ n⌋ + 1. O(log n).
+    """The index of `value` in an ascending array, None where it is not; counts the entries looked at, at most ⌊log₂ n⌋
+    + 1. O(log n).
 
     >>> binary_search([1, 3, 5, 7, 9], 7)
     Counted(output=3, operations=3)
 
     Notes: D4-3.
     """
-    low, high, looks = 0, len(array), 0
+    low, high, num_reads = 0, len(array), 0
     while low < high:
         middle = (low + high) // 2
-        looks += 1
+        num_reads += 1
         if array[middle] == value:
-            return Counted(middle, looks)
+            return Counted(middle, num_reads)
         low, high = (middle + 1, high) if array[middle] < value else (low, middle)
-    return Counted(None, looks)
+    return Counted(None, num_reads)
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # either would recurse as deep as the list is long
@@ -57,10 +58,10 @@ class LinkedList:
     rest: "LinkedList | None" = None
 
     @classmethod
-    def of(cls, values: Sequence) -> "LinkedList":
+    def from_values(cls, values: Sequence) -> "LinkedList":
         """The list of one value or more."""
         if not values:
-            raise Mistake("expected one value or more, came none; an empty list has no first link")
+            raise UserError("expected one value or more, got none; an empty list has no first link")
         chain = None
         for value in reversed(values):
             chain = cls(value, chain)
@@ -71,7 +72,7 @@ class LinkedList:
 def linked_list_access(chain: LinkedList, index: int) -> Counted:
     """The entry at `index`, counting the links visited on the way to it: index + 1, at most n. O(n).
 
-    >>> linked_list_access(LinkedList.of("quoin"), 4)
+    >>> linked_list_access(LinkedList.from_values("quoin"), 4)
     Counted(output='n', operations=5)
 
     Notes: D4-3.
@@ -83,7 +84,7 @@ def linked_list_access(chain: LinkedList, index: int) -> Counted:
         if visited > index:
             return Counted(here.value, visited)
         here = here.rest
-    raise Mistake(f"expected an index from 0 below the list's length, came {index}; choose one inside")
+    raise UserError(f"expected an index from 0 below the list's length, got {index}; choose one inside")
 
 
 def merge_sort(values: Sequence) -> Counted:
@@ -114,7 +115,8 @@ def merge_sort(values: Sequence) -> Counted:
 
 
 def bubble_sort(values: Sequence) -> Counted:
-    """The values in order, neighbours exchanged until none is out of order; counts comparisons, n(n - 1)/2 at worst. O(n²).
+    """The values in order, neighbours exchanged until none is out of order; counts comparisons, n(n - 1)/2 at worst.
+    O(n²).
 
     >>> bubble_sort([4, 3, 2, 1])
     Counted(output=[1, 2, 3, 4], operations=6)
@@ -126,14 +128,14 @@ def bubble_sort(values: Sequence) -> Counted:
     found, compared, last = list(values), 0, len(values) - 1
     while last > 0:
         end, last = last, 0
-        for place in range(end):
+        for index in range(end):
             compared += 1
-            if found[place + 1] < found[place]:
-                found[place], found[place + 1] = found[place + 1], found[place]
-                last = place  # beyond the last exchange all is in order
+            if found[index + 1] < found[index]:
+                found[index], found[index + 1] = found[index + 1], found[index]
+                last = index  # beyond the last exchange all is in order
     return Counted(found, compared)
 
 
 def _check_index(index: int, length: int) -> None:
     if not 0 <= index < length:
-        raise Mistake(f"expected an index from 0 to {length - 1}, came {index}; choose one inside")
+        raise UserError(f"expected an index from 0 to {length - 1}, got {index}; choose one inside")

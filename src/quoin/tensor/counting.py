@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoin.errors import Mistake, shown
-from quoin.tensor.einsum import read
+from quoin.errors import UserError, format_value
+from quoin.tensor.einsum import parse_einsum
 
 __all__ = ["PairwiseCost", "einsum_multiplications", "pairwise_multiplications"]
 
@@ -22,13 +22,14 @@ def einsum_multiplications(spec: str, *shapes: Sequence[int]) -> int:
     >>> einsum_multiplications("ik,kj->ij", (2, 3), (3, 4))
     24
     """
-    _, sizes = read(spec, tuple(map(tuple, shapes)))
+    _, sizes = parse_einsum(spec, tuple(map(tuple, shapes)))
     return (len(shapes) - 1) * math.prod(sizes.values())
 
 
 @dataclass(frozen=True)
 class PairwiseCost:
-    """The fewest multiplications when operands are contracted two at a time, and how: `(0, (1, 2))` begins with 1 and 2."""
+    """The fewest multiplications when operands are contracted two at a time, and how: `(0, (1, 2))` begins with 1 and
+    2."""
 
     multiplications: int
     tree: int | tuple
@@ -43,8 +44,11 @@ def pairwise_multiplications(spec: str, *shapes: Sequence[int]) -> PairwiseCost:
     PairwiseCost(multiplications=128, tree=(0, (1, 2)))
     """
     if len(shapes) > MOST_OPERANDS:
-        raise Mistake(f"expected at most {MOST_OPERANDS} operands, came {len(shapes)} in {shown(spec)}; contract some of them first")
-    indexed, sizes = read(spec, tuple(map(tuple, shapes)))
+        raise UserError(
+            f"expected at most {MOST_OPERANDS} operands, got {len(shapes)} in {format_value(spec)}; "
+            "contract some of them first"
+        )
+    indexed, sizes = parse_einsum(spec, tuple(map(tuple, shapes)))
     everyone = frozenset(range(len(shapes)))
 
     def alive(group: frozenset[int]) -> frozenset[str]:

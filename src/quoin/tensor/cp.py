@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.norms import norm
 from quoin.tensor.order import unfolding
-from quoin.tensor.products import pure
+from quoin.tensor.products import pure_tensor
 
 __all__ = ["CP", "cp_decompose", "cp_tensor", "cp_tensor_definition"]
 
@@ -27,7 +27,7 @@ def cp_tensor_definition(*factors: Tensor) -> Tensor:  # (d1, r), ..., (dn, r) -
     rank = _same_rank(factors)
     total = factors[0].new_zeros([len(factor) for factor in factors])
     for i in range(rank):
-        total = total + pure(*(factor[:, i] for factor in factors))
+        total = total + pure_tensor(*(factor[:, i] for factor in factors))
     return total
 
 
@@ -43,12 +43,13 @@ def cp_tensor(*factors: Tensor) -> Tensor:  # (d1, r), ..., (dn, r) -> (d1, ...,
 
 @dataclass(frozen=True)
 class CP:
-    """Factors whose pure tensors add up to T but for `residual`, relative to ‖T‖; the largest summand is `size` times ‖T‖."""
+    """Factors whose pure tensors add up to T but for `residual`, relative to ‖T‖; the largest summand is
+    `component_norm` times ‖T‖."""
 
     factors: tuple[Tensor, ...]
     residual: float
-    size: float
-    tolerance: float = 1e-10
+    component_norm: float
+    tol: float = 1e-10
 
     @property
     def rank(self) -> int:
@@ -56,55 +57,65 @@ class CP:
         return self.factors[0].shape[-1]
 
     @property
-    def adds_up(self) -> bool:
-        """Whether this is a decomposition and not an approach to one: a residual of rounding, and no great cancellation.
+    def is_exact(self) -> bool:
+        """Whether this is a decomposition and not an approach to one: a residual of rounding, and no great
+        cancellation.
 
-        Where T is only a limit of such sums, those within δ of it have summands of size about 1/δ or 1/sqrt(δ). So summands
-        below tolerance^(-1/4) that reach the tolerance are not on such a way.
+        Where T is only a limit of such sums, those within δ of it have summands of size about 1/δ or 1/sqrt(δ). So
+        summands below tol^(-1/4) that reach the tolerance are not on such a way.
         """
-        return self.residual <= self.tolerance and self.size <= self.tolerance**-0.25
+        return self.residual <= self.tol and self.component_norm <= self.tol**-0.25
 
     def tensor(self) -> Tensor:
         """The sum of the pure tensors."""
         return cp_tensor(*self.factors)
 
 
-def cp_decompose(T: Tensor, rank: int, *, starts: int = 10, sweeps: int = 100, seed: int = 0) -> CP:
+def cp_decompose(T: Tensor, rank: int, *, num_init: int = 10, max_iter: int = 100, generator: torch.Generator) -> CP:
     """`rank` pure tensors whose sum is near T: each factor in turn by least squares, the best of several random starts.
 
-    minimise ‖T_(k) - U_k (⊙_(j ≠ k) U_j)ᵀ‖ over U_k, for k = 1, ..., n, again and again; T_(k) unfolds axis k, ⊙ is columnwise ⊗
+    minimise ‖T_(k) - U_k (⊙_(j ≠ k) U_j)ᵀ‖ over U_k, for k = 1, ..., n, again and again; T_(k) unfolds axis k, ⊙ is
+    columnwise ⊗
 
-    Sweeps bring every start near a minimum and then crawl, so as many damped Gauss-Newton steps on all factors together end the
-    search. It stops once a start adds up (`CP.adds_up`); a residual above the tolerance shows nothing about the rank.
+    Sweeps bring every start near a minimum and then crawl, so as many damped Gauss-Newton steps on all factors together
+    end the search. It stops once a start adds up (`CP.is_exact`); a residual above the tolerance shows nothing about
+    the rank.
 
     Notes: D1.2-13.
     """
     check_floating(T, "T")
     check_finite(T, "T")
     if T.ndim == 0 or T.numel() == 0:
-        raise Mistake(f"expected a tensor of order at least 1 with entries, came shape {tuple(T.shape)}; there is nothing to decompose")
-    if rank < 1 or starts < 1 or sweeps < 1:
-        raise Mistake(f"expected rank, starts and sweeps of at least 1, came {rank}, {starts} and {sweeps}; give whole numbers above 0")
-    tolerance = residual_of_rounding(T.dtype)
-    target = T.detach().double().cpu()  # small work of many steps: in double, where rounding cannot be taken for a residual
+        raise UserError(
+            f"expected a tensor of order at least 1 with entries, got shape {tuple(T.shape)}; there is nothing to "
+            "decompose"
+        )
+    if rank < 1 or num_init < 1 or max_iter < 1:
+        raise UserError(
+            f"expected rank, num_init and max_iter of at least 1, got {rank}, {num_init} and {max_iter}; "
+            "give whole numbers above 0"
+        )
+    tol = residual_of_rounding(T.dtype)
+    target = (
+        T.detach().double().cpu()
+    )  # small work of many steps: in double, where rounding cannot be taken for a residual
     total = float(norm(target.flatten()))
     target = target / total if total else target
-    generator = torch.Generator().manual_seed(seed)
-    factors = [torch.randn(starts, size, rank, generator=generator, dtype=torch.float64) for size in T.shape]
-    damping = torch.full((starts, 1, 1), 1e-3, dtype=torch.float64)
+    factors = [torch.randn(num_init, size, rank, generator=generator, dtype=torch.float64) for size in T.shape]
+    damping = torch.full((num_init, 1, 1), 1e-3, dtype=torch.float64)
 
-    best = _best(target, factors, tolerance)
-    for step in range(2 * sweeps):
-        if step < sweeps:
+    best = _best(target, factors, tol)
+    for step in range(2 * max_iter):
+        if step < max_iter:
             factors = _least_squares_sweep(target, factors)
         else:
             factors, damping = _gauss_newton_step(target, factors, damping)
-        if step % 10 == 9 or step == 2 * sweeps - 1:
-            best = _best(target, factors, tolerance)
-            if best.adds_up:
+        if step % 10 == 9 or step == 2 * max_iter - 1:
+            best = _best(target, factors, tol)
+            if best.is_exact:
                 break
-    share = total ** (1 / T.ndim)  # the scale of T, in equal parts to its factors
-    return CP(tuple((factor * share).to(T) for factor in best.factors), best.residual, best.size, tolerance)
+    factor_scale = total ** (1 / T.ndim)  # the scale of T, split equally among its factors
+    return CP(tuple((factor * factor_scale).to(T) for factor in best.factors), best.residual, best.component_norm, tol)
 
 
 def residual_of_rounding(dtype: torch.dtype) -> float:
@@ -115,31 +126,32 @@ def residual_of_rounding(dtype: torch.dtype) -> float:
 def _least_squares_sweep(T: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
     """One pass over the axes, for all starts at once."""
     found = list(factors)
-    for axis in range(T.ndim):
-        design = _columnwise(found[:axis] + found[axis + 1 :], like=found[axis])  # (starts, the other axes, r)
-        aim = unfolding(T, axis).mT.expand(len(design), -1, -1)
-        found[axis] = torch.linalg.lstsq(design, aim, driver="gelsy").solution.mT  # of several, the shortest
-        if axis < T.ndim - 1:
-            found[axis] = _unit_columns(found[axis])
+    for dim in range(T.ndim):
+        design = _columnwise(found[:dim] + found[dim + 1 :], like=found[dim])  # (starts, the other axes, r)
+        aim = unfolding(T, dim).mT.expand(len(design), -1, -1)
+        found[dim] = torch.linalg.lstsq(design, aim, driver="gelsy").solution.mT  # of several, the shortest
+        if dim < T.ndim - 1:
+            found[dim] = _unit_columns(found[dim])
     # The last solution found the scale of each summand; it goes to all factors alike.
-    share = norm(found[-1], axis=-2).unsqueeze(-2) ** (1 / T.ndim)
-    return [_unit_columns(factor) * share for factor in found]
+    factor_scale = norm(found[-1], dim=-2).unsqueeze(-2) ** (1 / T.ndim)
+    return [_unit_columns(factor) * factor_scale for factor in found]
 
 
 def _unit_columns(factor: Tensor) -> Tensor:
-    lengths = norm(factor, axis=-2).unsqueeze(-2)
+    lengths = norm(factor, dim=-2).unsqueeze(-2)
     return factor / torch.where(lengths > 0, lengths, 1)
 
 
 def _gauss_newton_step(T: Tensor, factors: Sequence[Tensor], damping: Tensor) -> tuple[list[Tensor], Tensor]:
-    """One step of Levenberg and Marquardt for each start: taken where it lowers the residual, and damped more where not."""
-    starts, rank = len(factors[0]), factors[0].shape[-1]
+    """One step of Levenberg and Marquardt for each start: taken where it lowers the residual, and damped more where
+    not."""
+    num_init, rank = len(factors[0]), factors[0].shape[-1]
     blocks = []
-    for axis, factor in enumerate(factors):
-        others = [other for place, other in enumerate(factors) if place != axis]
-        slopes = _columnwise(others, like=factor).reshape(starts, 1, *(other.shape[1] for other in others), 1, rank)
-        units = torch.eye(T.shape[axis], dtype=T.dtype).reshape(1, T.shape[axis], *[1] * len(others), T.shape[axis], 1)
-        blocks.append((slopes * units).movedim(1, 1 + axis).reshape(starts, T.numel(), -1))
+    for dim, factor in enumerate(factors):
+        others = [other for index, other in enumerate(factors) if index != dim]
+        partials = _columnwise(others, like=factor).reshape(num_init, 1, *(other.shape[1] for other in others), 1, rank)
+        units = torch.eye(T.shape[dim], dtype=T.dtype).reshape(1, T.shape[dim], *[1] * len(others), T.shape[dim], 1)
+        blocks.append((partials * units).movedim(1, 1 + dim).reshape(num_init, T.numel(), -1))
     jacobian = torch.cat(blocks, dim=-1)
     error = _error(T, factors)
     gram = jacobian.mT @ jacobian + damping * torch.eye(jacobian.shape[-1], dtype=T.dtype)
@@ -156,16 +168,18 @@ def _error(T: Tensor, factors: Sequence[Tensor]) -> Tensor:  # -> (starts, entri
     return T.flatten() - sums.flatten(start_dim=1)
 
 
-def _best(T: Tensor, factors: Sequence[Tensor], tolerance: float) -> CP:
+def _best(T: Tensor, factors: Sequence[Tensor], tol: float) -> CP:
     """The start of the smallest residual; of those that reach the tolerance, the one of the smallest summands."""
     residuals = norm(_error(T, factors))
-    sizes = torch.stack([norm(factor, axis=-2) for factor in factors]).prod(dim=0).amax(dim=-1)
-    reached = residuals <= tolerance
+    sizes = torch.stack([norm(factor, dim=-2) for factor in factors]).prod(dim=0).amax(dim=-1)
+    reached = residuals <= tol
     start = int(torch.where(reached, sizes, math.inf).argmin() if bool(reached.any()) else residuals.argmin())
-    return CP(tuple(factor[start] for factor in factors), float(residuals[start]), float(sizes[start]), tolerance)
+    return CP(tuple(factor[start] for factor in factors), float(residuals[start]), float(sizes[start]), tol)
 
 
-def _columnwise(factors: Sequence[Tensor], like: Tensor) -> Tensor:  # (..., d1, r), (..., d2, r), ... -> (..., d1 d2 ..., r)
+def _columnwise(
+    factors: Sequence[Tensor], like: Tensor
+) -> Tensor:  # (..., d1, r), (..., d2, r), ... -> (..., d1 d2 ..., r)
     """The tensor product column by column, unfolded; of no factors, a row of ones."""
     product = torch.ones_like(like[..., :1, :])
     for factor in factors:
@@ -176,6 +190,8 @@ def _columnwise(factors: Sequence[Tensor], like: Tensor) -> Tensor:  # (..., d1,
 def _same_rank(factors: Sequence[Tensor]) -> int:
     shapes = [tuple(factor.shape) for factor in factors]
     if not shapes or any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
-        raise Mistake(f"expected matrices (d_k, r) of one r, came shapes {shapes}; give each axis as many columns as the others")
+        raise UserError(
+            f"expected matrices (d_k, r) of one r, got shapes {shapes}; give each axis as many columns as the others"
+        )
     check_same_dtype(*factors)
     return shapes[0][1]

@@ -1,23 +1,26 @@
-"""How far queries are from keys, counted in widths: offsets u = (q - k)/h, and their squared lengths.
+"""How far queries are from keys, in bandwidths: offsets u = (q - k)/h, and their squared lengths.
 
-A width h is a positive number, or one for each coordinate; it may be a tensor that learns.   n queries, m keys, d dimensions
+A bandwidth h is a positive number, or one for each coordinate; it may be a tensor that learns.   n queries, m keys, d
+dimensions
 """
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor.entries import check_floating, check_same_dtype
 from quoin.tensor.norms import power_of_two
 from quoin.tensor.shapes import check_shapes
 
-__all__ = ["Width", "as_width", "scaled_offsets", "squared_distances", "squared_distances_definition"]
+__all__ = ["Bandwidth", "as_bandwidth", "scaled_offsets", "squared_distances", "squared_distances_definition"]
 
-Width = float | Tensor  # a positive number, or (d,) of them
+Bandwidth = float | Tensor  # a positive number, or (d,) of them
 
 
-def scaled_offsets(query: Tensor, key: Tensor, width: Width) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m, d)
-    """u = (q - k)/h for every pair, with one width h for all coordinates or one for each.
+def scaled_offsets(
+    query: Tensor, key: Tensor, bandwidth: Bandwidth
+) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m, d)
+    """u = (q - k)/h for every pair, with one bandwidth h for all coordinates or one for each.
 
     >>> scaled_offsets(torch.tensor([[2.0, 2.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 4.0]))
     tensor([[[2.0000, 0.2500]]])
@@ -25,7 +28,7 @@ def scaled_offsets(query: Tensor, key: Tensor, width: Width) -> Tensor:  # (...,
     Notes: Z11.9.
     """
     _check(query, key)
-    return (query.unsqueeze(-2) - key.unsqueeze(-3)) / as_width(width, query)
+    return (query.unsqueeze(-2) - key.unsqueeze(-3)) / as_bandwidth(bandwidth, query)
 
 
 def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
@@ -35,36 +38,46 @@ def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (...,
     return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1)
 
 
-def squared_distances(query: Tensor, key: Tensor, width: Width = 1.0) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
-    """‖(q - k)/h‖² for every pair from differences, on torch's kernel, which holds n m numbers where the definition holds n m d.
+def squared_distances(
+    query: Tensor, key: Tensor, bandwidth: Bandwidth = 1.0
+) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    """‖(q - k)/h‖² for every pair from differences, on torch's kernel, which holds n m numbers where the definition
+    holds n m d.
 
-    Nothing cancels, however far from the origin the points lie; ‖q‖² - 2 q^T k + ‖k‖² would be quicker and is off by ‖q‖² roundings.
-    Widths of any size do: only the distance in widths is squared.
+    Nothing cancels, however far from the origin the points lie; ‖q‖² - 2 q^T k + ‖k‖² would be quicker, with an error
+    of ‖q‖² roundings. Bandwidths of any size do: only the distance in bandwidths is squared.
     """
     _check(query, key)
-    width = as_width(width, query)
-    if width.numel() > 1:
+    bandwidth = as_bandwidth(bandwidth, query)
+    if bandwidth.numel() > 1:
         # From the first key, not from the origin: a rounding of q/h would else be one of the whole coordinate.
-        query, key, rest = *((each - key[..., :1, :].detach()) / width for each in (query, key)), None
+        query, key, rest = *((each - key[..., :1, :].detach()) / bandwidth for each in (query, key)), None
     else:
-        # One width divides last, so that whole numbers three apart are just one width of three apart: a window has an edge there.
-        # Its power of two divides first, which rounds nothing: the kernel squares what it is given.
-        scale = power_of_two(width)
-        query, key, rest = query / scale, key / scale, width / scale
+        # One bandwidth divides last, so that points at distance 3 are at exactly one bandwidth of 3: a window has an
+        # edge there. Its power of two divides first, which rounds nothing: the kernel squares what it is given.
+        scale = power_of_two(bandwidth)
+        query, key, rest = query / scale, key / scale, bandwidth / scale
     distances = torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist")
     return (distances if rest is None else distances / rest).square()
 
 
-def as_width(width: Width, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)
-    """The width as a tensor like `points`, once it is found to be positive, and to have one number or one for each coordinate."""
-    check_floating(points, "points")  # a width of 2.5 would be 2 among whole numbers
-    found = torch.as_tensor(width, dtype=points.dtype, device=points.device)
+def as_bandwidth(bandwidth: Bandwidth, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)
+    """The bandwidth as a tensor like `points`, once it is found to be positive, and to have one number or one for each
+    coordinate.
+    """
+    check_floating(points, "points")  # a bandwidth of 2.5 would be 2 among whole numbers
+    found = torch.as_tensor(bandwidth, dtype=points.dtype, device=points.device)
     dim = points.shape[-1]
     if found.ndim > 1 or (found.ndim == 1 and len(found) != dim):
-        raise Mistake(f"expected one width, or one for each of {dim} coordinates, came shape {tuple(found.shape)}; give ({dim},) of them")
+        raise UserError(
+            f"expected one bandwidth, or one for each of {dim} coordinates, got shape {tuple(found.shape)}; "
+            f"give ({dim},) of them"
+        )
     if not bool(((found > 0) & found.isfinite()).all()):
-        given = found.tolist() if isinstance(width, Tensor) else width
-        raise Mistake(f"expected a width above 0, came {shown(given)}; give how far off a key may lie and still count")
+        given = found.tolist() if isinstance(bandwidth, Tensor) else bandwidth
+        raise UserError(
+            f"expected a bandwidth above 0, got {format_value(given)}; give the distance at which a key still counts"
+        )
     return found
 
 

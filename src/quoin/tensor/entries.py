@@ -8,16 +8,16 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["as_floating", "check_finite", "check_floating", "check_same_dtype"]
 
 
 def check_floating(x: Tensor, name: str = "x") -> None:
-    """Refuse integers, booleans and complex numbers where real floats are needed."""
+    """Raise an error for integers, booleans and complex numbers where real floats are needed."""
     if not x.is_floating_point():
         hint = "take its real part" if x.is_complex() else f"convert it with {name}.double()"
-        raise Mistake(f"expected {name} of a float dtype, came {x.dtype}; {hint}")
+        raise UserError(f"expected {name} of a float dtype, got {x.dtype}; {hint}")
 
 
 def as_floating(x: Tensor, *others: Tensor) -> Tensor:
@@ -31,7 +31,7 @@ def as_floating(x: Tensor, *others: Tensor) -> Tensor:
     tensor([  0., 255.])
     """
     if x.is_complex():
-        raise Mistake(f"expected real numbers, came {x.dtype}; take the real part")
+        raise UserError(f"expected real numbers, got {x.dtype}; take the real part")
     if x.is_floating_point():
         return x
     floats = [other.dtype for other in others if other.is_floating_point()]
@@ -39,18 +39,27 @@ def as_floating(x: Tensor, *others: Tensor) -> Tensor:
 
 
 def check_finite(x: Tensor, name: str = "x") -> None:
-    """Refuse entries that are NaN or infinite, naming the place of the first."""
+    """Raise an error on entries that are NaN or infinite, naming the index of the first."""
     wrong = ~x.detach().isfinite()
     if bool(wrong.any()):
-        place = tuple(wrong.nonzero()[0].tolist())
-        raise Mistake(f"expected finite entries of {name}, came {float(x.detach()[place])} at {place}; clean or mask the data")
+        index = tuple(wrong.nonzero()[0].tolist())
+        raise UserError(
+            f"expected finite entries of {name}, got {float(x.detach()[index])} at {index}; clean or mask the data"
+        )
 
 
 def check_same_dtype(*tensors: Tensor) -> None:
-    """Refuse operands of different dtypes, where torch's products stop with a kernel's words, and those whose products wrap around."""
+    """Raise an error on operands of different dtypes, where torch's products stop with a kernel's words, and on those
+    whose products wrap around.
+    """
     dtype = tensors[0].dtype
     for tensor in tensors:
         if tensor.dtype != dtype:
-            raise Mistake(f"expected operands of one dtype, came {dtype} and {tensor.dtype}; convert them with .to({dtype})")
+            raise UserError(
+                f"expected operands of one dtype, got {dtype} and {tensor.dtype}; convert them with .to({dtype})"
+            )
     if not (dtype.is_floating_point or dtype.is_complex or dtype == torch.int64):
-        raise Mistake(f"expected operands of a float dtype or int64, came {dtype}, whose products overflow; convert them with .long()")
+        raise UserError(
+            f"expected operands of a float dtype or int64, got {dtype}, whose products overflow; convert them with "
+            ".long()"
+        )

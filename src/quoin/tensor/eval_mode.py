@@ -10,7 +10,8 @@ __all__ = ["eval_mode"]
 
 @contextmanager
 def eval_mode(model: object) -> Iterator[None]:
-    """Within, the model is in evaluation mode and its activations keep their input; after, every module is as it was before.
+    """Within, the model is in evaluation mode and its activations keep their input; after, every module is as it was
+    before.
 
     What is no `nn.Module`, such as a function, has no modes and stays as it is.
     """

@@ -1,21 +1,28 @@
-"""Vectors as arrows: angles, projections, and the side of a hyperplane on which a point lies.   n width"""
+"""Vectors as arrows: angles, projections, and the side of a hyperplane on which a point lies.   n dimensions"""
 
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.norms import norm, power_of_two
 from quoin.tensor.products import dot
 from quoin.tensor.shapes import check_shapes
 
-__all__ = ["angle", "cosine_similarity", "cosine_similarity_definition", "hyperplane_distance", "hyperplane_side", "project"]
+__all__ = [
+    "angle",
+    "cosine_similarity",
+    "cosine_similarity_definition",
+    "hyperplane_distance",
+    "hyperplane_side",
+    "project",
+]
 
 
 def cosine_similarity_definition(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     """cos θ = x · y / (‖x‖ ‖y‖).
 
-    As the equation says it, so x · y may overflow.
+    As the equation stands, so x · y may overflow.
 
     Notes: Z13.1.
     """
@@ -23,7 +30,8 @@ def cosine_similarity_definition(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (
 
 
 def cosine_similarity(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
-    """`cosine_similarity_definition` of unit vectors, which cannot overflow, kept in [-1, 1]; a zero vector has no angle.
+    """`cosine_similarity_definition` of unit vectors, which cannot overflow, kept in [-1, 1]; a zero vector has no
+    angle.
 
     Notes: Z13.1.
     """
@@ -60,8 +68,11 @@ def project(x: Tensor, onto: Tensor) -> Tensor:  # (..., n), (n,) or (n, k) -> (
     return x @ (A @ torch.linalg.pinv(A)).mT
 
 
-def hyperplane_distance(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0) -> Tensor:  # (..., n), (n,), () -> (...)
-    """The signed distance (w · x + b) / ‖w‖ from the hyperplane {x: w · x + b = 0}, positive on the side to which w points.
+def hyperplane_distance(
+    x: Tensor, normal: Tensor, offset: Tensor | float = 0.0
+) -> Tensor:  # (..., n), (n,), () -> (...)
+    """The signed distance (w · x + b) / ‖w‖ from the hyperplane {x: w · x + b = 0}, positive on the side to which w
+    points.
 
     It overflows where the distance itself does, not where w · x would.
 
@@ -89,5 +100,8 @@ def hyperplane_side(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0) -> 
 def _unit(x: Tensor, name: str) -> Tensor:
     length = norm(x).unsqueeze(-1)
     if not torch.compiler.is_compiling() and bool((length.detach() == 0).any()):
-        raise Mistake(f"expected {name} without zero vectors, came one in shape {tuple(x.shape)}; zero has no direction, leave it out")
+        raise UserError(
+            f"expected {name} without zero vectors, got one in shape {tuple(x.shape)}; zero has no direction, "
+            "leave it out"
+        )
     return x / length

@@ -1,6 +1,6 @@
 """Matrices of a kernel's values at all pairs of points. A kernel takes two batches of points, broadcast, to (...).
 
-n and m points, d width
+n and m points, d dimensions
 """
 
 import math
@@ -9,23 +9,23 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.blocks import rows_per_block
 from quoin.tensor.entries import as_floating, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
-__all__ = ["PairKernel", "check_gamma", "gram", "squared_exponential"]
+__all__ = ["PairKernel", "check_gamma", "kernel_matrix", "rbf_kernel"]
 
 PairKernel = Callable[[Tensor, Tensor], Tensor]  # (..., d), (..., d) -> (...)
 
 
-def gram(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (n, d), (m, d) -> (n, m)
+def kernel_matrix(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (n, d), (m, d) -> (n, m)
     """K_ij = k(x_i, y_j); without a second set of points that of X with itself, the kernel matrix.
 
-    For a kernel k(x, y) = ⟨ψ(x), ψ(y)⟩ it is positive semidefinite, and its rank is at most the number of features in ψ.
-    Rows are worked off in blocks, so that not all n m d differences stand in memory at once.
+    For a kernel k(x, y) = ⟨ψ(x), ψ(y)⟩ it is positive semidefinite, and its rank is at most the number of features in
+    ψ. Rows are worked off in blocks, so that not all n m d differences stand in memory at once.
 
-    >>> gram(lambda x, y: (x * y).sum(-1), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    >>> kernel_matrix(lambda x, y: (x * y).sum(-1), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[ 5., 11.],
             [11., 25.]])
 
@@ -38,10 +38,11 @@ def gram(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (
     return torch.cat([kernel(block.unsqueeze(1), Y) for block in X.split(rows_per_block(Y.numel()))])
 
 
-def squared_exponential(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., d), (..., d), broadcast -> (...)
-    """exp(-γ ‖x - y‖²): the Gaussian kernel, of width 1/√(2γ) and without the constant that would make it a density.
+def rbf_kernel(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., d), (..., d), broadcast -> (...)
+    """exp(-γ ‖x - y‖²): the Gaussian kernel, of bandwidth 1/√(2γ) and without the constant that would make it a
+    density.
 
-    >>> round(float(squared_exponential(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 1.0]), 0.5)), 6)
+    >>> round(float(rbf_kernel(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 1.0]), 0.5)), 6)
     0.367879
 
     Notes: D4.1-13, D4.1-15.
@@ -51,6 +52,6 @@ def squared_exponential(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., 
 
 
 def check_gamma(gamma: float) -> None:
-    """Refuse a γ with which exp(-γ ‖x - y‖²) falls nowhere."""
+    """Raise an error for a γ with which exp(-γ ‖x - y‖²) falls nowhere."""
     if not (math.isfinite(gamma) and gamma > 0):
-        raise Mistake(f"expected a gamma above 0, came {gamma}; give e.g. 0.5, for a kernel of width 1")
+        raise UserError(f"expected a gamma above 0, got {gamma}; give e.g. 0.5, for a kernel of bandwidth 1")

@@ -1,4 +1,5 @@
-"""Images as arrays: channels first, channels last, flattened to vectors; and a batch of them checked before a model sees it.
+"""Images as arrays: channels first, channels last, flattened to vectors; and a batch of them checked before a model
+sees it.
 
 n images, c channels, h height, w width
 """
@@ -8,14 +9,15 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 from quoin.tensor.shapes import check_shapes
 
 __all__ = ["channels_first", "channels_last", "check_image_batch", "flatten_images", "unflatten_images"]
 
 
 def channels_first(images: Tensor) -> Tensor:  # (..., h, w, c) -> (..., c, h, w)
-    """Images with the channel as their last index, with it before the pixel's row and column: Y_cij = X_ijc. A view, no copy.
+    """Images with the channel as their last index, with it before the pixel's row and column: Y_cij = X_ijc. A view, no
+    copy.
 
     Notes: Z7.0.
     """
@@ -24,9 +26,10 @@ def channels_first(images: Tensor) -> Tensor:  # (..., h, w, c) -> (..., c, h, w
 
 
 def channels_last(images: Tensor) -> Tensor:  # (..., c, h, w) -> (..., h, w, c)
-    """Images with the channel as their first index, with it behind the pixel's row and column: Y_ijc = X_cij. A view, no copy.
+    """Images with the channel as their first index, with it behind the pixel's row and column: Y_ijc = X_cij. A view,
+    no copy.
 
-    This turns the indices; torch's `memory_format=torch.channels_last` turns only the order in memory.
+    This permutes the indices; torch's `memory_format=torch.channels_last` permutes only the order in memory.
 
     Notes: Z7.0.
     """
@@ -51,36 +54,49 @@ def unflatten_images(vectors: Tensor, image_shape: Sequence[int]) -> Tensor:  # 
     check_shapes("n d", vectors=vectors)
     shape = _image_shape(image_shape)
     if vectors.shape[1] != math.prod(shape):
-        raise Mistake(f"expected vectors of {math.prod(shape)} entries for images {shape}, came {vectors.shape[1]}; give their (c, h, w)")
+        raise UserError(
+            f"expected vectors of {math.prod(shape)} entries for images {shape}, got {vectors.shape[1]}; give "
+            "their (c, h, w)"
+        )
     return vectors.unflatten(1, shape)
 
 
 def check_image_batch(x: Tensor, image_shape: Sequence[int]) -> None:
-    """Refuse what is not a batch (n, c, h, w) of at least one image of `image_shape` (c, h, w) with entries of a float dtype.
+    """Raise an error for what is not a batch (n, c, h, w) of at least one image of `image_shape` (c, h, w) with entries
+    of a float dtype.
 
     >>> import torch
     >>> check_image_batch(torch.zeros(5, 3, 32, 32), (3, 32, 32))
     >>> check_image_batch(torch.zeros(5, 3, 32, 32), (1, 28, 28))
     Traceback (most recent call last):
-    quoin.errors.Mistake: expected images of 1 channel and 28x28 pixels, came 3 channels and 32x32 pixels; build the model for (3, 32, 32)
+    quoin.errors.UserError: expected images of 1 channel and 28x28 pixels, got 3 channels and 32x32 pixels; build the
+    model for (3, 32, 32)
     """
     shape = _image_shape(image_shape)
     if x.dim() != 4:
-        raise Mistake(f"expected a batch of images (n, c, h, w) of {shape}, came shape {tuple(x.shape)}; one image is x.unsqueeze(0)")
-    came = tuple(x.shape[1:])
-    if came != shape:
-        hint = "turn them with channels_first" if (came[2], *came[:2]) == shape else f"build the model for {came}"
-        raise Mistake(f"expected images of {_pixels(shape)}, came {_pixels(came)}; {hint}")
+        raise UserError(
+            f"expected a batch of images (n, c, h, w) of {shape}, got shape {tuple(x.shape)}; one image is "
+            "x.unsqueeze(0)"
+        )
+    got = tuple(x.shape[1:])
+    if got != shape:
+        hint = "permute them with channels_first" if (got[2], *got[:2]) == shape else f"build the model for {got}"
+        raise UserError(f"expected images of {_pixels(shape)}, got {_pixels(got)}; {hint}")
     if len(x) == 0:
-        raise Mistake(f"expected at least one image, came an empty batch of shape {tuple(x.shape)}; leave empty batches out")
+        raise UserError(
+            f"expected at least one image, got an empty batch of shape {tuple(x.shape)}; leave empty batches out"
+        )
     if not x.is_floating_point():  # `double`, the hint of check_floating, is not what a model's weights are
-        raise Mistake(f"expected images of a float dtype, came {x.dtype}; convert them with images.float()")
+        raise UserError(f"expected images of a float dtype, got {x.dtype}; convert them with images.float()")
 
 
 def _image_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
     shape = tuple(image_shape)
     if len(shape) != 3 or not all(isinstance(size, int) and size >= 1 for size in shape):
-        raise Mistake(f"expected an image shape (channels, height, width) of positive whole numbers, came {shown(shape)}; e.g. (1, 28, 28)")
+        raise UserError(
+            f"expected an image shape (channels, height, width) of positive whole numbers, got {format_value(shape)}; "
+            "e.g. (1, 28, 28)"
+        )
     return shape
 
 

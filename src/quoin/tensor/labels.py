@@ -3,22 +3,24 @@
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["as_indices", "check_labels", "one_hot"]
 
 
 def check_labels(labels: Tensor, num_classes: int) -> None:
-    """Refuse labels that are not integers in 0, ..., num_classes - 1 (a CUDA kernel would abort the process instead)."""
+    """Raise an error for labels that are not integers in 0, ..., num_classes - 1 (a CUDA kernel would abort the process
+    instead).
+    """
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise Mistake(f"expected integer labels, came {labels.dtype}; convert them with labels.long()")
+        raise UserError(f"expected integer labels, got {labels.dtype}; convert them with labels.long()")
     if labels.numel() == 0:
         return
     low, high = (int(bound) for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
         wrong = low if low < 0 else high
-        raise Mistake(
-            f"expected labels from 0 to {num_classes - 1} for {num_classes} classes, came {wrong}; "
+        raise UserError(
+            f"expected labels from 0 to {num_classes - 1} for {num_classes} classes, got {wrong}; "
             "relabel the data or give the model more classes"
         )
 
@@ -28,12 +30,16 @@ def as_indices(index: Tensor, name: str = "index") -> Tensor:
     if index.dtype == torch.int64:
         return index
     if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
-        raise Mistake(f"expected {name} of an integer dtype, came {index.dtype}; convert it with .long(), or a mask with .nonzero()[:, 0]")
+        raise UserError(
+            f"expected {name} of an integer dtype, got {index.dtype}; convert it with .long(), or a mask with "
+            ".nonzero()[:, 0]"
+        )
     return index.long()
 
 
 def one_hot(labels: Tensor, num_classes: int, *, dtype: torch.dtype | None = None) -> Tensor:  # (...) -> (..., q)
-    """Label i as the unit vector e_i: one at place i, zero elsewhere, in the default float type unless `dtype` is given.
+    """Label i as the unit vector e_i: one at index i, zero elsewhere, in the default float type unless `dtype` is
+    given.
 
     >>> one_hot(torch.tensor([0, 2]), 3)
     tensor([[1., 0., 0.],
@@ -42,5 +48,5 @@ def one_hot(labels: Tensor, num_classes: int, *, dtype: torch.dtype | None = Non
     Notes: Z4.4.
     """
     check_labels(labels, num_classes)
-    places = torch.arange(num_classes, device=labels.device)
-    return (labels.unsqueeze(-1) == places).to(dtype or torch.get_default_dtype())
+    indices = torch.arange(num_classes, device=labels.device)
+    return (labels.unsqueeze(-1) == indices).to(dtype or torch.get_default_dtype())

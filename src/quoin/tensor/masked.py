@@ -1,7 +1,9 @@
 """What is computed over the seen positions only: softmax, values to be pooled, means.
 
-A mask is boolean, True where something may be seen, and broadcasts to what it masks. Making masks is in masks.py. Where nothing is
-seen the answer is zero, and so is every gradient; what stands at hidden places, be it NaN, never matters.   n queries, m keys
+A mask is boolean, True where something may be seen, and broadcasts to what it masks. Making masks is in masks.py. Where
+nothing is
+seen the answer is zero, and so is every gradient; what stands at masked positions, be it NaN, never matters.   n
+queries, m keys
 """
 
 import math
@@ -10,11 +12,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_floating
-from quoin.tensor.masks import causal_mask, valid_mask
+from quoin.tensor.masks import causal_mask, sequence_mask
 
-__all__ = ["attention_mask", "check_mask", "masked_mean", "masked_softmax", "masked_softmax_definition", "zero_unseen"]
+__all__ = ["attention_mask", "check_mask", "masked_mean", "masked_softmax", "masked_softmax_definition", "zero_masked"]
 
 
 def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., n, m), broadcast to it -> (..., n, m)
@@ -27,20 +29,23 @@ def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., 
     check_mask(mask, scores.shape)
     seen = scores.masked_fill(~mask, -math.inf)
     nothing = scores.new_full((*scores.shape[:-1], 1), -math.inf)  # the largest of no scores
-    largest = torch.cat([seen.detach(), nothing], dim=-1).amax(dim=-1, keepdim=True)  # taken off, so that no exponential overflows
+    # Subtracted, so that no exponential overflows.
+    largest = torch.cat([seen.detach(), nothing], dim=-1).amax(dim=-1, keepdim=True)
     weights = (scores - largest).masked_fill(~mask, -math.inf).exp()
     return weights / weights.sum(dim=-1, keepdim=True).masked_fill(_empty(mask), 1)
 
 
 def masked_softmax(
-    scores: Tensor, mask: Tensor | None = None, *, valid_lengths: Tensor | None = None, causal: bool = False
+    scores: Tensor, mask: Tensor | None = None, *, lengths: Tensor | None = None, causal: bool = False
 ) -> Tensor:  # (..., n, m) -> (..., n, m)
-    """`masked_softmax_definition` on torch's kernel, seeing what `mask`, `valid_lengths` and `causal` all allow (`attention_mask`).
+    """`masked_softmax_definition` on torch's kernel, seeing what `mask`, `lengths` and `causal` all allow
+    (`attention_mask`).
 
-    Hidden scores become -inf before the softmax, so their weights and gradients are exactly 0 in every float type; a number such as
-    -10^6 would not do, as half precision has none so large and a query with nothing to see would see all of its padding.
+    Hidden scores become -inf before the softmax, so their weights and gradients are exactly 0 in every float type; a
+    number such as -10^6 would not do, as half precision has none so large and a query with nothing to see would see all
+    of its padding.
 
-    >>> masked_softmax(torch.zeros(3, 4), valid_lengths=torch.tensor([1, 4, 0]))
+    >>> masked_softmax(torch.zeros(3, 4), lengths=torch.tensor([1, 4, 0]))
     tensor([[1.0000, 0.0000, 0.0000, 0.0000],
             [0.2500, 0.2500, 0.2500, 0.2500],
             [0.0000, 0.0000, 0.0000, 0.0000]])
@@ -48,11 +53,12 @@ def masked_softmax(
     Notes: Z11.18.
     """
     check_floating(scores, "scores")
-    mask = attention_mask(scores.shape, mask, valid_lengths=valid_lengths, causal=causal, device=scores.device)
+    mask = attention_mask(scores.shape, mask, lengths=lengths, causal=causal, device=scores.device)
     if mask is None:
         return torch.softmax(scores, dim=-1)
     empty = _empty(mask)
-    # Over nothing but -inf the softmax would be NaN, and NaN times zero on the way back; an empty row is a softmax of zeros instead.
+    # Over nothing but -inf the softmax would be NaN, and NaN times zero on the way back; an empty row is a softmax of
+    # zeros instead.
     hidden = torch.full_like(empty, -math.inf, dtype=scores.dtype).masked_fill(empty, 0)
     return torch.softmax(torch.where(mask, scores, hidden), dim=-1).masked_fill(empty, 0)
 
@@ -61,17 +67,17 @@ def attention_mask(
     shape: Sequence[int],
     mask: Tensor | None = None,
     *,
-    valid_lengths: Tensor | None = None,
+    lengths: Tensor | None = None,
     causal: bool = False,
     device: torch.device | str | None = None,
 ) -> Tensor | None:  # broadcasts to (..., n, m)
     """What may be seen in scores of this shape where all that is given allows it; None where nothing is given.
 
-    `valid_lengths` counts the keys seen, one number for each index of the scores' leading axes: (batch,) for all queries of a
-    sequence, or (batch, n), each query its own; () for all alike, and for the scores (m,) of one query. `causal`: the queries are the
-    last n of the m positions, and see none after theirs.
+    `lengths` counts the keys seen, one number for each index of the scores' leading axes: (batch,) for all queries of a
+    sequence, or (batch, n), each query its own; () for all alike, and for the scores (m,) of one query. `causal`: the
+    queries are the last n of the m positions, and see none after theirs.
 
-    >>> attention_mask((2, 2, 2), valid_lengths=torch.tensor([1, 2]), causal=True)
+    >>> attention_mask((2, 2, 2), lengths=torch.tensor([1, 2]), causal=True)
     tensor([[[ True, False],
              [ True, False]],
     <BLANKLINE>
@@ -81,51 +87,63 @@ def attention_mask(
     _check_scores(shape, causal=causal)
     if mask is not None:
         check_mask(mask, shape)
-    if valid_lengths is not None:
-        leading = tuple(shape[:-1])[: valid_lengths.ndim]
-        if len(leading) < valid_lengths.ndim or any(size not in (1, full) for size, full in zip(valid_lengths.shape, leading)):
-            raise Mistake(
-                f"expected valid lengths for leading axes of the scores {tuple(shape)}, such as shape {tuple(shape[:-1][:1])}, "
-                f"came {tuple(valid_lengths.shape)}; give one length a sequence, or one a query"
+    if lengths is not None:
+        leading = tuple(shape[:-1])[: lengths.ndim]
+        if len(leading) < lengths.ndim or any(size not in (1, full) for size, full in zip(lengths.shape, leading)):
+            raise UserError(
+                f"expected valid lengths for leading axes of the scores {tuple(shape)}, such as shape "
+                f"{tuple(shape[:-1][:1])}, "
+                f"got {tuple(lengths.shape)}; give one length a sequence, or one a query"
             )
-        rest = (1,) * (len(shape) - 1 - valid_lengths.ndim)
-        mask = _both(mask, valid_mask(valid_lengths.reshape((*valid_lengths.shape, *rest)), shape[-1]))
+        rest = (1,) * (len(shape) - 1 - lengths.ndim)
+        mask = _both(mask, sequence_mask(lengths.reshape((*lengths.shape, *rest)), shape[-1]))
     if causal:
         mask = _both(mask, causal_mask(shape[-2], shape[-1], device=device))
     return mask
 
 
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
-    """Refuse a mask that is not boolean, or that has not one entry, or one for many, for each entry of this shape."""
+    """Raise an error for a mask that is not boolean, or that has not one entry, or one for many, for each entry of this
+    shape.
+    """
     if mask.dtype != torch.bool:
-        raise Mistake(f"expected a boolean mask, True where something may be seen, came {mask.dtype}; compare it, as in mask != 0")
-    fits = mask.ndim <= len(shape) and all(size in (1, full) for size, full in zip(reversed(mask.shape), reversed(tuple(shape))))
+        raise UserError(
+            f"expected a boolean mask, True where something may be seen, got {mask.dtype}; compare it, as in mask != 0"
+        )
+    fits = mask.ndim <= len(shape) and all(
+        size in (1, full) for size, full in zip(reversed(mask.shape), reversed(tuple(shape)))
+    )
     if not fits:
-        raise Mistake(
-            f"expected a mask that broadcasts to {tuple(shape)}, came shape {tuple(mask.shape)}; "
+        raise UserError(
+            f"expected a mask that broadcasts to {tuple(shape)}, got shape {tuple(mask.shape)}; "
             "put axes of size 1 where one entry serves many, as in mask.unsqueeze(-2)"
         )
 
 
-def zero_unseen(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) -> (..., m, d)
+def zero_masked(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) -> (..., m, d)
     """The keys or values with zeros at positions that no query may see, for a weight of 0 times NaN would be NaN.
 
     Notes: Z11.18.
     """
     if x.ndim < 2:
-        raise Mistake(f"expected keys or values (..., positions, width), came shape {tuple(x.shape)}; give them both axes")
+        raise UserError(
+            f"expected keys or values (..., positions, dim), got shape {tuple(x.shape)}; give them both axes"
+        )
     if mask.ndim and mask.shape[-1] not in (1, x.shape[-2]):
-        raise Mistake(f"expected a mask over {x.shape[-2]} positions, came shape {tuple(mask.shape)}; give one entry a position")
+        raise UserError(
+            f"expected a mask over {x.shape[-2]} positions, got shape {tuple(mask.shape)}; give one entry a position"
+        )
     seen = mask.any(dim=-2) if mask.ndim > 1 else mask
     return torch.where(seen.unsqueeze(-1), x, 0)
 
 
-def masked_mean(values: Tensor, mask: Tensor, *, axis: int | None = None) -> Tensor:
-    """The mean over seen entries, along `axis` or over all: sum_{i seen} x_i / #seen, 0 where none is seen.
+def masked_mean(values: Tensor, mask: Tensor, *, dim: int | None = None) -> Tensor:
+    """The mean over seen entries, along `dim` or over all: sum_{i seen} x_i / #seen, 0 where none is seen.
 
-    A loss or a metric of a padded batch is the masked mean of that of each position, whatever was computed at the padding.
+    A loss or a metric of a padded batch is the masked mean of that of each position, whatever was computed at the
+    padding.
 
-    >>> masked_mean(torch.tensor([[1.0, 2.0], [6.0, torch.nan]]), valid_mask(torch.tensor([2, 1]), 2))
+    >>> masked_mean(torch.tensor([[1.0, 2.0], [6.0, torch.nan]]), sequence_mask(torch.tensor([2, 1]), 2))
     tensor(3.)
 
     Notes: Z11.18p.
@@ -135,13 +153,16 @@ def masked_mean(values: Tensor, mask: Tensor, *, axis: int | None = None) -> Ten
     seen = mask.expand(values.shape)
     kept = values.masked_fill(~seen, 0)
     wide = torch.promote_types(values.dtype, torch.float32)  # half precision counts to 65,504 only
-    total, count = kept.sum(dim=axis, dtype=wide), seen.sum(dim=axis)
+    total, count = kept.sum(dim=dim, dtype=wide), seen.sum(dim=dim)
     return (total / count.clamp(min=1)).to(values.dtype)
 
 
 def _check_scores(shape: Sequence[int], *, causal: bool = False) -> None:
     if len(shape) < 1 or (causal and len(shape) < 2):
-        raise Mistake(f"expected scores with axes of queries and keys, came shape {tuple(shape)}; give them as (..., queries, keys)")
+        raise UserError(
+            f"expected scores with axes of queries and keys, got shape {tuple(shape)}; give them as (..., queries, "
+            "keys)"
+        )
 
 
 def _empty(mask: Tensor) -> Tensor:  # (..., n, m) -> (..., n, 1)

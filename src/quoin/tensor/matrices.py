@@ -1,4 +1,6 @@
-"""Square matrices and their kin: determinant, rank, inverse. What has no inverse is refused, never inverted by rounding."""
+"""Square matrices and their kin: determinant, rank, inverse. What has no inverse raises an error, and is never inverted
+by rounding.
+"""
 
 import itertools
 import math
@@ -6,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
@@ -40,28 +42,31 @@ def det(A: Tensor) -> Tensor:  # (..., n, n) -> (...)
     return torch.linalg.det(A)
 
 
-def matrix_rank(A: Tensor, *, tolerance: float | None = None) -> Tensor:  # (..., m, n) -> (...)
-    """The dimension of the image of A: how many singular values exceed `tolerance` times the largest.
+def matrix_rank(A: Tensor, *, tol: float | None = None) -> Tensor:  # (..., m, n) -> (...)
+    """The dimension of the image of A: how many singular values exceed `tol` times the largest.
 
-    By default 8 max(m, n) roundings of A's dtype, within which the computed singular values of a matrix of lower rank stay.
+    By default 8 max(m, n) roundings of A's dtype, within which the computed singular values of a matrix of lower rank
+    stay.
 
     Notes: Z13.1.
     """
     check_shapes("... m n", A=A)
     check_floating(A, "A")
     check_finite(A, "A")
-    if tolerance is None:
-        tolerance = 8 * max(A.shape[-2:]) * torch.finfo(A.dtype).eps
-    if not 0 <= tolerance < 1:
-        raise Mistake(f"expected a relative tolerance from 0 to below 1, came {tolerance}; give a fraction of the largest singular value")
+    if tol is None:
+        tol = 8 * max(A.shape[-2:]) * torch.finfo(A.dtype).eps
+    if not 0 <= tol < 1:
+        raise UserError(
+            f"expected a relative tolerance from 0 to below 1, got {tol}; give a fraction of the largest singular value"
+        )
     if 0 in A.shape[-2:]:
         return torch.zeros(A.shape[:-2], dtype=torch.long, device=A.device)
     values = torch.linalg.svdvals(A.detach().double())
-    return (values > tolerance * values[..., :1]).sum(dim=-1)
+    return (values > tol * values[..., :1]).sum(dim=-1)
 
 
 def inverse(A: Tensor) -> Tensor:  # (..., n, n) -> (..., n, n)
-    """A^(-1) with A A^(-1) = I; a Mistake where A is singular to working precision.
+    """A^(-1) with A A^(-1) = I; a UserError where A is singular to working precision.
 
     For a system without one solution, `torch.linalg.pinv(A) @ b` is the shortest of the nearest.
 
@@ -77,8 +82,9 @@ def inverse(A: Tensor) -> Tensor:  # (..., n, n) -> (..., n, n)
         condition = torch.where(info == 0, _one_norm(A) * _one_norm(found), math.inf)
         worst = float(condition.nan_to_num(math.inf).max())
     if worst > 1 / (8 * A.shape[-1] * torch.finfo(A.dtype).eps):
-        raise Mistake(
-            f"expected an invertible matrix, came shape {tuple(A.shape)} with rank {int(matrix_rank(A).min())} and condition "
+        raise UserError(
+            f"expected an invertible matrix, got shape {tuple(A.shape)} with rank {int(matrix_rank(A).min())} and "
+            "condition "
             f"{worst:.1e}; solve by torch.linalg.pinv, which gives the shortest solution"
         )
     return found

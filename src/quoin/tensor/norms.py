@@ -10,28 +10,30 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
-__all__ = ["NormTest", "frobenius", "is_norm", "manhattan", "norm", "norm_definition"]
+__all__ = ["NormTest", "frobenius_norm", "is_norm", "manhattan_distance", "norm", "norm_definition"]
 
 
-def norm_definition(x: Tensor, p: float = 2, axis: int = -1) -> Tensor:
-    """‖x‖_p = (sum_i |x_i|^p)^(1/p) along `axis` for p >= 1, and max_i |x_i| for p = inf; p = 2 is the length, p = 1 the sum.
+def norm_definition(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
+    """‖x‖_p = (sum_i |x_i|^p)^(1/p) along `dim` for p >= 1, and max_i |x_i| for p = inf; p = 2 is the length, p = 1 the
+    sum.
 
-    As the equation says it, so |x_i|^p may overflow, and at x = 0 the derivative is not a number.
+    As the equation stands, so |x_i|^p may overflow, and at x = 0 the derivative is not a number.
 
     Notes: Z2.2, Z2.3, Z2.4.
     """
     _check(x, p)
     if p == math.inf:
-        return x.abs().amax(dim=axis) if x.shape[axis] else x.sum(dim=axis)
-    return x.abs().pow(p).sum(dim=axis).pow(1 / p)
+        return x.abs().amax(dim=dim) if x.shape[dim] else x.sum(dim=dim)
+    return x.abs().pow(p).sum(dim=dim).pow(1 / p)
 
 
-def norm(x: Tensor, p: float = 2, axis: int = -1) -> Tensor:
-    """`norm_definition` on torch's kernel, safe for any finite x: no power overflows or vanishes, and the slope at 0 is 0.
+def norm(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
+    """`norm_definition` on torch's kernel, safe for any finite x: no power overflows or vanishes, and the gradient at 0
+    is 0.
 
     >>> norm(torch.tensor([3e30, 4e30]))
     tensor(5.0000e+30)
@@ -39,18 +41,19 @@ def norm(x: Tensor, p: float = 2, axis: int = -1) -> Tensor:
     Notes: Z2.2, Z2.3, Z2.4.
     """
     _check(x, p)
-    if x.shape[axis] == 0:
-        return x.sum(dim=axis)
+    if x.shape[dim] == 0:
+        return x.sum(dim=dim)
     if p in (1, math.inf):
-        return torch.linalg.vector_norm(x, p, dim=axis)
+        return torch.linalg.vector_norm(x, p, dim=dim)
     # ‖x‖ = m ‖x/m‖ for every m > 0, so m = max |x_i| carries no gradient.
-    largest = x.detach().abs().amax(dim=axis, keepdim=True)
+    largest = x.detach().abs().amax(dim=dim, keepdim=True)
     largest = torch.where((largest > 0) & largest.isfinite(), largest, 1)
-    return largest.squeeze(axis) * torch.linalg.vector_norm(x / largest, p, dim=axis)
+    return largest.squeeze(dim) * torch.linalg.vector_norm(x / largest, p, dim=dim)
 
 
 def power_of_two(x: Tensor) -> Tensor:  # -> (), no gradient
-    """The power of two at or below max |x_i|, by which dividing rounds nothing; one where there is nothing to divide."""
+    """The power of two at or below max |x_i|, by which dividing rounds nothing; one where there is nothing to
+    divide."""
     largest = x.detach().abs().amax() if x.numel() else x.new_ones(())
     power = torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
     return torch.where((largest > 0) & largest.isfinite(), power, 1)
@@ -59,12 +62,14 @@ def power_of_two(x: Tensor) -> Tensor:  # -> (), no gradient
 def _check(x: Tensor, p: float) -> None:
     check_floating(x)
     if x.ndim == 0:
-        raise Mistake("expected x with at least 1 axis, came a single number; use x.abs()")
+        raise UserError("expected x with at least 1 axis, got a single number; use x.abs()")
     if not p >= 1:
-        raise Mistake(f"expected p >= 1 (or inf), came {p}; below 1 the triangle inequality fails and there is no norm")
+        raise UserError(
+            f"expected p >= 1 (or inf), got {p}; below 1 the triangle inequality fails and there is no norm"
+        )
 
 
-def manhattan(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def manhattan_distance(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     """The city-block distance ‖x - y‖_1 = sum_i |x_i - y_i|.
 
     Notes: Z2.3.
@@ -74,7 +79,7 @@ def manhattan(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     return norm(x - y, 1)
 
 
-def frobenius(A: Tensor) -> Tensor:  # (..., m, n) -> (...)
+def frobenius_norm(A: Tensor) -> Tensor:  # (..., m, n) -> (...)
     """‖A‖_F = sqrt(sum_ij A_ij^2): the length of a matrix read as one vector.
 
     Notes: Z2.L.
@@ -83,7 +88,7 @@ def frobenius(A: Tensor) -> Tensor:  # (..., m, n) -> (...)
     return norm(A.flatten(start_dim=-2))
 
 
-# ---- what makes a norm --------------------------------------------------------------------------------------------------
+# ---- what makes a norm ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -97,48 +102,55 @@ class NormTest:
         return not self.broken
 
 
-def is_norm(f: Callable[[Tensor], Tensor], dim: int = 3, *, cases: int = 200, seed: int = 0, tolerance: float = 1e-9) -> NormTest:
-    """Search R^dim for vectors that break an axiom of `f`; a counterexample refutes, while none after `cases` only suggests.
+def is_norm(
+    f: Callable[[Tensor], Tensor], dim: int = 3, *, num_cases: int = 200, generator: torch.Generator, tol: float = 1e-9
+) -> NormTest:
+    """Search R^dim for vectors that break an axiom of `f`; a counterexample refutes, while none after `num_cases` only
+    suggests.
 
     f(a x) = |a| f(x);  f(x + y) <= f(x) + f(y);  f(x) > 0 for x ≠ 0 and f(0) = 0
 
-    Unit vectors, their sums and differences are tried first, then random vectors of sizes from 1e-3 to 1e3, some of them sparse.
+    Unit vectors, their sums and differences are tried first, then random vectors of sizes from 1e-3 to 1e3, some of
+    them sparse.
 
-    >>> is_norm(lambda x: x.abs().pow(0.5).sum() ** 2, dim=2)
+    >>> is_norm(lambda x: x.abs().pow(0.5).sum() ** 2, dim=2, generator=torch.Generator().manual_seed(0))
     NormTest(broken='f(x + y) <= f(x) + f(y)', counterexample=(tensor([1., 0.], ...), tensor([0., 1.], ...)))
     """
-    if dim < 1 or cases < 1:
-        raise Mistake(f"expected dim and cases of at least 1, came {dim} and {cases}; a search of nothing finds nothing")
-    generator = torch.Generator().manual_seed(seed)
+    if dim < 1 or num_cases < 1:
+        raise UserError(
+            f"expected dim and num_cases of at least 1, got {dim} and {num_cases}; a search of nothing finds nothing"
+        )
 
     def of(x: Tensor) -> float:
         value = torch.as_tensor(f(x))
         if value.numel() != 1:
-            raise Mistake(f"expected one number from f, came shape {tuple(value.shape)} for x of shape {tuple(x.shape)}; reduce it")
+            raise UserError(
+                f"expected one number from f, got shape {tuple(value.shape)} for x of shape {tuple(x.shape)}; reduce it"
+            )
         return float(value)
 
     zero = torch.zeros(dim, dtype=torch.float64)
     if of(zero) != 0:
         return NormTest("f(0) = 0", (zero,))
-    for x, y, factor in _trials(dim, cases, generator):
+    for x, y, factor in _trials(dim, num_cases, generator):
         fx, fy, scaled, total = of(x), of(y), of(factor * x), of(x + y)
         if not all(map(math.isfinite, (fx, fy, scaled, total))):
             return NormTest("f is a finite number", (x, y))
         for vector, value in ((x, fx), (y, fy), (x + y, total)):
             if bool(vector.any()) and value <= 0:
                 return NormTest("f(x) > 0 for x ≠ 0", (vector,))
-        if abs(scaled - abs(factor) * fx) > tolerance * abs(factor) * fx:
+        if abs(scaled - abs(factor) * fx) > tol * abs(factor) * fx:
             return NormTest("f(a x) = |a| f(x)", (torch.tensor(factor, dtype=torch.float64), x))
-        if total > (fx + fy) * (1 + tolerance):
+        if total > (fx + fy) * (1 + tol):
             return NormTest("f(x + y) <= f(x) + f(y)", (x, y))
     return NormTest()
 
 
-def _trials(dim: int, cases: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, float]]:
+def _trials(dim: int, num_cases: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, float]]:
     units = torch.eye(dim, dtype=torch.float64)
     for i in range(dim):
         yield from ((units[i], sign * units[j], -2.0) for j in range(dim) for sign in (1, -1))
-    for _ in range(cases):
+    for _ in range(num_cases):
         pair = torch.randn(2, dim, generator=generator, dtype=torch.float64)
         pair = pair * 10 ** (6 * torch.rand(2, 1, generator=generator, dtype=torch.float64) - 3)
         kept = torch.rand(2, dim, generator=generator) < torch.rand((), generator=generator)

@@ -1,12 +1,12 @@
 """A tensor as a table of numbers: its order, its entries, its unfoldings.
 
-T in R^(d1 x ... x dn) has order n, shape (d1, ..., dn) and one entry for each (i1, ..., in). The *order* counts axes; the
-*rank* counts pure summands (rank.py) and is another number. The shape is `T.shape`.
+T in R^(d1 x ... x dn) has order n, shape (d1, ..., dn) and one entry for each (i1, ..., in). The *order* counts axes;
+the *rank* counts pure summands (rank.py) and is another number. The shape is `T.shape`.
 """
 
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
 __all__ = ["entry", "order", "unfolding"]
 
@@ -25,14 +25,18 @@ def entry(T: Tensor, *indices: int) -> Tensor:
     Notes: D1.2-1.
     """
     if len(indices) != T.ndim:
-        raise Mistake(f"expected {T.ndim} indices for a tensor of order {T.ndim}, came {len(indices)}; give one for each axis")
-    for axis, (index, size) in enumerate(zip(indices, T.shape, strict=True)):
+        raise UserError(
+            f"expected {T.ndim} indices for a tensor of order {T.ndim}, got {len(indices)}; give one for each axis"
+        )
+    for dim, (index, size) in enumerate(zip(indices, T.shape, strict=True)):
         if not 0 <= index < size:
-            raise Mistake(f"expected index {axis} from 0 to {size - 1}, came {index} (shape {tuple(T.shape)}); stay inside the axis")
+            raise UserError(
+                f"expected index {dim} from 0 to {size - 1}, got {index} (shape {tuple(T.shape)}); stay inside the axis"
+            )
     return T[indices]
 
 
-def unfolding(T: Tensor, *axes: int) -> Tensor:
+def unfolding(T: Tensor, *dims: int) -> Tensor:
     """T as a matrix: the named axes, in their order, index the rows, and the others, in theirs, the columns.
 
     >>> import torch
@@ -40,10 +44,12 @@ def unfolding(T: Tensor, *axes: int) -> Tensor:
     tensor([[0, 1, 4, 5],
             [2, 3, 6, 7]])
     """
-    if not all(0 <= axis < T.ndim for axis in axes) or len(set(axes)) != len(axes):
-        raise Mistake(f"expected different axes from 0 to {T.ndim - 1}, came {axes}; name axes of shape {tuple(T.shape)}")
-    others = [axis for axis in range(T.ndim) if axis not in axes]
+    if not all(0 <= dim < T.ndim for dim in dims) or len(set(dims)) != len(dims):
+        raise UserError(
+            f"expected different axes from 0 to {T.ndim - 1}, got {dims}; name axes of shape {tuple(T.shape)}"
+        )
+    others = [dim for dim in range(T.ndim) if dim not in dims]
     rows, columns = 1, 1
-    for axis, size in enumerate(T.shape):
-        rows, columns = (rows * size, columns) if axis in axes else (rows, columns * size)
-    return T.permute([*axes, *others]).reshape(rows, columns)
+    for dim, size in enumerate(T.shape):
+        rows, columns = (rows * size, columns) if dim in dims else (rows, columns * size)
+    return T.permute([*dims, *others]).reshape(rows, columns)

@@ -9,21 +9,23 @@ import itertools
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
-__all__ = ["bmm", "bmm_definition", "dot", "hadamard", "pure", "tensor_product", "tensor_product_definition"]
+__all__ = ["bmm", "bmm_definition", "dot", "hadamard", "pure_tensor", "tensor_product", "tensor_product_definition"]
 
 
-def tensor_product_definition(S: Tensor, T: Tensor) -> Tensor:  # (d1, ..., dm), (e1, ..., en) -> (d1, ..., dm, e1, ..., en)
+def tensor_product_definition(
+    S: Tensor, T: Tensor
+) -> Tensor:  # (d1, ..., dm), (e1, ..., en) -> (d1, ..., dm, e1, ..., en)
     """(S ⊗ T)_(i.., j..) = S_(i..) T_(j..): every entry of the one times every entry of the other, so orders add.
 
     Notes: D1.2-10.
     """
     check_same_dtype(S, T)
-    places = itertools.product(itertools.product(*map(range, S.shape)), itertools.product(*map(range, T.shape)))
-    entries = [S[i] * T[j] for i, j in places]
+    indices = itertools.product(itertools.product(*map(range, S.shape)), itertools.product(*map(range, T.shape)))
+    entries = [S[i] * T[j] for i, j in indices]
     shape = (*S.shape, *T.shape)
     return torch.stack(entries).reshape(shape) if entries else S.new_zeros(shape)
 
@@ -38,19 +40,21 @@ def tensor_product(*tensors: Tensor) -> Tensor:
     Notes: D1.2-10.
     """
     if not tensors:
-        raise Mistake("expected at least one tensor to multiply, came none; give one or more")
+        raise UserError("expected at least one tensor to multiply, got none; give one or more")
     check_same_dtype(*tensors)
     return functools.reduce(lambda S, T: S.reshape(*S.shape, *[1] * T.ndim) * T, tensors)
 
 
-def pure(*vectors: Tensor) -> Tensor:  # (d1,), ..., (dn,) -> (d1, ..., dn)
+def pure_tensor(*vectors: Tensor) -> Tensor:  # (d1,), ..., (dn,) -> (d1, ..., dn)
     """The pure tensor v1 ⊗ ... ⊗ vn.
 
     Notes: D1.2-12.
     """
-    for place, vector in enumerate(vectors, 1):
+    for index, vector in enumerate(vectors, 1):
         if vector.ndim != 1:
-            raise Mistake(f"expected vectors, came argument {place} of shape {tuple(vector.shape)}; use tensor_product for tensors")
+            raise UserError(
+                f"expected vectors, got argument {index} of shape {tuple(vector.shape)}; use tensor_product for tensors"
+            )
     return tensor_product(*vectors)
 
 

@@ -1,4 +1,5 @@
-"""Torch kept to one thread for a while: the sums of several threads are added in another order, and small tensors are slower on them."""
+"""Torch kept to one thread for a while: the sums of several threads are added in another order, and small tensors are
+slower on them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,8 @@
-"""Kernels that say how near counts: functions K(u) of the offset u = (q - k)/h of a query from a key, measured in widths.
+"""Smoothing kernels: functions K(u) of the offset u = (q - k)/h of a query from a key, in bandwidths.
 
-They depend on ‖u‖ alone, are largest at 0, and are one there: divide by the integral over R^d for a density. Offsets and widths are in
-distances.py; attention.nadaraya_watson pools values with these kernels, prob.KernelDensity adds them up.   d dimensions
+They depend on ‖u‖ alone, are largest at 0, and are one there: divide by the integral over R^d for a density. Offsets
+and bandwidths are in distances.py; attention.nadaraya_watson pools values with these kernels, prob.KernelDensity adds
+them up.   d dimensions
 """
 
 import math
@@ -11,14 +12,22 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.tensor.entries import as_floating, check_floating
 
-__all__ = ["BoxcarWindow", "EpanechnikovWindow", "GaussianWindow", "SmoothingKernel", "TriangularWindow", "Weighed"]
+__all__ = [
+    "BoxcarKernel",
+    "EpanechnikovKernel",
+    "GaussianKernel",
+    "ScaledValues",
+    "SmoothingKernel",
+    "TriangularKernel",
+]
 
 
-class Weighed(NamedTuple):
-    """Kernel values along the last axis: the true ones are values * exp(log_scale), and a ratio of them needs no scale."""
+class ScaledValues(NamedTuple):
+    """Kernel values along the last axis: the true ones are values * exp(log_scale), and a ratio of them needs no
+    scale."""
 
     values: Tensor  # (..., m)
     log_scale: Tensor  # (..., 1)
@@ -32,33 +41,36 @@ class SmoothingKernel(ABC):
     def __call__(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
         """K(u)."""
         check_floating(u, "u")
-        return self.of_square(u.square().sum(dim=-1))
+        return self.from_squared_distance(u.square().sum(dim=-1))
 
     def density(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
         """K(u) / ∫K, a density on R^d."""
-        return self(u) * math.exp(-self.log_mass(u.shape[-1]))
+        return self(u) * math.exp(-self.log_normalizer(u.shape[-1]))
 
     @abstractmethod
-    def of_square(self, square: Tensor) -> Tensor:  # (...) -> (...)
+    def from_squared_distance(self, square: Tensor) -> Tensor:  # (...) -> (...)
         """K as a function of s = ‖u‖²."""
 
-    def weigh(self, square: Tensor) -> Weighed:  # (..., m) -> (..., m), (..., 1)
-        """K at each s of the last axis, up to a factor for them all that keeps the largest from vanishing by rounding."""
-        return Weighed(self.of_square(square), square.new_zeros(*square.shape[:-1], 1))
+    def scaled_values(self, square: Tensor) -> ScaledValues:  # (..., m) -> (..., m), (..., 1)
+        """K at each s of the last axis, up to a factor for them all that keeps the largest from vanishing by
+        rounding."""
+        return ScaledValues(self.from_squared_distance(square), square.new_zeros(*square.shape[:-1], 1))
 
     @abstractmethod
-    def log_mass(self, dim: int) -> float:
+    def log_normalizer(self, dim: int) -> float:
         """ln ∫ K(u) du over R^dim."""
 
     @abstractmethod
-    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:  # -> (count, dim)
-        """Offsets drawn from the density K / ∫K."""
+    def sample(
+        self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
+    ) -> Tensor:  # -> (num_samples, dim)
+        """Offsets sampled from the density K / ∫K."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
-class GaussianWindow(SmoothingKernel):
+class GaussianKernel(SmoothingKernel):
     """K(u) = exp(-‖u‖²/2), with integral (2π)^(d/2): every key counts a little.
 
     Notes: Z11.8.
@@ -66,64 +78,71 @@ class GaussianWindow(SmoothingKernel):
 
     radius = math.inf
 
-    def of_square(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Tensor) -> Tensor:
         return torch.exp(-as_floating(square) / 2)
 
-    def weigh(self, square: Tensor) -> Weighed:
+    def scaled_values(self, square: Tensor) -> ScaledValues:
         square = as_floating(square)
-        # Relative to the nearest key, whose own value vanishes in float32 beyond 13 widths.
+        # Relative to the nearest key, whose own value vanishes in float32 beyond 13 bandwidths.
         least = square.detach().amin(dim=-1, keepdim=True)
         least = torch.where(least.isfinite(), least, 0)
-        return Weighed(torch.exp((least - square) / 2), -least / 2)
+        return ScaledValues(torch.exp((least - square) / 2), -least / 2)
 
-    def log_mass(self, dim: int) -> float:
+    def log_normalizer(self, dim: int) -> float:
         return _dimensions(dim) / 2 * math.log(2 * math.pi)
 
-    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
-        return torch.randn(count, dim, generator=generator, dtype=dtype, device=generator.device)
+    def sample(
+        self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        return torch.randn(num_samples, dim, generator=generator, dtype=dtype, device=generator.device)
 
 
-class BoxcarWindow(SmoothingKernel):
-    """K(u) = 1 where ‖u‖ <= 1 and 0 elsewhere, with the volume V_d of the unit ball as its integral: keys in the window count alike.
+class BoxcarKernel(SmoothingKernel):
+    """K(u) = 1 where ‖u‖ <= 1 and 0 elsewhere, with the volume V_d of the unit ball as its integral: keys in the window
+    count alike.
 
     Notes: Z11.8, ZE23.
     """
 
     radius = 1.0
 
-    def of_square(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Tensor) -> Tensor:
         return (square <= 1).to(square.dtype)
 
-    def log_mass(self, dim: int) -> float:
+    def log_normalizer(self, dim: int) -> float:
         return _log_ball(dim)
 
-    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
-        radius = _uniform(count, generator, dtype) ** (1 / dim)  # ‖u‖^d is uniform
-        return radius * _directions(count, dim, generator, dtype)
+    def sample(
+        self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        radius = _uniform(num_samples, generator, dtype) ** (1 / dim)  # ‖u‖^d is uniform
+        return radius * _directions(num_samples, dim, generator, dtype)
 
 
-class TriangularWindow(SmoothingKernel):
-    """K(u) = max(0, 1 - ‖u‖), with integral V_d / (d + 1): a cone, whose slope at its tip is taken as zero.
+class TriangularKernel(SmoothingKernel):
+    """K(u) = max(0, 1 - ‖u‖), with integral V_d / (d + 1): a cone, whose gradient at its tip is taken as zero.
 
     Notes: Z11.8, ZE22.
     """
 
     radius = 1.0
 
-    def of_square(self, square: Tensor) -> Tensor:
-        apart = square > 0
-        length = torch.where(apart, torch.where(apart, square, 1).sqrt(), 0)  # the root of 0 has no derivative
+    def from_squared_distance(self, square: Tensor) -> Tensor:
+        positive = square > 0
+        length = torch.where(positive, torch.where(positive, square, 1).sqrt(), 0)  # the root of 0 has no derivative
         return (1 - length).clamp(min=0)
 
-    def log_mass(self, dim: int) -> float:
+    def log_normalizer(self, dim: int) -> float:
         return _log_ball(dim) - math.log(dim + 1)
 
-    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
-        radius = _beta_two(dim, count, generator, dtype)
-        return radius * _directions(count, dim, generator, dtype)
+    def sample(
+        self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        radius = _beta_two(dim, num_samples, generator, dtype)
+        return radius * _directions(num_samples, dim, generator, dtype)
 
 
-class EpanechnikovWindow(SmoothingKernel):
+class EpanechnikovKernel(SmoothingKernel):
     """K(u) = max(0, 1 - ‖u‖²), with integral 2 V_d / (d + 2), which is 4/3 on the line.
 
     Of all kernels it gives the density estimate of least mean squared error as the points become many.
@@ -133,15 +152,17 @@ class EpanechnikovWindow(SmoothingKernel):
 
     radius = 1.0
 
-    def of_square(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Tensor) -> Tensor:
         return (1 - as_floating(square)).clamp(min=0)
 
-    def log_mass(self, dim: int) -> float:
+    def log_normalizer(self, dim: int) -> float:
         return _log_ball(dim) + math.log(2 / (dim + 2))
 
-    def sample(self, count: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
-        radius = _beta_two(dim / 2, count, generator, dtype).sqrt()
-        return radius * _directions(count, dim, generator, dtype)
+    def sample(
+        self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        radius = _beta_two(dim / 2, num_samples, generator, dtype).sqrt()
+        return radius * _directions(num_samples, dim, generator, dtype)
 
 
 def _log_ball(dim: int) -> float:
@@ -151,18 +172,20 @@ def _log_ball(dim: int) -> float:
 
 def _dimensions(dim: int) -> int:
     if dim < 1:
-        raise Mistake(f"expected at least one dimension, came {dim}; give points with coordinates")
+        raise UserError(f"expected at least one dimension, got {dim}; give points with coordinates")
     return dim
 
 
-def _uniform(count: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
-    return torch.rand(count, 1, generator=generator, dtype=dtype, device=generator.device)
+def _uniform(num_samples: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    return torch.rand(num_samples, 1, generator=generator, dtype=dtype, device=generator.device)
 
 
-def _beta_two(a: float, count: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
-    """Draws of Beta(a, 2), the product of a Beta(a, 1) and a Beta(a + 1, 1), each a root of a uniform."""
-    return _uniform(count, generator, dtype) ** (1 / a) * _uniform(count, generator, dtype) ** (1 / (a + 1))
+def _beta_two(a: float, num_samples: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    """Samples of Beta(a, 2), the product of a Beta(a, 1) and a Beta(a + 1, 1), each a root of a uniform."""
+    return _uniform(num_samples, generator, dtype) ** (1 / a) * _uniform(num_samples, generator, dtype) ** (1 / (a + 1))
 
 
-def _directions(count: int, dim: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
-    return torch.nn.functional.normalize(torch.randn(count, dim, generator=generator, dtype=dtype, device=generator.device), dim=-1)
+def _directions(num_samples: int, dim: int, generator: torch.Generator, dtype: torch.dtype | None) -> Tensor:
+    return torch.nn.functional.normalize(
+        torch.randn(num_samples, dim, generator=generator, dtype=dtype, device=generator.device), dim=-1
+    )

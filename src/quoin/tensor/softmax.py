@@ -8,36 +8,38 @@ from torch import Tensor
 
 from quoin.tensor.entries import as_floating
 
-__all__ = ["log_sum_exp", "softargmax", "softmax"]
+__all__ = ["logsumexp", "softargmax", "softmax"]
 
 
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """Positive numbers that sum to one along `axis`: exp(x_i) / sum_j exp(x_j).
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """Positive numbers that sum to one along `dim`: exp(x_i) / sum_j exp(x_j).
 
-    The largest entry is taken off first: the quotient does not feel it, and no exponential can overflow.
+    The largest entry is subtracted first: the quotient does not feel it, and no exponential can overflow.
 
     Notes: Z4.5, D2.1-5.
     """
     x = as_floating(x)
-    weights = (x - _largest(x, axis)).exp()
-    return weights / weights.sum(dim=axis, keepdim=True)
+    weights = (x - _largest(x, dim)).exp()
+    return weights / weights.sum(dim=dim, keepdim=True)
 
 
-# What softmax softens is the argmax, as a one-hot vector; the smooth stand-in for the maximum itself is log_sum_exp.
+# What softmax softens is the argmax, as a one-hot vector; the smooth stand-in for the maximum itself is logsumexp.
 softargmax = softmax
 
 
-def log_sum_exp(x: Tensor, axis: int = -1) -> Tensor:
-    """log sum_j exp(x_j) along `axis`, computed as m + log sum_j exp(x_j - m) with m the largest entry.
+def logsumexp(x: Tensor, dim: int = -1) -> Tensor:
+    """log sum_j exp(x_j) along `dim`, computed as m + log sum_j exp(x_j - m) with m the largest entry.
 
     Notes: Z4.8n.
     """
     x = as_floating(x)
-    largest = _largest(x, axis)
-    largest = torch.where(largest.isfinite(), largest, 0)  # inf - inf is no number; shifting by nothing gives the right limit
-    return largest.squeeze(axis) + (x - largest).exp().sum(dim=axis).log()
+    largest = _largest(x, dim)
+    largest = torch.where(
+        largest.isfinite(), largest, 0
+    )  # inf - inf is no number; shifting by nothing gives the right limit
+    return largest.squeeze(dim) + (x - largest).exp().sum(dim=dim).log()
 
 
-def _largest(x: Tensor, axis: int) -> Tensor:
+def _largest(x: Tensor, dim: int) -> Tensor:
     # Both functions are the same for every shift, so the shift has no gradient to carry.
-    return x.detach().amax(dim=axis, keepdim=True)
+    return x.detach().amax(dim=dim, keepdim=True)

@@ -6,37 +6,37 @@ from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
     from quoin.train.checkpoint import read_checkpoint, write_checkpoint
+    from quoin.train.device_context import DeviceContext, describe_environment, setup_device, torch_as_it_was
     from quoin.train.folder import RunFolder
     from quoin.train.gradient_task import GradientTask
-    from quoin.train.gradient_updater import GradientUpdater, first_bad_tensor
-    from quoin.train.loop import Ending, Loop
+    from quoin.train.gradient_updater import GradientUpdater, first_nonfinite_tensor
     from quoin.train.monitor import Monitor
-    from quoin.train.place import Place, choose_place, describe_environment, torch_as_it_was
     from quoin.train.progress import Progress
-    from quoin.train.task import Diverged, Metrics, Task, Totals, check_finite
-    from quoin.train.weights import load_strictly, load_weights, save_weights
+    from quoin.train.task import MeanMetrics, Metrics, NonFiniteLossError, Task, check_finite
+    from quoin.train.trainer import Trainer, TrainOutput
+    from quoin.train.weights import load_state_dict_strict, load_weights, save_weights
 
 __all__ = [
-    "Diverged",
-    "Ending",
+    "DeviceContext",
     "GradientTask",
     "GradientUpdater",
-    "Loop",
+    "MeanMetrics",
     "Metrics",
     "Monitor",
-    "Place",
+    "NonFiniteLossError",
     "Progress",
     "RunFolder",
     "Task",
-    "Totals",
+    "TrainOutput",
+    "Trainer",
     "check_finite",
-    "choose_place",
     "describe_environment",
-    "first_bad_tensor",
-    "load_strictly",
+    "first_nonfinite_tensor",
+    "load_state_dict_strict",
     "load_weights",
     "read_checkpoint",
     "save_weights",
+    "setup_device",
     "torch_as_it_was",
     "write_checkpoint",
 ]

@@ -4,7 +4,7 @@
                          state.json             the rest of the tree, with references to the tensors
                          manifest.json          format, recipe, step, SHA-256 and size of the two above and of itself
 
-A folder that has its final name is complete; one bit changed in any of the three files is refused.
+A folder that has its final name is complete; one bit changed in any of the three files is an error.
 """
 
 import hashlib
@@ -16,20 +16,21 @@ from typing import Any
 
 import safetensors.torch
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.train.durable import Directory, draft_name
-from quoin.train.state import pack, unpack
+from quoin.train.state import flatten_state, unflatten_state
 
 __all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = 1
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
 STEP = re.compile("[0-9]{8,18}")  # what the folder of a step is called; a count of steps has no more digits
-_SAYS = {"format", "recipe", "step", "files"}  # what the manifest holds beside its own hash
+_MANIFEST_KEYS = {"format", "recipe", "step", "files"}  # what the manifest holds beside its own hash
 
 
 def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step: int) -> Path:
-    """Write `state` as `folder/<step>`; a kill at any moment leaves the folder whole or absent, a disk that refuses is an `OSError`.
+    """Write `state` as `folder/<step>`; a kill at any moment leaves the folder whole or absent, a disk that refuses is
+    an `OSError`.
 
     A run has one state per step, so a step that is already there is left as it is.
     """
@@ -39,7 +40,7 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
     name = f"{step:08d}"
     if folder.kind(name):
         return folder.path / name
-    skeleton, tensors = pack(state)
+    skeleton, tensors = flatten_state(state)
     files = {_TENSORS: safetensors.torch.save(tensors), _STATE: _compact(skeleton)}
     manifest = {
         "format": FORMAT,
@@ -64,29 +65,39 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
 
 
 def read_checkpoint(path: Path | Directory, *, recipe: str) -> Any:
-    """The state in `path`, after every byte of it was found to be as it was written; else a `Mistake`."""
+    """The state in `path`, after every byte of it was found to be as it was written; else a `UserError`."""
     inside = Directory.at(path.parent).enter(path.name) if isinstance(path, Path) else path
     path = inside.path
     manifest = _read_manifest(inside)
     if manifest["format"] > FORMAT:
-        raise Mistake(
-            f"checkpoint {path} has format {manifest['format']}, this Quoin reads up to {FORMAT}: install a newer Quoin to open it"
+        raise UserError(
+            f"checkpoint {path} has format {manifest['format']}, this Quoin reads up to {FORMAT}: install a newer "
+            "Quoin to open it"
         )
     if manifest["recipe"] != recipe:
-        raise Mistake(f"checkpoint {path} belongs to recipe {manifest['recipe']!r}, expected {recipe!r}: open the run it came from")
+        raise UserError(
+            f"checkpoint {path} belongs to recipe {manifest['recipe']!r}, expected {recipe!r}: open the run it "
+            "came from"
+        )
     if f"{manifest['step']:08d}" != path.name:
         raise _damaged(path, f"{_MANIFEST} is that of step {manifest['step']}")
     contents = {}
-    for name, told in manifest["files"].items():
+    for name, expected in manifest["files"].items():
         content = _read(inside, name)
-        if len(content) != told["bytes"]:
-            raise _damaged(path, f"{name} has {len(content)} bytes, expected {told['bytes']}")
-        if _digest(content) != told["sha256"]:
+        if len(content) != expected["bytes"]:
+            raise _damaged(path, f"{name} has {len(content)} bytes, expected {expected['bytes']}")
+        if _digest(content) != expected["sha256"]:
             raise _damaged(path, f"{name} is not as it was written (SHA-256 differs)")
         contents[name] = content
     try:
-        return unpack(json.loads(contents[_STATE]), safetensors.torch.load(contents[_TENSORS]))
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:  # sealed, but not by Quoin
+        return unflatten_state(json.loads(contents[_STATE]), safetensors.torch.load(contents[_TENSORS]))
+    except (
+        safetensors.SafetensorError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:  # sealed, but not by Quoin
         raise _damaged(path, f"{_STATE} and {_TENSORS} do not make a state ({type(error).__name__})") from None
 
 
@@ -100,12 +111,14 @@ def checkpoint_steps(folder: Path | Directory) -> list[int]:
 
 
 def _step_of(name: str) -> int | None:
-    """The step of a checkpoint's folder, None where the name is not one that `write_checkpoint` gives, such as ² or 12."""
+    """The step of a checkpoint's folder, None where the name is not one that `write_checkpoint` gives, such as ² or
+    12."""
     return int(name) if STEP.fullmatch(name) and f"{int(name):08d}" == name else None
 
 
 def prune(folder: Path | Directory, keep: Iterable[int]) -> None:
-    """Remove every checkpoint but those of the steps in `keep`, and what a kill left half-written or half-removed of ours."""
+    """Remove every checkpoint but those of the steps in `keep`, and what a kill left half-written or half-removed of
+    ours."""
     if isinstance(folder, Path):
         folder = Directory.at(folder)
     kept = set(keep)
@@ -141,7 +154,9 @@ def _read_manifest(folder: Directory) -> dict[str, Any]:
         body = {key: value for key, value in manifest.items() if key != "sha256"}
         whole = _sealed(body) == content  # byte for byte: a changed blank or letter case counts too
         # A newer format may say other things; that it is newer is then the message.
-        whole = whole and (body["format"] > FORMAT or (body.keys() == _SAYS and body["files"].keys() == {_TENSORS, _STATE}))
+        whole = whole and (
+            body["format"] > FORMAT or (body.keys() == _MANIFEST_KEYS and body["files"].keys() == {_TENSORS, _STATE})
+        )
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
@@ -154,12 +169,16 @@ def _read(folder: Directory, name: str) -> bytes:
         return folder.read(name)
     except FileNotFoundError:
         raise _damaged(folder.path, f"{name} is missing") from None
-    except Mistake:
+    except UserError:
         kind = folder.kind(name)
-        raise _damaged(folder.path, f"{name} cannot be read" + (f", it is {kind}" if kind != "a file" else "")) from None
+        raise _damaged(
+            folder.path, f"{name} cannot be read" + (f", it is {kind}" if kind != "a file" else "")
+        ) from None
 
 
-def _damaged(path: Path, what: str) -> Mistake:
+def _damaged(path: Path, what: str) -> UserError:
     others = [step for step in checkpoint_steps(path.parent) if f"{step:08d}" != path.name]
-    way_out = f"continue from another one with --step {others[-1]}" if others else "no other checkpoint is left: train again"
-    return Mistake(f"checkpoint {path} is damaged: {what}; {way_out}")
+    way_out = (
+        f"continue from another one with --step {others[-1]}" if others else "no other checkpoint is left: train again"
+    )
+    return UserError(f"checkpoint {path} is damaged: {what}; {way_out}")

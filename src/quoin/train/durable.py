@@ -1,10 +1,10 @@
 """Files that survive a kill and keep to their folder: each write is whole or absent, and none goes through a link.
 
-Four moves bring all that a run must not lose to the disk: write and sync a file, sync a folder or a file that grew, rename, remove.
-The tests crash the process at every single one of them.
+Four moves bring all that a run must not lose to the disk: write and sync a file, sync a folder or a file that grew,
+rename, remove. The tests crash the process at every single one of them.
 
-Each is made relative to the descriptor of a folder that is held open (`Directory`), and never follows a link: whatever stands in a run
-folder, and whatever another process puts there meanwhile, no move reaches a file outside it.
+Each is made relative to the descriptor of a folder that is held open (`Directory`), and never follows a link: whatever
+stands in a run folder, and whatever another process puts there meanwhile, no move reaches a file outside it.
 """
 
 import errno
@@ -17,9 +17,9 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 
-__all__ = ["Directory", "replace_file", "told", "write_here"]
+__all__ = ["Directory", "describe_os_error", "replace_file", "write_here"]
 
 _KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
 
@@ -27,9 +27,10 @@ _KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a lin
 class Directory:
     """A folder held by its descriptor; the names of its methods' arguments are those of entries directly in it.
 
-    The path it was opened by may lead through links: the user gave it. From there on nothing does, and what is done is done in the folder
-    that was opened, even when its path leads elsewhere by then. A move that the system refuses raises `OSError`, which `told` puts into
-    words; an entry of another kind than expected is a `Mistake`.
+    The path it was opened by may lead through links: the user gave it. From there on nothing does, and what is done is
+    done in the folder that was opened, even when its path leads elsewhere by then. A move that the system refuses
+    raises `OSError`, which `describe_os_error` puts into words; an entry of another kind than expected is a
+    `UserError`.
     """
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -42,7 +43,9 @@ class Directory:
         try:
             return cls(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY))
         except OSError as error:
-            raise Mistake(f"the folder {path} cannot be opened ({error.strerror}): check its name and permissions") from None
+            raise UserError(
+                f"the folder {path} cannot be opened ({error.strerror}): check its name and permissions"
+            ) from None
 
     def enter(self, name: str, *, make: bool = False) -> "Directory":
         """The folder `name`, made if it is missing and `make` says so."""
@@ -51,10 +54,12 @@ class Directory:
             self.sync()
         self.expect(name, "a folder")
         try:
-            return Directory(self.path / name, os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._handle))
+            return Directory(
+                self.path / name, os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._handle)
+            )
         except OSError as error:
             if isinstance(error, FileNotFoundError):
-                raise Mistake(f"the folder {self.path / name} is missing: restore it, or train again") from None
+                raise UserError(f"the folder {self.path / name} is missing: restore it, or train again") from None
             raise self._unreadable(error, name, "a folder") from None
 
     def kind(self, name: str) -> str | None:
@@ -73,7 +78,9 @@ class Directory:
         """Refuse what is there and is of another kind."""
         if (found := self.kind(name)) not in (None, kind):
             link = ", and links in a run are not followed" if found == "a link" else ""
-            raise Mistake(f"expected {self.path / name} to be {kind}, came {found}{link}: put {kind} in its place, or remove it")
+            raise UserError(
+                f"expected {self.path / name} to be {kind}, got {found}{link}: put {kind} in its place, or remove it"
+            )
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self._handle))
@@ -84,7 +91,7 @@ class Directory:
     # files
 
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """A descriptor of the plain file `name`. All else is refused, a pipe without waiting for its other end."""
+        """A descriptor of the plain file `name`. All else is an error, a pipe without waiting for its other end."""
         self.expect(name, "a file")
         handle = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode, dir_fd=self._handle)
         if not stat.S_ISREG(os.fstat(handle).st_mode):  # put there since it was looked at
@@ -93,7 +100,7 @@ class Directory:
         return handle
 
     def read(self, name: str) -> bytes:
-        """All of a file; `FileNotFoundError` is the caller's to tell."""
+        """All of a file; `FileNotFoundError` is the caller's to report."""
         try:
             with open(self.open_file(name, os.O_RDONLY), "rb") as file:
                 return file.read()
@@ -118,7 +125,8 @@ class Directory:
             self.replace(name, self.read(name) + content)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Put `content` in place of whatever `name` held, a link itself and not what it leads to; a reader sees the old file or the new."""
+        """Put `content` in place of whatever `name` held, a link itself and not what it leads to; a reader sees the old
+        file or the new."""
         for debris in self.drafts_of(re.escape(name)):
             with suppress(OSError):
                 os.unlink(debris, dir_fd=self._handle)
@@ -142,14 +150,16 @@ class Directory:
         os.mkdir(name, dir_fd=self._handle)
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder so that a kill half-way leaves a dot-name that nobody reads, not a folder with files missing."""
+        """Remove a folder so that a kill half-way leaves a dot-name that nobody reads, not a folder with files
+        missing."""
         self.expect(name, "a folder")
         doomed = draft_name(name, "doomed")
         self.rename(name, doomed)
         self.clear(doomed)
 
     def clear(self, name: str) -> None:
-        """Remove a folder with all that is in it, as far as that can be done; a link in its place stays, one inside it goes unfollowed."""
+        """Remove a folder with all that is in it, as far as that can be done; a link in its place stays, one inside it
+        goes unfollowed."""
         shutil.rmtree(name, ignore_errors=True, dir_fd=self._handle)
 
     def drafts_of(self, names: str, kinds: str = "draft") -> list[str]:
@@ -159,7 +169,8 @@ class Directory:
     # both
 
     def rename(self, source: str, target: str) -> None:
-        """Give `source` its final name; the file system does this in one piece, and links are renamed or replaced themselves."""
+        """Give `source` its final name; the file system does this in one piece, and links are renamed or replaced
+        themselves."""
         os.rename(source, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
 
     def sync(self, name: str | None = None) -> None:
@@ -177,11 +188,14 @@ class Directory:
         if isinstance(error, FileNotFoundError):
             return error
         self.expect(name, kind)  # changed since it was looked at: then this says into what
-        return Mistake(f"{self.path / name} cannot be read ({error.strerror or error}): check its permissions, or restore it")
+        return UserError(
+            f"{self.path / name} cannot be read ({error.strerror or error}): check its permissions, or restore it"
+        )
 
 
 def draft_name(name: str, kind: str = "draft") -> str:
-    """A name for what is not finished, which nobody can have put something under, and which is known as ours afterwards."""
+    """A name for what is not finished, which nobody can have put something under, and which is known as ours
+    afterwards."""
     return f".{name}.{secrets.token_hex(8)}.{kind}"
 
 
@@ -190,26 +204,28 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         Directory.at(path.parent).replace(path.name, content)
     except OSError as error:
-        raise told(error, path) from error
+        raise describe_os_error(error, path) from error
 
 
 def write_here(name: str, content: bytes) -> None:
-    """Write a command's output of a name that it chose itself into the working folder; no link of that name is followed."""
+    """Write a command's output of a name that it chose itself into the working folder; no link of that name is
+    followed."""
     here = Directory.at(Path())
     here.expect(name, "a file")
     try:
         here.replace(name, content)
     except OSError as error:
-        raise told(error, Path(name), elsewhere="choose another place with --out") from error
+        raise describe_os_error(error, Path(name), elsewhere="choose another place with --out") from error
 
 
 RUNS = "choose a folder of your own with --runs FOLDER"
 
 
-def told(error: OSError, path: Path, *, then: str = "try again", elsewhere: str = RUNS) -> Mistake:
-    """The operating system's refusal to write in one line that says what to do: on a full disk free some space, `then` ..."""
+def describe_os_error(error: OSError, path: Path, *, then: str = "try again", elsewhere: str = RUNS) -> UserError:
+    """The operating system's refusal to write in one line that says what to do: on a full disk free some space, `then`
+    ..."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Mistake(f"the disk is full: {path} could not be written; free some space, then {then}")
+        return UserError(f"the disk is full: {path} could not be written; free some space, then {then}")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Mistake(f"{path} cannot be written ({error.strerror}): {elsewhere}")
-    return Mistake(f"{path} could not be written: {error.strerror or error}")
+        return UserError(f"{path} cannot be written ({error.strerror}): {elsewhere}")
+    return UserError(f"{path} could not be written: {error.strerror or error}")

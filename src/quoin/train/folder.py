@@ -7,12 +7,13 @@
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
-    seed-0/, fold-0/   the runs of a study, each a run folder
+    seed-0/, fold-0/   the runs of a multirun, each a run folder
 
-The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a link in the place of
-any part is refused, and all that is read, written, renamed and removed goes through durable.py, which follows none.
+The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a
+link in the place of any entry is an error, and all that is read, written, renamed and removed goes through durable.py,
+which follows none.
 
-What each JSON file must hold is said, and checked when it is read, in run_files.py.
+What each JSON file must hold is in run_files.py, which checks it when it is read.
 """
 
 import fcntl
@@ -25,19 +26,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from quoin.data.remembered import RememberedData
-from quoin.errors import Mistake, nearest
+from quoin.data.data_info import DataInfo
+from quoin.errors import UserError, did_you_mean
 from quoin.train import durable, run_files
 from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
 from quoin.train.durable import Directory
-from quoin.train.run_files import ConfigFile, Environment, RunResult, StudyConfig, StudyResult
+from quoin.train.run_files import ConfigFile, Environment, MultirunConfig, MultirunResultFile, ResultFile
 
 __all__ = ["RunFolder"]
 
 FORMAT = 2
 FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
-MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a study is called
-Facts = TypeVar("Facts", bound=RememberedData)
+MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a multirun is called
+Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
@@ -55,7 +56,9 @@ class RunFolder:
         try:
             root.mkdir(parents=True, exist_ok=True)
             inside = Directory.at(root)
-            taken = [int(found[1]) for each in inside.names() if (found := re.fullmatch(re.escape(recipe) + r"-(\d+)", each))]
+            taken = [
+                int(found[1]) for each in inside.names() if (found := re.fullmatch(re.escape(recipe) + r"-(\d+)", each))
+            ]
             number = max(taken, default=0) + 1
             while True:
                 name = f"{recipe}-{number}"
@@ -65,27 +68,30 @@ class RunFolder:
                 except FileExistsError:  # another run started in the same moment
                     number += 1
         except OSError as error:
-            raise Mistake(
-                f"the run folder cannot be made in {root} ({error.strerror or error}): choose a folder with --runs FOLDER"
+            raise UserError(
+                f"the run folder cannot be made in {root} ({error.strerror or error}): choose a folder with --runs "
+                "FOLDER"
             ) from error
         folder = cls(root / name, inside.enter(name))
         try:
             folder._begin(recipe, config, environment)
         except OSError as error:
             folder.remove()  # a run that could not begin leaves nothing behind
-            raise durable.told(error, folder.path, then="train again") from error
+            raise durable.describe_os_error(error, folder.path, then="train again") from error
         return folder
 
     @classmethod
-    def create_member(cls, study: "RunFolder", name: str, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
-        """Make the run `name` of a study, in the study's folder."""
+    def create_member(
+        cls, multirun: "RunFolder", name: str, recipe: str, config: dict[str, Any], environment: dict[str, Any]
+    ) -> "RunFolder":
+        """Make the run `name` of a multirun, in the multirun's folder."""
         try:
-            folder = cls(study.path / name, study.directory.enter(name, make=True))
-            folder._check_parts()  # a kill may have left some
+            folder = cls(multirun.path / name, multirun.directory.enter(name, make=True))
+            folder._check_entries()  # a kill may have left some
             folder._begin(recipe, config, environment)
         except OSError as error:
-            then = "`quoin resume` the study: its finished runs stay" if study.members() else "run it again"
-            raise durable.told(error, study.path / name, then=then) from error
+            then = "`quoin resume` the multirun: its finished runs stay" if multirun.members() else "run it again"
+            raise durable.describe_os_error(error, multirun.path / name, then=then) from error
         return folder
 
     def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
@@ -99,28 +105,32 @@ class RunFolder:
     def open(cls, path: Path) -> "RunFolder":
         """The run that already is at `path`, which the user named: it may be a link to one elsewhere."""
         if not os.path.isdir(path):  # unlike Path.is_dir, also for a name too long to be one
-            raise Mistake(f"no run folder at {path}: {_runs_nearby(path)}")
+            raise UserError(f"no run folder at {path}: {_runs_nearby(path)}")
         return cls(path)._opened()
 
     def member(self, name: str) -> "RunFolder | None":
-        """The run `name` of this study, which may be no link; None where it has not begun."""
+        """The run `name` of this multirun, which may be no link; None where it has not begun."""
         if not MEMBER.fullmatch(name) or not self.has(name):
             return None
         folder = RunFolder(self.path / name, self.directory.enter(name))
         return folder._opened() if folder.has("config.json") else None
 
     def members(self) -> list[str]:
-        """The runs of this study that have begun."""
+        """The runs of this multirun that have begun."""
         names = [name for name in self.directory.names() if MEMBER.fullmatch(name)]
-        return [name for name in names if self.directory.kind(name) == "a folder" and self.directory.enter(name).kind("config.json")]
+        return [
+            name
+            for name in names
+            if self.directory.kind(name) == "a folder" and self.directory.enter(name).kind("config.json")
+        ]
 
     def _opened(self) -> "RunFolder":
         _ = self.config  # of a format that is known, and whole
-        self._check_parts()
+        self._check_entries()
         return self
 
-    def _check_parts(self) -> None:
-        """Refuse the folder if one of its parts is a link, or anything else than it should be."""
+    def _check_entries(self) -> None:
+        """Raise an error if an entry of the folder is a link, or anything else than it should be."""
         for name in FILES:
             self.directory.expect(name, "a file")
         for name in ("checkpoints", *filter(MEMBER.fullmatch, self.directory.names())):
@@ -138,7 +148,8 @@ class RunFolder:
         return self.directory.kind(name) is not None
 
     def remove(self) -> None:
-        """Remove the whole folder: what could not begin leaves nothing behind. Another one that took its place meanwhile stays."""
+        """Remove the whole folder: what could not begin leaves nothing behind. Another one that took its place
+        meanwhile stays."""
         beside = Directory.at(self.path.parent)
         with suppress(OSError):
             if self.directory.same_as(beside.about(self.path.name)):
@@ -153,43 +164,46 @@ class RunFolder:
         return self.config["recipe"]
 
     @property
-    def study(self) -> StudyConfig | None:
+    def multirun(self) -> MultirunConfig | None:
         """Over what the runs inside go, or None for a run."""
-        return self.config.get("study")
+        return self.config.get("multirun")
 
     @functools.cached_property
     def environment(self) -> Environment:
         return run_files.read_environment(*self._content("environment.json"))
 
     @functools.cached_property
-    def result(self) -> RunResult | StudyResult | None:
+    def result(self) -> ResultFile | MultirunResultFile | None:
         """The final metrics, or None while the run is not finished."""
         if not self.has("result.json"):
             return None
-        return run_files.read_result(*self._content("result.json"), of_study=self.study is not None)
+        return run_files.read_result(*self._content("result.json"), of_multirun=self.multirun is not None)
 
-    def facts(self, kind: type[Facts]) -> Facts:
+    def read_data_info(self, kind: type[Info]) -> Info:
         """What the run remembers of its data."""
         return kind.from_json(self.config["data"], f"{self.path / 'config.json'}, data")
 
-    def save_result(self, result: RunResult | StudyResult) -> None:
-        with self._told("result.json"):
+    def save_result(self, result: ResultFile | MultirunResultFile) -> None:
+        with self._explain_os_errors("result.json"):
             self._write_json("result.json", result)
         self.result = result
 
-    def forget_result(self) -> None:
+    def delete_result(self) -> None:
         """Drop the result of a run that goes on from an older step: until it ends again it has none."""
-        with self._told("result.json"):
+        with self._explain_os_errors("result.json"):
             self.directory.remove("result.json")
         self.result = None
 
     def save_report(self, page: str) -> Path:
-        with self._told("report.html"):
-            self.directory.replace("report.html", page.encode(errors="backslashreplace"))  # a file's name need not be text
+        with self._explain_os_errors("report.html"):
+            self.directory.replace(
+                "report.html", page.encode(errors="backslashreplace")
+            )  # a file's name need not be text
         return self.path / "report.html"
 
     def expect_output(self, name: str) -> None:
-        """Refuse, before the work, what `save_output` would refuse after it; a file may be in a folder, as in inspect/a.svg."""
+        """Raise, before the work, the error that `save_output` would raise after it; a file may be in a folder, as in
+        inspect/a.svg."""
         folder, _, file = name.rpartition("/")
         if folder:
             self.directory.expect(folder, "a folder")
@@ -197,46 +211,52 @@ class RunFolder:
             (self.directory.enter(folder) if folder else self.directory).expect(file, "a file")
 
     def save_output(self, name: str, content: bytes) -> Path:
-        """Write what a command makes of the run and puts beside it, such as a page or a picture."""
+        """Write what a command makes of the run and puts beside it, such as a page or a plot."""
         self.expect_output(name)
         folder, _, file = name.rpartition("/")
         try:
             (self.directory.enter(folder, make=True) if folder else self.directory).replace(file, content)
         except OSError as error:
-            raise durable.told(error, self.path / name, then="try again", elsewhere="choose another place with --out") from error
+            raise durable.describe_os_error(
+                error, self.path / name, then="try again", elsewhere="choose another place with --out"
+            ) from error
         return self.path / name
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
-        """A disk that refuses to take a part of this run that has begun, in one line with what is left."""
+    def _explain_os_errors(self, name: str) -> Iterator[None]:
+        """A disk that cannot take a file of this run, in one line with what is left."""
         try:
             yield
         except OSError as error:
             saved = self._saved()
-            whole = "its last checkpoint is whole" if saved and checkpoint_steps(saved) else "it has no checkpoint yet and begins anew"
-            raise durable.told(error, self.path / name, then=f"`quoin resume` the run: {whole}") from error
+            whole = (
+                "its last checkpoint is whole"
+                if saved and checkpoint_steps(saved)
+                else "it has no checkpoint yet and begins anew"
+            )
+            raise durable.describe_os_error(error, self.path / name, then=f"`quoin resume` the run: {whole}") from error
 
     # metrics
 
     def append_metrics(self, line: dict[str, Any]) -> None:
         """Add one line; a kill can tear only the last one, and a resumed run cuts it off."""
-        with self._told("metrics.jsonl"):
+        with self._explain_os_errors("metrics.jsonl"):
             self.directory.append("metrics.jsonl", (json.dumps(line) + "\n").encode())
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line written so far."""
         return run_files.read_metrics(*self._content("metrics.jsonl")) if self.has("metrics.jsonl") else []
 
-    def cut_metrics(self, num_lines: int) -> None:
+    def truncate_metrics(self, num_lines: int) -> None:
         """Forget the lines that were written after the checkpoint a run resumes from."""
         kept = self.metrics()[:num_lines]
-        with self._told("metrics.jsonl"):
+        with self._explain_os_errors("metrics.jsonl"):
             self.directory.replace("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     # checkpoints
 
     def save_checkpoint(self, state: Any, step: int) -> None:
-        with self._told(f"checkpoints/{step:08d}"):
+        with self._explain_os_errors(f"checkpoints/{step:08d}"):
             if self.has("metrics.jsonl"):  # the state counts on its lines, so they must outlive a power cut as it does
                 self.directory.sync("metrics.jsonl")
             folder = self.directory.enter("checkpoints", make=True)
@@ -248,22 +268,24 @@ class RunFolder:
         folder = self._saved()
         steps = checkpoint_steps(folder) if folder else []
         if step is not None and step not in steps:
-            raise Mistake(f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps[-8:])) or 'none'}")
+            raise UserError(
+                f"{self.path} has no checkpoint of step {step}: it has {', '.join(map(str, steps[-8:])) or 'none'}"
+            )
         if folder is None or not steps:
             return None
         chosen = steps[-1] if step is None else step
         return read_checkpoint(folder.enter(f"{chosen:08d}"), recipe=self.recipe), chosen
 
-    def forget_after(self, step: int) -> None:
+    def delete_after(self, step: int) -> None:
         """Drop checkpoints later than `step`, and debris: the run goes on from there and will write its own."""
-        with self._told("checkpoints"):
+        with self._explain_os_errors("checkpoints"):
             if folder := self._saved():
                 prune(folder, [each for each in checkpoint_steps(folder) if each <= step])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for this process; the kernel lets go when the process ends, however it ends."""
-        with self._told("lock"):
+        with self._explain_os_errors("lock"):
             handle = self.directory.open_file("lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             self._take(handle)
@@ -273,16 +295,22 @@ class RunFolder:
 
     def _take(self, handle: int) -> None:
         """Take the lock and write this process's number into it, if what it holds is such a number."""
-        said = os.read(handle, 32)
-        alone = os.fstat(handle).st_nlink == 1  # a hard link, such as a backup's, has another name elsewhere: held, but not written
-        with self._told("lock"):
+        content = os.read(handle, 32)
+        alone = (
+            os.fstat(handle).st_nlink == 1
+        )  # a hard link, such as a backup's, has another name elsewhere: held, but not written
+        with self._explain_os_errors("lock"):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                holder = f"process {said.decode()}" if alone and re.fullmatch(rb"[0-9]+", said) else "another process"
-                raise Mistake(f"{self.path} is being trained by {holder}: wait for it or stop it first") from None
-            if not re.fullmatch(rb"[0-9]*\s*", said):
-                raise Mistake(f"expected {self.path / 'lock'} to hold a process number, came something else: move it elsewhere")
+                holder = (
+                    f"process {content.decode()}" if alone and re.fullmatch(rb"[0-9]+", content) else "another process"
+                )
+                raise UserError(f"{self.path} is being trained by {holder}: wait for it or stop it first") from None
+            if not re.fullmatch(rb"[0-9]*\s*", content):
+                raise UserError(
+                    f"expected {self.path / 'lock'} to hold a process number, got something else: move it elsewhere"
+                )
             if alone:
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, str(os.getpid()).encode(), 0)
@@ -292,7 +320,7 @@ class RunFolder:
         try:
             return self.directory.read(name), self.path / name
         except FileNotFoundError:
-            raise Mistake(f"{self.path} is not a run folder: it has no {name}") from None
+            raise UserError(f"{self.path} is not a run folder: it has no {name}") from None
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
@@ -300,7 +328,11 @@ class RunFolder:
 
 def _runs_nearby(path: Path) -> str:
     """A hint for a run that is not there: what is beside it."""
-    beside = [each.name for each in path.parent.iterdir() if (each / "config.json").exists()] if os.path.isdir(path.parent) else []
+    beside = (
+        [each.name for each in path.parent.iterdir() if (each / "config.json").exists()]
+        if os.path.isdir(path.parent)
+        else []
+    )
     if not beside:
         return "`quoin train RECIPE` makes one under runs/"
-    return f"in {path.parent}/, {nearest(path.name, beside)}"
+    return f"in {path.parent}/, {did_you_mean(path.name, beside)}"

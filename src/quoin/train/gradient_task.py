@@ -1,7 +1,7 @@
-"""Learning by gradients: what every kind of learning shares that owns one `GradientUpdater`.
+"""Training by gradients: what every task shares that owns one `GradientUpdater`.
 
-A kind (`quoin.tasks`) says how the rows of a batch are read in pieces, what the loss of each example is, what is watched, and which
-pictures there are.
+A kind (`quoin.tasks`) says how the rows of a batch are read in pieces, what the loss of each example is, its metrics
+and its plots.
 """
 
 from abc import ABC, abstractmethod
@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import Batches
+from quoin.data import BatchSampler
 from quoin.optim import Schedule, constant
 from quoin.plot import Panel
+from quoin.train.device_context import DeviceContext
 from quoin.train.gradient_updater import GradientUpdater
-from quoin.train.place import Place
 from quoin.train.task import Metrics
-from quoin.train.weights import load_strictly
+from quoin.train.weights import load_state_dict_strict
 
 __all__ = ["GradientTask"]
 
@@ -25,39 +25,40 @@ __all__ = ["GradientTask"]
 class GradientTask(ABC):
     """A model that follows the gradient of one loss per example.
 
-    `batch_size` is the global batch: the gradients of all ranks add up (are not averaged) to that of its mean loss. With `micro_batch` a
-    rank works its part off in pieces, whose gradients add up likewise.
+    `batch_size` is the global batch: the gradients of all ranks add up (are not averaged) to that of its mean loss.
+    With `micro_batch_size` a rank accumulates the gradients of its rows in pieces.
 
     Args:
-        max_grad_norm: bound on the norm of the gradient; 0 leaves it.
-        ema_decay: with more than 0, what is evaluated is a moving average of the weights that keeps so much of its last value at a step.
-        loss_scale: what the losses of a batch are divided by beside its rows: the tokens of an example, where it has many.
+        max_grad_norm: gradient clipping; 0 for none.
+        ema_decay: above 0, what is evaluated is an exponential moving average of the weights with this decay.
+        loss_scale: what the losses of a batch are divided by beside its rows: the tokens of an example, where it has
+            many.
     """
 
     kind: str  # of learning (`Task.kind`)
-    facts: Any = None  # what the data are (`DataFacts`), each kind its own
+    data_info: Any = None  # what the data are (`DataInfo`), each kind its own
 
     def __init__(
         self,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
-        batches: Batches,
-        place: Place,
+        batches: BatchSampler,
+        device_context: DeviceContext,
         *,
         epochs: int,
         schedule: Schedule = constant,
         max_grad_norm: float = 0.0,
-        micro_batch: int = 0,
+        micro_batch_size: int = 0,
         ema_decay: float = 0.0,
         loss_scale: float = 1.0,
     ) -> None:
-        self.batches, self.place, self.loss_scale = batches, place, loss_scale
-        self.micro_batch = micro_batch or batches.batch_size
+        self.batches, self.device_context, self.loss_scale = batches, device_context, loss_scale
+        self.micro_batch_size = micro_batch_size or batches.batch_size
         self.updater = GradientUpdater(
             model,
             optimizer,
             total_steps=epochs * batches.num_batches,
-            place=place,
+            device_context=device_context,
             schedule=schedule,
             max_grad_norm=max_grad_norm,
             ema_decay=ema_decay,
@@ -80,23 +81,26 @@ class GradientTask(ABC):
 
     @abstractmethod
     def pieces(self, rows: Tensor) -> Iterable[tuple]:
-        """The training examples of these numbers, in pieces of at most `micro_batch`: the arguments of `losses_of`."""
+        """The training examples of these numbers, in pieces of at most `micro_batch_size`: the arguments of
+        `losses_of`."""
 
     @abstractmethod
     def losses_of(self, *piece: Any) -> Tensor:
         """One loss for each example of a piece."""
 
     @abstractmethod
-    def evaluate(self, part: str) -> Metrics: ...
+    def evaluate(self, split: str) -> Metrics: ...
 
     @abstractmethod
     def panels(self) -> list[Panel]: ...
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         """One optimizer step on the training rows of these numbers; the sum of their losses before it."""
-        if not self.model.training:  # after an evaluation; telling every module again in every step costs 1% of a small one
+        if (
+            not self.model.training
+        ):  # after an evaluation; telling every module again in every step costs 1% of a small one
             self.model.train()
-        batch_rows = len(rows) if self.place.world == 1 else self.batches.rows_handed_out
+        batch_rows = len(rows) if self.device_context.world_size == 1 else self.batches.num_rows_seen
         total = self.updater.update(self.pieces(rows), self.losses_of, weight=1 / (batch_rows * self.loss_scale))
         return {"loss": total / self.loss_scale if self.loss_scale != 1 else total}
 
@@ -104,11 +108,11 @@ class GradientTask(ABC):
         """What prediction needs."""
         return {"weights": self.eval_model.state_dict()}
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         self.updater.check_parameters()
-        return {"model": self.model_state(), "updater": self.updater.state_dict(), "batches": self.batches.state()}
+        return {"model": self.model_state(), "updater": self.updater.state_dict(), "batches": self.batches.state_dict()}
 
-    def load(self, state: dict[str, Any]) -> None:
-        load_strictly(self.eval_model, state["model"]["weights"])
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        load_state_dict_strict(self.eval_model, state["model"]["weights"])
         self.updater.load_state_dict(state["updater"])
-        self.batches.load(state["batches"])
+        self.batches.load_state_dict(state["batches"])

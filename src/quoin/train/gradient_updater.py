@@ -1,4 +1,5 @@
-"""One optimizer step, written once: schedule, micro-batches, autocast, scaling, finite checks, clipping, moving average, its state.
+"""One optimizer step, written once: schedule, micro-batches, autocast, scaling, finite checks, clipping, moving
+average, its state.
 
 It is the only place that calls `backward` to train. What the losses are of is the task's affair.
 """
@@ -10,22 +11,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.optim import Schedule, WeightAverage, constant
-from quoin.train.place import Place
-from quoin.train.task import LOOK_EVERY, Diverged
-from quoin.train.weights import lay_out_like_parameters, load_strictly
+from quoin.optim import EMAModel, Schedule, constant
+from quoin.train.device_context import DeviceContext
+from quoin.train.task import CHECK_EVERY, NonFiniteLossError
+from quoin.train.weights import load_state_dict_strict, match_parameter_strides
 
-__all__ = ["GradientUpdater", "first_bad_tensor"]
+__all__ = ["GradientUpdater", "first_nonfinite_tensor"]
 
 
 class GradientUpdater:
-    """A model, its optimizer and the course of its run: `update` makes one step.
+    """A model, its optimizer and its learning-rate schedule: `update` makes one step.
 
     Args:
         total_steps: the length of the run, by which the schedule goes.
         max_grad_norm: bound on the norm of the gradient; 0 leaves it.
-        ema_decay: how much of its last value a moving average of the weights keeps at a step; 0 keeps none, and the model itself is
-            what is evaluated.
+        ema_decay: how much of its last value a moving average of the weights keeps at a step; 0 keeps none, and the
+            model itself is what is evaluated.
         name: what the loss is called where it is not finite, if there are several.
     """
 
@@ -35,19 +36,28 @@ class GradientUpdater:
         optimizer: torch.optim.Optimizer,
         *,
         total_steps: int,
-        place: Place,
+        device_context: DeviceContext,
         schedule: Schedule = constant,
         max_grad_norm: float = 0.0,
         ema_decay: float = 0.0,
         name: str = "the loss",
     ) -> None:
-        self.model, self.optimizer, self.place, self.schedule, self.name = model, optimizer, place, schedule, name
+        self.model, self.optimizer, self.device_context, self.schedule, self.name = (
+            model,
+            optimizer,
+            device_context,
+            schedule,
+            name,
+        )
         self.total_steps, self.max_grad_norm, self.step_count = max(1, total_steps), max_grad_norm, 0
-        self.ema = WeightAverage(model, decay=ema_decay) if ema_decay else None
+        self.ema = EMAModel(model, decay=ema_decay) if ema_decay else None
         self._lrs = [group["lr"] for group in optimizer.param_groups]
         self._parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        # Half precision loses small gradients to underflow; scaling the loss keeps them, and is off (a no-op) elsewhere.
-        self._scaler = torch.amp.GradScaler(place.device.type, enabled=place.autocast_dtype is torch.float16)  # pyright: ignore
+        # Half precision loses small gradients to underflow; scaling the loss keeps them, and is off (a no-op)
+        # elsewhere.
+        self._scaler = torch.amp.GradScaler(
+            device_context.device.type, enabled=device_context.autocast_dtype is torch.float16
+        )  # pyright: ignore
 
     @property
     def eval_model(self) -> Any:
@@ -60,10 +70,11 @@ class GradientUpdater:
         return self.step_count / self.total_steps
 
     def update(self, pieces: Iterable[tuple], losses: Callable[..., Tensor], *, weight: float) -> Tensor:
-        """One step along the gradient of `weight` times the sum of `losses(*piece)` over all pieces; that sum, before the step."""
+        """One step along the gradient of `weight` times the sum of `losses(*piece)` over all pieces; that sum, before
+        the step."""
 
         def computed(piece: tuple) -> Tensor:
-            with self.place.autocast():
+            with self.device_context.autocast():
                 return losses(*piece)
 
         self.zero_grad()
@@ -80,12 +91,13 @@ class GradientUpdater:
             parameter.grad = None  # what the optimizer's own does, without its bookkeeping
 
     def backward(self, losses: Tensor, weight: float, again: Callable[[], object] | None = None) -> Tensor:
-        """Add the gradient of `weight` times the sum of `losses`; gives the sum. `again` computes them anew, to find what is not finite."""
+        """Add the gradient of `weight` times the sum of `losses`; gives the sum. `again` computes them anew, to find
+        what is not finite."""
         total = losses.detach().sum()
         # Reading one number is free on the CPU; on a GPU it stalls the queue, so there only now and then.
-        if (total.device.type == "cpu" or self.step_count % LOOK_EVERY == 0) and not math.isfinite(total.item()):
+        if (total.device.type == "cpu" or self.step_count % CHECK_EVERY == 0) and not math.isfinite(total.item()):
             raise self.diverged(again)
-        # So said, the graph needs no nodes for sum and quotient.
+        # So written, the graph needs no nodes for sum and quotient.
         self._scaler.scale(losses).backward(torch.full_like(losses, weight))
         return total
 
@@ -100,57 +112,70 @@ class GradientUpdater:
         if self.ema is not None:
             self.ema.update(self.model)
 
-    def diverged(self, again: Callable[[], object] | None = None) -> Diverged:
+    def diverged(self, again: Callable[[], object] | None = None) -> NonFiniteLossError:
         """The error of a loss that is not finite, with the first tensor on the way to it that is not."""
-        where = f"; first bad tensor: {first_bad_tensor(self.model, again)}" if again is not None else ""
-        # On a GPU the loss is looked at only now and then, so there the step is the one by which it was seen.
-        when = "at" if self.place.device.type == "cpu" else "by"
-        return Diverged(f"{self.name} is not finite {when} step {self.step_count + 1}{where}; try a smaller --lr, or --clip 1")
+        where = f"; first bad tensor: {first_nonfinite_tensor(self.model, again)}" if again is not None else ""
+        # On a GPU the loss is read only now and then, so there the step is the one by which it was seen.
+        when = "at" if self.device_context.device.type == "cpu" else "by"
+        return NonFiniteLossError(
+            f"{self.name} is not finite {when} step {self.step_count + 1}{where}; try a smaller --lr, or "
+            "--max-grad-norm 1"
+        )
 
     def check_parameters(self) -> None:
-        """Raise where a weight is not finite: a run falls back on its state, and a finite loss can be followed by a step that overflows."""
+        """Raise where a weight is not finite: a run falls back on its state, and a finite loss can be followed by a
+        step that overflows."""
         for name, parameter in self.model.named_parameters():
             if not parameter.isfinite().all():
-                raise Diverged(f"parameter {name} is not finite after step {self.step_count}; try a smaller --lr, or --clip 1")
+                raise NonFiniteLossError(
+                    f"parameter {name} is not finite after step {self.step_count}; try a smaller --lr, or "
+                    "--max-grad-norm 1"
+                )
 
     def state_dict(self) -> dict[str, Any]:
         """All but the weights that are evaluated, which stand with the run's model."""
-        state = {"optimizer": self.optimizer.state_dict(), "scaler": self._scaler.state_dict(), "step_count": self.step_count}
-        return state if self.ema is None else state | {"weights": self.model.state_dict(), "ema_updates": self.ema.updates}
+        state = {
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "step_count": self.step_count,
+        }
+        return (
+            state if self.ema is None else state | {"weights": self.model.state_dict(), "ema_updates": self.ema.updates}
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.ema is not None:
-            load_strictly(self.model, state["weights"])
+            load_state_dict_strict(self.model, state["weights"])
             self.ema.updates = state["ema_updates"]
         self.optimizer.load_state_dict(state["optimizer"])
-        lay_out_like_parameters(self.optimizer)
+        match_parameter_strides(self.optimizer)
         self._scaler.load_state_dict(state["scaler"])
         self.step_count = state["step_count"]
 
 
-def first_bad_tensor(model: nn.Module, forward: Callable[[], object]) -> str:
-    """The first tensor that is not finite while `forward` runs `model`: where to start looking."""
+def first_nonfinite_tensor(model: nn.Module, forward: Callable[[], object]) -> str:
+    """The first tensor that is not finite while `forward` runs `model`: where to look first."""
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
             return f"parameter {name}"
     found: list[str] = []
 
-    def look(value: Any, name: str) -> None:
+    def check(value: Any, name: str) -> None:
         if isinstance(value, Tensor) and value.is_floating_point() and not found and not value.isfinite().all():
             found.append(name)
 
     def look_at_all(inputs: tuple) -> None:
         for each in inputs:
-            look(each, "the batch's features")
+            check(each, "the batch's features")
 
-    def watch(name: str, module: nn.Module) -> list[Any]:
-        told = f"the output of {name or 'the model'} ({type(module).__name__})"
-        hooks: list[Any] = [module.register_forward_hook(lambda module, inputs, output: look(output, told))]
+    def add_hooks(name: str, module: nn.Module) -> list[Any]:
+        described = f"the output of {name or 'the model'} ({type(module).__name__})"
+        hooks: list[Any] = [module.register_forward_hook(lambda module, inputs, output: check(output, described))]
         if not name:
             hooks.append(module.register_forward_pre_hook(lambda module, inputs: look_at_all(inputs)))
         return hooks
 
-    handles = [handle for name, module in model.named_modules() for handle in watch(name, module)]
+    handles = [handle for name, module in model.named_modules() for handle in add_hooks(name, module)]
     try:
         with torch.no_grad():
             forward()

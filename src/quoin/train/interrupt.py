@@ -8,7 +8,7 @@ __all__ = ["Interrupt"]
 
 
 class Interrupt:
-    """While entered, `asked` tells whether somebody wants the run to stop; a step is never cut in half."""
+    """While entered, `asked` is whether somebody wants the run to stop; a step is never cut in half."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -16,7 +16,8 @@ class Interrupt:
 
     def __enter__(self) -> "Interrupt":
         if threading.current_thread() is threading.main_thread():  # Python lets only the main thread listen
-            # What whoever started the process told it to ignore, as a shell does with the Ctrl-C of its background jobs, stays ignored.
+            # What whoever started the process told it to ignore, as a shell does with the Ctrl-C of its background
+            # jobs, stays ignored.
             heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._listen) for number in heard}
         return self

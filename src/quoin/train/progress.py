@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quoin.train.task import Metrics, Totals
+    from quoin.train.task import MeanMetrics, Metrics
 
 __all__ = ["Progress"]
 
@@ -18,8 +18,8 @@ LOG_SECONDS = 10.0
 class Progress:
     """Epochs and batches as they pass, with the running loss and the last evaluation; written to standard error."""
 
-    def __init__(self, label: str = "", *, visible: bool = True) -> None:
-        self.label, self.visible = label, visible
+    def __init__(self, label: str = "", *, show_progress: bool = True) -> None:
+        self.label, self.show_progress = label, show_progress
         self._bar = self._bar_task = None
         self._last = 0.0
         self._seen = ""
@@ -30,7 +30,7 @@ class Progress:
     def open(self, epochs: int, num_batches: int) -> Iterator[None]:
         self._epochs, self._num_batches = max(1, epochs), max(1, num_batches)
         self._last = time.perf_counter()
-        if not self.visible or not sys.stderr.isatty():
+        if not self.show_progress or not sys.stderr.isatty():
             yield
             return
         from rich.console import Console
@@ -38,7 +38,7 @@ class Progress:
         from rich.progress import Progress as Bar
         from rich.table import Column
 
-        # What is watched stands last: in a narrow terminal it is cut, not the bar and the time that is left.
+        # The metrics stand last: in a narrow terminal it is cut, not the bar and the time that is left.
         seen = TextColumn("[dim]{task.fields[seen]}", table_column=Column(overflow="ellipsis", no_wrap=True, ratio=1))
         kept = [Column(no_wrap=True, min_width=width) for width in (len(self.label), 16, 9, 7)]
         columns = (
@@ -50,17 +50,19 @@ class Progress:
         with Bar(*columns, seen, console=Console(stderr=True), expand=True) as self._bar:
             self._bar_task = self._bar.add_task(self.label, total=epochs * num_batches, seen="")
             yield
-            self._bar.update(self._bar_task, completed=self._done, seen=self._seen)  # the last batches came between two drawings
+            self._bar.update(
+                self._bar_task, completed=self._done, seen=self._seen
+            )  # the last batches came between two refreshes
         self._bar = None
 
     def say(self, remark: str) -> None:
         """A plain line, such as what could not be had."""
-        if self.visible:
+        if self.show_progress:
             print(f"{self.label}: {remark}", file=sys.stderr)
 
-    def advance(self, epoch: int, position: int, totals: "Totals") -> None:
-        """One more batch is done. Costs a look at the clock unless it is time to draw."""
-        if not self.visible:
+    def advance(self, epoch: int, position: int, metrics: "MeanMetrics") -> None:
+        """One more batch is done. Costs a look at the clock unless it is time to refresh."""
+        if not self.show_progress:
             return
         self._done = epoch * self._num_batches + position
         now = time.perf_counter()
@@ -70,12 +72,19 @@ class Progress:
         if self._bar is not None and self._bar_task is not None:
             self._bar.update(self._bar_task, completed=self._done, seen=self._seen)
             return
-        means = "  ".join(f"{name} {value:.4g}" for name, value in totals.means().items())
-        print(f"{self.label}  epoch {epoch + 1}/{self._epochs}  batch {position}/{self._num_batches}  {means}", file=sys.stderr)
+        means = "  ".join(f"{name} {value:.4g}" for name, value in metrics.compute().items())
+        print(
+            f"{self.label}  epoch {epoch + 1}/{self._epochs}  batch {position}/{self._num_batches}  {means}",
+            file=sys.stderr,
+        )
 
     def show(self, metrics: "Metrics") -> None:
         """The metrics of an evaluation, to stand beside the bar."""
-        watched = sorted(metrics.items(), key=lambda item: not item[0].startswith("validation_"))  # what is cut is the training's
-        self._seen = "  ".join(f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.3g}" for name, value in watched)
+        shown = sorted(
+            metrics.items(), key=lambda item: not item[0].startswith("validation_")
+        )  # what is cut is the training's
+        self._seen = "  ".join(
+            f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.3g}" for name, value in shown
+        )
         if self._bar is not None and self._bar_task is not None:
             self._bar.update(self._bar_task, seen=self._seen)

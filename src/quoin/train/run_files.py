@@ -1,8 +1,8 @@
-"""What each file of a run folder must hold, and the one place where the content of each is read.
+"""What each file of a run folder must hold, and the only code that reads the content of each.
 
-A file that somebody edited, or that a disk damaged, is refused in a line that names it, what was expected and what came. Opening and
-writing are in folder.py; the options, the settings and the data are checked further by those who know them: `options_from_json` and
-`RememberedData`.
+A file that somebody edited, or that a disk damaged, is an error in a line that names it, what was expected and what it
+got. Opening and writing are in folder.py; the options, the run config and the data info are checked further by those
+who know them: `options_from_json` and `DataInfo`.
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from quoin.documents import Count, Must, Name, checked, parse_json
-from quoin.errors import Mistake, shown
+from quoin.errors import UserError, format_value
 
 __all__ = [
     "ConfigFile",
     "Environment",
-    "RunResult",
+    "MultirunConfig",
+    "MultirunResultFile",
+    "ResultFile",
     "RunState",
-    "StudyConfig",
-    "StudyResult",
     "fitting",
     "read_config",
     "read_environment",
@@ -31,12 +31,16 @@ __all__ = [
     "read_state",
 ]
 
-_NEEDED = {"step": Count, "epoch": Annotated[float, Must("a number from 0 on", lambda number: number >= 0)], "seconds": float}
+_NEEDED = {
+    "step": Count,
+    "epoch": Annotated[float, Must("a number from 0 on", lambda number: number >= 0)],
+    "seconds": float,
+}
 
-Environment = dict[Name, Name | int | bool | None]  # versions, device, threads, seed; empty for a study
+Environment = dict[Name, Name | int | bool | None]  # versions, device, threads, seed; empty for a multirun
 
 
-class StudyConfig(TypedDict):
+class MultirunConfig(TypedDict):
     over: Literal["seed", "fold"]
     count: Annotated[int, Must("a whole number from 2 to 10000", lambda number: 2 <= number <= 10_000)]
 
@@ -50,7 +54,7 @@ class ConfigFile(TypedDict):
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]
     data: dict[str, Any] | None  # what is remembered of them; None where there are none
-    study: NotRequired[StudyConfig]  # of the folder that holds the runs of a study
+    multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
 
 
 class _Target(TypedDict):
@@ -60,7 +64,7 @@ class _Target(TypedDict):
     met: bool
 
 
-class RunResult(TypedDict):
+class ResultFile(TypedDict):
     """result.json of a run."""
 
     metrics: dict[Name, float]
@@ -72,14 +76,14 @@ class RunResult(TypedDict):
     saving_seconds: float
 
 
-class _Spread(TypedDict):
+class _Statistics(TypedDict):
     mean: float
-    spread: float
-    least: float
-    largest: float
+    std: float
+    min: float
+    max: float
 
 
-class _StudyTarget(TypedDict):
+class _MultirunTarget(TypedDict):
     metric: Name
     bound: Name
     met_runs: Count
@@ -87,26 +91,26 @@ class _StudyTarget(TypedDict):
     met: bool
 
 
-class StudyResult(TypedDict):
-    """result.json of a study over seeds or folds."""
+class MultirunResultFile(TypedDict):
+    """result.json of a multirun over seeds or folds."""
 
-    study: StudyConfig
-    metrics: dict[Name, _Spread]
-    target: _StudyTarget | None
+    multirun: MultirunConfig
+    metrics: dict[Name, _Statistics]
+    target: _MultirunTarget | None
     seconds: float
 
 
-class _LoopState(TypedDict):
+class _TrainerState(TypedDict):
     step: Count
     seconds: float
     num_lines: Count
     best_value: float | None
     best_step: Count
-    stale_epochs: Count
+    epochs_without_improvement: Count
     finished: bool
 
 
-class _Totals(TypedDict):
+class _MeanMetrics(TypedDict):
     count: Count
     sums: dict[str, float | Tensor]
 
@@ -115,8 +119,8 @@ class RunState(TypedDict):
     """The state in a checkpoint of a run; what the task keeps of itself, the task knows."""
 
     task: dict[str, Any]
-    loop: _LoopState
-    totals: _Totals
+    trainer: _TrainerState
+    means: _MeanMetrics
     best: dict[str, Any] | None
     generators: dict[str, Tensor]
 
@@ -124,8 +128,11 @@ class RunState(TypedDict):
 def read_config(content: bytes, path: Path, *, format: int) -> ConfigFile:
     """config.json, whose `content` lay at `path`, of this format."""
     value = _object(content, path)
-    if (came := value.get("format")) != format and isinstance(came, int):  # said first: another may hold other things
-        raise Mistake(f"expected format {format}, {path} has format {shown(came)}: install the Quoin that wrote it, or train again")
+    if (got := value.get("format")) != format and isinstance(got, int):  # checked first: another may hold other things
+        raise UserError(
+            f"expected format {format}, {path} has format {format_value(got)}: install the Quoin that wrote it, or "
+            "train again"
+        )
     return checked(ConfigFile, value, str(path))
 
 
@@ -133,19 +140,20 @@ def read_environment(content: bytes, path: Path) -> Environment:
     return checked(Environment, _object(content, path), str(path))
 
 
-def read_result(content: bytes, path: Path, *, of_study: bool) -> RunResult | StudyResult:
-    return checked(StudyResult if of_study else RunResult, _object(content, path), str(path))
+def read_result(content: bytes, path: Path, *, of_multirun: bool) -> ResultFile | MultirunResultFile:
+    return checked(MultirunResultFile if of_multirun else ResultFile, _object(content, path), str(path))
 
 
 def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
-    """Every whole line of metrics.jsonl: the step, the epoch, the seconds, and metrics by name. A kill can tear the last line."""
+    """Every whole line of metrics.jsonl: the step, the epoch, the seconds, and metrics by name. A kill can tear the
+    last line."""
     texts = [line for line in content.split(b"\n") if line.strip()]
     lines = []
     for number, text in enumerate(texts, 1):
         where = f"{path}, line {number}"
         try:
             value = parse_json(text, where)
-        except Mistake:
+        except UserError:
             if number == len(texts):
                 break
             raise
@@ -156,7 +164,7 @@ def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
 def _line(value: Any, where: str) -> dict[str, Any]:
     line: dict[str, Any] = checked(dict[Name, float], value, where)
     if missing := [name for name in _NEEDED if name not in line]:
-        raise Mistake(f"{where}: expected {missing[0]}, and there is none; restore the file, or take the line out")
+        raise UserError(f"{where}: expected {missing[0]}, and there is none; restore the file, or take the line out")
     return line | {name: checked(kind, line[name], f"{where}, {name}") for name, kind in _NEEDED.items()}
 
 
@@ -173,20 +181,24 @@ def read_state(state: Any, where: str) -> RunState:
 
 @contextmanager
 def fitting(where: str) -> Iterator[None]:
-    """What lacks a thing that a recipe looks for in it, or holds it in another form, told as what it is."""
+    """What lacks a thing that a recipe looks for in it, or holds it in another form, as one line."""
     try:
         yield
-    except Mistake:
+    except UserError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError) as error:
         if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
             raise
-        came = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise Mistake(f"{where}: expected what a run of this recipe holds, came another ({came[:100]}); train again") from error
+        got = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise UserError(
+            f"{where}: expected what a run of this recipe holds, got another ({got[:100]}); train again"
+        ) from error
 
 
 def _object(content: bytes, path: Path) -> dict[str, Any]:
     value = parse_json(content, str(path))
     if not isinstance(value, dict):
-        raise Mistake(f"{path} should hold a JSON object, it holds {shown(value, 40)}: restore it or train again")
+        raise UserError(
+            f"{path} should hold a JSON object, it holds {format_value(value, 40)}: restore it or train again"
+        )
     return value

@@ -1,7 +1,8 @@
 """A training state as files: tensors on one side, JSON on the other, and back to the same tree.
 
-A state is a tree of dicts, lists and tuples over tensors, numbers, strings, booleans and None. Tensors that are one tensor
-(tied weights) are stored once and come back as one. Nothing here can name code, so nothing read back can run any.
+A state is a tree of dicts, lists and tuples over tensors, numbers, strings, booleans and None. Tensors that are one
+tensor (tied weights) are stored once and come back as one. Nothing here can name code, so nothing read back can run
+any.
 """
 
 import math
@@ -10,18 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["generator_states", "identity", "load_generator_states", "pack", "snapshot", "unpack"]
+__all__ = ["copy_state", "flatten_state", "generator_states", "load_generator_states", "storage_id", "unflatten_state"]
 
 Json = Any
 Tree = Any
 
-_MARKS = ("$tensor", "$float", "$tuple", "$dict")
+_TAGS = ("$tensor", "$float", "$tuple", "$dict")
 
 
-def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
+def flatten_state(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
     """Split a state into a JSON skeleton and named tensors.
 
-    >>> skeleton, tensors = pack({"weight": torch.ones(2), "betas": (0.9, 0.999)})
+    >>> skeleton, tensors = flatten_state({"weight": torch.ones(2), "betas": (0.9, 0.999)})
     >>> skeleton
     {'weight': {'$tensor': 'weight'}, 'betas': {'$tuple': [0.9, 0.999]}}
     >>> sorted(tensors)
@@ -32,17 +33,17 @@ def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
 
     def walk(node: Tree, path: str) -> Json:
         if isinstance(node, Tensor):
-            place = identity(node)
-            if node.numel() == 0 or place not in names:
+            storage = storage_id(node)
+            if node.numel() == 0 or storage not in names:
                 name = path
                 while name in tensors:  # {"a.b": x, "a": {"b": y}} and {0: x, "0": y} spell two paths alike
                     name += "'"
-                names[place] = name
+                names[storage] = name
                 # A clone: a view would drag its whole storage along, and training goes on while files are written.
                 tensors[name] = node.detach().cpu().contiguous().clone()
-            return {"$tensor": names[place]}
+            return {"$tensor": names[storage]}
         if isinstance(node, dict):
-            if all(isinstance(key, str) for key in node) and not any(mark in node for mark in _MARKS):
+            if all(isinstance(key, str) for key in node) and not any(mark in node for mark in _TAGS):
                 return {key: walk(value, f"{path}.{key}" if path else key) for key, value in node.items()}
             return {"$dict": [[walk(key, f"{path}#"), walk(value, f"{path}.{key}")] for key, value in node.items()]}
         if isinstance(node, tuple):
@@ -53,15 +54,18 @@ def pack(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
             return {"$float": repr(node)}
         if node is None or isinstance(node, (bool, int, float, str)):
             return node
-        raise TypeError(f"a state holds tensors, numbers, strings, lists, tuples and dicts; {path or 'it'} is a {type(node).__name__}")
+        raise TypeError(
+            f"a state holds tensors, numbers, strings, lists, tuples and dicts; {path or 'it'} is a "
+            f"{type(node).__name__}"
+        )
 
     return walk(tree, ""), tensors
 
 
-def unpack(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
-    """The inverse of `pack`; equal references give one and the same tensor."""
+def unflatten_state(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
+    """The inverse of `flatten_state`; equal references give one and the same tensor."""
     if isinstance(skeleton, list):
-        return [unpack(item, tensors) for item in skeleton]
+        return [unflatten_state(item, tensors) for item in skeleton]
     if not isinstance(skeleton, dict):
         return skeleton
     if len(skeleton) == 1:
@@ -71,24 +75,24 @@ def unpack(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
         if mark == "$float":
             return float(content)
         if mark == "$tuple":
-            return tuple(unpack(item, tensors) for item in content)
+            return tuple(unflatten_state(item, tensors) for item in content)
         if mark == "$dict":
-            return {unpack(key, tensors): unpack(value, tensors) for key, value in content}
-    return {key: unpack(value, tensors) for key, value in skeleton.items()}
+            return {unflatten_state(key, tensors): unflatten_state(value, tensors) for key, value in content}
+    return {key: unflatten_state(value, tensors) for key, value in skeleton.items()}
 
 
-def identity(tensor: Tensor) -> tuple:
+def storage_id(tensor: Tensor) -> tuple:
     """What two names of one tensor (tied weights) have in common; empty ones share an address without being one."""
     return tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
-def snapshot(tree: Tree) -> Tree:
+def copy_state(tree: Tree) -> Tree:
     """A copy of a state, on the CPU, that training on does not change; what was one tensor stays one."""
-    return unpack(*pack(tree))
+    return unflatten_state(*flatten_state(tree))
 
 
 def generator_states() -> dict[str, Tensor]:
-    """Where torch's own generators stand: dropout and its kin draw from these."""
+    """Where torch's own generators stand: dropout and its kin sample from these."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():  # asking would start up a GPU that a run on the CPU does not touch
         states["cuda"] = torch.cuda.get_rng_state()

@@ -1,4 +1,5 @@
-"""A model's weights alone: into it by name, and in one safetensors file to keep, to send, to open again in any model of the same shapes.
+"""A model's weights alone: into it by name, and in one safetensors file to keep, to send, to open again in any model of
+the same shapes.
 
 A run's checkpoints, which hold everything that training needs, are in checkpoint.py.
 """
@@ -11,24 +12,24 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.train import durable
-from quoin.train.state import identity
+from quoin.train.state import storage_id
 
-__all__ = ["SizedByItsData", "lay_out_like_parameters", "load_strictly", "load_weights", "save_weights"]
+__all__ = ["ResizableModel", "load_state_dict_strict", "load_weights", "match_parameter_strides", "save_weights"]
 
 
 @runtime_checkable
-class SizedByItsData(Protocol):
-    """A model whose tables are as long as its data asked for, which its options do not tell."""
+class ResizableModel(Protocol):
+    """A model whose tables are as long as its data asked for, which its options do not say."""
 
-    def make_room(self, shapes: Mapping[str, torch.Size]) -> None:
+    def resize_buffers(self, shapes: Mapping[str, torch.Size]) -> None:
         """Take on these shapes where they may change."""
         ...
 
 
 def save_weights(model: nn.Module, path: str | Path) -> Path:
-    """Write the parameters and buffers of `model` to `path`, one that stands in several places (tied) once.
+    """Write the parameters and buffers of `model` to `path`, a tied one once.
 
     Notes: Z6.
     """
@@ -41,7 +42,8 @@ def save_weights(model: nn.Module, path: str | Path) -> Path:
 
 
 def load_weights(model: nn.Module, path: str | Path) -> None:
-    """Read what `save_weights` wrote into `model`, on whatever device it is; a name or shape that does not fit is refused.
+    """Read what `save_weights` wrote into `model`, on whatever device it is; a name or shape that does not fit is an
+    error.
 
     Notes: Z6.
     """
@@ -49,34 +51,43 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     try:
         found = safetensors.torch.load(Path(path).read_bytes())
     except OSError as error:
-        raise Mistake(f"expected a file of weights at {path}, came {error.strerror}; check the path") from error
+        raise UserError(f"expected a file of weights at {path}, got {error.strerror}; check the path") from error
     except safetensors.SafetensorError as error:
-        raise Mistake(f"expected a safetensors file at {path}, came one that does not read as such; save the weights again") from error
+        raise UserError(
+            f"expected a safetensors file at {path}, got one that does not read as such; save the weights again"
+        ) from error
     tied = {name: found[origin] for name, origin in first.items() if name not in found and origin in found}
-    load_strictly(model, {**found, **tied})
+    load_state_dict_strict(model, {**found, **tied})
 
 
-def load_strictly(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Load weights by name; a name or shape that does not fit is told in one line."""
-    if isinstance(model, SizedByItsData):
-        model.make_room({name: tensor.shape for name, tensor in weights.items()})
+def load_state_dict_strict(model: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Load weights by name; a name or shape that does not fit is an error in one line."""
+    if isinstance(model, ResizableModel):
+        model.resize_buffers({name: tensor.shape for name, tensor in weights.items()})
     expected = model.state_dict()
     if missing := sorted(expected.keys() - weights.keys()):
-        raise Mistake(f"the checkpoint lacks the model's {missing[0]!r}: it was written by another model or other options")
+        raise UserError(
+            f"the checkpoint lacks the model's {missing[0]!r}: it was written by another model or other options"
+        )
     if extra := sorted(weights.keys() - expected.keys()):
-        raise Mistake(f"the checkpoint has a tensor {extra[0]!r} that the model lacks: it was written by another model or other options")
+        raise UserError(
+            f"the checkpoint has a tensor {extra[0]!r} that the model lacks: it was written by another model or "
+            "other options"
+        )
     for name, tensor in expected.items():
         if tensor.shape != weights[name].shape:
-            raise Mistake(
-                f"{name!r} has shape {tuple(weights[name].shape)} in the checkpoint, {tuple(tensor.shape)} in the model: "
+            raise UserError(
+                f"{name!r} has shape {tuple(weights[name].shape)} in the checkpoint, {tuple(tensor.shape)} in the "
+                "model: "
                 "the options are not those of the run"
             )
     model.load_state_dict(weights)
 
 
-def lay_out_like_parameters(optimiser: torch.optim.Optimizer) -> None:
-    """Give what an optimiser keeps of each weight, read from a file, the weight's strides: in another order updates round otherwise."""
-    for parameter, kept in optimiser.state.items():
+def match_parameter_strides(optimizer: torch.optim.Optimizer) -> None:
+    """Give what an optimizer keeps of each weight, read from a file, the weight's strides: in another order steps round
+    otherwise."""
+    for parameter, kept in optimizer.state.items():
         for name, value in kept.items():
             if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
                 kept[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
@@ -85,9 +96,9 @@ def lay_out_like_parameters(optimiser: torch.optim.Optimizer) -> None:
 def _first_names(state: dict[str, Tensor]) -> dict[str, str]:
     """For each name the first one under which the same tensor stands."""
     if any(isinstance(tensor, nn.UninitializedParameter) for tensor in state.values()):
-        raise Mistake("expected weights of known shapes, came lazy ones; send one batch through the model first")
+        raise UserError("expected weights of known shapes, got lazy ones; send one batch through the model first")
     seen: dict[tuple, str] = {}
     names = {}
     for name, tensor in state.items():
-        names[name] = seen.setdefault(identity(tensor), name) if tensor.numel() else name
+        names[name] = seen.setdefault(storage_id(tensor), name) if tensor.numel() else name
     return names

@@ -1,4 +1,5 @@
-"""Attention: pooling by weights, scores, exact and multi-head attention, additive attention, and forms of linear cost."""
+"""Attention: pooling by weights, scores, exact and multi-head attention, additive attention, and forms of linear
+cost."""
 
 from typing import TYPE_CHECKING
 
@@ -7,32 +8,24 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.layers.attention.additive import AdditiveAttention, AdditiveMemory, additive_attention_definition
     from quoin.layers.attention.cache import KeyValueCache
-    from quoin.layers.attention.directions import (
-        DirectionLaw,
-        DrawnDirections,
-        gaussian_directions,
-        opposite_directions,
-        orthogonal_directions,
-    )
-    from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
+    from quoin.layers.attention.exact import AttentionOutput, ExactAttention, scaled_dot_product_attention_definition
     from quoin.layers.attention.feature_error import (
-        cosh_variance,
         fourier_variance,
-        orthogonal_saving,
+        hyperbolic_variance,
+        orthogonal_variance_reduction,
         performer_attention_variance,
         performer_variance,
     )
-    from quoin.layers.attention.feature_map import FeatureMapAttention, LinearAttention, LinearState
-    from quoin.layers.attention.features import EluPlusOne, FeatureMap, Features, Redrawn, elu_plus_one, elu_plus_one_definition
-    from quoin.layers.attention.heads import (
-        HeadMaps,
-        MultiHeadAttended,
-        MultiHeadAttention,
-        Remembered,
-        from_torch_multihead,
-        multi_head_attention_definition,
+    from quoin.layers.attention.feature_map import FeatureMapAttention, LinearAttention, LinearAttentionCache
+    from quoin.layers.attention.features import (
+        EluPlusOne,
+        FeatureMap,
+        Features,
+        Redrawn,
+        elu_plus_one,
+        elu_plus_one_definition,
     )
-    from quoin.layers.attention.interface import AttentionCore, AttentionState, Room, Stepped
+    from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec, InnerAttention
     from quoin.layers.attention.kernel_features import (
         PositiveRandomFeatures,
         RandomFourierFeatures,
@@ -40,18 +33,31 @@ if TYPE_CHECKING:
         positive_features_definition,
     )
     from quoin.layers.attention.linear_forms import (
-        KeySums,
-        add_keys,
+        KeyValueSums,
         causal_feature_attention,
         causal_feature_step,
         feature_attention,
         feature_attention_definition,
-        no_keys,
-        read_sums,
+        init_sums,
+        query_sums,
+        update_sums,
     )
-    from quoin.layers.attention.lookup import linear_lookup, linear_lookup_definition, soft_lookup, soft_lookup_definition
+    from quoin.layers.attention.lookup import (
+        linear_lookup,
+        linear_lookup_definition,
+        soft_lookup,
+        soft_lookup_definition,
+    )
+    from quoin.layers.attention.multi_head import (
+        HeadProjections,
+        MultiHeadAttention,
+        MultiHeadAttentionOutput,
+        ProjectedMemory,
+        from_torch_multihead,
+        multi_head_attention_definition,
+    )
     from quoin.layers.attention.nadaraya_watson import (
-        EmptyRule,
+        FallbackRule,
         NadarayaWatson,
         every_key,
         nadaraya_watson,
@@ -64,20 +70,27 @@ if TYPE_CHECKING:
     from quoin.layers.attention.performer import PerformerAttention
     from quoin.layers.attention.pooling import (
         Pooled,
+        argmax_weights,
         attention_pooling,
         attention_pooling_definition,
-        attention_weights,
-        average_weights,
-        hard_weights,
         pool_values,
         pool_values_definition,
+        softmax_weights,
+        uniform_weights,
     )
-    from quoin.layers.attention.projections import JointProjections, SeparateProjections
+    from quoin.layers.attention.projections import PackedProjections, SeparateProjections
     from quoin.layers.attention.random_features import (
-        CoshFeatures,
+        HyperbolicFeatures,
         PerformerFeatures,
-        cosh_features_definition,
+        hyperbolic_features_definition,
         performer_features_definition,
+    )
+    from quoin.layers.attention.random_projection import (
+        RandomMatrixSampler,
+        RandomProjection,
+        antithetic_random_matrix,
+        gaussian_random_matrix,
+        orthogonal_random_matrix,
     )
     from quoin.layers.attention.scores import (
         AdditiveScore,
@@ -97,53 +110,50 @@ __all__ = [
     "AdditiveAttention",
     "AdditiveMemory",
     "AdditiveScore",
-    "Attended",
     "Attention",
-    "AttentionCore",
-    "AttentionState",
+    "AttentionCache",
+    "AttentionOutput",
+    "AttentionStepOutput",
     "BilinearScore",
-    "CoshFeatures",
-    "DirectionLaw",
-    "DrawnDirections",
+    "CacheSpec",
     "EluPlusOne",
-    "EmptyRule",
     "ExactAttention",
+    "FallbackRule",
     "FeatureMap",
     "FeatureMapAttention",
     "Features",
-    "HeadMaps",
-    "JointProjections",
-    "KeySums",
+    "HeadProjections",
+    "HyperbolicFeatures",
+    "InnerAttention",
     "KeyValueCache",
+    "KeyValueSums",
     "LinearAttention",
-    "LinearState",
-    "MultiHeadAttended",
+    "LinearAttentionCache",
     "MultiHeadAttention",
+    "MultiHeadAttentionOutput",
     "NadarayaWatson",
+    "PackedProjections",
     "PerformerAttention",
     "PerformerFeatures",
     "Pooled",
     "PositiveRandomFeatures",
+    "ProjectedMemory",
     "RandomFourierFeatures",
+    "RandomMatrixSampler",
+    "RandomProjection",
     "Redrawn",
-    "Remembered",
-    "Room",
     "SelfAttention",
     "SeparateProjections",
-    "Stepped",
-    "add_keys",
     "additive_attention_definition",
     "additive_score_definition",
+    "antithetic_random_matrix",
+    "argmax_weights",
     "attention_layer_definition",
     "attention_pooling",
     "attention_pooling_definition",
-    "attention_weights",
-    "average_weights",
     "bilinear_score_definition",
     "causal_feature_attention",
     "causal_feature_step",
-    "cosh_features_definition",
-    "cosh_variance",
     "dot_score",
     "dot_score_definition",
     "elu_plus_one",
@@ -154,10 +164,12 @@ __all__ = [
     "fourier_features_definition",
     "fourier_variance",
     "from_torch_multihead",
-    "gaussian_directions",
+    "gaussian_random_matrix",
     "gaussian_score",
     "gaussian_score_definition",
-    "hard_weights",
+    "hyperbolic_features_definition",
+    "hyperbolic_variance",
+    "init_sums",
     "linear_lookup",
     "linear_lookup_definition",
     "multi_head_attention_definition",
@@ -166,23 +178,24 @@ __all__ = [
     "nadaraya_watson_weights",
     "nearest_key",
     "no_key",
-    "no_keys",
-    "opposite_directions",
-    "orthogonal_directions",
-    "orthogonal_saving",
+    "orthogonal_random_matrix",
+    "orthogonal_variance_reduction",
     "performer_attention_variance",
     "performer_features_definition",
     "performer_variance",
     "pool_values",
     "pool_values_definition",
     "positive_features_definition",
-    "read_sums",
+    "query_sums",
     "scaled_dot_product_attention_definition",
     "scaled_dot_score",
     "scaled_dot_score_definition",
     "soft_lookup",
     "soft_lookup_definition",
+    "softmax_weights",
     "undefined",
+    "uniform_weights",
+    "update_sums",
 ]
 
 export_lazily(__name__)

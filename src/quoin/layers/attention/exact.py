@@ -1,8 +1,8 @@
 """Exact attention: softmax(Q Kᵀ / √d) V from its definition, and on torch's fused kernel.
 
-Feature maps of linear cost are in feature_map.py, learned projections in single.py and heads.py.
+Feature maps of linear cost are in feature_map.py, learned projections in single.py and multi_head.py.
 
-    b sequences, h heads, g key and value heads, n queries, m keys, d width, v value width
+    b sequences, h heads, g key and value heads, n queries, m keys, d key_dim, v value_dim
 """
 
 import math
@@ -12,20 +12,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.layers.attention.cache import KeyValueCache
 from quoin.layers.attention.checks import check_attention
-from quoin.layers.attention.interface import AttentionState, Room, Stepped
+from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec
 from quoin.layers.attention.seen import each_query_alone, hidden_from_some, seen_by_group
-from quoin.tensor import attention_mask, causal_mask, check_mask, check_shapes, masked_softmax, zero_unseen
+from quoin.tensor import attention_mask, causal_mask, check_mask, check_shapes, masked_softmax, zero_masked
 
-__all__ = ["Attended", "ExactAttention", "ScoreBias", "scaled_dot_product_attention_definition", "spread_heads"]
+__all__ = ["AttentionOutput", "ExactAttention", "ScoreBias", "repeat_kv", "scaled_dot_product_attention_definition"]
 
 ScoreBias = Callable[[int, int, int], Tensor]  # (queries, keys, position of the first query) -> (heads, queries, keys)
 
 
-class Attended(NamedTuple):
-    """Attention taken apart: the output, how much each query took of each value, and from which scores."""
+class AttentionOutput(NamedTuple):
+    """Attention taken apart: the output, the attention weights, and the scores they come from."""
 
     output: Tensor  # (..., n, v)
     weights: Tensor  # (..., n, m)
@@ -39,11 +39,11 @@ def scaled_dot_product_attention_definition(
     mask: Tensor | None = None,
     scale: float | None = None,
     bias: Tensor | None = None,
-) -> Attended:  # (..., n, d), (..., m, d), (..., m, v)
+) -> AttentionOutput:  # (..., n, d), (..., m, d), (..., m, v)
     """softmax(s Q Kᵀ + B) V with s = 1/√d unless given and B = 0 unless given; a masked score counts as minus infinity.
 
-    A query that may look at nothing gets zeros. What a query may not see never reaches its output or its gradient, be it NaN: v_i = 0
-    beyond the length, and k_i too.
+    A query that may attend to nothing gets zeros. What a query may not see never reaches its output or its gradient, be
+    it NaN: v_i = 0 beyond the length, and k_i too.
 
     >>> query, key = torch.zeros(1, 2), torch.randn(4, 2)
     >>> scaled_dot_product_attention_definition(query, key, torch.arange(4.0).unsqueeze(-1)).output
@@ -56,29 +56,35 @@ def scaled_dot_product_attention_definition(
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
         if hidden_from_some(mask, key, value):
             attend = scaled_dot_product_attention_definition
-            return Attended(*each_query_alone(lambda q, k, v, seen, b: attend(q, k, v, seen, scale, b), query, (key, value), mask, bias))
-        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
+            return AttentionOutput(
+                *each_query_alone(
+                    lambda q, k, v, seen, b: attend(q, k, v, seen, scale, b), query, (key, value), mask, bias
+                )
+            )
+        key, value = zero_masked(key, mask), zero_masked(value, mask)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = scale * (query @ key.mT)
     if bias is not None:
         scores = scores + bias
     weights = masked_softmax(scores, mask)
-    return Attended(weights @ value, weights, scores)
+    return AttentionOutput(weights @ value, weights, scores)
 
 
-def spread_heads(grouped: Tensor, heads: int) -> Tensor:  # (b, g, m, d) -> (b, heads, m, d)
-    """Each of g key or value heads repeated for the heads / g query heads that share it; definitions need it, kernels do not."""
-    return grouped.repeat_interleave(heads // grouped.shape[1], dim=1)
+def repeat_kv(grouped: Tensor, num_heads: int) -> Tensor:  # (b, g, m, d) -> (b, heads, m, d)
+    """Each of g key or value heads repeated for the heads / g query heads that share it; definitions need it, kernels
+    do not."""
+    return grouped.repeat_interleave(num_heads // grouped.shape[1], dim=1)
 
 
 class ExactAttention(nn.Module):
     """`scaled_dot_product_attention_definition` on torch's fused kernel, which never stores the weights.
 
-    Query heads may share key and value heads: g of these serve h queries, h / g each. Weights that are asked for are those
+    Query heads may share key and value heads: g of these serve h queries, h / g each. The weights it gives are those
     before dropout. `bias` adds to the scores, a position's bias for instance; its call gives (h, n, m).
 
-    Keys and values that a mask hides from all queries are never looked at, whatever they hold. One that only some queries may see must
-    be finite: the kernel forms all products, so that its NaN would reach the others as well, which in the definition it does not.
+    Keys and values that a mask hides from all queries are never used, whatever they hold. One that only some queries
+    may see must be finite: the kernel forms all products, so that its NaN would reach the others as well, which in the
+    definition it does not.
 
     >>> attend = ExactAttention()
     >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
@@ -90,7 +96,7 @@ class ExactAttention(nn.Module):
     def __init__(self, *, scale: float | None = None, bias: ScoreBias | None = None, dropout: float = 0.0):
         super().__init__()
         if not 0 <= dropout < 1:
-            raise Mistake(f"expected a dropout probability of at least 0 and below 1, came {dropout}; give e.g. 0.1")
+            raise UserError(f"expected a dropout probability of at least 0 and below 1, got {dropout}; give e.g. 0.1")
         self.scale = scale
         self.bias = bias
         self.dropout = dropout
@@ -103,7 +109,7 @@ class ExactAttention(nn.Module):
             mask = mask if mask.ndim > 1 else mask[..., None, :]  # the kernel wants an axis for the queries
             mask = mask & causal_mask(query.shape[2], device=query.device) if causal else mask
             causal, seen = False, seen_by_group(mask, key.shape[1])
-            key, value = zero_unseen(key, seen), zero_unseen(value, seen)
+            key, value = zero_masked(key, seen), zero_masked(value, seen)
         return self._attend(query, key, value, mask, causal, offset=0)
 
     def weights(
@@ -112,31 +118,40 @@ class ExactAttention(nn.Module):
         """The weights of the definition, n m numbers a head."""
         check_attention(query, key, None, mask, causal=causal)
         mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=causal, device=query.device)
-        key = spread_heads(key, query.shape[1])
-        return scaled_dot_product_attention_definition(query, key, key, mask, self.scale, self._bias(query, key, 0)).weights
+        key = repeat_kv(key, query.shape[1])
+        return scaled_dot_product_attention_definition(
+            query, key, key, mask, self.scale, self._bias(query, key, 0)
+        ).weights
 
-    def start(self, room: Room) -> KeyValueCache:
-        """A cache with memory for `room.capacity` positions."""
-        return KeyValueCache.empty(room)
+    def init_cache(self, spec: CacheSpec) -> KeyValueCache:
+        """An empty cache with memory for `spec.max_seq_len` positions."""
+        return KeyValueCache.empty(spec)
 
-    def step(self, state: AttentionState, query: Tensor, key: Tensor, value: Tensor) -> Stepped:
-        """Attend from the new positions to themselves and all before: what `forward` gives there on the whole, causal."""
-        if not isinstance(state, KeyValueCache):
-            raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each attention keeps its own kind")
+    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+        """Attend from the new positions to themselves and all before: what `forward` gives there on the whole,
+        causal."""
+        if not isinstance(cache, KeyValueCache):
+            raise UserError(
+                f"expected the cache that init_cache gave, got {type(cache).__name__}; each attention keeps its "
+                "own kind"
+            )
         check_attention(query, key, value, causal=True)
-        before, state = state.seen, state.append(key, value)
-        keys, values = state.keys, state.values
-        (batch, heads, new, width), groups = query.shape, key.shape[1]
+        before, cache = cache.seq_len, cache.append(key, value)
+        keys, values = cache.keys, cache.values
+        (batch_size, num_heads, new, head_dim), groups = query.shape, key.shape[1]
         if new == 1 and self.bias is None:
-            if heads == groups:
-                return Stepped(self._fused(query, keys, values), state)
-            # The heads of a group are so many queries of its one key head, which need not be read once for each of them.
-            grouped = self._fused(query.reshape(batch, groups, -1, width), keys, values)
-            return Stepped(grouped.reshape(batch, heads, 1, -1), state)
-        mask = causal_mask(new, state.seen, device=query.device) if before else None
-        return Stepped(self._attend(query, keys, values, mask, causal=not before, offset=before), state)
+            if num_heads == groups:
+                return AttentionStepOutput(self._fused(query, keys, values), cache)
+            # The heads of a group are so many queries of its one key head, which need not be read once for each of
+            # them.
+            grouped = self._fused(query.reshape(batch_size, groups, -1, head_dim), keys, values)
+            return AttentionStepOutput(grouped.reshape(batch_size, num_heads, 1, -1), cache)
+        mask = causal_mask(new, cache.seq_len, device=query.device) if before else None
+        return AttentionStepOutput(self._attend(query, keys, values, mask, causal=not before, offset=before), cache)
 
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, offset: int) -> Tensor:
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, offset: int
+    ) -> Tensor:
         bias = self._bias(query, key, offset)
         if causal and (mask is not None or bias is not None):  # the kernel's own causal form takes no mask beside it
             mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=True, device=query.device)
@@ -145,12 +160,20 @@ class ExactAttention(nn.Module):
         if bias is not None:
             added = bias if mask is None else bias.masked_fill(~mask, -math.inf)
         output = self._fused(query, key, value, added, causal, query.shape[1] != key.shape[1])
-        if mask is not None and not query.is_cpu:  # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
+        if (
+            mask is not None and not query.is_cpu
+        ):  # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
             output = output.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
         return output
 
     def _fused(
-        self, query: Tensor, key: Tensor, value: Tensor, added: Tensor | None = None, causal: bool = False, grouped: bool = False
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        added: Tensor | None = None,
+        causal: bool = False,
+        grouped: bool = False,
     ) -> Tensor:
         dropout = self.dropout if self.training else 0.0
         return torch.nn.functional.scaled_dot_product_attention(
@@ -162,5 +185,7 @@ class ExactAttention(nn.Module):
             return None
         bias = self.bias(query.shape[2], key.shape[2], offset)
         if bias.shape[0] not in (1, query.shape[1]):
-            raise Mistake(f"expected a bias for {query.shape[1]} heads, came one for {bias.shape[0]}; make it with as many heads")
+            raise UserError(
+                f"expected a bias of num_heads {query.shape[1]}, got one of {bias.shape[0]}; make it with as many"
+            )
         return bias.to(query.dtype)

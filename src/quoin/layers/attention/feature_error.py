@@ -1,7 +1,8 @@
 """How far a product of random features is from the kernel that it estimates: variances in closed form.
 
-All estimates are unbiased, so that the variance is the mean squared error. It falls as 1/m in the number m of features, and grows
-exponentially in the length of the vectors.   s = x + y, d width, k directions
+All estimates are unbiased, so that the variance is the mean squared error. It falls as 1/m in the number m of features,
+and grows
+exponentially in the length of the vectors.   s = x + y, d features, k projections
 """
 
 import math
@@ -9,14 +10,21 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.tensor import as_floating, check_shapes, squared_exponential
+from quoin.errors import UserError
+from quoin.tensor import as_floating, check_shapes, rbf_kernel
 
-__all__ = ["cosh_variance", "fourier_variance", "orthogonal_saving", "performer_attention_variance", "performer_variance"]
+__all__ = [
+    "fourier_variance",
+    "hyperbolic_variance",
+    "orthogonal_variance_reduction",
+    "performer_attention_variance",
+    "performer_variance",
+]
 
 
 def performer_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d), (..., d) -> (...)
-    """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (e^{‖x+y‖²} - 1) / m for `performer_features_definition` along m independent directions.
+    """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (e^{‖x+y‖²} - 1) / m for `performer_features_definition` along m independent
+    directions.
 
     Notes: D4.1-10, D4.1-12.
     """
@@ -24,10 +32,12 @@ def performer_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (.
     return kernel * size.expm1() / num_features
 
 
-def cosh_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d), (..., d) -> (...)
-    """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (cosh ‖x+y‖² - 1) · 2 / m for `cosh_features_definition` along m / 2 independent directions.
+def hyperbolic_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d), (..., d) -> (...)
+    """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (cosh ‖x+y‖² - 1) · 2 / m for `hyperbolic_features_definition` along m / 2 independent
+    directions.
 
-    For each direction ½ (1 - e^{-‖x+y‖²}) times that of `performer_variance`, for each feature 1 - e^{-‖x+y‖²} times: always less.
+    For each direction ½ (1 - e^{-‖x+y‖²}) times that of `performer_variance`, for each feature 1 - e^{-‖x+y‖²} times:
+    always less.
 
     Notes: D4.1-10, D4.1-12, DE65.
     """
@@ -36,27 +46,29 @@ def cosh_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d
 
 
 def fourier_variance(x: Tensor, y: Tensor, num_features: int, gamma: float) -> Tensor:  # (..., d), (..., d) -> (...)
-    """Var ψ(x)·ψ(y) = (1 - κ² + κ⁴/2) / m, κ = e^{-γ‖x-y‖²}, for `fourier_features_definition` along m independent directions.
+    """Var ψ(x)·ψ(y) = (1 - κ² + κ⁴/2) / m, κ = e^{-γ‖x-y‖²}, for `fourier_features_definition` along m independent
+    directions.
 
     Notes: D4.1-13, D4.1-14.
     """
     _squared_kernel(x, y, num_features)
-    square = squared_exponential(x, y, gamma).square()
+    square = rbf_kernel(x, y, gamma).square()
     return (1 - square + square.square() / 2) / num_features
 
 
-def orthogonal_saving(x: Tensor, y: Tensor, num_directions: int) -> Tensor:  # (..., d), (..., d) -> (...)
-    """What `orthogonal_directions` take off the variance of Performer's or hyperbolic features: never less than nothing.
+def orthogonal_variance_reduction(x: Tensor, y: Tensor, num_projections: int) -> Tensor:  # (..., d), (..., d) -> (...)
+    """What `orthogonal_random_matrix` take off the variance of Performer's or hyperbolic features: never less than
+    nothing.
 
-    e^{2⟨x,y⟩} (1 - e^{-‖s‖²} M(d, d/2, ‖s‖²/2)) p / k², where p counts the ordered pairs of directions in one block of d. Of two such
-    directions the sum is as likely to point anywhere, and its squared length is χ² of 2d degrees; with E e^{⟨u,s⟩} as a series in ‖s‖²
-    this gives Kummer's function M.
+    e^{2⟨x,y⟩} (1 - e^{-‖s‖²} M(d, d/2, ‖s‖²/2)) p / k², where p counts the ordered pairs of directions in one block of
+    d. Of two such directions the sum is as likely to point anywhere, and its squared length is χ² of 2d degrees; with E
+    e^{⟨u,s⟩} as a series in ‖s‖² this gives Kummer's function M.
     """
-    kernel, size = _squared_kernel(x, y, num_directions)
-    width = x.shape[-1]
-    blocks, left = divmod(num_directions, width)
-    pairs = blocks * width * (width - 1) + left * (left - 1)
-    return kernel * -torch.expm1(_log_kummer(width, size / 2) - size) * pairs / num_directions**2
+    kernel, size = _squared_kernel(x, y, num_projections)
+    head_dim = x.shape[-1]
+    blocks, left = divmod(num_projections, head_dim)
+    pairs = blocks * head_dim * (head_dim - 1) + left * (left - 1)
+    return kernel * -torch.expm1(_log_kummer(head_dim, size / 2) - size) * pairs / num_projections**2
 
 
 def performer_attention_variance(
@@ -64,8 +76,9 @@ def performer_attention_variance(
 ) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
     """The variance of Performer attention about softmax attention, along independent directions, for many features.
 
-    (1/m) Σ_jl w_ij w_il (v_j - r_i) (v_l - r_i) (e^{⟨s_j,s_l⟩} - 1) with s_j = q_i + k_j, both scaled, w the softmax weights and r their
-    pooled values: what errors of the estimates do to a ratio, to first order. At far keys they are large but weigh little.
+    (1/m) Σ_jl w_ij w_il (v_j - r_i) (v_l - r_i) (e^{⟨s_j,s_l⟩} - 1) with s_j = q_i + k_j, both scaled, w the softmax
+    weights and r their pooled values: what errors of the estimates do to a ratio, to first order. At far keys they are
+    large but weigh little.
 
     Notes: D4.1-11, D4.1-12.
     """
@@ -78,7 +91,8 @@ def performer_attention_variance(
 
 
 def _log_kummer(d: int, z: Tensor) -> Tensor:  # (...) -> (...)
-    """ln M(d, d/2, z) for z >= 0, M = Σ_j (d)_j / (d/2)_j z^j / j!: all terms are positive, the largest near j = 2z at most."""
+    """ln M(d, d/2, z) for z >= 0, M = Σ_j (d)_j / (d/2)_j z^j / j!: all terms are positive, the largest near j = 2z at
+    most."""
     terms = torch.arange(64 + 8 * math.ceil(float(z.max())) if z.numel() else 1, dtype=torch.float64, device=z.device)
     half = torch.tensor(d / 2, dtype=torch.float64, device=z.device)
     rising = torch.lgamma(d + terms) - torch.lgamma(2 * half) - torch.lgamma(half + terms) + torch.lgamma(half)
@@ -90,6 +104,6 @@ def _squared_kernel(x: Tensor, y: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """e^{2⟨x,y⟩} and ‖x + y‖²."""
     check_shapes("... d, ... d", x=x, y=y)
     if count < 1:
-        raise Mistake(f"expected at least one feature, came {count}; the error falls with their number")
+        raise UserError(f"expected at least one feature, got {count}; the error falls with their number")
     x, y = as_floating(x, y), as_floating(y, x)
     return (2 * (x * y).sum(dim=-1)).exp(), (x + y).square().sum(dim=-1)

@@ -1,7 +1,10 @@
-"""Attention of linear cost as a core: any feature map, masks of padding, causal or not, and a state of constant size to decode with.
+"""Attention of linear cost as an inner attention: any feature map, padding masks, causal or not, and a cache of
+constant size.
 
-The formulas are in linear_forms.py. Features are made chunk by chunk, beside their use, and sums are taken in float32 or wider whatever the
-dtype of the input.   b sequences, h query heads, g key and value heads, n queries, m keys, d width, v value width, f features
+The formulas are in linear_forms.py. Features are made chunk by chunk, beside their use, and sums are taken in float32
+or wider whatever the
+dtype of the input.   b sequences, h query heads, g key and value heads, n queries, m keys, d key_dim, v value_dim, f
+features
 """
 
 from collections.abc import Iterator
@@ -10,46 +13,50 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from quoin.errors import Mistake
-from quoin.layers.attention.checks import check_attention, check_rows, check_sizes
-from quoin.layers.attention.exact import Attended
+from quoin.errors import UserError
+from quoin.layers.attention.checks import check_attention, check_batch_indices, check_sizes
+from quoin.layers.attention.exact import AttentionOutput
 from quoin.layers.attention.features import EluPlusOne, Features, Redrawn
-from quoin.layers.attention.interface import AttentionState, Room, Stepped
+from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec
 from quoin.layers.attention.linear_forms import (
     CHUNK,
-    KeySums,
-    add_keys,
+    KeyValueSums,
     causal_feature_step,
-    check_chunk,
+    check_chunk_size,
     feature_attention_definition,
-    hide,
-    no_keys,
-    read_sums,
+    init_sums,
+    mask_keys,
+    query_sums,
+    update_sums,
 )
 from quoin.tensor import check_floating, check_same_dtype
 
-__all__ = ["FeatureMapAttention", "LinearAttention", "LinearState"]
+__all__ = ["FeatureMapAttention", "LinearAttention", "LinearAttentionCache"]
 
 
 @dataclass(frozen=True, eq=False)
-class LinearState:
-    """What attention by features remembers of `seen` positions: sums over them, as large after a million as after one."""
+class LinearAttentionCache:
+    """The cache of linear attention after `seq_len` positions: sums over them, of constant size."""
 
-    sums: KeySums  # (b, g, 1, ...)
-    seen: int = 0
+    sums: KeyValueSums  # (b, g, 1, ...)
+    seq_len: int = 0
 
-    def select(self, rows: Tensor) -> "LinearState":  # (r,)
-        """The state of these sequences, in this order."""
+    def select(self, indices: Tensor) -> "LinearAttentionCache":  # (r,)
+        """The cache of these sequences, in this order."""
         moments, log_scale = self.sums
-        check_rows(rows, len(moments))
-        return LinearState(KeySums(moments[rows], None if log_scale is None else log_scale[rows]), self.seen)
+        check_batch_indices(indices, len(moments))
+        return LinearAttentionCache(
+            KeyValueSums(moments[indices], None if log_scale is None else log_scale[indices]), self.seq_len
+        )
 
 
 class FeatureMapAttention(nn.Module):
-    """Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j) for any feature map φ, in time and memory linear in the number of positions.
+    """Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j) for any feature map φ, in time and memory linear in the number of
+    positions.
 
-    `causal` keeps j ≤ i, `chunk` positions at a time. A mask that is the same for all queries, as padding is, costs nothing; any
-    other needs the scores of all pairs, and the quadratic definition gives them. Query heads may share key and value heads.
+    `causal` keeps j ≤ i, `chunk_size` positions at a time. A mask that is the same for all queries, as padding is,
+    costs nothing; any other needs the scores of all pairs, and the quadratic definition gives them. Query heads may
+    share key and value heads.
 
     >>> attend = FeatureMapAttention(EluPlusOne())
     >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
@@ -58,11 +65,11 @@ class FeatureMapAttention(nn.Module):
     Notes: D4.1-1, D4.1-11.
     """
 
-    def __init__(self, feature_map: nn.Module, *, chunk: int = CHUNK):
+    def __init__(self, feature_map: nn.Module, *, chunk_size: int = CHUNK):
         super().__init__()
-        check_chunk(chunk)
+        check_chunk_size(chunk_size)
         self.feature_map = feature_map
-        self.chunk = chunk
+        self.chunk_size = chunk_size
 
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
@@ -78,12 +85,12 @@ class FeatureMapAttention(nn.Module):
             mask = _grouped_mask(mask, groups)
             if mask is not None and (mask.shape[2] > 1 or mask.shape[3] > 1):  # not the same for all queries
                 return _ungrouped(self._defined(q, k, v, mask, causal).output, query)
-            sums = self._no_sums(k, v)
+            sums = self._init_sums(k, v)
             if causal:
                 return _ungrouped(self._follow(sums, q, k, v, mask)[0], query)
             for features, values in self._keys(k, v, mask):
-                sums = add_keys(sums, features, values)
-            return _ungrouped(torch.cat([read_sums(sums, features) for features in self._queries(q)], dim=-2), query)
+                sums = update_sums(sums, features, values)
+            return _ungrouped(torch.cat([query_sums(sums, features) for features in self._queries(q)], dim=-2), query)
 
     def weights(
         self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
@@ -97,62 +104,83 @@ class FeatureMapAttention(nn.Module):
             q, k = _grouped(query, groups), _grouped(key, groups)
             return _ungrouped(self._defined(q, k, k, _grouped_mask(mask, groups), causal).weights, query)
 
-    def start(self, room: Room) -> LinearState:
-        """Sums over no position; they need no `room.capacity`."""
-        check_sizes({name: getattr(room, name) for name in ("batch", "heads", "key_width", "value_width")})
-        dtype = torch.promote_types(room.dtype, torch.float32)
-        lead = (room.batch, room.heads, 1, 0)
-        key, value = (torch.empty(*lead, width, dtype=dtype, device=room.device) for width in (room.key_width, room.value_width))
-        return LinearState(self._no_sums(key, value))
+    def init_cache(self, spec: CacheSpec) -> LinearAttentionCache:
+        """A cache of sums over no position; it needs no `spec.max_seq_len`."""
+        check_sizes({name: getattr(spec, name) for name in ("batch_size", "num_heads", "key_dim", "value_dim")})
+        dtype = torch.promote_types(spec.dtype, torch.float32)
+        lead = (spec.batch_size, spec.num_heads, 1, 0)
+        key, value = (
+            torch.empty(*lead, head_dim, dtype=dtype, device=spec.device) for head_dim in (spec.key_dim, spec.value_dim)
+        )
+        return LinearAttentionCache(self._init_sums(key, value))
 
-    def step(self, state: AttentionState, query: Tensor, key: Tensor, value: Tensor) -> Stepped:
-        """Attend from the new positions to themselves and all before: what `forward` gives there on the whole, causal."""
-        if not isinstance(state, LinearState):
-            raise Mistake(f"expected the state that start gave, came {type(state).__name__}; each attention keeps its own kind")
+    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+        """Attend from the new positions to themselves and all before: what `forward` gives there on the whole,
+        causal."""
+        if not isinstance(cache, LinearAttentionCache):
+            raise UserError(
+                f"expected the cache that init_cache gave, got {type(cache).__name__}; each attention keeps its "
+                "own kind"
+            )
         check_attention(query, key, value, causal=True)
         check_floating(query, "query")
         check_same_dtype(query, key, value)
-        (batch, groups, new, width), moments = value.shape, state.sums.moments
-        if (batch, groups, width) != (*moments.shape[:2], moments.shape[-1] - 1):
-            started = f"{moments.shape[0]} sequences, {moments.shape[1]} key heads and values of width {moments.shape[-1] - 1}"
-            raise Mistake(f"expected {started} as at the start, came value of shape {tuple(value.shape)}; start a state of that size")
+        (batch_size, groups, new, head_dim), moments = value.shape, cache.sums.moments
+        if (batch_size, groups, head_dim) != (*moments.shape[:2], moments.shape[-1] - 1):
+            started = (
+                f"{moments.shape[0]} sequences, {moments.shape[1]} key heads and values of width "
+                f"{moments.shape[-1] - 1}"
+            )
+            raise UserError(
+                f"expected {started} as at the start, got value of shape {tuple(value.shape)}; init a cache of "
+                "that size"
+            )
         with torch.autocast(query.device.type, enabled=False):
             q, k, v = _grouped(query, groups), _grouped(key, groups), _grouped(value, groups)
-            output, sums = self._follow(state.sums, q, k, v, None)
-        return Stepped(_ungrouped(output, query), LinearState(sums, state.seen + new))
+            output, sums = self._follow(cache.sums, q, k, v, None)
+        return AttentionStepOutput(_ungrouped(output, query), LinearAttentionCache(sums, cache.seq_len + new))
 
-    def _follow(self, sums: KeySums, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, KeySums]:
+    def _follow(
+        self, sums: KeyValueSums, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, KeyValueSums]:
         outputs = []
         for queries, (keys, values) in zip(self._queries(query), self._keys(key, value, mask), strict=True):
             output, sums = causal_feature_step(sums, queries, keys, values)
             outputs.append(output)
         return torch.cat(outputs, dim=-2), sums
 
-    def _defined(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Attended:
-        seen = None if mask is None else mask.any(dim=2, keepdim=True).any(dim=3, keepdim=True)  # what nobody sees may be NaN
+    def _defined(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> AttentionOutput:
+        seen = (
+            None if mask is None else mask.any(dim=2, keepdim=True).any(dim=3, keepdim=True)
+        )  # what nobody sees may be NaN
         queries = self.feature_map(query, is_query=True)
         keys, values = self._visible(key, value, seen)
         return feature_attention_definition(queries, keys, values, mask, causal=causal)
 
     def _queries(self, query: Tensor) -> Iterator[Features]:
-        return (self.feature_map(piece, is_query=True) for piece in query.split(self.chunk, dim=-2))
+        return (self.feature_map(piece, is_query=True) for piece in query.split(self.chunk_size, dim=-2))
 
     def _keys(self, key: Tensor, value: Tensor, mask: Tensor | None) -> Iterator[tuple[Features, Tensor]]:
-        pieces = key.split(self.chunk, dim=-2)
-        seen = [None] * len(pieces) if mask is None else mask.expand(*mask.shape[:-1], key.shape[-2]).split(self.chunk, dim=-1)
-        for each in zip(pieces, value.split(self.chunk, dim=-2), seen, strict=True):
+        pieces = key.split(self.chunk_size, dim=-2)
+        seen = (
+            [None] * len(pieces)
+            if mask is None
+            else mask.expand(*mask.shape[:-1], key.shape[-2]).split(self.chunk_size, dim=-1)
+        )
+        for each in zip(pieces, value.split(self.chunk_size, dim=-2), seen, strict=True):
             yield self._visible(*each)
 
     def _visible(self, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Features, Tensor]:
-        """Features of the keys, and the values; nothing of what the mask (b, g, 1, 1, m) hides, not even a NaN, is left in either."""
+        """Features of the keys, and the values; nothing of what the mask (b, g, 1, 1, m) hides, not even a NaN, is left
+        in either."""
         if mask is None:
             return self.feature_map(key, is_query=False), value
         hidden = ~mask.mT
         keys = self.feature_map(key.masked_fill(hidden, 0), is_query=False)
-        return hide(keys, hidden), value.masked_fill(hidden, 0)
+        return mask_keys(keys, hidden), value.masked_fill(hidden, 0)
 
-    def _no_sums(self, key: Tensor, value: Tensor) -> KeySums:
-        return no_keys(self.feature_map(key[..., :0, :], is_query=False), value)
+    def _init_sums(self, key: Tensor, value: Tensor) -> KeyValueSums:
+        return init_sums(self.feature_map(key[..., :0, :], is_query=False), value)
 
 
 class LinearAttention(FeatureMapAttention):
@@ -163,8 +191,8 @@ class LinearAttention(FeatureMapAttention):
     Notes: D4.1-3, D4.1-4, D4.1-5.
     """
 
-    def __init__(self, *, chunk: int = CHUNK):
-        super().__init__(EluPlusOne(), chunk=chunk)
+    def __init__(self, *, chunk_size: int = CHUNK):
+        super().__init__(EluPlusOne(), chunk_size=chunk_size)
 
 
 def _grouped(x: Tensor, groups: int) -> Tensor:  # (b, h, n, d) -> (b, g, h / g, n, d), in float32 or wider
@@ -175,7 +203,9 @@ def _ungrouped(x: Tensor, like: Tensor) -> Tensor:  # (b, g, h / g, n, v) -> (b,
     return x.flatten(1, 2).to(like.dtype)
 
 
-def _grouped_mask(mask: Tensor | None, groups: int) -> Tensor | None:  # broadcasts to (b, h, n, m) -> (b, g, h / g, n, m)
+def _grouped_mask(
+    mask: Tensor | None, groups: int
+) -> Tensor | None:  # broadcasts to (b, h, n, m) -> (b, g, h / g, n, m)
     if mask is None:
         return None
     mask = mask[(None,) * (4 - mask.ndim)]

@@ -1,9 +1,11 @@
-"""Feature maps: a kernel κ(q, k) = φ(q)·φ(k) as a product of finitely many features, which attention of linear cost needs.
+"""Feature maps: a kernel κ(q, k) = φ(q)·φ(k) as a product of finitely many features, which attention of linear cost
+needs.
 
-A feature map is an nn.Module called as `feature_map(x, is_query=...)` on (..., positions, width), in float32 or wider, and gives
-`Features`. It looks at each position alone and must take no position at all, too. Here is elu + 1; random ones are in random_features.py.
+A feature map is an nn.Module called as `feature_map(x, is_query=...)` on (..., positions, head_dim), in float32 or
+wider, and gives `Features`. It maps each position alone and must take no position at all, too. Here is elu + 1; random
+ones are in random_features.py.
 
-    n positions, d width, m features
+    n positions, d head_dim, m features
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -17,10 +19,12 @@ __all__ = ["EluPlusOne", "FeatureMap", "Features", "Redrawn", "elu_plus_one", "e
 
 
 class Features(NamedTuple):
-    """φ(x) = values · exp(log_scale): what is too large or too small for a float stands in the logarithm, one a position.
+    """φ(x) = values · exp(log_scale): what is too large or too small for a float stands in the logarithm, one a
+    position.
 
-    A query's scale cancels between numerator and denominator, so it is never used. The scales of keys are taken relative to the
-    largest that a query may look at, so that none overflows; where log_scale is None it is zero everywhere.
+    A query's scale cancels between numerator and denominator, so it is never used. The scales of keys are taken
+    relative to the largest that a query may attend to, so that none overflows; where log_scale is None it is zero
+    everywhere.
     """
 
     values: Tensor  # (..., n, m)
@@ -36,7 +40,7 @@ class FeatureMap(Protocol):
 
 @runtime_checkable
 class Redrawn(Protocol):
-    """A feature map that changes between passes, never within one: attention tells it where each begins."""
+    """A feature map that changes between passes, never within one: attention calls it where each begins."""
 
     def begin_pass(self) -> None: ...
 
@@ -44,7 +48,8 @@ class Redrawn(Protocol):
 def elu_plus_one_definition(x: Tensor) -> Tensor:  # (...) -> (...)
     """φ(x) = elu(x) + 1 = x + 1 where x > 0, else e^x: positive for every x.
 
-    Adding 1 to a rounded e^x - 1 would give 0 from x = -18 on in float32, and attention 0 / 0; e^x itself stays positive to -87.
+    Adding 1 to a rounded e^x - 1 would give 0 from x = -18 on in float32, and attention 0 / 0; e^x itself stays
+    positive to -87.
 
     >>> float(elu_plus_one_definition(torch.tensor(-40.0))) > 0
     True
@@ -64,10 +69,10 @@ def elu_plus_one(x: Tensor) -> Tensor:  # (...) -> (...)
 
 
 class EluPlusOne(nn.Module):
-    """The feature map φ(x) = elu(x) + 1 of "Transformers are RNNs", entry by entry: as many features as the width, no guarantee.
+    """The feature map φ(x) = elu(x) + 1 of "Transformers are RNNs", entry by entry: head_dim features, no guarantee.
 
-    A query of negative entries is scaled so that its largest feature is 1, whatever its norm. Keys are not: in float32 one whose entries
-    all lie below -58 counts for nothing.
+    A query of negative entries is scaled so that its largest feature is 1, whatever its norm. Keys are not: in float32
+    one whose entries all lie below -58 counts for nothing.
 
     Notes: D4.1-3, D4.1-5.
     """
@@ -75,5 +80,7 @@ class EluPlusOne(nn.Module):
     def forward(self, x: Tensor, *, is_query: bool) -> Features:  # (..., n, d) -> (..., n, d)
         if not is_query:
             return Features(elu_plus_one(x))
-        largest = x.detach().amax(dim=-1, keepdim=True).clamp(max=0)  # φ(x) / φ(largest) is e^(x - largest) where all of x is negative
+        largest = (
+            x.detach().amax(dim=-1, keepdim=True).clamp(max=0)
+        )  # φ(x) / φ(largest) is e^(x - largest) where all of x is negative
         return Features(x.relu() + (x.clamp(max=0) - largest).exp(), largest)

@@ -1,8 +1,9 @@
-"""Attention with scores φ(q)·φ(k), four times: as defined, by sums over all keys, chunk by chunk, and position by position.
+"""Attention with scores φ(q)·φ(k), four times: as defined, by sums over all keys, chunk by chunk, and position by
+position.
 
-As the query stands outside the sum over keys, φ(q)·Σ_j φ(k_j) v_jᵀ, nothing as large as queries times keys is needed; all four
-give the same numbers. Denominators are the same sums with a value of 1, which travels as one more column of the values. The map φ, masks
-and heads are in feature_map.py.
+As the query stands outside the sum over keys, φ(q)·Σ_j φ(k_j) v_jᵀ, nothing as large as queries times keys is needed;
+all four give the same numbers. Denominators are the same sums with a value of 1, which travels as one more column of
+the values. The map φ, masks and heads are in feature_map.py.
 
     n queries, m keys, f features, v value width; leading axes broadcast
 """
@@ -12,21 +13,21 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.layers.attention.exact import Attended
+from quoin.errors import UserError
+from quoin.layers.attention.exact import AttentionOutput
 from quoin.layers.attention.features import Features
 from quoin.layers.attention.seen import each_query_alone, hidden_from_some
-from quoin.tensor import causal_mask, zero_unseen
+from quoin.tensor import causal_mask, zero_masked
 
 __all__ = [
-    "KeySums",
-    "add_keys",
+    "KeyValueSums",
     "causal_feature_attention",
     "causal_feature_step",
     "feature_attention",
     "feature_attention_definition",
-    "no_keys",
-    "read_sums",
+    "init_sums",
+    "query_sums",
+    "update_sums",
 ]
 
 CHUNK = 128  # positions whose scores are written out at once: some 64 kB a head, beside features that stay in the cache
@@ -34,10 +35,11 @@ CHUNK = 128  # positions whose scores are written out at once: some 64 kB a head
 
 def feature_attention_definition(
     query: Features, key: Features, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
-) -> Attended:  # (..., n, f), (..., m, f), (..., m, v)
+) -> AttentionOutput:  # (..., n, f), (..., m, f), (..., m, v)
     """Σ_j w_ij v_j with w_ij = φ(q_i)·φ(k_j) / Σ_j φ(q_i)·φ(k_j), both sums over the keys j that query i may see.
 
-    All n m scores are written out, each query's up to a factor of its own, which the ratio cancels. A query that sees nothing gets zeros.
+    All n m scores are written out, each query's up to a factor of its own, which the ratio cancels. A query that sees
+    nothing gets zeros.
 
     Notes: D4.1-3, DE32, DE33.
     """
@@ -47,24 +49,24 @@ def feature_attention_definition(
         seen = seen & causal_mask(*shape, device=value.device)
     if hidden_from_some(seen, *key, value):
         store = (key.values, value) if key.log_scale is None else (key.values, value, key.log_scale)
-        return Attended(*each_query_alone(_one_query, query.values, store, seen))
+        return AttentionOutput(*each_query_alone(_one_query, query.values, store, seen))
     hidden = ~(seen.any(dim=-2) if seen.ndim > 1 else seen).unsqueeze(-1)
-    key, value = hide(key, hidden), zero_unseen(value, seen)
+    key, value = mask_keys(key, hidden), zero_masked(value, seen)
     scores = query.values @ key.values.mT
     if key.log_scale is not None:
         log_scale = key.log_scale.mT.masked_fill(~seen, _lowest(scores))
         scores = scores * (log_scale - log_scale.detach().amax(dim=-1, keepdim=True)).exp()
     counted = scores.masked_fill(~seen, 0)
     weights = counted / _not_zero(counted.sum(dim=-1, keepdim=True))
-    return Attended(weights @ value, weights, scores)
+    return AttentionOutput(weights @ value, weights, scores)
 
 
-def _one_query(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Attended:
+def _one_query(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> AttentionOutput:
     log_scale, seen = rest if len(rest) == 2 else (None, rest[0])
     return feature_attention_definition(Features(query), Features(key, log_scale), value, seen)
 
 
-class KeySums(NamedTuple):
+class KeyValueSums(NamedTuple):
     """All that queries need to know of any number of keys: Σ_j φ(k_j) [v_j, 1]ᵀ e^-log_scale, of constant size."""
 
     moments: Tensor  # (..., f, v + 1)
@@ -81,21 +83,23 @@ class KeySums(NamedTuple):
         return self.moments[..., -1]
 
 
-def no_keys(key: Features, value: Tensor) -> KeySums:  # (..., m, f), (..., m, v)
+def init_sums(key: Features, value: Tensor) -> KeyValueSums:  # (..., m, f), (..., m, v)
     """The sums over none of these keys: zero."""
     moments = key.values.new_zeros(*key.values.shape[:-2], key.values.shape[-1], value.shape[-1] + 1)
-    return KeySums(moments, None if key.log_scale is None else moments.new_full((*moments.shape[:-2], 1, 1), _lowest(moments)))
+    return KeyValueSums(
+        moments, None if key.log_scale is None else moments.new_full((*moments.shape[:-2], 1, 1), _lowest(moments))
+    )
 
 
-def add_keys(sums: KeySums, key: Features, value: Tensor) -> KeySums:  # (..., m, f), (..., m, v)
-    """S ← S + Σ_j φ(k_j) v_jᵀ and z ← z + Σ_j φ(k_j): each key is looked at once, and before any query is known.
+def update_sums(sums: KeyValueSums, key: Features, value: Tensor) -> KeyValueSums:  # (..., m, f), (..., m, v)
+    """S ← S + Σ_j φ(k_j) v_jᵀ and z ← z + Σ_j φ(k_j): each key is read once, and before any query is known.
 
     Notes: D4.1-1, D4.1-11.
     """
     return _add(sums, key, _with_one(value))
 
 
-def read_sums(sums: KeySums, query: Features) -> Tensor:  # (..., n, f) -> (..., n, v)
+def query_sums(sums: KeyValueSums, query: Features) -> Tensor:  # (..., n, f) -> (..., n, v)
     """φ(q_i)ᵀ S / φ(q_i)ᵀ z for each query, whatever the number of keys; zeros where there are none.
 
     Notes: D4.1-1, D4.1-11.
@@ -103,20 +107,23 @@ def read_sums(sums: KeySums, query: Features) -> Tensor:  # (..., n, f) -> (...,
     return _ratio(query.values @ sums.moments)
 
 
-def feature_attention(query: Features, key: Features, value: Tensor) -> Tensor:  # (..., n, f), (..., m, f), (..., m, v) -> (..., n, v)
+def feature_attention(
+    query: Features, key: Features, value: Tensor
+) -> Tensor:  # (..., n, f), (..., m, f), (..., m, v) -> (..., n, v)
     """φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_j φ(k_j): the sums once, then each query, (n + m) f (v + 1) multiplications.
 
     Notes: D4.1-1, D4.1-3.
     """
-    return read_sums(add_keys(no_keys(key, value), key, value), query)
+    return query_sums(update_sums(init_sums(key, value), key, value), query)
 
 
 def causal_feature_step(
-    sums: KeySums, query: Features, key: Features, value: Tensor
-) -> tuple[Tensor, KeySums]:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
-    """Attend from n further positions to themselves, causally, and to all keys before, of which `sums` tell.
+    sums: KeyValueSums, query: Features, key: Features, value: Tensor
+) -> tuple[Tensor, KeyValueSums]:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
+    """Attend from n further positions to themselves, causally, and to all keys before, which `sums` hold.
 
-    With n = 1 it is the recurrence S_t = S_{t-1} + φ(k_t) v_tᵀ, z_t = z_{t-1} + φ(k_t), with output φ(q_t)ᵀ S_t / φ(q_t)ᵀ z_t.
+    With n = 1 it is the recurrence S_t = S_{t-1} + φ(k_t) v_tᵀ, z_t = z_{t-1} + φ(k_t), with output φ(q_t)ᵀ S_t /
+    φ(q_t)ᵀ z_t.
 
     Notes: D4.1-4.
     """
@@ -124,7 +131,8 @@ def causal_feature_step(
     scores = query.values @ key.values.mT
     before = query.values @ sums.moments
     if sums.log_scale is not None and key.log_scale is not None:
-        # Each query takes the scales relative to the largest that it sees: a later, larger one would make all of them zero.
+        # Each query takes the scales relative to the largest that it sees: a later, larger one would make all of them
+        # zero.
         so_far = torch.cat([sums.log_scale, key.log_scale.detach()], dim=-2).cummax(dim=-2).values[..., 1:, :]
         scores = scores * (key.log_scale.mT - so_far).clamp(max=0).exp()  # only what no query may see is clamped
         before = before * (sums.log_scale - so_far).exp()
@@ -132,46 +140,48 @@ def causal_feature_step(
 
 
 def causal_feature_attention(
-    query: Features, key: Features, value: Tensor, *, chunk: int = CHUNK
+    query: Features, key: Features, value: Tensor, *, chunk_size: int = CHUNK
 ) -> Tensor:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
-    """φ(q_i)ᵀ Σ_{j≤i} φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_{j≤i} φ(k_j), in steps of `chunk` positions.
+    """φ(q_i)ᵀ Σ_{j≤i} φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_{j≤i} φ(k_j), in steps of `chunk_size` positions.
 
     n / chunk sums are kept for a gradient, where the sums after each position would be n of them.
 
     Notes: D4.1-4.
     """
-    check_chunk(chunk)
-    sums, outputs = no_keys(key, value), []
-    for q, k, v in zip(split(query, chunk), split(key, chunk), value.split(chunk, dim=-2), strict=True):
+    check_chunk_size(chunk_size)
+    sums, outputs = init_sums(key, value), []
+    for q, k, v in zip(split(query, chunk_size), split(key, chunk_size), value.split(chunk_size, dim=-2), strict=True):
         output, sums = causal_feature_step(sums, q, k, v)
         outputs.append(output)
     return torch.cat(outputs, dim=-2)
 
 
-def split(features: Features, chunk: int) -> list[Features]:
-    """The features of each `chunk` positions."""
-    values = features.values.split(chunk, dim=-2)
-    scales = [None] * len(values) if features.log_scale is None else features.log_scale.split(chunk, dim=-2)
+def split(features: Features, chunk_size: int) -> list[Features]:
+    """The features of each `chunk_size` positions."""
+    values = features.values.split(chunk_size, dim=-2)
+    scales = [None] * len(values) if features.log_scale is None else features.log_scale.split(chunk_size, dim=-2)
     return [Features(value, scale) for value, scale in zip(values, scales, strict=True)]
 
 
-def hide(key: Features, hidden: Tensor) -> Features:  # (..., m, f), (..., m, 1)
-    """Keys that take no part where hidden: no feature, and no say in the scale of the others."""
+def mask_keys(key: Features, hidden: Tensor) -> Features:  # (..., m, f), (..., m, 1)
+    """Keys masked where hidden: their features are zero, and the others' scale does not depend on them."""
     scale = key.log_scale
-    return Features(key.values.masked_fill(hidden, 0), None if scale is None else scale.masked_fill(hidden, _lowest(scale)))
+    return Features(
+        key.values.masked_fill(hidden, 0), None if scale is None else scale.masked_fill(hidden, _lowest(scale))
+    )
 
 
-def check_chunk(chunk: int) -> None:
-    if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
-        raise Mistake(f"expected a chunk of at least one position, came {chunk!r}; give e.g. {CHUNK}")
+def check_chunk_size(chunk_size: int) -> None:
+    if not isinstance(chunk_size, int) or isinstance(chunk_size, bool) or chunk_size < 1:
+        raise UserError(f"expected a chunk of at least one position, got {chunk_size!r}; give e.g. {CHUNK}")
 
 
-def _add(sums: KeySums, key: Features, value: Tensor) -> KeySums:
+def _add(sums: KeyValueSums, key: Features, value: Tensor) -> KeyValueSums:
     if sums.log_scale is None or key.log_scale is None:
-        return KeySums(sums.moments + key.values.mT @ value, None)
+        return KeyValueSums(sums.moments + key.values.mT @ value, None)
     largest = torch.cat([sums.log_scale, key.log_scale.detach()], dim=-2).amax(dim=-2, keepdim=True)
     relative = key.values * (key.log_scale - largest).exp()
-    return KeySums(sums.moments * (sums.log_scale - largest).exp() + relative.mT @ value, largest)
+    return KeyValueSums(sums.moments * (sums.log_scale - largest).exp() + relative.mT @ value, largest)
 
 
 def _with_one(value: Tensor) -> Tensor:  # (..., m, v) -> (..., m, v + 1)
@@ -185,8 +195,8 @@ def _ratio(gathered: Tensor) -> Tensor:  # (..., n, v + 1) -> (..., n, v)
 def _not_zero(total: Tensor) -> Tensor:
     """Where a query sees nothing its numerators are zero as well; one beneath them makes output and gradient zero.
 
-    A query counts as seeing nothing, too, where its total is below e^-58 (in float32) of what its largest feature and the largest of a
-    key could give: digits are lost there, and a gradient divided by it may overflow.
+    A query counts as seeing nothing, too, where its total is below e^-58 (in float32) of what its largest feature and
+    the largest of a key could give: digits are lost there, and a gradient divided by it may overflow.
     """
     return total.where(total.abs() >= torch.finfo(total.dtype).tiny ** (2 / 3), 1)
 

@@ -1,20 +1,23 @@
-"""A table that can be differentiated: asked by a vector instead of a row number, it answers with a mixture of its values.
+"""A differentiable lookup table: queried by a vector instead of a row number, it gives a mixture of its values.
 
-With unit vectors as keys, the query e_i asks for row i. Learned keys and queries are the attention of exact.py and single.py.
+With unit vectors as keys, the query e_i gives row i. Learned keys and queries are the attention of exact.py and
+single.py.
 
-n queries, m keys of width d with values of width v
+n queries, m keys of dimension d with values of dimension v
 """
 
 from torch import Tensor
 
-from quoin.layers.attention.pooling import Pooled, attention_pooling_definition, attention_weights, pool_values
+from quoin.layers.attention.pooling import Pooled, attention_pooling_definition, pool_values, softmax_weights
 from quoin.layers.attention.scores import dot_score
 from quoin.tensor import check_same_dtype, check_shapes
 
 __all__ = ["linear_lookup", "linear_lookup_definition", "soft_lookup", "soft_lookup_definition"]
 
 
-def linear_lookup_definition(query: Tensor, key: Tensor, value: Tensor) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
+def linear_lookup_definition(
+    query: Tensor, key: Tensor, value: Tensor
+) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
     """lookup(q) = sum_i <q, e_i> v_i, linear in the query; the coefficients may be any real numbers.
 
     Notes: D2.2-1.
@@ -22,10 +25,13 @@ def linear_lookup_definition(query: Tensor, key: Tensor, value: Tensor) -> Poole
     return attention_pooling_definition(query, key, value, dot_score, lambda scores, mask: scores)
 
 
-def linear_lookup(query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+def linear_lookup(
+    query: Tensor, key: Tensor, value: Tensor
+) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
     """`linear_lookup_definition(...).output` as (Q K^T) V or Q (K^T V), whichever multiplies less.
 
-    Nothing stands between the two products, so they may be taken in either order: the second never forms an (n, m) matrix.
+    Nothing stands between the two products, so they may be taken in either order: the second never forms an (n, m)
+    matrix.
 
     Notes: D2.2-1.
     """
@@ -36,23 +42,27 @@ def linear_lookup(query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # (...,
     return query @ (key.mT @ value)
 
 
-def soft_lookup_definition(query: Tensor, key: Tensor, value: Tensor) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
+def soft_lookup_definition(
+    query: Tensor, key: Tensor, value: Tensor
+) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
     """lookup(q) = sum_i softmax((<q, e_j>)_j)_i v_i: coefficients in [0, 1] that sum to one.
 
-    The query lambda e_i answers v_i as lambda grows, with unit vectors as keys.
+    The query lambda e_i gives v_i as lambda grows, with unit vectors as keys.
 
     Notes: D2.2-3.
     """
-    return attention_pooling_definition(query, key, value, dot_score, attention_weights)
+    return attention_pooling_definition(query, key, value, dot_score, softmax_weights)
 
 
-def soft_lookup(query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+def soft_lookup(
+    query: Tensor, key: Tensor, value: Tensor
+) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
     """`soft_lookup_definition(...).output` in two matrix products.
 
     Notes: D2.2-3.
     """
     _check(query, key, value)
-    return pool_values(attention_weights(dot_score(query, key)), value)
+    return pool_values(softmax_weights(dot_score(query, key)), value)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -1,9 +1,10 @@
 """Attention pooling: a query weighs the keys of a store by a score, and gathers their values by these weights.
 
-Scores are in scores.py. A way of weighing takes the scores (..., n, m) and a mask that broadcasts to them, or None; the three here are
-soft, hard and blind. A store read by unit vectors is in lookup.py, kernels of distances are in nadaraya_watson.py.
+Scores are in scores.py. A way of weighing takes the scores (..., n, m) and a mask that broadcasts to them, or None; the
+three here are soft, hard and blind. A store read by unit vectors is in lookup.py, kernels of distances are in
+nadaraya_watson.py.
 
-n queries, m keys of width e with values of width v
+n queries, m keys of dimension e with values of dimension v
 """
 
 import math
@@ -13,18 +14,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
-from quoin.tensor import as_floating, check_floating, check_mask, check_shapes, masked_softmax, zero_unseen
+from quoin.errors import UserError
+from quoin.tensor import as_floating, check_floating, check_mask, check_shapes, masked_softmax, zero_masked
 
 __all__ = [
     "Pooled",
+    "argmax_weights",
     "attention_pooling",
     "attention_pooling_definition",
-    "attention_weights",
-    "average_weights",
-    "hard_weights",
     "pool_values",
     "pool_values_definition",
+    "softmax_weights",
+    "uniform_weights",
 ]
 
 Score = Callable[[Tensor, Tensor], Tensor]  # (..., n, d), (..., m, e) -> (..., n, m)
@@ -53,7 +54,9 @@ def pool_values_definition(
     return sum(terms, start=weights.new_zeros(*weights.shape[:-1], value.shape[-1]))
 
 
-def pool_values(weights: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
+def pool_values(
+    weights: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
     """`pool_values_definition` as one matrix product; a value that no query may see counts as zero, even if it is NaN.
 
     Notes: Z11.1.
@@ -62,16 +65,18 @@ def pool_values(weights: Tensor, value: Tensor, mask: Tensor | None = None) -> T
     weights, value = as_floating(weights, value), as_floating(value, weights)
     if mask is not None:
         check_mask(mask, weights.shape)
-        value = zero_unseen(value, mask)
+        value = zero_masked(value, mask)
     return weights @ value
 
 
 def attention_pooling_definition(
     query: Tensor, key: Tensor, value: Tensor, score: Score, weigh: Weigh, *, mask: Tensor | None = None
 ) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
-    """Attention(q, D) = sum_i alpha(q, k_i) v_i over the pairs (k_i, v_i) of D, with weights that come from the scores a(q, k_i).
+    """Attention(q, D) = sum_i alpha(q, k_i) v_i over the pairs (k_i, v_i) of D, with weights that come from the scores
+    a(q, k_i).
 
-    The score is asked of one query and one key at a time; a key that the query may not see counts as zero, and so does its value.
+    The score is computed for one query and one key at a time; a key that the query may not see counts as zero, and so
+    does its value.
 
     Notes: Z11.1.
     """
@@ -94,7 +99,7 @@ def attention_pooling(
 
     >>> from quoin.layers.attention.scores import scaled_dot_score
     >>> store = torch.eye(3)
-    >>> attention_pooling(store[1:2], store, 10 * store, scaled_dot_score, hard_weights).output
+    >>> attention_pooling(store[1:2], store, 10 * store, scaled_dot_score, argmax_weights).output
     tensor([[ 0., 10.,  0.]])
 
     Notes: Z11.1, D1.1-26.
@@ -102,12 +107,12 @@ def attention_pooling(
     _check(query, key, value)
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
-        key = zero_unseen(key, mask)
+        key = zero_masked(key, mask)
     weights = weigh(score(query, key), mask)
     return Pooled(pool_values(weights, value, mask), weights)
 
 
-def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def softmax_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
     """Soft weights: alpha(q, k_i) = exp a(q, k_i) / sum_j exp a(q, k_j), the sum over the keys that the query may see.
 
     Notes: Z11.6.
@@ -115,7 +120,7 @@ def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # 
     return masked_softmax(scores, mask)
 
 
-def hard_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def argmax_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
     """Weight 1 for the key of the highest score, the first of equals, and 0 for the others: a query to a database.
 
     Notes: Z11.4.
@@ -128,7 +133,7 @@ def hard_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (...,
     return chosen if mask is None else chosen.masked_fill(~mask, 0)
 
 
-def average_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def uniform_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
     """Weight 1/m for each of the m keys that the query may see, whatever the scores: average pooling.
 
     Notes: Z11.5.
@@ -152,4 +157,4 @@ def _pairs(shape: Sequence[int], like: Tensor, mask: Tensor | None) -> Tensor:  
 def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
     check_shapes("... n d, ... m e, ... m v", query=query, key=key, value=value)
     if not key.shape[-2]:
-        raise Mistake(f"expected at least one key to weigh, came shape {tuple(key.shape)}; give the store a pair")
+        raise UserError(f"expected at least one key to weigh, got shape {tuple(key.shape)}; give the store a pair")

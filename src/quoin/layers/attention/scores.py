@@ -1,8 +1,9 @@
-"""How well a key answers a query, a(q, k): distance, inner product, bilinear form, small network.
+"""How well a key matches a query, a(q, k): distance, inner product, bilinear form, small network.
 
-Each score gives a number for every pair, (..., n, d) and (..., m, e) to (..., n, m); what is done with the numbers is in pooling.py.
+Each score gives a number for every pair, (..., n, d) and (..., m, e) to (..., n, m); what is done with the numbers is
+in pooling.py.
 
-n queries of width d, m keys of width e (d where they must agree), h hidden units
+n queries of dimension d, m keys of dimension e (d where they must agree), h hidden units
 """
 
 import math
@@ -36,11 +37,12 @@ def gaussian_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n,
 def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
     """`gaussian_score_definition` as q^T k - ‖k‖^2 / 2 - ‖q‖^2 / 2: one matrix product and two norms.
 
-    Both are first measured from the keys' mean, which moves no distance: the three terms would cancel badly far from the origin.
+    Both are first measured from the keys' mean, which moves no distance: the three terms would cancel badly far from
+    the origin.
     """
     query, key = _floats(query, key)
-    centre = key.detach().mean(dim=-2, keepdim=True)
-    query, key = query - centre, key - centre
+    center = key.detach().mean(dim=-2, keepdim=True)
+    query, key = query - center, key - center
     return query @ key.mT - key.square().sum(dim=-1).unsqueeze(-2) / 2 - query.square().sum(dim=-1, keepdim=True) / 2
 
 
@@ -73,7 +75,7 @@ def scaled_dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (...
 
 
 def bilinear_score_definition(query: Tensor, key: Tensor, matrix: Tensor) -> Tensor:  # (..., n, d), (..., m, e), (d, e)
-    """a(q, k) = q^T M k = sum_{i,j} q_i M_ij k_j, for queries and keys of different widths.
+    """a(q, k) = q^T M k = sum_{i,j} q_i M_ij k_j, for queries and keys of different dimensions.
 
     Notes: Z11.20.
     """
@@ -85,7 +87,8 @@ def bilinear_score_definition(query: Tensor, key: Tensor, matrix: Tensor) -> Ten
 class BilinearScore(nn.Module):
     """`bilinear_score_definition` with a matrix M to learn: (Q M) K^T.
 
-    M starts with variance 1/(d e), so that standardised queries and keys score with variance one; `generator` draws it.
+    M starts with variance 1/(d e), so that standardised queries and keys score with variance one; `generator` samples
+    it.
 
     >>> BilinearScore(4, 6)(torch.ones(2, 4), torch.ones(3, 6)).shape
     torch.Size([2, 3])
@@ -93,11 +96,11 @@ class BilinearScore(nn.Module):
     Notes: Z11.20.
     """
 
-    def __init__(self, query_width: int, key_width: int, *, generator: torch.Generator | None = None):
+    def __init__(self, query_dim: int, key_dim: int, *, generator: torch.Generator | None = None):
         super().__init__()
-        check_sizes({"query_width": query_width, "key_width": key_width})
-        start = torch.randn(query_width, key_width, generator=generator)
-        self.matrix = nn.Parameter(start / math.sqrt(query_width * key_width))
+        check_sizes({"query_dim": query_dim, "key_dim": key_dim})
+        start = torch.randn(query_dim, key_dim, generator=generator)
+        self.matrix = nn.Parameter(start / math.sqrt(query_dim * key_dim))
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
         check_shapes("d e, ... n d, ... m e", matrix=self.matrix, query=query, key=key)
@@ -107,12 +110,17 @@ class BilinearScore(nn.Module):
 def additive_score_definition(
     query: Tensor, key: Tensor, query_weight: Tensor, key_weight: Tensor, output_weight: Tensor
 ) -> Tensor:  # (..., n, d), (..., m, e), (h, d), (h, e), (h,) -> (..., n, m)
-    """a(q, k) = w_v^T tanh(W_q q + W_k k), for queries and keys of different widths.
+    """a(q, k) = w_v^T tanh(W_q q + W_k k), for queries and keys of different dimensions.
 
     Notes: Z11.21.
     """
     check_shapes(
-        "... n d, ... m e, h d, h e, h", query=query, key=key, query_weight=query_weight, key_weight=key_weight, output_weight=output_weight
+        "... n d, ... m e, h d, h e, h",
+        query=query,
+        key=key,
+        query_weight=query_weight,
+        key_weight=key_weight,
+        output_weight=output_weight,
     )
     rows = []
     for q in query.unbind(dim=-2):
@@ -124,8 +132,8 @@ def additive_score_definition(
 class AdditiveScore(nn.Module):
     """`additive_score_definition` with weights to learn: every query and every key is projected once, not once a pair.
 
-    Projected keys may be kept and used again: `score(project_query(query), project_key(key))` is `forward(query, key)`. All matrices
-    start uniform on ±sqrt(6 / (inputs + outputs)) (Glorot), for tanh; `generator` draws them.
+    Projected keys may be kept and used again: `score(project_query(query), project_key(key))` is `forward(query, key)`.
+    All matrices start uniform on ±sqrt(6 / (fan_in + fan_out)) (Glorot), for tanh; `generator` samples them.
 
     >>> AdditiveScore(4, 6, 8)(torch.ones(2, 4), torch.ones(3, 6)).shape
     torch.Size([2, 3])
@@ -133,15 +141,15 @@ class AdditiveScore(nn.Module):
     Notes: Z11.21.
     """
 
-    def __init__(self, query_width: int, key_width: int, hidden: int, *, generator: torch.Generator | None = None):
+    def __init__(self, query_dim: int, key_dim: int, hidden_dim: int, *, generator: torch.Generator | None = None):
         super().__init__()
-        check_sizes({"query_width": query_width, "key_width": key_width, "hidden": hidden})
+        check_sizes({"query_dim": query_dim, "key_dim": key_dim, "hidden_dim": hidden_dim})
 
-        def start(outputs: int, inputs: int) -> nn.Parameter:
-            return nn.Parameter(nn.init.xavier_uniform_(torch.empty(outputs, inputs), generator=generator))
+        def start(fan_out: int, fan_in: int) -> nn.Parameter:
+            return nn.Parameter(nn.init.xavier_uniform_(torch.empty(fan_out, fan_in), generator=generator))
 
-        self.query_weight, self.key_weight = start(hidden, query_width), start(hidden, key_width)
-        self.output_weight = nn.Parameter(start(1, hidden).detach()[0])
+        self.query_weight, self.key_weight = start(hidden_dim, query_dim), start(hidden_dim, key_dim)
+        self.output_weight = nn.Parameter(start(1, hidden_dim).detach()[0])
 
     def project_query(self, query: Tensor) -> Tensor:  # (..., n, d) -> (..., n, h)
         """W_q q of each query."""
@@ -153,7 +161,9 @@ class AdditiveScore(nn.Module):
         check_shapes("h e, ... m e", key_weight=self.key_weight, key=key)
         return key @ self.key_weight.mT
 
-    def score(self, projected_query: Tensor, projected_key: Tensor) -> Tensor:  # (..., n, h), (..., m, h) -> (..., n, m)
+    def score(
+        self, projected_query: Tensor, projected_key: Tensor
+    ) -> Tensor:  # (..., n, h), (..., m, h) -> (..., n, m)
         """w_v^T tanh of the sum of each pair of projections; n m h numbers at once."""
         check_shapes("... n h, ... m h", projected_query=projected_query, projected_key=projected_key)
         check_floating(projected_query, "projected_query")

@@ -1,4 +1,5 @@
-"""What queries may see of a store, and nothing else: hidden keys and values are zeros before anything is computed of them.
+"""What queries may see of a store, and nothing else: hidden keys and values are zeros before anything is computed of
+them.
 
 A weight of 0 is not enough: 0 times NaN is NaN, and so is the gradient of what it was computed from.
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from quoin.tensor import check_mask, check_shapes, valid_mask, zero_unseen
+from quoin.tensor import check_mask, check_shapes, sequence_mask, zero_masked
 
 __all__ = ["Shown", "each_query_alone", "hidden_from_some", "seen_by_group", "show", "zero_padding"]
 
@@ -25,10 +26,11 @@ class Shown(NamedTuple):
 
 
 def show(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, lengths: Tensor | None = None) -> Shown:
-    """Zeros at padding and at keys that no query may see, before any map: the gradients of its weights hang on its inputs.
+    """Zeros at padding and at keys that no query may see, before any map: the gradients of its weights hang on its
+    inputs.
 
-    A mask, (n, m), (b, n, m) or (b, h, n, m), hides keys and values alone. Lengths (b,) cut off what is padding altogether: where the
-    keys or values are the queries themselves, these too.
+    A mask, (n, m), (b, n, m) or (b, h, n, m), hides keys and values alone. Lengths (b,) cut off what is padding
+    altogether: where the keys or values are the queries themselves, these too.
     """
     if mask is None and lengths is None:
         return Shown(query, key, value, None)
@@ -36,12 +38,12 @@ def show(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, lengths
     if mask is not None:
         heads = mask.shape[1:2] if mask.ndim == 4 else ()
         check_mask(mask, (*query.shape[:-2], *heads, query.shape[-2], key.shape[-2]))
-    padding = None if lengths is None else valid_mask(lengths, key.shape[-2]).unsqueeze(-2)  # (b, 1, m)
+    padding = None if lengths is None else sequence_mask(lengths, key.shape[-2]).unsqueeze(-2)  # (b, 1, m)
     whole = _both(mask, padding)
     seen = whole.any(dim=1) if whole.ndim == 4 else whole
-    shown = zero_unseen(query, padding) if padding is not None and (query is key or query is value) else query
-    keys = shown if key is query else zero_unseen(key, seen)
-    values = keys if value is key else shown if value is query else zero_unseen(value, seen)
+    shown = zero_masked(query, padding) if padding is not None and (query is key or query is value) else query
+    keys = shown if key is query else zero_masked(key, seen)
+    values = keys if value is key else shown if value is query else zero_masked(value, seen)
     return Shown(shown, keys, values, whole)
 
 
@@ -58,7 +60,8 @@ def hidden_from_some(mask: Tensor | None, *stores: Tensor | None) -> bool:
 def each_query_alone(
     attend: Callable[..., tuple[Tensor, ...]], query: Tensor, store: tuple[Tensor, ...], *pairs: Tensor | None
 ) -> list[Tensor]:  # (..., n, d), each (..., m, ·), each broadcasts to (..., n, m) -> each (..., n, ·)
-    """`attend(query, *store, *pairs)` with an axis for the queries before the store, so that each has one of its own."""
+    """`attend(query, *store, *pairs)` with an axis for the queries before the store, so that each has one of its
+    own."""
     queries = query.shape[-2]
     stores = (x.unsqueeze(-3).expand(*x.shape[:-2], queries, *x.shape[-2:]) for x in store)
     rows = (None if x is None else x.unsqueeze(-2) for x in pairs)
@@ -73,8 +76,9 @@ def seen_by_group(mask: Tensor, groups: int) -> Tensor:  # broadcasts to (b, h, 
 
 
 def zero_padding(x: Tensor, lengths: Tensor | None) -> Tensor:  # (b, n, w), (b,) -> (b, n, w)
-    """The sequences with zeros after the first `lengths` positions of each: padding goes into no norm, no map and no gradient."""
-    return x if lengths is None else zero_unseen(x, valid_mask(lengths, x.shape[-2]).unsqueeze(-2))
+    """The sequences with zeros after the first `lengths` positions of each: padding goes into no norm, no map and no
+    gradient."""
+    return x if lengths is None else zero_masked(x, sequence_mask(lengths, x.shape[-2]).unsqueeze(-2))
 
 
 def _both(mask: Tensor | None, padding: Tensor | None) -> Tensor:

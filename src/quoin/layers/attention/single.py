@@ -1,16 +1,17 @@
 """Attention with learned maps of queries, keys and values, one head: the layer of the notes, and self-attention.
 
-Many heads side by side are in heads.py.   n queries, m keys, d_q, d_k, d_v input widths, k and v widths after the maps
+Many heads side by side are in multi_head.py.   n queries, m keys, d_q, d_k, d_v input dimensions, k and v dimensions
+after the maps
 """
 
 import torch
 from torch import Tensor, nn
 
 from quoin.layers.attention.checks import beside_heads, check_sequences, check_sizes
-from quoin.layers.attention.exact import Attended, ExactAttention, scaled_dot_product_attention_definition
+from quoin.layers.attention.exact import AttentionOutput, ExactAttention, scaled_dot_product_attention_definition
 from quoin.layers.attention.seen import show
-from quoin.layers.init import initialise, keeps_global_rng, xavier
-from quoin.tensor import check_mask, check_shapes, zero_unseen
+from quoin.layers.init import init_weights, keeps_global_rng, xavier_normal
+from quoin.tensor import check_mask, check_shapes, zero_masked
 
 __all__ = ["Attention", "SelfAttention", "attention_layer_definition"]
 
@@ -25,11 +26,11 @@ def attention_layer_definition(
     *,
     mask: Tensor | None = None,
     scale: float | None = None,
-) -> Attended:  # (..., n, d_q), (..., m, d_k), (..., m, d_v), (d_q, k), (d_k, k), (d_v, v) -> (..., n, v)
+) -> AttentionOutput:  # (..., n, d_q), (..., m, d_k), (..., m, d_v), (d_q, k), (d_k, k), (d_v, v) -> (..., n, v)
     """softmax(s (Q W^Q)(K W^K)ᵀ) V W^V over the keys, with s = 1/√k unless given.
 
-    Scores of independent entries of variance 1 have variance k, which the scale makes 1 again; without it, s = 1, the softmax
-    of a wide layer is nearly hard and passes little gradient.
+    Scores of independent entries of variance 1 have variance k, which the scale makes 1 again; without it, s = 1, the
+    softmax of a wide layer is nearly hard and passes little gradient.
 
     Notes: D2.2-4, DE27.
     """
@@ -37,18 +38,20 @@ def attention_layer_definition(
     check_shapes("d_q k, d_k k, d_v v", query_matrix=query_matrix, key_matrix=key_matrix, value_matrix=value_matrix)
     if mask is not None:  # before the maps, for these have gradients too
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
-        key, value = zero_unseen(key, mask), zero_unseen(value, mask)
-    return scaled_dot_product_attention_definition(query @ query_matrix, key @ key_matrix, value @ value_matrix, mask, scale)
+        key, value = zero_masked(key, mask), zero_masked(value, mask)
+    return scaled_dot_product_attention_definition(
+        query @ query_matrix, key @ key_matrix, value @ value_matrix, mask, scale
+    )
 
 
 class Attention(nn.Module):
     """`attention_layer_definition` with its weights: the maps f_q(x) = x W^Q, f_k, f_v, and the fused kernel.
 
-    `scale` is 1/√k unless given; `scale=1` leaves the scores as they are. `lengths` (b,) count the keys that are not padding, where
-    queries, keys and values are one input the queries too; padding is zeros before it is mapped, whatever it holds. So are keys and values
-    that a mask, (n, m) or (b, n, m), hides from all queries.
+    `scale` is 1/√k unless given; `scale=1` leaves the scores as they are. `lengths` (b,) count the keys that are not
+    padding, where queries, keys and values are one input the queries too; padding is zeros before it is mapped,
+    whatever it holds. So are keys and values that a mask, (n, m) or (b, n, m), hides from all queries.
 
-    >>> layer = Attention(6, 5, 4, k=3, v=2, generator=torch.Generator().manual_seed(0))
+    >>> layer = Attention(6, 5, 4, head_dim=3, out_features=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(7, 6), torch.zeros(9, 5), torch.zeros(9, 4)).shape
     torch.Size([7, 2])
 
@@ -57,15 +60,31 @@ class Attention(nn.Module):
 
     @keeps_global_rng
     def __init__(
-        self, d_q: int, d_k: int, d_v: int, k: int, v: int, scale: float | None = None, *, generator: torch.Generator | None = None
+        self,
+        query_dim: int,
+        key_dim: int,
+        value_dim: int,
+        head_dim: int,
+        out_features: int,
+        scale: float | None = None,
+        *,
+        generator: torch.Generator | None = None,
     ):
         super().__init__()
-        check_sizes({"d_q": d_q, "d_k": d_k, "d_v": d_v, "k": k, "v": v})
-        self.f_q = nn.Linear(d_q, k, bias=False)
-        self.f_k = nn.Linear(d_k, k, bias=False)
-        self.f_v = nn.Linear(d_v, v, bias=False)
-        self.core = ExactAttention(scale=scale)
-        initialise(self, xavier, generator=generator)
+        check_sizes(
+            {
+                "query_dim": query_dim,
+                "key_dim": key_dim,
+                "value_dim": value_dim,
+                "head_dim": head_dim,
+                "out_features": out_features,
+            }
+        )
+        self.q_proj = nn.Linear(query_dim, head_dim, bias=False)
+        self.k_proj = nn.Linear(key_dim, head_dim, bias=False)
+        self.v_proj = nn.Linear(value_dim, out_features, bias=False)
+        self.inner_attention = ExactAttention(scale=scale)
+        init_weights(self, xavier_normal, generator=generator)
 
     def forward(
         self,
@@ -77,28 +96,36 @@ class Attention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:  # (n, d_q), (m, d_k), (m, d_v) -> (n, v), or with a batch axis before each
-        for name, x, f in (("query", query, self.f_q), ("key", key, self.f_k), ("value", value, self.f_v)):
+        for name, x, f in (("query", query, self.q_proj), ("key", key, self.k_proj), ("value", value, self.v_proj)):
             check_sequences(name, x, f.in_features, batched=query.ndim == 3)
         query, key, value, mask = show(query, key, value, mask, lengths)
-        mapped = (self.f_q(query), self.f_k(key), self.f_v(value))
+        mapped = (self.q_proj(query), self.k_proj(key), self.v_proj(value))
         one_head = [x.unsqueeze(-3) if x.ndim == 3 else x[None, None] for x in mapped]
-        output = self.core(*one_head, mask=beside_heads(mask), causal=causal)
+        output = self.inner_attention(*one_head, mask=beside_heads(mask), causal=causal)
         return output.squeeze(1) if query.ndim == 3 else output[0, 0]
 
 
 class SelfAttention(nn.Module):
-    """Attention with Q = K = V = X: every position looks at all of them, (n, d) to (n, v).
+    """Attention with Q = K = V = X: every position attends to all of them, (n, d) to (n, v).
 
-    >>> layer = SelfAttention(6, k=3, v=2, generator=torch.Generator().manual_seed(0))
+    >>> layer = SelfAttention(6, head_dim=3, out_features=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(7, 6)).shape
     torch.Size([7, 2])
 
     Notes: D2.2-5.
     """
 
-    def __init__(self, d: int, k: int, v: int, scale: float | None = None, *, generator: torch.Generator | None = None):
+    def __init__(
+        self,
+        embed_dim: int,
+        head_dim: int,
+        out_features: int,
+        scale: float | None = None,
+        *,
+        generator: torch.Generator | None = None,
+    ):
         super().__init__()
-        self.attention = Attention(d, d, d, k, v, scale, generator=generator)
+        self.attention = Attention(embed_dim, embed_dim, embed_dim, head_dim, out_features, scale, generator=generator)
 
     def forward(
         self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False

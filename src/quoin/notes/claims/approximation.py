@@ -1,4 +1,5 @@
-"""Universal approximation: interpolation with a modulus of continuity, exponentials of linear forms, Stone-Weierstrass, many outputs."""
+"""Universal approximation: interpolation with a modulus of continuity, exponentials of linear forms, Stone-Weierstrass,
+many outputs."""
 
 import math
 from collections.abc import Callable
@@ -8,13 +9,13 @@ from torch import Tensor
 
 from quoin.expressivity import (
     Lipschitz,
-    approximate,
-    approximate_many,
+    approximate_1d,
+    approximate_nd,
     exponential_sum_definition,
     interpolant,
     modulus_of_continuity,
     shallow_definition,
-    stack,
+    stack_networks,
     sup_error_in_span,
 )
 from quoin.layers import Affine, relu, tanh
@@ -28,18 +29,21 @@ LINE = torch.linspace(-1, 1, 801, dtype=torch.float64)
 
 def random_waves(generator: torch.Generator) -> tuple[Callable[[Tensor], Tensor], float]:
     """A sum of five sines on [0, 1] and a Lipschitz constant of it, sum |a_i| w_i."""
-    heights, rates, phases = normal((5,), generator), 12 * normal((5,), generator).abs(), normal((5,), generator)
-    return lambda x: (rates * x[:, None] + phases).sin() @ heights, float(heights.abs() @ rates)
+    heights, frequencies, phases = normal((5,), generator), 12 * normal((5,), generator).abs(), normal((5,), generator)
+    return lambda x: (frequencies * x[:, None] + phases).sin() @ heights, float(heights.abs() @ frequencies)
 
 
 def hidden_features(activation: Callable[[Tensor], Tensor], units: int, generator: torch.Generator) -> Tensor:
     """The hidden layer of a random shallow network on LINE, and the constant: what its last layer combines."""
     hidden = Affine(3 * normal((units, 1), generator), 2 * normal((units,), generator))
     eye = Affine(torch.eye(units, dtype=torch.float64), torch.zeros(units, dtype=torch.float64))
-    return torch.cat([shallow_definition(LINE[:, None], hidden, eye, activation), torch.ones(len(LINE), 1, dtype=torch.float64)], dim=1)
+    return torch.cat(
+        [shallow_definition(LINE[:, None], hidden, eye, activation), torch.ones(len(LINE), 1, dtype=torch.float64)],
+        dim=1,
+    )
 
 
-# ---- one variable -------------------------------------------------------------------------------------------------------
+# ---- one variable -----------------------------------------------------------------------------------------------
 
 
 @claim("D1.1-8", "interpolated at l/N, g is missed by at most what it can change over 1/N (not twice that)")
@@ -51,12 +55,20 @@ def interpolation_within_the_modulus(generator: torch.Generator) -> Evidence:
             knots = torch.linspace(0, 1, pieces + 1, dtype=torch.float64)
             missed = float((g(UNIT) - interpolant(knots, g(knots))(UNIT)).abs().max())
             # Where N divides 4000, the grid holds every pair that the proof compares: a knot and a point next to it.
-            omega = float(modulus_of_continuity(g, (0.0, 1.0), [1 / pieces], num_points=4001)) if 4000 % pieces == 0 else constant / pieces
+            omega = (
+                float(modulus_of_continuity(g, (0.0, 1.0), [1 / pieces], num_points=4001))
+                if 4000 % pieces == 0
+                else constant / pieces
+            )
             worst, cases = max(worst, missed / omega), cases + 1
     return Evidence("largest |g - L| / omega(1/N)", worst, 1 + roundings(64), "exact, and 64 roundings", cases)
 
 
-@claim("D1.1-8", "the network built for eps keeps its certificate: it is nowhere farther than eps from g, by any of three promises")
+@claim(
+    "D1.1-8",
+    "the network built for eps has a certified error bound: nowhere farther than eps from g, under any of three "
+    "regularity assumptions",
+)
 def certificates_hold(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 0
     x = torch.rand(3000, generator=generator, dtype=torch.float64)
@@ -64,17 +76,24 @@ def certificates_hold(generator: torch.Generator) -> Evidence:
         g, constant = random_waves(generator)
         for eps in (0.5, 0.1):
             for built in (
-                approximate(g, eps, (0.0, 1.0), lipschitz=constant),
-                approximate(g, eps, (0.0, 1.0), modulus=lambda distance, k=constant: k * distance),
+                approximate_1d(g, eps, (0.0, 1.0), lipschitz=constant),
+                approximate_1d(g, eps, (0.0, 1.0), modulus=lambda distance, k=constant: k * distance),
             ):
                 missed = float((built.network(x[:, None]).detach()[:, 0] - g(x)).abs().max())
-                worst, cases = max(worst, missed / built.error, built.error / eps if built.certified else math.inf), cases + 1
-    root = approximate(torch.sqrt, 0.05, (0.0, 1.0), modulus=math.sqrt)
+                worst, cases = (
+                    max(worst, missed / built.error, built.error / eps if built.certified else math.inf),
+                    cases + 1,
+                )
+    root = approximate_1d(torch.sqrt, 0.05, (0.0, 1.0), modulus=math.sqrt)
     worst = max(worst, float((root.network(x[:, None]).detach()[:, 0] - x.sqrt()).abs().max()) / root.error)
     return Evidence("largest error / certificate, certificate / eps", worst, 1.0, "exact: the certificate", cases + 1)
 
 
-@claim("D1.1-8", "for Lipschitz g the bound K h / 2 cannot be improved: the zigzag of slope K with its tips between the points meets it")
+@claim(
+    "D1.1-8",
+    "for Lipschitz g the bound K h / 2 cannot be improved: the zigzag of slope K with its tips between the points "
+    "meets it",
+)
 def lipschitz_bound_is_sharp(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for pieces in (1, 2, 5, 16):
@@ -98,7 +117,12 @@ def to_the_left(x: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return (x - left).abs()
 
 
-@claim("DE6", "the third term |L(t_l) - L(x)| is the slope times |x - t_l|, not |x - t_{l-1}|", right=to_the_right, printed=to_the_left)
+@claim(
+    "DE6",
+    "the third term |L(t_l) - L(x)| is the slope times |x - t_l|, not |x - t_{l-1}|",
+    right=to_the_right,
+    printed=to_the_left,
+)
 def third_term(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for pieces in (1, 4, 10, 25):
@@ -108,7 +132,9 @@ def third_term(form, generator: torch.Generator) -> Evidence:
         left, right = knots[piece], knots[piece + 1]
         slope = (g(right) - g(left)).abs() * pieces
         worst = max(worst, gap(slope * form(UNIT, left, right), (L(right) - L(UNIT)).abs()))
-    return Evidence("largest |slope · distance - |L(t_l) - L(x)||", worst, roundings(1024), "1024 float64 roundings", 4 * len(UNIT))
+    return Evidence(
+        "largest |slope · distance - |L(t_l) - L(x)||", worst, roundings(1024), "1024 float64 roundings", 4 * len(UNIT)
+    )
 
 
 def at_most(total: Tensor, missed: Tensor) -> Tensor:
@@ -128,10 +154,14 @@ def three_terms(form, generator: torch.Generator) -> Evidence:
         L, end = interpolant(knots, g(knots)), knots[(UNIT * pieces).floor().clamp(max=pieces - 1).long() + 1]
         total = (g(UNIT) - g(end)).abs() + (g(end) - L(end)).abs() + (L(end) - L(UNIT)).abs()
         worst = max(worst, float(form(total, (g(UNIT) - L(UNIT)).abs()).max()))
-    return Evidence("largest breach", worst, roundings(1024), "1024 float64 roundings", 4 * len(UNIT))
+    return Evidence("largest violation", worst, roundings(1024), "1024 float64 roundings", 4 * len(UNIT))
 
 
-@claim("D1.1-9", "a continuous function on a closed interval is uniformly continuous, √x with omega = √delta; sin(1/x) on (0, 1] is not")
+@claim(
+    "D1.1-9",
+    "a continuous function on a closed interval is uniformly continuous, √x with omega = √delta; sin(1/x) on (0, "
+    "1] is not",
+)
 def uniform_continuity(generator: torch.Generator) -> Evidence:
     distances = [4.0**-power for power in range(1, 6)]
     found = modulus_of_continuity(torch.sqrt, (0.0, 1.0), distances)
@@ -139,12 +169,16 @@ def uniform_continuity(generator: torch.Generator) -> Evidence:
     # Between 1/(k + 1/2)π and its neighbour sin(1/x) goes from -1 to 1, and they come as near as one likes.
     for power in (2, 3, 4):
         start, ends = 10.0**-power, [1 / ((round(10**power / math.pi) + half) * math.pi) for half in (-0.5, 0.5)]
-        swing = modulus_of_continuity(lambda x: (1 / x).sin(), (0.5 * start, 2 * start), [ends[0] - ends[1]], num_points=2**16 + 1)
+        swing = modulus_of_continuity(
+            lambda x: (1 / x).sin(), (0.5 * start, 2 * start), [ends[0] - ends[1]], num_points=2**16 + 1
+        )
         worst = max(worst, 0.0 if float(swing) > 1.99 and ends[0] - ends[1] < 4 * start**2 else math.inf)
-    return Evidence("largest |omega(delta) - √delta|; sin(1/x) swings by 2", worst, roundings(8), "8 float64 roundings", 8)
+    return Evidence(
+        "largest |omega(delta) - √delta|; sin(1/x) swings by 2", worst, roundings(8), "8 float64 roundings", 8
+    )
 
 
-# ---- which activations --------------------------------------------------------------------------------------------------
+# ---- which activations ------------------------------------------------------------------------------------------
 
 
 def polynomial_error(degree: int, values: Tensor) -> float:
@@ -153,7 +187,10 @@ def polynomial_error(degree: int, values: Tensor) -> float:
     return float((values - basis @ (basis.T @ values)).square().mean().sqrt())
 
 
-@claim("D1.1-6", "with ReLU or tanh the error of fits falls as units are added; with x² or x³ - x it stays at the projection error")
+@claim(
+    "D1.1-6",
+    "with ReLU or tanh the error of fits falls as units are added; with x² or x³ - x it stays at the projection error",
+)
 def only_polynomials_are_stuck(generator: torch.Generator) -> Evidence:
     worst = 0.0
     g = LINE.abs() + (3 * LINE).sin()
@@ -166,10 +203,20 @@ def only_polynomials_are_stuck(generator: torch.Generator) -> Evidence:
                 worst = max(worst, abs(error / polynomial_error(degree, g) - 1))
             elif units == 200:
                 worst = max(worst, 0.0 if error < polynomial_error(6, g) / 4 else math.inf)
-    return Evidence("largest |error / projection error - 1| of x² and x³ - x", worst, 1e-8, "rounding, of a problem of condition 1e4", 12)
+    return Evidence(
+        "largest |error / projection error - 1| of x² and x³ - x",
+        worst,
+        1e-8,
+        "rounding, of a problem of condition 1e4",
+        12,
+    )
 
 
-@claim("D1.1-7", "with sigma a polynomial of degree N every shallow network is one of degree <= N: differences of order N + 1 vanish")
+@claim(
+    "D1.1-7",
+    "with sigma a polynomial of degree N every shallow network is one of degree <= N: differences of order N + 1 "
+    "vanish",
+)
 def polynomial_activation_gives_polynomials(generator: torch.Generator) -> Evidence:
     worst, least = 0.0, math.inf
     x = torch.arange(-4, 5, dtype=torch.float64)[:, None]
@@ -190,26 +237,34 @@ def polynomial_activation_gives_polynomials(generator: torch.Generator) -> Evide
     return Evidence("largest difference of order N + 1", worst if least > 1e-3 else math.inf, 1e-11, source, 5)
 
 
-# ---- many variables -----------------------------------------------------------------------------------------------------
+# ---- many variables ---------------------------------------------------------------------------------------------
 
 
-@claim("D1.1-10", "in two variables: exponentials within eps, their ReLU networks within eps more, so the network is within 2 eps of g")
+@claim(
+    "D1.1-10",
+    "in two variables: exponentials within eps, their ReLU networks within eps more, so the network is within 2 "
+    "eps of g",
+)
 def exponentials_of_linear_forms(generator: torch.Generator) -> Evidence:
     worst, eps = 0.0, 0.15
     for _ in range(3):
-        turn = 2 * torch.rand(2, 2, generator=generator, dtype=torch.float64) - 1
+        projection = 2 * torch.rand(2, 2, generator=generator, dtype=torch.float64) - 1
         shift, scale = normal((2,), generator), float(torch.rand((), generator=generator)) + 0.5
 
-        def g(x: Tensor, turn: Tensor = turn, shift: Tensor = shift, scale: float = scale) -> Tensor:
-            return scale * torch.tanh((x - shift) @ turn[0]) * torch.cos((x - shift) @ turn[1])
+        def g(x: Tensor, projection: Tensor = projection, shift: Tensor = shift, scale: float = scale) -> Tensor:
+            return scale * torch.tanh((x - shift) @ projection[0]) * torch.cos((x - shift) @ projection[1])
 
-        built = approximate_many(g, 2 * eps, [(float(shift[0]) - 1, float(shift[0]) + 1), (float(shift[1]) - 1, float(shift[1]) + 1)])
+        built = approximate_nd(
+            g, 2 * eps, [(float(shift[0]) - 1, float(shift[0]) + 1), (float(shift[1]) - 1, float(shift[1]) + 1)]
+        )
         x = shift + 2 * torch.rand(2000, 2, generator=generator, dtype=torch.float64) - 1
         replaced = float((built.exponentials(x) - built.network(x).detach()[:, 0]).abs().max())
         fitted = float((built.exponentials(x) - g(x)).abs().max())
         total = float((built.network(x).detach()[:, 0] - g(x)).abs().max())
         worst = max(worst, replaced / eps, fitted / eps, total / (2 * eps), replaced / built.replacement_error)
-    return Evidence("largest of both errors / eps, their sum / 2 eps", worst, 1.0, "the construction, at 2000 fresh points", 3)
+    return Evidence(
+        "largest of both errors / eps, their sum / 2 eps", worst, 1.0, "the construction, at 2000 fresh points", 3
+    )
 
 
 @claim("D1.1-10", "products of exponential sums are exponential sums, and the constant 1 is one: they form an algebra")
@@ -235,9 +290,16 @@ def all_pairs(x: Tensor) -> Tensor:
     return torch.ones(len(x), len(x), dtype=torch.bool)
 
 
-@claim("DE8", "exponentials separate any two different points; nothing separates a point from itself", right=different, printed=all_pairs)
+@claim(
+    "DE8",
+    "exponentials separate any two different points; nothing separates a point from itself",
+    right=different,
+    printed=all_pairs,
+)
 def separating_points(form, generator: torch.Generator) -> Evidence:
-    x = torch.cat([torch.tensor([0.2, 0.3], dtype=torch.float64), torch.rand(40, generator=generator, dtype=torch.float64)])
+    x = torch.cat(
+        [torch.tensor([0.2, 0.3], dtype=torch.float64), torch.rand(40, generator=generator, dtype=torch.float64)]
+    )
     one = torch.ones(1, dtype=torch.float64)
     values = torch.stack([exponential_sum_definition(x[:, None], nu * one[:, None], one) for nu in range(-6, 7)])
     apart = (values[:, :, None] != values[:, None, :]).any(dim=0)
@@ -245,24 +307,42 @@ def separating_points(form, generator: torch.Generator) -> Evidence:
     return Evidence("pairs that 13 exponentials do not separate", wrong, 0, "exact: counts", int(form(x).sum()), "==")
 
 
-@claim("D1.1-11", "Stone-Weierstrass: the algebras of polynomials and of exponentials come as near as one likes to |x| and to a wild wave")
+@claim(
+    "D1.1-11",
+    "Stone-Weierstrass: the algebras of polynomials and of exponentials approximate |x| and a random wave as "
+    "closely as one likes",
+)
 def algebras_are_dense(generator: torch.Generator) -> Evidence:
     worst = 0.0
-    rates, phases, heights = 6 * torch.rand(4, generator=generator, dtype=torch.float64), normal((4,), generator), normal((4,), generator)
-    wave = (rates * LINE[:, None] + phases).sin() @ heights / heights.abs().sum()
+    frequencies, phases, heights = (
+        6 * torch.rand(4, generator=generator, dtype=torch.float64),
+        normal((4,), generator),
+        normal((4,), generator),
+    )
+    wave = (frequencies * LINE[:, None] + phases).sin() @ heights / heights.abs().sum()
     for target in (LINE.abs(), wave):
         nodes = LINE.acos()[:, None]
-        chebyshev = (nodes * torch.arange(41)).cos()  # polynomials up to degree 40, in a basis that does not lose digits
+        chebyshev = (
+            nodes * torch.arange(41)
+        ).cos()  # polynomials up to degree 40, in a basis that does not lose digits
         exponential = (LINE[:, None] * torch.arange(-7, 8)).exp()
         for columns, keep in ((chebyshev, (3, 11, 41)), (exponential, (3, 7, 15))):
             middle = columns.shape[1] // 2
-            spans = [columns[:, :n] if columns is chebyshev else columns[:, middle - n // 2 : middle + n // 2 + 1] for n in keep]
+            spans = [
+                columns[:, :n] if columns is chebyshev else columns[:, middle - n // 2 : middle + n // 2 + 1]
+                for n in keep
+            ]
             errors = [sup_error_in_span(span, target) for span in spans]
             worst = max(worst, errors[-1], 0.0 if errors[-1] < errors[0] / 2 or errors[0] < 1e-6 else math.inf)
-    return Evidence("largest sup error of the widest span", worst, 0.06, "|x| by polynomials of degree n: 0.28/n at best", 12)
+    return Evidence(
+        "largest sup error of the widest span", worst, 0.06, "|x| by polynomials of degree n: 0.28/n at best", 12
+    )
 
 
-@claim("D1.1-11", "its hypotheses are needed: even polynomials stay 1 from x, polynomials without constant 1 from the function 1")
+@claim(
+    "D1.1-11",
+    "its hypotheses are needed: even polynomials stay 1 from x, polynomials without constant 1 from the function 1",
+)
 def hypotheses_are_needed(generator: torch.Generator) -> Evidence:
     degrees = torch.arange(0, 41)
     chebyshev = (LINE.acos()[:, None] * degrees).cos()
@@ -270,22 +350,33 @@ def hypotheses_are_needed(generator: torch.Generator) -> Evidence:
     at_zero = chebyshev[len(LINE) // 2]
     vanishing = (chebyshev - at_zero)[:, 1:]  # all vanish at 0
     errors = [sup_error_in_span(even, LINE), sup_error_in_span(vanishing, torch.ones_like(LINE))]
-    errors += [sup_error_in_span(torch.cat([even, LINE[:, None]], dim=1), LINE) < 1e-9 or math.nan]  # one odd function mends it
+    errors += [
+        sup_error_in_span(torch.cat([even, LINE[:, None]], dim=1), LINE) < 1e-9 or math.nan
+    ]  # one odd function mends it
     return Evidence("least sup error", min(errors), 1 - roundings(1024), "exact: at 1 and -1, at 0", 2, ">=")
 
 
-@claim("D1.1-17", "several outputs: networks stacked give each its own value, and the error in the max norm is the largest of theirs")
+@claim(
+    "D1.1-17",
+    "several outputs: networks stacked give each its own value, and the error in the max norm is the largest of theirs",
+)
 def stacked_networks(generator: torch.Generator) -> Evidence:
     worst = 0.0
     x = torch.rand(500, 1, generator=generator, dtype=torch.float64)
     for _ in range(10):
         waves = [random_waves(generator) for _ in range(3)]
-        built = [approximate(g, 0.3, (0.0, 1.0), lipschitz=constant) for g, constant in waves]
-        network = stack([each.network for each in built])
-        said = network(x).detach()
+        built = [approximate_1d(g, 0.3, (0.0, 1.0), lipschitz=constant) for g, constant in waves]
+        network = stack_networks([each.network for each in built])
+        outputs = network(x).detach()
         apart = torch.cat([each.network(x).detach() for each in built], dim=1)
-        missed = (said - torch.stack([g(x[:, 0]) for g, _ in waves], dim=1)).abs().amax()
+        missed = (outputs - torch.stack([g(x[:, 0]) for g, _ in waves], dim=1)).abs().amax()
         units = network[0].out_features == sum(each.num_units for each in built)  # type: ignore[operator]
         kept = units and float(missed) <= max(each.error for each in built)
-        worst = max(worst, gap(said, apart) if kept else math.inf)
-    return Evidence("largest |stacked - single|", worst, roundings(4096), "4096 roundings: sums of some hundred terms of size 100", 10)
+        worst = max(worst, gap(outputs, apart) if kept else math.inf)
+    return Evidence(
+        "largest |stacked - single|",
+        worst,
+        roundings(4096),
+        "4096 roundings: sums of some hundred terms of size 100",
+        10,
+    )

@@ -31,10 +31,15 @@ from quoin.notes.claims.rounding import gap, randint, roundings
 
 CASES = 20
 DIFFERENCES = 1000 * torch.finfo(torch.float64).eps ** (2 / 3)
-DIFFERENCES_SOURCE = "1000 ε^(2/3): the error of central differences at their best step, for derivatives of moderate size"
+DIFFERENCES_SOURCE = (
+    "1000 ε^(2/3): the error of central differences at their best step, for derivatives of moderate size"
+)
 
 
-@claim(("Z5.14", "Z5.15"), "back-propagation by hand through what the forward pass kept gives autograd's gradient, weight decay included")
+@claim(
+    ("Z5.14", "Z5.15"),
+    "back-propagation by hand through what the forward pass kept gives autograd's gradient, weight decay included",
+)
 def backpropagation_by_hand(generator: torch.Generator) -> Evidence:
     worst, functions = 0.0, {RELU: torch.relu, TANH: torch.tanh, SIGMOID: torch.sigmoid}
     for case in range(CASES):
@@ -49,18 +54,23 @@ def backpropagation_by_hand(generator: torch.Generator) -> Evidence:
             adjoint = (torch.softmax(forward.output, -1) - nn.functional.one_hot(labels, sizes[-1])) / 7
             ours = backward_pass(forward, weights, adjoint, activation, weight_decay=decay)
         through = mlp_definition(x, weights, biases, functions[activation])
-        loss = empirical_risk(cross_entropy, through.output, labels) + decay / 2 * sum(W.square().sum() for W in weights)
+        loss = empirical_risk(cross_entropy, through.output, labels) + decay / 2 * sum(
+            W.square().sum() for W in weights
+        )
         theirs = torch.autograd.grad(loss, [*weights, *biases, x])
         worst = max(worst, *(gap(a, b) for a, b in zip([*ours.weights, *ours.biases, ours.x], theirs, strict=True)))
-        worst = max(worst, *(gap(a, b) for a, b in zip(forward.after[1:], through.hidden, strict=True)), 0.0)
-    return Evidence("largest |by hand - autograd|, relative", worst, roundings(1024), "1024 float64 roundings, 4 layers", CASES)
+        worst = max(worst, *(gap(a, b) for a, b in zip(forward.activations[1:], through.hidden, strict=True)), 0.0)
+    return Evidence(
+        "largest |by hand - autograd|, relative", worst, roundings(1024), "1024 float64 roundings, 4 layers", CASES
+    )
 
 
 Program = Callable[[Any], Any]
 
 
 def random_program(generator: torch.Generator) -> Program:
-    """A program of a square matrix, as well of a `Var` as of a tensor: six steps, with a loop, a branch and a detach."""
+    """A program of a square matrix, as well of a `Var` as of a tensor: six steps, with a loop, a branch and a
+    detach."""
     steps: list[Program] = [
         lambda x: x.tanh() * x,
         lambda x: x.sin() - x.cos(),
@@ -83,24 +93,31 @@ def random_program(generator: torch.Generator) -> Program:
     return program
 
 
-@claim("Z2.6", "the tape's adjoints, and those of its adjoints, are autograd's on random programs with loops and branches")
+@claim(
+    "Z2.6", "the tape's adjoints, and those of its adjoints, are autograd's on random programs with loops and branches"
+)
 def tape_agrees_with_torch(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
-        program, start, direction = random_program(generator), normal(3, 3, generator=generator), normal(3, 3, generator=generator)
+        program, start, direction = (
+            random_program(generator),
+            normal(3, 3, generator=generator),
+            normal(3, 3, generator=generator),
+        )
         variable, tensor = Var(start), start.clone().requires_grad_()
-        slope = backward(program(variable))[variable]
-        bend = backward((slope * direction).sum())[variable]
+        gradient = backward(program(variable))[variable]
+        hvp = backward((gradient * direction).sum())[variable]
         (expected,) = torch.autograd.grad(program(tensor), tensor, create_graph=True)
-        (expected_bend,) = torch.autograd.grad((expected * direction).sum(), tensor)
-        for ours, theirs in ((slope.value, expected), (bend.value, expected_bend)):
+        (expected_hvp,) = torch.autograd.grad((expected * direction).sum(), tensor)
+        for ours, theirs in ((gradient.value, expected), (hvp.value, expected_hvp)):
             worst = max(worst, gap(ours / theirs.abs().max(), theirs / theirs.abs().max()))
     source = "2^16 float64 roundings, for two sweeps through 6 steps of about 10 operations, where terms cancel"
     return Evidence("largest |tape - autograd|, relative", worst, roundings(2**16), source, 2 * CASES)
 
 
 class Twisted(nn.Module):
-    """A network with what makes recording hard: a layer used twice, dropout, a view, writing in place, two outputs of one call."""
+    """A network with what makes recording hard: a layer used twice, dropout, a view, writing in place, two outputs of
+    one call."""
 
     def __init__(self, generator: torch.Generator):
         super().__init__()
@@ -112,9 +129,9 @@ class Twisted(nn.Module):
         h = self.drop(self.twice(torch.tanh(self.twice(x))))
         h += 1
         left, right = h.sin().chunk(2, dim=-1)
-        turned = torch.cat([right, left], dim=-1)
-        variance, mean = torch.var_mean(turned, dim=-1, keepdim=True)
-        return self.last((turned - mean) / (1 + variance).sqrt() * h)
+        swapped = torch.cat([right, left], dim=-1)
+        variance, mean = torch.var_mean(swapped, dim=-1, keepdim=True)
+        return self.last((swapped - mean) / (1 + variance).sqrt() * h)
 
 
 def traced_loss(dtype: torch.dtype, generator: torch.Generator) -> Graph:
@@ -133,7 +150,9 @@ def replay_is_exact(generator: torch.Generator) -> Evidence:
     return Evidence("values with other bits", wrong, 0, "exact: the same operations on the same numbers", count, "==")
 
 
-@claim("Z5.16", "the adjoint at each node is the derivative of the output by that node's value, all else computed from it")
+@claim(
+    "Z5.16", "the adjoint at each node is the derivative of the output by that node's value, all else computed from it"
+)
 def adjoints_are_derivatives(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 0
     for _ in range(5):
@@ -142,12 +161,14 @@ def adjoints_are_derivatives(generator: torch.Generator) -> Evidence:
             if node.adjoint is not None:
                 direction = normal(*node.shape, generator=generator)
                 direction = direction / direction.norm()
-                worst = max(worst, gap(_slope(graph, node, direction), (node.adjoint * direction).sum()))
+                worst = max(
+                    worst, gap(_directional_derivative(graph, node, direction), (node.adjoint * direction).sum())
+                )
                 cases += 1
     return Evidence("largest |difference quotient - adjoint|, relative", worst, DIFFERENCES, DIFFERENCES_SOURCE, cases)
 
 
-def _slope(graph: Graph, node: Node, direction: Tensor) -> Tensor:
+def _directional_derivative(graph: Graph, node: Node, direction: Tensor) -> Tensor:
     """How the output moves as the value of one node moves in a direction."""
 
     def moved(t: Tensor) -> Tensor:

@@ -28,14 +28,14 @@ CASES = 20
 
 
 Function = Callable[[Tensor], Tensor]
-Slope = Callable[[float], float]
+Derivative = Callable[[float], float]
 
 
 def uniform(generator: torch.Generator) -> float:
     return float(torch.rand((), generator=generator, dtype=torch.float64))
 
 
-# ---- the chain rule, and what it needs ----------------------------------------------------------------------------------
+# ---- the chain rule, and what it needs --------------------------------------------------------------------------
 
 
 @claim("Z2.7", "the Jacobian of a composition is the product of the Jacobians: ∂y/∂x_i = Σ_j (∂y/∂u_j)(∂u_j/∂x_i)")
@@ -55,10 +55,15 @@ def chain_rule(generator: torch.Generator) -> Evidence:
         return max(gap(form(lambda x: outer(inner(x)), x), product) for form in (jacobian_definition, jacobian))
 
     worst = max(case() for _ in range(CASES))
-    return Evidence("largest |J(f∘g) - J(f) J(g)|, relative", worst, roundings(512), "512 float64 roundings, sums of 6", CASES)
+    return Evidence(
+        "largest |J(f∘g) - J(f) J(g)|, relative", worst, roundings(512), "512 float64 roundings, sums of 6", CASES
+    )
 
 
-@claim("Z2.7", "partial derivatives alone do not give the chain rule: where f is not differentiable, the sum can be wrong by ½")
+@claim(
+    "Z2.7",
+    "partial derivatives alone do not give the chain rule: where f is not differentiable, the sum can be wrong by ½",
+)
 def partials_do_not_suffice(generator: torch.Generator) -> Evidence:
     def f(u: Tensor) -> Tensor:  # u² v / (u² + v²), whose partial derivatives at 0 are both 0
         return torch.where((u == 0).all(), 0.0, u[0] ** 2 * u[1] / (u.square().sum() + (u == 0).all()))
@@ -66,10 +71,17 @@ def partials_do_not_suffice(generator: torch.Generator) -> Evidence:
     zero = torch.zeros(2, dtype=torch.float64)
     along = finite_differences(lambda t: f(t.expand(2)), zero[:1], step=2.0**-10).output.sum()
     by_partials = finite_differences(f, zero, step=2.0**-10).output.sum()
-    return Evidence("slope of f(t, t) at 0 less the sum of partials", float(along - by_partials), 0.5, "exact: t³/2t² = t/2", 1, "==")
+    return Evidence(
+        "derivative of f(t, t) at 0 less the sum of partials",
+        float(along - by_partials),
+        0.5,
+        "exact: t³/2t² = t/2",
+        1,
+        "==",
+    )
 
 
-# ---- Taylor -------------------------------------------------------------------------------------------------------------
+# ---- Taylor -----------------------------------------------------------------------------------------------------
 
 
 def convex(weight: float) -> Function:
@@ -83,7 +95,10 @@ def first_order_remainder(generator: torch.Generator) -> Evidence:
     for _ in range(CASES):
         f, x = convex(0.4 * uniform(generator) - 0.2), uniform(generator)
         line = taylor(f, x, 1)
-        left = [abs(float(f(point) - line(point))) for point in (torch.tensor(x + 2.0**-k, dtype=torch.float64) for k in (8, 10))]
+        left = [
+            abs(float(f(point) - line(point)))
+            for point in (torch.tensor(x + 2.0**-k, dtype=torch.float64) for k in (8, 10))
+        ]
         worst = max(worst, abs(math.log2(left[0] / left[1]) / 2 - 2))
     source = "Lagrange: the slope is off by at most ε max f‴/(3 min f″)/log 4 < 0.004 for ε = 2⁻⁸"
     return Evidence("largest |log-log slope of the remainder - 2|", worst, 0.004, source, CASES)
@@ -91,7 +106,7 @@ def first_order_remainder(generator: torch.Generator) -> Evidence:
 
 @claim("Z13.3", "the table of derivatives, and the rules of sum, product, quotient and chain")
 def table_of_derivatives(generator: torch.Generator) -> Evidence:
-    table: dict[str, tuple[Function, Slope]] = {
+    table: dict[str, tuple[Function, Derivative]] = {
         "x^5": (lambda x: x**5, lambda x: 5 * x**4),
         "x^-2": (lambda x: x**-2, lambda x: -2 * x**-3),
         "exp": (torch.exp, math.exp),
@@ -104,17 +119,22 @@ def table_of_derivatives(generator: torch.Generator) -> Evidence:
         "tanh": (torch.tanh, lambda x: 1 - math.tanh(x) ** 2),
     }
 
-    def gaps(f: Function, slope_f: Slope, g: Function, slope_g: Slope) -> list[float]:
+    def gaps(f: Function, derivative_f: Derivative, g: Function, derivative_g: Derivative) -> list[float]:
         x = 0.2 + uniform(generator)  # tan is finite, log and sqrt are defined
         u, v = (float(each(torch.tensor(x, dtype=torch.float64))) for each in (f, g))
         rules: list[tuple[Function, float]] = [
-            (f, slope_f(x)),
-            (lambda x: f(x) + g(x), slope_f(x) + slope_g(x)),
-            (lambda x: f(x) * g(x), slope_f(x) * v + u * slope_g(x)),
-            (lambda x: f(x) / (1 + g(x) ** 2), (slope_f(x) * (1 + v * v) - u * 2 * v * slope_g(x)) / (1 + v * v) ** 2),
-            (lambda x: f(torch.sin(g(x)) + 1.5), slope_f(math.sin(v) + 1.5) * math.cos(v) * slope_g(x)),
+            (f, derivative_f(x)),
+            (lambda x: f(x) + g(x), derivative_f(x) + derivative_g(x)),
+            (lambda x: f(x) * g(x), derivative_f(x) * v + u * derivative_g(x)),
+            (
+                lambda x: f(x) / (1 + g(x) ** 2),
+                (derivative_f(x) * (1 + v * v) - u * 2 * v * derivative_g(x)) / (1 + v * v) ** 2,
+            ),
+            (lambda x: f(torch.sin(g(x)) + 1.5), derivative_f(math.sin(v) + 1.5) * math.cos(v) * derivative_g(x)),
         ]
-        return [gap(derivatives(rule, x, 1)[1], torch.tensor(expected, dtype=torch.float64)) for rule, expected in rules]
+        return [
+            gap(derivatives(rule, x, 1)[1], torch.tensor(expected, dtype=torch.float64)) for rule, expected in rules
+        ]
 
     found = [each for f, df in table.values() for g, dg in table.values() for each in gaps(f, df, g, dg)]
     source = "2^12 float64 roundings: of x⁻² up to 25, its sine and the tangent of that"
@@ -132,8 +152,12 @@ def taylor_series(generator: torch.Generator) -> Evidence:
         (lambda x: torch.log(1 + x), [0.0] + [(-1) ** (k + 1) / k for k in range(1, order + 1)]),
         (lambda x: 1 / (1 - x), [1.0] * (order + 1)),
     ]
-    worst = max(gap(taylor(f, 0.0, order).coefficients, torch.tensor(terms, dtype=torch.float64)) for f, terms in series)
-    return Evidence("largest |coefficient - series|", worst, roundings(64), "64 float64 roundings", len(series) * (order + 1))
+    worst = max(
+        gap(taylor(f, 0.0, order).coefficients, torch.tensor(terms, dtype=torch.float64)) for f, terms in series
+    )
+    return Evidence(
+        "largest |coefficient - series|", worst, roundings(64), "64 float64 roundings", len(series) * (order + 1)
+    )
 
 
 @claim("Z13.4", "gradient and Hessian give the second-order model: its remainder shrinks with the cube of the step")
@@ -159,7 +183,7 @@ def second_order_remainder(generator: torch.Generator) -> Evidence:
     return Evidence("largest deviation, in units of its bound", max(case() for _ in range(CASES)), 1.0, source, CASES)
 
 
-# ---- gradients, and what they cost --------------------------------------------------------------------------------------
+# ---- gradients, and what they cost ------------------------------------------------------------------------------
 
 
 @claim("D1.5-2", "the gradient is the column of partial derivatives: of ½ xᵀAx - bᵀx it is ½ (A + Aᵀ) x - b")
@@ -171,7 +195,9 @@ def gradient_of_a_quadratic(generator: torch.Generator) -> Evidence:
         return max(gap(form(lambda x: x @ A @ x / 2 - b @ x, x), expected) for form in (gradient_definition, gradient))
 
     worst = max(case() for _ in range(CASES))
-    return Evidence("largest |∇f - formula|, relative", worst, roundings(64), "64 float64 roundings, sums of 9", 2 * CASES)
+    return Evidence(
+        "largest |∇f - formula|, relative", worst, roundings(64), "64 float64 roundings, sums of 9", 2 * CASES
+    )
 
 
 class Counted:
@@ -192,7 +218,7 @@ def central_differences(generator: torch.Generator) -> Evidence:
         theta = torch.rand(randint(1, 6, generator), generator=generator, dtype=torch.float64)
         cost = Counted(convex(0.4 * uniform(generator) - 0.2))
         coarse = finite_differences(cost, theta, step=2.0**-4)
-        wrong_count = abs(cost.calls - 2 * len(theta)) + abs(coarse.evaluations - 2 * len(theta))
+        wrong_count = abs(cost.calls - 2 * len(theta)) + abs(coarse.num_evaluations - 2 * len(theta))
         fine, exact = finite_differences(cost, theta, step=2.0**-6), gradient(cost, theta)
         slopes = ((coarse.output - exact).abs() / (fine.output - exact).abs()).log2() / 2
         worst = max(worst, wrong_count, gap(slopes, torch.full_like(slopes, 2.0)))
@@ -200,7 +226,10 @@ def central_differences(generator: torch.Generator) -> Evidence:
     return Evidence("largest |log-log slope - 2|, and error of the count", worst, 0.001, source, CASES)
 
 
-@claim("D6-22", "a gradient by reverse mode costs at most three evaluations of a network whatever p, by differences 2p of them")
+@claim(
+    "D6-22",
+    "a gradient by reverse mode costs at most three evaluations of a network whatever p, by differences 2p of them",
+)
 def cost_of_a_gradient(generator: torch.Generator) -> Evidence:
     def case() -> float:
         d, h, n = randint(2, 5, generator), randint(2, 6, generator), 8
@@ -210,7 +239,8 @@ def cost_of_a_gradient(generator: torch.Generator) -> Evidence:
             return (torch.tanh(x @ theta[: h * d].reshape(d, h)) @ theta[h * d :].reshape(h, 1)).square().mean()
 
         once, by_reverse, by_differences = (
-            _flops(work) for work in (lambda: cost(theta), lambda: gradient(cost, theta), lambda: finite_differences(cost, theta))
+            _flops(work)
+            for work in (lambda: cost(theta), lambda: gradient(cost, theta), lambda: finite_differences(cost, theta))
         )
         return by_reverse / once if by_differences == 2 * len(theta) * once else math.inf
 

@@ -1,7 +1,7 @@
 """What a claim is: a sentence of the notes as a function that returns evidence, and can therefore fail.
 
-A claim of an erratum runs on two formulas and holds only if the right one passes *and* the printed one fails. Running many
-claims is in runner.py; the claims themselves stand in this package's other files, one file per area.
+A claim of an erratum runs on two formulas and holds only if the right one passes *and* the printed one fails. Running
+many claims is in runner.py; the claims themselves stand in this package's other files, one file per area.
 """
 
 import hashlib
@@ -22,7 +22,8 @@ from quoin.tensor.single_thread import single_thread
 __all__ = ["Claim", "Evidence", "Outcome", "claim"]
 
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
-# What a wrong formula may raise by itself, such as shapes that do not fit. A misspelt name is our slip, not the printer's.
+# What a wrong formula may raise by itself, such as shapes that do not fit. A misspelt name is our slip, not the
+# printer's.
 _ILL_DEFINED = (ValueError, RuntimeError, ArithmeticError, IndexError)
 
 
@@ -99,7 +100,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """A checkable sentence: its ids, its statement and the function that measures it, for an erratum on two formulas."""
+    """A checkable sentence: its ids, its statement and the function that measures it, for an erratum on two
+    formulas."""
 
     ids: tuple[str, ...]
     statement: str
@@ -121,7 +123,9 @@ class Claim:
         with single_thread(), torch.random.fork_rng(devices=[]):
             evidence, printed = self._measure(seed)
         holds = evidence.holds and not (printed is not None and printed.holds)
-        return Outcome(self.ids, self.statement, "holds" if holds else "fails", evidence, time.perf_counter() - start, printed)
+        return Outcome(
+            self.ids, self.statement, "holds" if holds else "fails", evidence, time.perf_counter() - start, printed
+        )
 
     def _measure(self, seed: int) -> tuple[Evidence, Evidence | None]:
         try:
@@ -136,8 +140,8 @@ class Claim:
             return raised(error), None
         if not right.holds:
             return right, printed
-        said = f"the printed form {'passes too' if printed.holds else 'fails'}: {printed.counterexample or printed}"
-        return replace(right, counterexample=said), printed
+        message = f"the printed form {'passes too' if printed.holds else 'fails'}: {printed.counterexample or printed}"
+        return replace(right, counterexample=message), printed
 
     def _evidence(self, seed: int, *form: Callable) -> Evidence:
         number = int.from_bytes(hashlib.sha256(f"{seed} {self.ids} {self.name}".encode()).digest()[:8]) >> 1
@@ -151,7 +155,8 @@ class Claim:
 def claim(
     ids: str | Sequence[str], statement: str, *, right: Callable | None = None, printed: Callable | None = None
 ) -> Callable[[Callable[..., Evidence]], Claim]:
-    """Mark `f(generator) -> Evidence` as a claim; with `right` and `printed`, `f(form, generator)` as that of an erratum."""
+    """Mark `f(generator) -> Evidence` as a claim; with `right` and `printed`, `f(form, generator)` as that of an
+    erratum."""
     ids = notes.known(ids)
     if (right is None) != (printed is None):
         raise ValueError(f"claim {ids[0]} gives one of right and printed; an erratum needs both, another claim neither")
@@ -162,7 +167,9 @@ def claim(
     def declare(function: Callable[..., Evidence]) -> Claim:
         got = list(inspect.signature(function).parameters)
         if got != expected:
-            raise ValueError(f"claim {ids[0]}: expected {function.__name__}({', '.join(expected)}), got ({', '.join(got)})")
+            raise ValueError(
+                f"claim {ids[0]}: expected {function.__name__}({', '.join(expected)}), got ({', '.join(got)})"
+            )
         return Claim(ids, statement, function, right, printed)
 
     return declare

@@ -1,4 +1,5 @@
-"""What depth buys and how narrow it may be: sawteeth, their distance from every shallow network, and networks of width d + 1."""
+"""What depth buys and how narrow it may be: sawteeth, their distance from every shallow network, and networks of width
+d + 1."""
 
 import math
 
@@ -8,18 +9,18 @@ from torch import Tensor, nn
 from quoin.expressivity import (
     affine_distance,
     affine_layers,
-    enclosed_height,
-    fewest_units,
-    follow_then_rest,
+    interior_peak,
+    l1_distance,
     max_min_definition,
     max_min_net,
-    mean_distance,
-    most_regions,
+    max_regions,
+    min_units,
     narrow_net,
+    partial_sawtooth_net,
     pieces_on_segment,
-    relu_chain,
+    relu_network,
     sawtooth_definition,
-    sawtooth_gap,
+    sawtooth_l1_lower_bound,
     sawtooth_net,
     zigzag_net,
 )
@@ -36,16 +37,26 @@ def num_units(net: nn.Module) -> int:
     return sum(len(layer.bias) for layer in affine_layers(net)[:-1])
 
 
-@claim("D1.1-12", "for the same pieces a deeper network needs fewer units: 2^10 pieces from 1024, 64, 20 units in 1, 2, 10 layers")
+@claim(
+    "D1.1-12",
+    "for the same pieces a deeper network needs fewer units: 2^10 pieces from 1024, 64, 20 units in 1, 2, 10 layers",
+)
 def units_by_depth(generator: torch.Generator) -> Evidence:
     units = []
     for depth in (1, 2, 10):
         net = zigzag_net([2 ** (K // depth)] * depth)
-        enough = pieces_on_segment(net, [0.0], [1.0]).num_linear == 2**K and num_units(net) >= fewest_units(2**K, depth)
+        enough = pieces_on_segment(net, [0.0], [1.0]).num_linear_pieces == 2**K and num_units(net) >= min_units(
+            2**K, depth
+        )
         units.append(num_units(net) if enough else math.inf)
-    ratio = fewest_units(2**K, 1) / units[-1] if units == sorted(units, reverse=True) else 0.0
+    ratio = min_units(2**K, 1) / units[-1] if units == sorted(units, reverse=True) else 0.0
     return Evidence(
-        "units that one layer needs / units of ten layers", ratio, (2**K - 1) / (2 * K), "exact: n units in one layer bend n times", 3, ">="
+        "units that one layer needs / units of ten layers",
+        ratio,
+        (2**K - 1) / (2 * K),
+        "exact: n units in one layer have n breakpoints",
+        3,
+        ">=",
     )
 
 
@@ -55,8 +66,8 @@ def pieces_are_bounded(generator: torch.Generator) -> Evidence:
     for _ in range(cases):
         widths = random_widths(generator)
         pieces = len(pieces_on_segment(random_net([1, *widths, 1], generator), [-5.0], [5.0]).patterns)
-        enough = sum(widths) >= fewest_units(pieces, len(widths))
-        worst = max(worst, pieces / most_regions(widths, 1) if enough else math.inf)
+        enough = sum(widths) >= min_units(pieces, len(widths))
+        worst = max(worst, pieces / max_regions(widths, 1) if enough else math.inf)
     return Evidence("largest pieces / Π (n_l + 1)", worst, 1, "exact: a count", cases)
 
 
@@ -65,26 +76,37 @@ def sawtooth_has_two_to_the_k_pieces(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for k in range(1, K + 1):
         net, x = sawtooth_net(k), torch.rand(200, generator=generator, dtype=torch.float64)
-        whole = pieces_on_segment(net, [0.0], [1.0]).num_linear == 2**k and num_units(net) == 2 * k
+        whole = pieces_on_segment(net, [0.0], [1.0]).num_linear_pieces == 2**k and num_units(net) == 2 * k
         worst = max(worst, gap(net(x[:, None])[:, 0], sawtooth_definition(x, k)) if whole else math.inf)
     return Evidence(
-        "largest |network - tent composed|, the pieces being 2^k", worst, 2 ** (K + 2) * roundings(1), "a rounding, doubled k times", K
+        "largest |network - tent composed|, the pieces being 2^k",
+        worst,
+        2 ** (K + 2) * roundings(1),
+        "a rounding, doubled k times",
+        K,
     )
 
 
-@claim(("D1.1-15", "DE11"), "no network of p pieces comes closer to the sawtooth of 2^k than (1 - 2p/2^k - 2/2^k) / 8 in the mean")
+@claim(
+    ("D1.1-15", "DE11"),
+    "no network of p pieces comes closer to the sawtooth of 2^k than (1 - 2p/2^k - 2/2^k) / 8 in the mean",
+)
 def shallow_networks_stay_away(generator: torch.Generator) -> Evidence:
     least, cases = math.inf, 0
     for k, depth in ((6, 1), (6, 2), (11, 3)):
         f = sawtooth_net(k)
-        shallow = [follow_then_rest(k, pieces) for pieces in (2, 2 ** (k - 3), 2 ** (k - 2))] if depth == 1 else []
+        shallow = [partial_sawtooth_net(k, pieces) for pieces in (2, 2 ** (k - 3), 2 ** (k - 2))] if depth == 1 else []
         others = [random_net([1, *[2**depth] * depth, 1], generator) for _ in range(10)]
         for g in shallow + others:
-            pieces = pieces_on_segment(g, [0.0], [1.0]).num_linear
-            least, cases = min(least, mean_distance(f, g) - sawtooth_gap(k, pieces)), cases + 1
-    half = relu_chain([Affine(torch.zeros(1, 1), torch.zeros(1)), Affine(torch.zeros(1, 1), torch.full((1,), 0.5))])
-    measured = abs(mean_distance(sawtooth_net(6), half) - 0.25) < roundings(64)  # every tooth is 1/4 from its middle in the mean
-    return Evidence("least of ∫|f - g| - bound", least if measured else math.nan, 0, "exact integrals of linear pieces", cases, ">=")
+            pieces = pieces_on_segment(g, [0.0], [1.0]).num_linear_pieces
+            least, cases = min(least, l1_distance(f, g) - sawtooth_l1_lower_bound(k, pieces)), cases + 1
+    half = relu_network([Affine(torch.zeros(1, 1), torch.zeros(1)), Affine(torch.zeros(1, 1), torch.full((1,), 0.5))])
+    measured = abs(l1_distance(sawtooth_net(6), half) - 0.25) < roundings(
+        64
+    )  # every tooth is 1/4 from its middle in the mean
+    return Evidence(
+        "least of ∫|f - g| - bound", least if measured else math.nan, 0, "exact integrals of linear pieces", cases, ">="
+    )
 
 
 def exponential(L: int) -> int:
@@ -103,11 +125,16 @@ def quadratic(L: int) -> int:
 )
 def depth_separates(form, generator: torch.Generator) -> Evidence:
     """Nodes shared evenly over the layers make the most pieces, (nodes / L + 1)^L."""
-    gaps = {L: sawtooth_gap(L**2 + 2, math.floor((form(L) / L + 1) ** L)) for L in range(2, 12)}
+    gaps = {L: sawtooth_l1_lower_bound(L**2 + 2, math.floor((form(L) / L + 1) ** L)) for L in range(2, 12)}
     where = min(gaps, key=gaps.__getitem__)
     made = math.floor((form(where) / where + 1) ** where)
-    said = f"L = {where}: {form(where)} nodes may make {made} of {2 ** (where**2 + 2)} pieces; L = 9: {form(9)} nodes for 512"
-    return Evidence("least gap that counting pieces leaves", gaps[where], 1 / 32, "exact", len(gaps), ">=", counterexample=said)
+    message = (
+        f"L = {where}: {form(where)} nodes may make {made} of {2 ** (where**2 + 2)} pieces; L = 9: {form(9)} "
+        "nodes for 512"
+    )
+    return Evidence(
+        "least gap that counting pieces leaves", gaps[where], 1 / 32, "exact", len(gaps), ">=", counterexample=message
+    )
 
 
 @claim(("D1.1-13", "DE12"), "width d + 1 is enough: a function of one variable is within eps of a network of width 2")
@@ -124,7 +151,13 @@ def narrow_networks_approximate(generator: torch.Generator) -> Evidence:
         net = narrow_net(wave, eps, (0.0, 1.0), lipschitz=3.0)
         narrow = all(len(layer.bias) == 2 for layer in affine_layers(net)[:-1])
         worst = max(worst, float((net(t[:, None])[:, 0] - wave(t)).detach().abs().max()) if narrow else math.inf)
-    return Evidence("largest |network of width 2 - function|", worst, eps, "the construction's certificate: the function is 3-Lipschitz", 3)
+    return Evidence(
+        "largest |network of width 2 - function|",
+        worst,
+        eps,
+        "the construction's certificate: the function is 3-Lipschitz",
+        3,
+    )
 
 
 @claim("D1.1-13", "every string of maxima and minima of affine functions is a network of width d + 1")
@@ -139,12 +172,19 @@ def max_min_strings_are_narrow(generator: torch.Generator) -> Evidence:
         narrow = all(len(layer.bias) == inputs + 1 for layer in affine_layers(net)[:-1])
         x = 4 * torch.rand(200, inputs, generator=generator, dtype=torch.float64) - 2
         worst = max(worst, gap(net(x), max_min_definition(x, weight, bias, maximum)) if narrow else math.inf)
-    return Evidence("largest |network - string|, the width being d + 1", worst, roundings(512), "512 roundings: 8 layers, 4 inputs", CASES)
+    return Evidence(
+        "largest |network - string|, the width being d + 1",
+        worst,
+        roundings(512),
+        "512 roundings: 8 layers, 4 inputs",
+        CASES,
+    )
 
 
 @claim(
     "D1.1-13",
-    "width d is not enough: in a window such a network is highest on the border, while a bump of height 1 is a network of width d + 1",
+    "width d is not enough: in a window such a network is highest on the border, while a bump of height 1 is a "
+    "network of width d + 1",
 )
 def width_d_encloses_nothing(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 40
@@ -152,11 +192,11 @@ def width_d_encloses_nothing(generator: torch.Generator) -> Evidence:
         d = 1 + case % 2
         net = random_net([d, *[d] * randint(1, 6, generator), 1], generator)
         reach = 1 + float(pieces_on_segment(net, [-3.0] * d, [3.0] * d).values.abs().max())
-        worst = max(worst, enclosed_height(net, [-3.0] * d, [3.0] * d) / reach)
+        worst = max(worst, interior_peak(net, [-3.0] * d, [3.0] * d) / reach)
     sides = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.0]], dtype=torch.float64)
     one = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0], dtype=torch.float64)
     bump = max_min_net(sides[:, None], one[:, None], torch.tensor([[False], [False], [False], [True]]), [-2.0, -2.0])
-    heights = [enclosed_height(bump, [-2.0, -2.0], [2.0, 2.0]), enclosed_height(sawtooth_net(1), [0.0], [1.0])]
+    heights = [interior_peak(bump, [-2.0, -2.0], [2.0, 2.0]), interior_peak(sawtooth_net(1), [0.0], [1.0])]
     reached = max(abs(height - 1) for height in heights) < 1e-9
     return Evidence(
         "largest height enclosed by a network of width d",
@@ -179,9 +219,15 @@ def moment_curve(t: Tensor) -> Tensor:
     return torch.stack([t, t**2, t**3], dim=1)
 
 
-@claim("DE12", "d_in + 1 is for one output; m outputs have width d_in + m", right=inputs_and_outputs, printed=inputs_and_one)
+@claim(
+    "DE12",
+    "d_in + 1 is for one output; m outputs have width d_in + m",
+    right=inputs_and_outputs,
+    printed=inputs_and_one,
+)
 def width_for_many_outputs(form, generator: torch.Generator) -> Evidence:
-    """A network's outputs lie in an affine space of its last width's dimension; at width 4 the construction is at hand."""
+    """A network's outputs lie in an affine space of its last width's dimension; at width 4 the construction is at
+    hand."""
     t, eps = torch.linspace(-1, 1, 401, dtype=torch.float64), 0.1
     width = form(1, 3)
     error = affine_distance(moment_curve(t), width)
@@ -189,7 +235,12 @@ def width_for_many_outputs(form, generator: torch.Generator) -> Evidence:
         net = narrow_net(moment_curve, eps, (-1.0, 1.0), lipschitz=3.0)
         narrow = all(len(layer.bias) == width for layer in affine_layers(net)[:-1])
         error = float((net(t[:, None]) - moment_curve(t)).detach().abs().max()) if narrow else math.inf
-    said = f"the curve (t, t², t³) is {error:.3g} from every space of {width} dimensions, in root mean square"
+    message = f"the curve (t, t², t³) is {error:.3g} from every space of {width} dimensions, in root mean square"
     return Evidence(
-        "distance of the moment curve from networks of this width", error, eps, "eps of the construction", 1, counterexample=said
+        "distance of the moment curve from networks of this width",
+        error,
+        eps,
+        "eps of the construction",
+        1,
+        counterexample=message,
     )

@@ -1,4 +1,5 @@
-"""Diffusion: the process forwards is known exactly, and so is its bound where the data are normal; a denoiser alone is learnt.
+"""Diffusion: the process forwards is known exactly, and so is its bound where the data are normal; a denoiser alone is
+learnt.
 
 What samplers do is in diffusion_samplers.py.
 """
@@ -8,38 +9,38 @@ import math
 import torch
 from torch import Tensor
 
-from quoin.generate import guided_definition
-from quoin.losses import denoising_kl, denoising_loss, first_step_log_prob, flow_matching_loss, noise_kl
+from quoin.generate import classifier_free_guidance_definition
+from quoin.losses import denoising_kl, denoising_loss, flow_matching_loss, prior_kl, reconstruction_log_prob
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
 from quoin.notes.claims.rounding import gap, randint, roundings
 from quoin.prob import (
+    EpsilonPrediction,
     GaussianDenoiser,
     GaussianFlow,
     MultivariateNormal,
     NoiseSchedule,
-    PredictClean,
-    PredictNoise,
-    PredictVelocity,
+    SamplePrediction,
+    VPrediction,
+    add_noise,
+    add_noise_definition,
     condition_normal,
-    cosine_schedule,
-    diffuse,
-    diffuse_definition,
+    cosine_beta_schedule,
     diffusion_score,
     kl_normal,
-    linear_schedule,
+    linear_beta_schedule,
     posterior_step,
     posterior_step_definition,
-    sigmoid_schedule,
+    sigmoid_beta_schedule,
 )
 
 CASES = 10
-Law = tuple[Tensor, Tensor]  # a mean and a covariance
+MeanAndCovariance = tuple[Tensor, Tensor]  # a mean and a covariance
 
 
 def a_schedule(num_steps: int, generator: torch.Generator) -> NoiseSchedule:
     """One of the three, or one without any order."""
-    kinds = (linear_schedule, cosine_schedule, sigmoid_schedule)
+    kinds = (linear_beta_schedule, cosine_beta_schedule, sigmoid_beta_schedule)
     kind = randint(0, 3, generator)
     if kind < 3:
         return kinds[kind](num_steps)
@@ -48,26 +49,36 @@ def a_schedule(num_steps: int, generator: torch.Generator) -> NoiseSchedule:
 
 def a_normal(d: int, generator: torch.Generator) -> MultivariateNormal:
     root = normal(d, d, generator=generator)
-    return MultivariateNormal(normal(d, generator=generator), root @ root.mT / d + 0.1 * torch.eye(d, dtype=torch.float64))
+    return MultivariateNormal(
+        normal(d, generator=generator), root @ root.mT / d + 0.1 * torch.eye(d, dtype=torch.float64)
+    )
 
 
-@claim("D0-T", "t small steps have the law of one jump: mean √ᾱ_t x_0, variance 1 - ᾱ_t with ᾱ_t = Π (1 - β_s), for every schedule")
+@claim(
+    "D0-T",
+    "t small steps have the distribution of one jump: mean √ᾱ_t x_0, variance 1 - ᾱ_t with ᾱ_t = Π (1 - β_s), for "
+    "every schedule",
+)
 def steps_make_a_jump(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         schedule = a_schedule(randint(2, 40, generator), generator)
         t = randint(1, schedule.num_steps, generator)
-        # The chain is linear in x_0 and in each ε_s: what it makes of a 1 in one place is that one's coefficient.
+        # The chain is linear in x_0 and in each ε_s: what it makes of a 1 in one entry is that one's coefficient.
         noises = torch.cat([torch.zeros(t, 1), torch.eye(t)], dim=1).double()
         start = torch.cat([torch.ones(1), torch.zeros(t)]).double()
-        coefficients = diffuse_definition(start, schedule.betas[1 : t + 1], noises)
+        coefficients = add_noise_definition(start, schedule.betas[1 : t + 1], noises)
         zero, one = torch.zeros(1).double(), torch.ones(1).double()
-        worst = max(worst, gap(coefficients[:1], diffuse(schedule, one, t, zero)))
-        worst = max(worst, gap(coefficients[1:].square().sum().reshape(1), diffuse(schedule, zero, t, one).square()))
-    return Evidence("largest gap of a coefficient", worst, roundings(500), "500 float64 roundings", 2 * CASES)
+        worst = max(worst, gap(coefficients[:1], add_noise(schedule, one, t, zero)))
+        worst = max(worst, gap(coefficients[1:].square().sum().reshape(1), add_noise(schedule, zero, t, one).square()))
+    return Evidence("largest error of a coefficient", worst, roundings(500), "500 float64 roundings", 2 * CASES)
 
 
-@claim("D0-T", "q(x_s | x_t, x_0) is the joint normal law of the chain, conditioned: its mean and variance, also over many steps at once")
+@claim(
+    "D0-T",
+    "q(x_s | x_t, x_0) is the joint normal distribution of the chain, conditioned: its mean and variance, also "
+    "over many steps at once",
+)
 def posterior_is_conditioning(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -77,59 +88,91 @@ def posterior_is_conditioning(generator: torch.Generator) -> Evidence:
         clean, noisy = normal(4, 3, generator=generator), normal(4, 3, generator=generator)
         # (x_s, x_t) given x_0, of one coordinate: x_t = r x_s + fresh noise, r² = ᾱ_t / ᾱ_s.
         then, ratio = schedule.alpha_bar[earlier], torch.sqrt(schedule.alpha_bar[t] / schedule.alpha_bar[earlier])
-        spread = (1 - then) * torch.tensor([[1.0, 0.0], [0.0, 0.0]]).double()
-        spread[0, 1] = spread[1, 0] = ratio * (1 - then)
-        spread[1, 1] = 1 - schedule.alpha_bar[t]
-        joint = MultivariateNormal(clean.unsqueeze(-1) * torch.stack([torch.sqrt(then), schedule.signal[t]]), spread)
+        covariance = (1 - then) * torch.tensor([[1.0, 0.0], [0.0, 0.0]]).double()
+        covariance[0, 1] = covariance[1, 0] = ratio * (1 - then)
+        covariance[1, 1] = 1 - schedule.alpha_bar[t]
+        joint = MultivariateNormal(
+            clean.unsqueeze(-1) * torch.stack([torch.sqrt(then), schedule.signal[t]]), covariance
+        )
         exact = joint.condition([1], noisy.unsqueeze(-1))
         found = posterior_step(schedule, clean, noisy, t, earlier)
-        worst = max(worst, gap(found.mean, exact.mean.squeeze(-1)), gap(found.std**2, exact.covariance.flatten()[:1].squeeze()))
-        one, by_bayes = posterior_step(schedule, clean, noisy, t, t - 1), posterior_step_definition(schedule, clean, noisy, t)
+        worst = max(
+            worst, gap(found.mean, exact.mean.squeeze(-1)), gap(found.std**2, exact.covariance.flatten()[:1].squeeze())
+        )
+        one, by_bayes = (
+            posterior_step(schedule, clean, noisy, t, t - 1),
+            posterior_step_definition(schedule, clean, noisy, t),
+        )
         worst = max(worst, gap(one.mean, by_bayes.mean), gap(one.std, by_bayes.std))
-    # 1 - ᾱ_s of a schedule that begins with β = 1e-4 has lost 4 digits where it is a difference, as it is in the two exact forms.
-    return Evidence("largest gap of a mean or deviation", worst, 1e-10, "float64 rounding, times 1e5 of a difference", 4 * CASES)
+    # 1 - ᾱ_s of a schedule that begins with β = 1e-4 has lost 4 digits where it is a difference, as it is in the two
+    # exact forms.
+    return Evidence(
+        "largest error of a mean or standard deviation",
+        worst,
+        1e-10,
+        "float64 rounding, times 1e5 of a difference",
+        4 * CASES,
+    )
 
 
-@claim("D0-T", "noise, data and velocity tell each other: from one that is right the others are, and guidance by one is guidance by all")
+@claim(
+    "D0-T",
+    "noise, data and velocity determine each other: from one that is right the others are, and guidance by one is "
+    "guidance by all",
+)
 def parametrisations_agree(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         schedule = a_schedule(randint(2, 30, generator), generator)
         clean, other, noise = (normal(6, 2, generator=generator) for _ in range(3))
         t = torch.randint(1, schedule.num_steps, (6,), generator=generator)
-        noisy, level = diffuse(schedule, clean, t, noise), schedule.level(t, clean)
+        noisy, level = add_noise(schedule, clean, t, noise), schedule.level(t, clean)
         guides = []
-        for asked in (PredictNoise(), PredictClean(), PredictVelocity()):
+        for asked in (EpsilonPrediction(), SamplePrediction(), VPrediction()):
             right = asked.denoised(asked.target(clean, noise, level), noisy, level)
             worst = max(worst, gap(right.clean, clean), gap(right.noise, noise))
             # Two answers about the same x_t, as with and without a label.
-            other_noise = PredictClean().denoised(other, noisy, level).noise
+            other_noise = SamplePrediction().denoised(other, noisy, level).noise
             answers = [asked.target(one, eps, level) for one, eps in ((clean, noise), (other, other_noise))]
-            guides.append(asked.denoised(guided_definition(answers[0], answers[1], 3.0), noisy, level).clean)
+            guides.append(
+                asked.denoised(classifier_free_guidance_definition(answers[0], answers[1], 3.0), noisy, level).clean
+            )
         worst = max(worst, gap(guides[0], guides[1]), gap(guides[0], guides[2]))
-    return Evidence("largest gap of a conversion", worst, 1e-9, "float64 rounding over the least signal, about 1e-5", 8 * CASES)
+    return Evidence(
+        "largest error of a conversion", worst, 1e-9, "float64 rounding over the least signal, about 1e-5", 8 * CASES
+    )
 
 
-@claim("D0-T", "the score of the noisy data is minus the expected noise over its deviation, ∇ ln q(x_t) = -E[ε | x_t]/√(1 - ᾱ_t)")
+@claim(
+    "D0-T",
+    "the score of the noisy data is minus the expected noise over its standard deviation, ∇ ln q(x_t) = -E[ε | "
+    "x_t]/√(1 - ᾱ_t)",
+)
 def score_is_minus_noise(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         d, parts = randint(1, 3, generator), randint(2, 4, generator)
         schedule = a_schedule(randint(2, 30, generator), generator)
         t = randint(1, schedule.num_steps, generator)
-        laws = [a_normal(d, generator) for _ in range(parts)]
+        distributions = [a_normal(d, generator) for _ in range(parts)]
         weights = normal(parts, generator=generator).softmax(0)
         x = normal(5, d, generator=generator).requires_grad_()
-        denoisers = [GaussianDenoiser(law, schedule) for law in laws]
-        # A mixture stays one: ln q by its components, whose posterior chances weigh their expected noises.
+        denoisers = [GaussianDenoiser(distribution, schedule) for distribution in distributions]
+        # A mixture stays one: ln q by its components, whose posterior probabilities weigh their expected noises.
         scores = torch.stack([each.marginal(t).log_prob(x) for each in denoisers]) + weights.log().unsqueeze(-1)
-        (slope,) = torch.autograd.grad(scores.logsumexp(dim=0).sum(), x)
+        (gradient,) = torch.autograd.grad(scores.logsumexp(dim=0).sum(), x)
         times = torch.full((5,), t)
         with torch.no_grad():
             noises = torch.stack([each(x, times).noise for each in denoisers])
             expected = (scores.softmax(dim=0).unsqueeze(-1) * noises).sum(dim=0)
-        worst = max(worst, gap(slope, diffusion_score(expected, schedule.level(t, x))))
-    return Evidence("largest gap of the score of a mixture", worst, 1e-9, "float64 rounding over the least deviation", 5 * CASES)
+        worst = max(worst, gap(gradient, diffusion_score(expected, schedule.level(t, x))))
+    return Evidence(
+        "largest error of the score of a mixture",
+        worst,
+        1e-9,
+        "float64 rounding over the least standard deviation",
+        5 * CASES,
+    )
 
 
 def corners(d: int) -> Tensor:  # (2d, d)
@@ -138,29 +181,30 @@ def corners(d: int) -> Tensor:  # (2d, d)
     return math.sqrt(d) * torch.cat([eye, -eye])
 
 
-def reverse_joint(oracle: GaussianDenoiser, schedule: NoiseSchedule) -> Law:
-    """The joint law of (x_0, ..., x_T) that the model draws: x_T ~ N(0, I), then posterior steps with the denoiser's guess for x_0."""
-    d, steps = len(oracle.law.mean), schedule.num_steps
+def reverse_joint(oracle: GaussianDenoiser, schedule: NoiseSchedule) -> MeanAndCovariance:
+    """The joint distribution of (x_0, ..., x_T) under the model: x_T ~ N(0, I), then posterior steps from the predicted
+    x_0."""
+    d, steps = len(oracle.distribution.mean), schedule.num_steps
     eye = torch.eye(d, dtype=torch.float64)
     means, rows = [torch.zeros(d).double()], [torch.cat([eye, torch.zeros(d, d * steps).double()], dim=1)]
     for t in range(steps, 0, -1):
         # One step is affine in x_t; its coefficients are read off our own step on 0 and on the axes.
         asked = torch.cat([torch.zeros(1, d).double(), eye])
-        guess = oracle(asked, torch.full((d + 1,), t)).clean
-        back = posterior_step(schedule, guess, asked, t, t - 1)
+        predictor = oracle(asked, torch.full((d + 1,), t)).clean
+        back = posterior_step(schedule, predictor, asked, t, t - 1)
         std = torch.sqrt(schedule.betas[1]) if t == 1 else back.std
         offset, matrix = back.mean[0], (back.mean[1:] - back.mean[0]).mT
         row = matrix @ rows[-1]
-        place = d * (steps - t + 1)
-        row[:, place : place + d] += std * eye
+        column = d * (steps - t + 1)
+        row[:, column : column + d] += std * eye
         means.append(offset + matrix @ means[-1])
         rows.append(row)
     mean, root = torch.cat(means[::-1]), torch.cat(rows[::-1])
     return mean, root @ root.mT
 
 
-def forward_joint(schedule: NoiseSchedule, clean: Tensor) -> Law:
-    """The law of (x_1, ..., x_T) given x_0, from cov(x_s, x_t) = √(ᾱ_t/ᾱ_s) (1 - ᾱ_s), s <= t."""
+def forward_joint(schedule: NoiseSchedule, clean: Tensor) -> MeanAndCovariance:
+    """The distribution of (x_1, ..., x_T) given x_0, from cov(x_s, x_t) = √(ᾱ_t/ᾱ_s) (1 - ᾱ_s), s <= t."""
     d, log = len(clean), schedule.log_alpha_bar[1:]
     first, last = torch.minimum(log.unsqueeze(0), log.unsqueeze(1)), torch.maximum(log.unsqueeze(0), log.unsqueeze(1))
     table = torch.exp((first - last) / 2) * -torch.expm1(last)
@@ -168,34 +212,50 @@ def forward_joint(schedule: NoiseSchedule, clean: Tensor) -> Law:
     return mean, torch.kron(table, torch.eye(d, dtype=torch.float64))
 
 
-@claim("D0-T", "the bound, a sum of T divergences, is the evidence's: -ln p(x_0) plus D(q(x_1..T | x_0)‖p(x_1..T | x_0)), nothing else")
+@claim(
+    "D0-T",
+    "the bound, a sum of T divergences, is the evidence's: -ln p(x_0) plus D(q(x_1..T | x_0)‖p(x_1..T | x_0)), "
+    "nothing else",
+)
 def bound_telescopes(generator: torch.Generator) -> Evidence:
     worst, least_slack = 0.0, math.inf
     for _ in range(CASES):
         d = randint(1, 2, generator)
-        schedule = NoiseSchedule(0.05 + 0.5 * torch.rand(randint(2, 6, generator), generator=generator, dtype=torch.float64))
+        schedule = NoiseSchedule(
+            0.05 + 0.5 * torch.rand(randint(2, 6, generator), generator=generator, dtype=torch.float64)
+        )
         oracle = GaussianDenoiser(a_normal(d, generator), schedule)
         clean = normal(d, generator=generator)
         many = clean.expand(2 * d, d)  # one for each corner, which together stand for the noise
-        total = noise_kl(schedule, clean.unsqueeze(0))[0]
+        total = prior_kl(schedule, clean.unsqueeze(0))[0]
         for t in range(1, schedule.num_steps + 1):
             times = torch.full((2 * d,), t)
-            guess = oracle(diffuse(schedule, many, times, corners(d)), times).clean
-            term = denoising_kl(schedule, many, guess, times) if t > 1 else -first_step_log_prob(schedule, many, guess)
+            predictor = oracle(add_noise(schedule, many, times, corners(d)), times).clean
+            term = (
+                denoising_kl(schedule, many, predictor, times)
+                if t > 1
+                else -reconstruction_log_prob(schedule, many, predictor)
+            )
             total = total + term.mean()
-        mean, spread = reverse_joint(oracle, schedule)
-        evidence = MultivariateNormal(mean[:d], spread[:d, :d]).log_prob(clean)
-        hidden = condition_normal(mean, spread, list(range(d)), clean)
-        told_mean, told_spread = forward_joint(schedule, clean)
-        slack = kl_normal(told_mean, told_spread, hidden.mean, hidden.covariance)
+        mean, covariance = reverse_joint(oracle, schedule)
+        evidence = MultivariateNormal(mean[:d], covariance[:d, :d]).log_prob(clean)
+        hidden = condition_normal(mean, covariance, list(range(d)), clean)
+        given_mean, given_covariance = forward_joint(schedule, clean)
+        slack = kl_normal(given_mean, given_covariance, hidden.mean, hidden.covariance)
         least_slack = min(least_slack, float(slack))
         worst = max(worst, gap(total, slack - evidence))
     if not least_slack > 0:
         worst = math.inf
-    return Evidence("largest gap of the bound, in nats", worst, 1e-9, "float64 rounding, times the covariances' condition", CASES)
+    return Evidence(
+        "largest error of the bound, in nats", worst, 1e-9, "float64 rounding, times the covariances' condition", CASES
+    )
 
 
-@claim("D0-T", "the mean squared error of a guess is that of E[ε | x_t], which none undercuts, plus its mean squared distance from it")
+@claim(
+    "D0-T",
+    "the mean squared error of a predictor is that of E[ε | x_t], which none undercuts, plus its mean squared "
+    "distance from it",
+)
 def denoising_loss_finds_the_mean(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -204,23 +264,37 @@ def denoising_loss_finds_the_mean(generator: torch.Generator) -> Evidence:
         oracle = GaussianDenoiser(a_normal(d, generator), schedule)
         t = torch.full((4 * d,), randint(1, schedule.num_steps, generator))
         # Both losses are quadratic in the data and the noise together: corners of 2d coordinates stand for all of them.
-        drawn = corners(2 * d)
-        clean, noise = oracle.law.mean + drawn[:, :d] @ torch.linalg.cholesky(oracle.law.covariance).mT, drawn[:, d:]
+        points = corners(2 * d)
+        clean, noise = (
+            oracle.distribution.mean + points[:, :d] @ torch.linalg.cholesky(oracle.distribution.covariance).mT,
+            points[:, d:],
+        )
         matrix, offset = normal(d, d, generator=generator), normal(d, generator=generator)
 
-        def guess(x: Tensor, t: Tensor, matrix: Tensor = matrix, offset: Tensor = offset) -> Tensor:
+        def predictor(x: Tensor, t: Tensor, matrix: Tensor = matrix, offset: Tensor = offset) -> Tensor:
             return x @ matrix + offset
 
         def exact(x: Tensor, t: Tensor, oracle: GaussianDenoiser = oracle) -> Tensor:
             return oracle(x, t).noise
 
-        found, least = (denoising_loss(each, schedule, PredictNoise(), clean, t, noise).mean() for each in (guess, exact))
-        noisy = diffuse(schedule, clean, t, noise)
-        apart = (guess(noisy, t) - exact(noisy, t)).square().mean()
+        found, least = (
+            denoising_loss(each, schedule, EpsilonPrediction(), clean, t, noise).mean() for each in (predictor, exact)
+        )
+        noisy = add_noise(schedule, clean, t, noise)
+        apart = (predictor(noisy, t) - exact(noisy, t)).square().mean()
         worst = max(worst, gap(found, least + apart))
 
-        flow, share = GaussianFlow(oracle.law), torch.full((4 * d,), float(torch.rand((), generator=generator))).double()
-        found, least = (flow_matching_loss(each, clean, noise, share).mean() for each in (guess, flow))
-        noisy = share.unsqueeze(-1) * clean + (1 - share.unsqueeze(-1)) * noise
-        worst = max(worst, gap(found, least + (guess(noisy, share) - flow(noisy, share)).square().mean()))
-    return Evidence("largest gap of a loss, of noise and of velocity", worst, 1e-9, "float64 rounding over the least deviation", 2 * CASES)
+        flow, time = (
+            GaussianFlow(oracle.distribution),
+            torch.full((4 * d,), float(torch.rand((), generator=generator))).double(),
+        )
+        found, least = (flow_matching_loss(each, clean, noise, time).mean() for each in (predictor, flow))
+        noisy = time.unsqueeze(-1) * clean + (1 - time.unsqueeze(-1)) * noise
+        worst = max(worst, gap(found, least + (predictor(noisy, time) - flow(noisy, time)).square().mean()))
+    return Evidence(
+        "largest error of a loss, of noise and of velocity",
+        worst,
+        1e-9,
+        "float64 rounding over the least standard deviation",
+        2 * CASES,
+    )

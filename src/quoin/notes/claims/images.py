@@ -1,15 +1,18 @@
-"""Images: neighbouring pixels resemble each other; channels take the place of resolution, and carry features together."""
+"""Images: neighbouring pixels resemble each other; channels take the place of resolution, and carry features
+together."""
 
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from quoin.data import load
-from quoin.layers import cross_correlate2d, output_size
+from quoin.layers import conv_output_size, cross_correlate2d
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.rounding import gap, roundings
 
-EDGE = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]], dtype=torch.float64)  # Sobel's: dark left, light right
+EDGE = torch.tensor(
+    [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]], dtype=torch.float64
+)  # Sobel's: dark left, light right
 
 
 def correlation_at_distance(images: Tensor, distance: int) -> float:  # (n, h, w)
@@ -26,18 +29,32 @@ def scrambled(images: Tensor, order: Tensor) -> Tensor:
     return images.flatten(1)[:, order].reshape(images.shape)
 
 
-@claim("Z7.1c", "in the digits, pixels side by side correlate most, less two steps apart, still less at three; scrambled pixels do not")
+@claim(
+    "Z7.1c",
+    "in the digits, pixels side by side correlate most, less two steps apart, still less at three; scrambled "
+    "pixels do not",
+)
 def neighbours_correlate(generator: torch.Generator) -> Evidence:
     digits, scrambles = load("digits").features[:, 0].double(), 50
     near = [correlation_at_distance(digits, distance) for distance in (1, 2, 3)]
-    lost = max(correlation_at_distance(scrambled(digits, torch.randperm(64, generator=generator)), 1) for _ in range(scrambles))
+    lost = max(
+        correlation_at_distance(scrambled(digits, torch.randperm(64, generator=generator)), 1) for _ in range(scrambles)
+    )
     least = min(near[0] - near[1], near[1] - near[2], near[0] - lost)
-    return Evidence("least fall of the mean correlation", least, 0.0, "the data are fixed, the scrambles drawn", scrambles, ">=")
+    return Evidence(
+        "least fall of the mean correlation",
+        least,
+        0.0,
+        "the data are fixed, the permutations sampled",
+        scrambles,
+        ">=",
+    )
 
 
 @claim(
     "Z7.14",
-    "halving each side and doubling the channels leaves a layer's cost as it was, with half as many entries and four times the weights",
+    "halving each side and doubling the channels leaves a layer's cost as it was, with half as many entries and "
+    "four times the weights",
 )
 def channels_for_resolution(generator: torch.Generator) -> Evidence:
     wrong, side, channels, depth = 0, 32, 4, 3
@@ -52,15 +69,19 @@ def channels_for_resolution(generator: torch.Generator) -> Evidence:
         weights.append(weight.numel())
         down = torch.randn(2 * channels, channels, 3, 3, generator=generator)
         x = cross_correlate2d(x, down, stride=2, padding=1)
-        wrong += x.shape[-1] != output_size(side, 3, stride=2, total_padding=2) or x.shape[-1] != side // 2
+        wrong += x.shape[-1] != conv_output_size(side, 3, stride=2, total_padding=2) or x.shape[-1] != side // 2
         side, channels = side // 2, 2 * channels
     wrong += costs != [2 * 9 * 4 * 4 * 32 * 32] * depth
-    wrong += entries != [entries[0] // 2**level for level in range(depth)] or weights != [weights[0] * 4**level for level in range(depth)]
+    wrong += entries != [entries[0] // 2**level for level in range(depth)] or weights != [
+        weights[0] * 4**level for level in range(depth)
+    ]
     return Evidence("levels with other counts", wrong, 0, "exact: a count", depth, "==")
 
 
 @claim(
-    "Z7.14", "an edge may be a direction in channel space: no channel is the edge filter, yet a 1×1 mixture of nine channels is, exactly"
+    "Z7.14",
+    "an edge may be a direction in channel space: no channel is the edge filter, yet a 1×1 mixture of nine "
+    "channels is, exactly",
 )
 def an_edge_is_a_mixture(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 10
@@ -74,7 +95,9 @@ def an_edge_is_a_mixture(generator: torch.Generator) -> Evidence:
         worst = max(worst, gap(cross_correlate2d(channels, mixture.reshape(1, 9, 1, 1)), edges))
         alone = float(mixture.abs().max())  # the largest cosine of one channel with the edge filter
         worst = max(worst, 1.0 if alone > 0.999 else 0.0)
-    return Evidence("largest |mixture - edges|", worst, roundings(64), "64 float64 roundings of sums of 81 terms", cases)
+    return Evidence(
+        "largest |mixture - edges|", worst, roundings(64), "64 float64 roundings of sums of 81 terms", cases
+    )
 
 
 @claim("Z7.14", "gradient descent on the squared error learns the kernel that made the edges")
@@ -83,11 +106,13 @@ def an_edge_kernel_is_learnt(generator: torch.Generator) -> Evidence:
     edges = cross_correlate2d(x, EDGE[None, None])
     patches = nn.functional.unfold(x, 3).movedim(1, -1).flatten(0, 1)  # (8 10 10, 9)
     curvature = torch.linalg.eigvalsh(2 * patches.T @ patches / len(patches))
-    rate, steps = float(1 / curvature.max()), 12
+    lr, steps = float(1 / curvature.max()), 12
     kernel = torch.zeros(1, 1, 3, 3, dtype=torch.float64, requires_grad=True)
     for _ in range(steps):
-        (slope,) = torch.autograd.grad((cross_correlate2d(x, kernel) - edges).square().mean(), kernel)
-        kernel = (kernel - rate * slope).detach().requires_grad_()
-    bound = float(1 - rate * curvature.min()) ** steps * float(EDGE.norm()) + roundings(1000)
+        (gradient,) = torch.autograd.grad((cross_correlate2d(x, kernel) - edges).square().mean(), kernel)
+        kernel = (kernel - lr * gradient).detach().requires_grad_()
+    bound = float(1 - lr * curvature.min()) ** steps * float(EDGE.norm()) + roundings(1000)
     source = "each step shrinks the error by 1 - smallest/largest curvature at least"
-    return Evidence("Frobenius norm of learnt - true kernel", float((kernel[0, 0] - EDGE).detach().norm()), bound, source, 1)
+    return Evidence(
+        "Frobenius norm of learnt - true kernel", float((kernel[0, 0] - EDGE).detach().norm()), bound, source, 1
+    )

@@ -1,4 +1,5 @@
-"""Kernel pooling: what it converges to and when, what it is the conditional mean of, what a distance costs, and two misprints."""
+"""Kernel pooling: what it converges to and when, what it is the conditional mean of, what a distance costs, and two
+misprints."""
 
 import math
 from collections.abc import Callable
@@ -12,16 +13,16 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.rounding import gap, randint, roundings
 from quoin.prob import KernelDensity, line_quadrature
 from quoin.tensor import (
-    BoxcarWindow,
-    EpanechnikovWindow,
-    GaussianWindow,
+    BoxcarKernel,
+    EpanechnikovKernel,
+    GaussianKernel,
     SmoothingKernel,
-    TriangularWindow,
+    TriangularKernel,
     squared_distances_definition,
 )
 
-KERNELS = (GaussianWindow(), BoxcarWindow(), TriangularWindow(), EpanechnikovWindow())
-QUADRATURE = 1e-9  # tanh-sinh with 80 nodes a piece and edges at all kinks
+KERNELS = (GaussianKernel(), BoxcarKernel(), TriangularKernel(), EpanechnikovKernel())
+QUADRATURE = 1e-9  # tanh-sinh with 80 nodes a piece and edges at all breakpoints
 NOISE = 0.3
 
 
@@ -29,58 +30,83 @@ def truth(x: Tensor) -> Tensor:  # (..., d) -> (..., 1)
     return torch.sin(3 * x).sum(dim=-1, keepdim=True)
 
 
-def squared_error(kernel: SmoothingKernel, width: float, num_points: int, dim: int, generator: torch.Generator) -> Tensor:
-    """The squared error of the estimate from n noisy values on the unit cube, in the mean over its middle and over 60 samples."""
+def squared_error(
+    kernel: SmoothingKernel, bandwidth: float, num_points: int, dim: int, generator: torch.Generator
+) -> Tensor:
+    """The squared error of the estimate from n noisy values on the unit cube, in the mean over its middle and over 60
+    samples."""
     x = torch.rand(60, num_points, dim, generator=generator, dtype=torch.float64)
     y = truth(x) + NOISE * torch.randn(60, num_points, 1, generator=generator, dtype=torch.float64)
-    places = 0.25 + 0.5 * torch.rand(60, 20, dim, generator=generator, dtype=torch.float64)
-    return (nadaraya_watson(places, x, y, kernel, width) - truth(places)).square().mean()
+    points = 0.25 + 0.5 * torch.rand(60, 20, dim, generator=generator, dtype=torch.float64)
+    return (nadaraya_watson(points, x, y, kernel, bandwidth) - truth(points)).square().mean()
 
 
 @claim(
     "Z11.11",
-    "kernel pooling trains nothing and is consistent: with h = n^(-1/(d+4)) sixteen times the points leave a fraction of the error",
+    "kernel pooling trains nothing and is consistent: with h = n^(-1/(d+4)) sixteen times the points leave a "
+    "fraction of the error",
 )
-def shrinking_widths_converge(generator: torch.Generator) -> Evidence:
+def shrinking_bandwidths_converge(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for kernel in KERNELS:
         if list(NadarayaWatson(kernel, 1.0).parameters()):
             worst = math.inf
         for dim in (1, 2) if kernel.radius == math.inf else (1,):
             few, many = 200, 3200
-            # A Gaussian of width h/3 reaches about as far as the others do with h.
+            # A Gaussian of bandwidth h/3 reaches about as far as the others do with h.
             reach = 1 / 3 if kernel.radius == math.inf else 1.0
             errors = [squared_error(kernel, reach * n ** (-1 / (dim + 4)), n, dim, generator) for n in (few, many)]
             rate = (many / few) ** (-4 / (dim + 4))  # 0.11 on the line, 0.16 in the plane
             worst = max(worst, float(errors[1] / errors[0]) / rate)
-    return Evidence("squared error after / before, over the rate of theory", worst, 3.0, "6 deviations; a fixed width gives 6 or more", 5)
-
-
-@claim("Z11.11", "with a fixed width the error does not vanish, however many the points: what is left is the bias of the smoothed truth")
-def fixed_widths_stay_biased(generator: torch.Generator) -> Evidence:
-    least = math.inf
-    for kernel in KERNELS:
-        reach = 1 / 3 if kernel.radius == math.inf else 1.0
-        width = 0.6 * reach
-        places = 0.25 + 0.5 * torch.rand(40, 1, generator=generator, dtype=torch.float64)
-        # As n grows the estimate goes to int K f / int K over the cube, which quadrature gives.
-        edges = torch.cat(
-            [torch.zeros_like(places), (places - width).clamp(1e-9, 1 - 1e-9), (places + width).clamp(1e-9, 1 - 1e-9)], dim=-1
-        )
-        edges = torch.cat([edges, places, torch.ones_like(places)], dim=-1).sort(dim=-1).values
-        edges = edges + 1e-12 * torch.arange(edges.shape[-1], dtype=torch.float64)  # no two in one place
-        x, weights = line_quadrature(edges)
-        weighed = weights * kernel(((places - x) / width).unsqueeze(-1))
-        bias = (weighed * truth(x.unsqueeze(-1)).squeeze(-1)).sum(dim=-1) / weighed.sum(dim=-1) - truth(places).squeeze(-1)
-        keys = torch.rand(20_000, 1, generator=generator, dtype=torch.float64)
-        values = truth(keys) + NOISE * torch.randn(20_000, 1, generator=generator, dtype=torch.float64)
-        found = nadaraya_watson(places, keys, values, kernel, width) - truth(places)
-        least = min(least, float(found.square().mean() / bias.square().mean()))
-    return Evidence("squared error at 20,000 points / squared bias", least, 0.8, "over 5 deviations", len(KERNELS), ">=")
+    return Evidence(
+        "squared error after / before, over the rate of convergence in theory",
+        worst,
+        3.0,
+        "6 standard deviations; a fixed bandwidth gives 6 or more",
+        5,
+    )
 
 
 @claim(
-    "Z11.7c", "pooling by a kernel is the conditional mean of y given x under a kernel density estimate of the pair with a product kernel"
+    "Z11.11",
+    "with a fixed bandwidth the error does not vanish, however many the points: what is left is the bias of the "
+    "smoothed truth",
+)
+def fixed_bandwidths_stay_biased(generator: torch.Generator) -> Evidence:
+    least = math.inf
+    for kernel in KERNELS:
+        reach = 1 / 3 if kernel.radius == math.inf else 1.0
+        bandwidth = 0.6 * reach
+        points = 0.25 + 0.5 * torch.rand(40, 1, generator=generator, dtype=torch.float64)
+        # As n grows the estimate goes to int K f / int K over the cube, which quadrature gives.
+        edges = torch.cat(
+            [
+                torch.zeros_like(points),
+                (points - bandwidth).clamp(1e-9, 1 - 1e-9),
+                (points + bandwidth).clamp(1e-9, 1 - 1e-9),
+            ],
+            dim=-1,
+        )
+        edges = torch.cat([edges, points, torch.ones_like(points)], dim=-1).sort(dim=-1).values
+        edges = edges + 1e-12 * torch.arange(edges.shape[-1], dtype=torch.float64)  # no two are equal
+        x, weights = line_quadrature(edges)
+        weighed = weights * kernel(((points - x) / bandwidth).unsqueeze(-1))
+        bias = (weighed * truth(x.unsqueeze(-1)).squeeze(-1)).sum(dim=-1) / weighed.sum(dim=-1) - truth(points).squeeze(
+            -1
+        )
+        keys = torch.rand(20_000, 1, generator=generator, dtype=torch.float64)
+        values = truth(keys) + NOISE * torch.randn(20_000, 1, generator=generator, dtype=torch.float64)
+        found = nadaraya_watson(points, keys, values, kernel, bandwidth) - truth(points)
+        least = min(least, float(found.square().mean() / bias.square().mean()))
+    return Evidence(
+        "squared error at 20,000 points / squared bias", least, 0.8, "over 5 standard deviations", len(KERNELS), ">="
+    )
+
+
+@claim(
+    "Z11.7c",
+    "pooling by a kernel is the conditional mean of y given x under a kernel density estimate of the pair with a "
+    "product kernel",
 )
 def conditional_mean_of_a_density(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 0
@@ -94,20 +120,25 @@ def conditional_mean_of_a_density(generator: torch.Generator) -> Evidence:
         at, weights = line_quadrature(edges)
         for of_x in KERNELS:
             near = of_x.density((query - x) / h)  # (n,)
-            joint = (near * of_y.density((at.unsqueeze(-1).unsqueeze(-1) - y) / b)).sum(dim=-1)  # p(q, y) up to 1/(n h b)
+            joint = (near * of_y.density((at.unsqueeze(-1).unsqueeze(-1) - y) / b)).sum(
+                dim=-1
+            )  # p(q, y) up to 1/(n h b)
             if not bool(near.any()):
                 continue
             mean = (weights * at * joint).sum() / (weights * joint).sum()
             worst, cases = max(worst, gap(mean, nadaraya_watson_definition(query, x, y, of_x, h).output)), cases + 1
-            if isinstance(of_x, GaussianWindow) and isinstance(of_y, GaussianWindow):  # the one product that is a kernel of ‖u‖ too
-                law = KernelDensity(torch.cat([x, y], dim=-1), of_x, torch.stack([h, b]))
-                density = law.log_prob(torch.stack([query.squeeze().expand_as(at), at], dim=-1)).exp()
+            if isinstance(of_x, GaussianKernel) and isinstance(
+                of_y, GaussianKernel
+            ):  # the one product that is a kernel of ‖u‖ too
+                distribution = KernelDensity(torch.cat([x, y], dim=-1), of_x, torch.stack([h, b]))
+                density = distribution.log_prob(torch.stack([query.squeeze().expand_as(at), at], dim=-1)).exp()
                 worst = max(worst, gap((weights * at * density).sum() / (weights * density).sum(), mean))
     return Evidence("largest |conditional mean - pooled|", worst, QUADRATURE, "the quadrature's error", cases)
 
 
 def operations(function: Callable[[Tensor, Tensor], Tensor], dim: int) -> int:
-    """Additions, subtractions and multiplications of numbers that one pair takes, from the record of every operation."""
+    """Additions, subtractions and multiplications of numbers that one pair takes, from the record of every
+    operation."""
     graph = trace(function, torch.rand(1, dim), torch.rand(1, dim)).nodes
     total = 0
     for node in graph:
@@ -122,7 +153,8 @@ def operations(function: Callable[[Tensor, Tensor], Tensor], dim: int) -> int:
 
 @claim(
     "Z11.12c",
-    "a squared distance takes 3d - 1 operations a pair and an inner product 2d - 1; with norms at hand the one is got from the other",
+    "a squared distance takes 3d - 1 operations a pair and an inner product 2d - 1; with norms at hand the one is "
+    "got from the other",
 )
 def distances_cost_more(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -131,7 +163,9 @@ def distances_cost_more(generator: torch.Generator) -> Evidence:
         worst = max(worst, abs(operations(dot_score_definition, dim) - (2 * dim - 1)))
         q, k = (torch.randn(5, dim, generator=generator, dtype=torch.float64) for _ in range(2))
         norms = q.square().sum(dim=-1, keepdim=True) + k.square().sum(dim=-1)
-        worst = max(worst, gap(norms - 2 * dot_score_definition(q, k), squared_distances_definition(q, k)) - roundings(8 * dim))
+        worst = max(
+            worst, gap(norms - 2 * dot_score_definition(q, k), squared_distances_definition(q, k)) - roundings(8 * dim)
+        )
     return Evidence("operations beside the formula", max(worst, 0.0), 0.0, "a count; equal up to rounding", 4, "==")
 
 
@@ -141,42 +175,71 @@ def line_integral(f: Callable[[Tensor], Tensor], reach: float) -> float:
 
 
 def inefficiency(profile: Callable[[Tensor], Tensor], reach: float = 1.0) -> float:
-    """sqrt(int u² K) int K² for K of integral one: what a kernel costs an estimate of a density on the line, at its best width."""
+    """sqrt(int u² K) int K² for K of integral one: what a kernel costs an estimate of a density on the line, at its
+    best bandwidth."""
     mass, second = line_integral(profile, reach), line_integral(lambda u: u**2 * profile(u), reach)
     return math.sqrt(second / mass) * line_integral(lambda u: profile(u) ** 2, reach) / mass**2
 
 
-@claim("ZE22", "Epanechnikov's kernel costs least of all, 3/(5√5)", right=EpanechnikovWindow(), printed=TriangularWindow())
+@claim(
+    "ZE22", "Epanechnikov's kernel costs least of all, 3/(5√5)", right=EpanechnikovKernel(), printed=TriangularKernel()
+)
 def epanechnikov_costs_least(form: SmoothingKernel, generator: torch.Generator) -> Evidence:
     cost = inefficiency(lambda u: form(u.unsqueeze(-1)))
-    others = [inefficiency(lambda u, k=k: k(u.unsqueeze(-1)), 30.0 if k.radius == math.inf else 1.0) for k in KERNELS if k is not form]
-    for power, bend in (4 * torch.rand(10, 2, generator=generator) + 0.2).tolist():
-        others.append(inefficiency(lambda u, power=power, bend=bend: (1 - u**2).clamp(min=0) ** power * (1 + bend * u**2)))
+    others = [
+        inefficiency(lambda u, k=k: k(u.unsqueeze(-1)), 30.0 if k.radius == math.inf else 1.0)
+        for k in KERNELS
+        if k is not form
+    ]
+    for power, curvature in (4 * torch.rand(10, 2, generator=generator) + 0.2).tolist():
+        others.append(
+            inefficiency(
+                lambda u, power=power, curvature=curvature: (1 - u**2).clamp(min=0) ** power * (1 + curvature * u**2)
+            )
+        )
     off = max(abs(cost - 3 / (5 * math.sqrt(5))), cost - min(others))
-    said = f"it costs {cost:.5f}, and the least of the others {min(others):.5f}"
+    message = f"it costs {cost:.5f}, and the least of the others {min(others):.5f}"
     return Evidence(
-        "distance from 3/(5√5) and above any other", off, QUADRATURE, "the quadrature's error", len(others), counterexample=said
+        "distance from 3/(5√5) and above any other",
+        off,
+        QUADRATURE,
+        "the quadrature's error",
+        len(others),
+        counterexample=message,
     )
 
 
 def boxcar_with_a_rule(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    return nadaraya_watson(query, key, value, BoxcarWindow(), 1.0, empty=nearest_key)
+    return nadaraya_watson(query, key, value, BoxcarKernel(), 1.0, fallback=nearest_key)
 
 
 def boxcar_without(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """The quotient alone."""
-    similarity = BoxcarWindow()(query.unsqueeze(-2) - key.unsqueeze(-3))
+    similarity = BoxcarKernel()(query.unsqueeze(-2) - key.unsqueeze(-3))
     return similarity @ value / similarity.sum(dim=-1, keepdim=True)
 
 
-@claim("ZE23", "a boxcar is zero outside its window, and an empty window needs a rule", right=boxcar_with_a_rule, printed=boxcar_without)
-def empty_windows_are_answered(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
+@claim(
+    "ZE23",
+    "a boxcar is zero outside its window, and an empty window needs a rule",
+    right=boxcar_with_a_rule,
+    printed=boxcar_without,
+)
+def empty_windows_are_answered(
+    form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     key = torch.cat(
-        [torch.tensor([[0.0], [1.0]], dtype=torch.float64), 20 * torch.rand(6, 1, generator=generator, dtype=torch.float64) + 8]
+        [
+            torch.tensor([[0.0], [1.0]], dtype=torch.float64),
+            20 * torch.rand(6, 1, generator=generator, dtype=torch.float64) + 8,
+        ]
     )
     value = torch.randn(8, 1, generator=generator, dtype=torch.float64)
     query = torch.cat(
-        [torch.tensor([[5.0], [0.5]], dtype=torch.float64), 40 * torch.rand(60, 1, generator=generator, dtype=torch.float64) - 5]
+        [
+            torch.tensor([[5.0], [0.5]], dtype=torch.float64),
+            40 * torch.rand(60, 1, generator=generator, dtype=torch.float64) - 5,
+        ]
     )
     worst = 0.0
     for q, found in zip(query, form(query, key, value)):
@@ -193,4 +256,6 @@ def empty_windows_are_answered(form: Callable[[Tensor, Tensor, Tensor], Tensor],
                 len(query),
                 counterexample=f"q = {float(q):g}: NaN",
             )
-    return Evidence("distance from the mean in the window, or the nearest value", worst, roundings(16), "roundings", len(query))
+    return Evidence(
+        "distance from the mean in the window, or the nearest value", worst, roundings(16), "roundings", len(query)
+    )

@@ -7,21 +7,21 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from quoin.layers import (
+    CacheSpec,
     ExactAttention,
     Features,
     LinearAttention,
-    LinearState,
+    LinearAttentionCache,
     PerformerFeatures,
-    Room,
-    add_keys,
     causal_feature_attention,
     elu_plus_one,
     elu_plus_one_definition,
     feature_attention,
     feature_attention_definition,
-    no_keys,
+    init_sums,
     performer_features_definition,
-    read_sums,
+    query_sums,
+    update_sums,
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
@@ -31,27 +31,33 @@ from quoin.tensor import matrix_rank
 CASES = 20
 
 
-def drawn(generator: torch.Generator, *, same_length: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def random_qkv(generator: torch.Generator, *, same_length: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of one head, of random sizes."""
     n, d = randint(2, 40, generator), randint(1, 12, generator)
     m = n if same_length else randint(2, 40, generator)
-    return normal(n, d, generator=generator), normal(m, d, generator=generator), normal(m, randint(1, 6, generator), generator=generator)
+    return (
+        normal(n, d, generator=generator),
+        normal(m, d, generator=generator),
+        normal(m, randint(1, 6, generator), generator=generator),
+    )
 
 
 @claim("D4.1-1", "Σ_j φ(q_i)·φ(k_j) = Σ_m φ_m(q_i) E_m with E_m = Σ_j φ_m(k_j): sums over keys that no query changes")
 def queries_stand_outside_the_sum(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
-        q, k, v = drawn(generator)
+        q, k, v = random_qkv(generator)
         directions = normal(randint(1, 20, generator), q.shape[-1], generator=generator)
         for features in (elu_plus_one_definition, lambda x: performer_features_definition(x, directions)):  # noqa: B023, used at once
             query, key = Features(features(q)), Features(features(k))
-            sums = add_keys(no_keys(key, v), key, v)
+            sums = update_sums(init_sums(key, v), key, v)
             scores = query.values @ key.values.mT
             totals = scores.sum(dim=-1)
             relative = ((query.values @ sums.keys - totals) / totals).abs().max()
-            worst = max(worst, float(relative), gap(read_sums(sums, query), scores / totals.unsqueeze(-1) @ v))
-    return Evidence("largest gap between the sums and all pairs", worst, roundings(500), "500 float64 roundings", 2 * CASES)
+            worst = max(worst, float(relative), gap(query_sums(sums, query), scores / totals.unsqueeze(-1) @ v))
+    return Evidence(
+        "largest difference between the sums and all pairs", worst, roundings(500), "500 float64 roundings", 2 * CASES
+    )
 
 
 def operations(attend, n: int) -> int:
@@ -63,10 +69,14 @@ def operations(attend, n: int) -> int:
     return counter.get_total_flops() // 2
 
 
-@claim("D4.1-2", "with M features fixed, doubling the length doubles the multiplications, causal or not; exact attention takes four times")
+@claim(
+    "D4.1-2",
+    "with M features fixed, doubling the length doubles the multiplications, causal or not; exact attention takes "
+    "four times",
+)
 def cost_is_linear(generator: torch.Generator) -> Evidence:
     chunk, length, d = 32, 256, 16
-    linear, exact = LinearAttention(chunk=chunk).eval(), ExactAttention()
+    linear, exact = LinearAttention(chunk_size=chunk).eval(), ExactAttention()
     worst = 0.0
     for causal in (False, True):
 
@@ -74,63 +84,95 @@ def cost_is_linear(generator: torch.Generator) -> Evidence:
             return linear(query, key, value, causal=causal)  # noqa: B023, used at once
 
         counts = [operations(attend, n) for n in (length, 2 * length, 4 * length)]
-        # Each position: its key into the sums, its query out of them, and where causal the scores and values of its chunk.
+        # Each position: its key into the sums, its query out of them, and where causal the scores and values of its
+        # chunk.
         each = 2 * d * (d + 1) + causal * chunk * (d + d + 1)
-        worst = max(worst, *(abs(count / (2 * n * each) - 1) for count, n in zip(counts, (length, 2 * length, 4 * length))))
+        worst = max(
+            worst, *(abs(count / (2 * n * each) - 1) for count, n in zip(counts, (length, 2 * length, 4 * length)))
+        )
     pairs = [operations(lambda q, k, v: exact.weights(q, k) @ v, n) for n in (length, 2 * length)]
     worst = max(worst, abs(pairs[1] / pairs[0] - 4))
-    return Evidence("largest deviation from the count per position, and from 4 for exact", worst, 0.0, "counts are exact", 8, "==")
+    return Evidence(
+        "largest deviation from the count per position, and from 4 for exact", worst, 0.0, "counts are exact", 8, "=="
+    )
 
 
-@claim("D4.1-3", "linear attention by sums over keys equals the quadratic form with weights φ(q_i)·φ(k_j) / Σ_j φ(q_i)·φ(k_j)")
+@claim(
+    "D4.1-3",
+    "linear attention by sums over keys equals the quadratic form with weights φ(q_i)·φ(k_j) / Σ_j φ(q_i)·φ(k_j)",
+)
 def linear_is_quadratic(generator: torch.Generator) -> Evidence:
-    worst, attend = 0.0, LinearAttention(chunk=7)
+    worst, attend = 0.0, LinearAttention(chunk_size=7)
     for _ in range(CASES):
-        q, k, v = (each.requires_grad_() for each in drawn(generator))
+        q, k, v = (each.requires_grad_() for each in random_qkv(generator))
         kernel = (torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).mT
-        quadratic, linear = kernel / kernel.sum(dim=-1, keepdim=True) @ v, attend(*(each[None, None] for each in (q, k, v)))[0, 0]
+        quadratic, linear = (
+            kernel / kernel.sum(dim=-1, keepdim=True) @ v,
+            attend(*(each[None, None] for each in (q, k, v)))[0, 0],
+        )
         upstream = normal(*linear.shape, generator=generator)
-        slopes = [torch.autograd.grad(output, (q, k, v), upstream) for output in (linear, quadratic)]
-        worst = max(worst, gap(linear, quadratic), *(gap(*pair) for pair in zip(*slopes)))
-    return Evidence("largest gap in value or gradient", worst, roundings(2000), "2000 float64 roundings", CASES)
+        gradients = [torch.autograd.grad(output, (q, k, v), upstream) for output in (linear, quadratic)]
+        worst = max(worst, gap(linear, quadratic), *(gap(*pair) for pair in zip(*gradients)))
+    return Evidence("largest difference in value or gradient", worst, roundings(2000), "2000 float64 roundings", CASES)
 
 
-@claim("D4.1-4", "S_t = S_{t-1} + φ(k_t) v_tᵀ and z_t = z_{t-1} + φ(k_t) give masked attention, from a state that never grows")
+@claim(
+    "D4.1-4",
+    "S_t = S_{t-1} + φ(k_t) v_tᵀ and z_t = z_{t-1} + φ(k_t) give masked attention, from a state that never grows",
+)
 def recurrence_is_masked_attention(generator: torch.Generator) -> Evidence:
-    worst, attend = 0.0, LinearAttention(chunk=5)
+    worst, attend = 0.0, LinearAttention(chunk_size=5)
     for _ in range(CASES):
-        q, k, v = (each[None, None] for each in drawn(generator, same_length=True))
-        room = Room(1, 1, k.shape[-1], v.shape[-1], q.shape[-2], torch.float64, q.device)
-        state, outputs = attend.start(room), []
-        size = state.sums.moments.shape
+        q, k, v = (each[None, None] for each in random_qkv(generator, same_length=True))
+        spec = CacheSpec(1, 1, k.shape[-1], v.shape[-1], q.shape[-2], torch.float64, q.device)
+        cache, outputs = attend.init_cache(spec), []
+        size = cache.sums.moments.shape
         for position in zip(*(each.split(1, dim=-2) for each in (q, k, v))):
-            output, state = attend.step(state, *position)
+            output, cache = attend.decode_step(cache, *position)
             outputs.append(output)
-            grown = not isinstance(state, LinearState) or state.sums.moments.shape != size
+            grown = not isinstance(cache, LinearAttentionCache) or cache.sums.moments.shape != size
             worst = float("inf") if grown else worst
         kernel = (elu_plus_one_definition(q) @ elu_plus_one_definition(k).mT).tril()
         masked = kernel / kernel.sum(dim=-1, keepdim=True) @ v
-        chunked = causal_feature_attention(Features(elu_plus_one(q)), Features(elu_plus_one(k)), v, chunk=3)
+        chunked = causal_feature_attention(Features(elu_plus_one(q)), Features(elu_plus_one(k)), v, chunk_size=3)
         worst = max(worst, gap(torch.cat(outputs, dim=-2), masked), gap(chunked, masked))
-    return Evidence("largest gap between recurrence, chunks and mask", worst, roundings(500), "500 float64 roundings", 2 * CASES)
+    return Evidence(
+        "largest difference between recurrence, chunks and mask",
+        worst,
+        roundings(500),
+        "500 float64 roundings",
+        2 * CASES,
+    )
 
 
-@claim("D4.1-5", "elu(x) + 1 is positive as a float too: at x = -40 weights are those of e^x, where a rounded elu plus 1 leaves 0 / 0")
+@claim(
+    "D4.1-5",
+    "elu(x) + 1 is positive as a float too: at x = -40 weights are those of e^x, where a rounded elu plus 1 leaves "
+    "0 / 0",
+)
 def features_stay_positive(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for dtype in (torch.float32, torch.float64):
         for _ in range(CASES):
             shifts = torch.rand(6, generator=generator, dtype=dtype)
-            query, key = torch.full((1, 1, 1, 3), -40, dtype=dtype), (shifts - 40).reshape(1, 1, 6, 1).expand(1, 1, 6, 3)
+            query, key = (
+                torch.full((1, 1, 1, 3), -40, dtype=dtype),
+                (shifts - 40).reshape(1, 1, 6, 1).expand(1, 1, 6, 3),
+            )
             weights = LinearAttention().weights(query, key)[0, 0, 0]
             expected = (key[0, 0, :, 0] + 40).softmax(0)  # a sum that is exact, unlike the difference before it
             worst = max(worst, float((weights - expected).abs().max()) / torch.finfo(dtype).eps)
             if (torch.nn.functional.elu(key) + 1).any():
                 return Evidence("a rounded elu + 1 that is not 0", 1, 0, "e^-39 is less than half a rounding of 1", 1)
-    return Evidence("largest error of a weight, in roundings of 1", worst, 20, "20 roundings of e^x, products and sums", 2 * CASES)
+    return Evidence(
+        "largest error of a weight, in roundings of 1", worst, 20, "20 roundings of e^x, products and sums", 2 * CASES
+    )
 
 
-@claim("D4.1-5", "elu + 1 promises no nearness to softmax: with one long key among short ones their weights differ by more than 0.7")
+@claim(
+    "D4.1-5",
+    "elu + 1 need not approximate softmax: with one long key among short ones their weights differ by more than 0.7",
+)
 def linear_is_not_softmax(generator: torch.Generator) -> Evidence:
     smallest = float("inf")
     for _ in range(CASES):
@@ -155,19 +197,27 @@ def at_one_key(query: Features, key: Features, value: Tensor) -> Tensor:
     return (own * value).sum(dim=-2) / (own * torch.ones_like(value)).sum(dim=-2)
 
 
-@claim("DE32", "both sums run over the keys j; with the query's own key throughout, features cancel and only the mean of V is left",
+@claim("DE32", "both sums run over the keys j; with the query's own key throughout, features cancel and only the "
+               "mean of V is left",
        right=over_keys, printed=at_one_key)  # fmt: skip
 def sums_run_over_the_keys(form, generator: torch.Generator) -> Evidence:
     worst, where = 0.0, ""
     for _ in range(CASES):
-        q, k, v = drawn(generator, same_length=True)
+        q, k, v = random_qkv(generator, same_length=True)
         query, key = Features(elu_plus_one_definition(q)), Features(elu_plus_one_definition(k))
         output = form(query, key, v)
         error = gap(output, feature_attention_definition(query, key, v).output)
         if error > worst:
             from_mean = gap(output, v.mean(dim=-2).expand_as(output))
             worst, where = error, f"off by {error:.2g} at {len(q)} positions, and {from_mean:.1g} from mean(V)"
-    return Evidence("largest gap from the quadratic form", worst, roundings(500), "500 float64 roundings", CASES, counterexample=where)
+    return Evidence(
+        "largest difference from the quadratic form",
+        worst,
+        roundings(500),
+        "500 float64 roundings",
+        CASES,
+        counterexample=where,
+    )
 
 
 def total_of_each_query(scores: Tensor) -> Tensor:  # (n, m) -> (n, 1)
@@ -183,12 +233,12 @@ def one_total(scores: Tensor) -> Tensor:  # (n, m) -> (1, 1)
 def each_query_has_its_total(form, generator: torch.Generator) -> Evidence:
     worst, where = 0.0, ""
     for _ in range(CASES):
-        q, k, v = drawn(generator)
+        q, k, v = random_qkv(generator)
         exact = (q @ k.mT).exp()
         softmax = ExactAttention(scale=1.0)(*(each[None, None] for each in (q, k, v)))[0, 0]
         features = PerformerFeatures(q.shape[-1], 8, generator=generator, scale=1.0).double()
         query, key = features(q, is_query=True), features(k, is_query=False)
-        directions = features.directions.drawn
+        directions = features.projection.matrix
         kernel = performer_features_definition(q, directions) @ performer_features_definition(k, directions).mT
         errors = (
             gap(exact / form(exact) @ v, softmax),
@@ -196,12 +246,20 @@ def each_query_has_its_total(form, generator: torch.Generator) -> Evidence:
         )
         if max(errors) > worst:
             totals = total_of_each_query(exact)
-            worst, where = max(errors), f"row sums from {float(totals.min()):.2g} to {float(totals.max()):.2g} under one Z"
+            worst, where = (
+                max(errors),
+                f"row sums from {float(totals.min()):.2g} to {float(totals.max()):.2g} under one Z",
+            )
     bound, source = roundings(5000), "5000 float64 roundings"
-    return Evidence("largest gap from attention with this Z", worst, bound, source, 2 * CASES, counterexample=where)
+    return Evidence(
+        "largest difference from attention with this Z", worst, bound, source, 2 * CASES, counterexample=where
+    )
 
 
-@claim("D4.1-16", "M features make a matrix of scores of rank at most M, where exp(QKᵀ) of n well-separated queries has rank n")
+@claim(
+    "D4.1-16",
+    "M features make a matrix of scores of rank at most M, where exp(QKᵀ) of n well-separated queries has rank n",
+)
 def features_are_of_low_rank(generator: torch.Generator) -> Evidence:
     n, m = 60, 8
     worst, cases = 0, 5

@@ -1,7 +1,7 @@
 """Linear regression: its loss, its gradient steps, its closed forms.
 
-Its likelihood is in linear_models_likelihood.py, what holds where the law is known in linear_models_population.py,
-classification in linear_models_classes.py.
+Its likelihood is in linear_models_likelihood.py, what holds where the distribution is known in
+linear_models_population.py, classification in linear_models_classes.py.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.errors import Mistake
+from quoin.errors import UserError
 from quoin.losses import squared_loss
 from quoin.metrics import empirical_risk
 from quoin.models import (
@@ -30,13 +30,13 @@ ROUNDING_SOURCE = "256 float64 roundings, for sums of at most 32 examples of at 
 
 
 class Problem(NamedTuple):
-    """A minibatch and the place from which a step is taken."""
+    """A minibatch and the point from which a step is taken."""
 
     X: Tensor  # (n, d)
     y: Tensor  # (n,)
     weight: Tensor  # (d,)
     bias: Tensor  # ()
-    learning_rate: float
+    lr: float
     decay: float
 
     @property
@@ -51,8 +51,8 @@ def random_problem(generator: torch.Generator, *, overdetermined: bool = False) 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
-    learning_rate, decay = (0.05 + 0.45 * torch.rand(2, generator=generator, dtype=torch.float64)).tolist()
-    return Problem(normal(num_examples, num_features), normal(num_examples), normal(num_features), normal(), learning_rate, decay)
+    lr, decay = (0.05 + 0.45 * torch.rand(2, generator=generator, dtype=torch.float64)).tolist()
+    return Problem(normal(num_examples, num_features), normal(num_examples), normal(num_features), normal(), lr, decay)
 
 
 def model_at(problem: Problem) -> LinearRegression:
@@ -67,7 +67,7 @@ def autograd_step(problem: Problem, *, penalty: float = 0.0) -> tuple[Tensor, Te
     """(w, b) after one SGD step on the model, by automatic differentiation of the loss plus penalty * |w|^2 / 2."""
     model = model_at(problem)
     losses = squared_loss(model(problem.X), problem.y) + penalty * model.linear.weight.square().sum() / 2
-    weight, bias = sgd_step([model.linear.weight, model.linear.bias], losses, problem.learning_rate)
+    weight, bias = sgd_step([model.linear.weight, model.linear.bias], losses, problem.lr)
     return weight.detach().squeeze(0), bias.detach().squeeze(0)
 
 
@@ -75,9 +75,9 @@ def decayed_step(problem: Problem) -> tuple[Tensor, Tensor]:
     """(w, b) after one step of torch's SGD with its own weight decay, on w alone."""
     model = model_at(problem)
     groups = [{"params": [model.linear.weight], "weight_decay": problem.decay}, {"params": [model.linear.bias]}]
-    optimiser = torch.optim.SGD(groups, lr=problem.learning_rate)
+    optimizer = torch.optim.SGD(groups, lr=problem.lr)
     empirical_risk(squared_loss, model(problem.X), problem.y).backward()
-    optimiser.step()
+    optimizer.step()
     return model.linear.weight.detach().squeeze(0), model.linear.bias.detach().squeeze(0)
 
 
@@ -100,7 +100,10 @@ def quadratic_growth(generator: torch.Generator) -> Evidence:
     return Evidence("largest |l(2r) / l(r) - 4|, relative", worst, 0.0, "exact: powers of two do not round", 1000)
 
 
-@claim("Z3.5", "one outlier of size t drags a least-squares constant by t/n, without limit, and leaves the median where it was")
+@claim(
+    "Z3.5",
+    "one outlier of size t drags a least-squares constant by t/n, without limit, and leaves the median where it was",
+)
 def outlier_moves_the_fit(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -113,35 +116,50 @@ def outlier_moves_the_fit(generator: torch.Generator) -> Evidence:
     return Evidence("largest |shift · n/t - 1| and shift of the median", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-@claim("Z3.7", "normal equations, QR, singular values and gradient descent find one and the same minimiser of the squared loss")
+@claim(
+    "Z3.7",
+    "normal equations, QR, singular values and gradient descent find one and the same minimiser of the squared loss",
+)
 def four_ways_to_least_squares(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(10):
         num_features, y = randint(1, 8, generator), torch.randn(32, generator=generator, dtype=torch.float64)
-        draws = torch.randn(32, num_features, generator=generator, dtype=torch.float64)
-        # Columns at right angles to the ones and to each other, of mean square 1 to 2: each step then thirds the error at least.
-        apart = torch.linalg.qr(torch.cat([torch.ones(32, 1, dtype=torch.float64), draws], dim=1)).Q[:, 1:]
+        samples = torch.randn(32, num_features, generator=generator, dtype=torch.float64)
+        # Columns at right angles to the ones and to each other, of mean square 1 to 2: each step then thirds the error
+        # at least.
+        apart = torch.linalg.qr(torch.cat([torch.ones(32, 1, dtype=torch.float64), samples], dim=1)).Q[:, 1:]
         X = apart * (32 * (1 + torch.rand(num_features, generator=generator, dtype=torch.float64))).sqrt()
-        found = [normal_equations(X, y), least_squares_by_qr(X, y), least_squares(X, y), descended(X, y, 2 / 3, steps=60)]
+        found = [
+            normal_equations(X, y),
+            least_squares_by_qr(X, y),
+            least_squares(X, y),
+            descended(X, y, 2 / 3, steps=60),
+        ]
         parameters = [torch.cat([weight, bias.reshape(1)]) for weight, bias in found]
         worst = max(worst, *(gap(each, parameters[0]) for each in parameters[1:]))
-    return Evidence("largest difference among four solutions", worst, ROUNDING, f"{ROUNDING_SOURCE}; 3^-60 is less than one", 10)
+    return Evidence(
+        "largest difference among four solutions", worst, ROUNDING, f"{ROUNDING_SOURCE}; 3^-60 is less than one", 10
+    )
 
 
-@claim("Z3.7", "where columns depend on one another, SGD from zero finds the shortest minimiser, the pseudo-inverse's; the inverse fails")
+@claim(
+    "Z3.7",
+    "where columns depend on one another, SGD from zero finds the shortest minimiser, the pseudo-inverse's; the "
+    "inverse fails",
+)
 def shortest_of_many_minimisers(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(5):
         num_examples = 2 * randint(1, 4, generator)
         num_features = num_examples + randint(1, 8, generator)
-        draws = torch.randn(num_features, num_examples, generator=generator, dtype=torch.float64)
-        X, y = torch.linalg.qr(draws).Q.mT, torch.randn(num_examples, generator=generator, dtype=torch.float64)
+        samples = torch.randn(num_features, num_examples, generator=generator, dtype=torch.float64)
+        X, y = torch.linalg.qr(samples).Q.mT, torch.randn(num_examples, generator=generator, dtype=torch.float64)
         # Rows of length sqrt(n): the Gram matrix of [X, 1] then has no eigenvalue below n and none above 2n.
         X, fit = X * math.sqrt(num_examples), least_squares(X * math.sqrt(num_examples), y)
         for solver in (normal_equations, least_squares_by_qr):
             try:
                 solver(X, y)
-            except Mistake:
+            except UserError:
                 continue
             worst = math.inf
         pinv = torch.linalg.pinv(torch.cat([X, torch.ones(num_examples, 1, dtype=torch.float64)], dim=1)) @ y
@@ -151,15 +169,16 @@ def shortest_of_many_minimisers(generator: torch.Generator) -> Evidence:
     return Evidence("largest |solution - [X, 1]⁺y|", worst, 4 * ROUNDING, f"4 · {ROUNDING_SOURCE}", 5)
 
 
-def descended(X: Tensor, y: Tensor, learning_rate: float, *, steps: int, batch_size: int | None = None) -> tuple[Tensor, Tensor]:
-    """(w, b) after `steps` minibatch steps from zero, the batches taken in turn; the whole data set is one batch if no size is given."""
+def descended(X: Tensor, y: Tensor, lr: float, *, steps: int, batch_size: int | None = None) -> tuple[Tensor, Tensor]:
+    """(w, b) after `steps` minibatch steps from zero, the batches taken in turn; the whole data set is one batch if no
+    size is given."""
     weight, bias = X.new_zeros(X.shape[1]), X.new_zeros(())
     batches = list(torch.arange(len(y)).split(batch_size or len(y)))
     for step in range(steps):
         rows = batches[step % len(batches)]
         parameters = [weight.requires_grad_(), bias.requires_grad_()]
         losses = squared_loss(linear_regression_definition(X[rows], *parameters), y[rows])
-        weight, bias = (each.detach() for each in sgd_step(parameters, losses, learning_rate))
+        weight, bias = (each.detach() for each in sgd_step(parameters, losses, lr))
     return weight, bias
 
 
@@ -169,17 +188,17 @@ def weight_update(generator: torch.Generator) -> Evidence:
     for _ in range(CASES):
         p = random_problem(generator)
         stepped, _bias = autograd_step(p)
-        closed = p.weight - p.learning_rate / len(p.y) * sum(r * x for r, x in zip(p.residual, p.X))
+        closed = p.weight - p.lr / len(p.y) * sum(r * x for r, x in zip(p.residual, p.X))
         worst = max(worst, gap(closed, stepped))
     return Evidence("largest |closed form - autograd step| in w", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
 def bias_from_bias(p: Problem) -> Tensor:
-    return p.bias - p.learning_rate / len(p.y) * p.residual.sum()
+    return p.bias - p.lr / len(p.y) * p.residual.sum()
 
 
 def bias_from_weight(p: Problem) -> Tensor:
-    return p.weight - p.learning_rate / len(p.y) * p.residual.sum()
+    return p.weight - p.lr / len(p.y) * p.residual.sum()
 
 
 @claim("Z3.10", "a minibatch step moves b by -(η/|B|) Σ (wᵀx + b - y)")
@@ -187,7 +206,9 @@ def bias_update(generator: torch.Generator) -> Evidence:
     return bias_update_evidence(bias_from_bias, generator)
 
 
-@claim("ZE7", "the new bias starts from the old bias, not from the weights", right=bias_from_bias, printed=bias_from_weight)
+@claim(
+    "ZE7", "the new bias starts from the old bias, not from the weights", right=bias_from_bias, printed=bias_from_weight
+)
 def bias_update_starts_from_the_bias(form, generator: torch.Generator) -> Evidence:
     return bias_update_evidence(form, generator)
 
@@ -206,7 +227,12 @@ def all_rows(p: Problem, row: int) -> Tensor:
     return p.X @ p.weight + p.bias
 
 
-@claim("ZE4", "the prediction for one example is wᵀx + b, one entry of the vector Xw + b·1", right=one_row, printed=all_rows)
+@claim(
+    "ZE4",
+    "the prediction for one example is wᵀx + b, one entry of the vector Xw + b·1",
+    right=one_row,
+    printed=all_rows,
+)
 def one_example_is_one_row(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -222,17 +248,17 @@ def weight_decay_update(generator: torch.Generator) -> Evidence:
     problems = [random_problem(generator) for _ in range(CASES)]
     worst = 0.0
     for p in problems:
-        penalised, decayed = autograd_step(p, penalty=p.decay), decayed_step(p)
-        worst = max(worst, gap(shrunk(p), penalised[0]), gap(decayed[0], penalised[0]), gap(decayed[1], penalised[1]))
+        penalized, decayed = autograd_step(p, penalty=p.decay), decayed_step(p)
+        worst = max(worst, gap(shrunk(p), penalized[0]), gap(decayed[0], penalized[0]), gap(decayed[1], penalized[1]))
     return Evidence("largest difference among the three steps", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
 def shrunk(p: Problem) -> Tensor:
-    return (1 - p.learning_rate * p.decay) * p.weight - p.learning_rate / len(p.y) * p.residual @ p.X
+    return (1 - p.lr * p.decay) * p.weight - p.lr / len(p.y) * p.residual @ p.X
 
 
 def not_shrunk(p: Problem) -> Tensor:
-    return p.weight - p.learning_rate / len(p.y) * p.residual @ p.X
+    return p.weight - p.lr / len(p.y) * p.residual @ p.X
 
 
 @claim("ZE11", "the factor 1 - ηλ stays in the weight-decay step to its end", right=shrunk, printed=not_shrunk)

@@ -8,7 +8,7 @@ from torch import Tensor
 from quoin.losses import cross_entropy, cross_entropy_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.rounding import gap, randint, roundings
-from quoin.tensor import log_sum_exp, one_hot, softargmax, softmax
+from quoin.tensor import logsumexp, one_hot, softargmax, softmax
 
 CASES = 50
 
@@ -22,7 +22,9 @@ def random_labels(logits: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randint(logits.shape[-1], logits.shape[:-1], generator=generator)
 
 
-@claim("Z4.9", "the gradient of the cross-entropy in the logits is softmax minus target, for labels and for distributions")
+@claim(
+    "Z4.9", "the gradient of the cross-entropy in the logits is softmax minus target, for labels and for distributions"
+)
 def gradient_is_softmax_minus_target(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -45,7 +47,9 @@ def softmax_is_a_distribution(generator: torch.Generator) -> Evidence:
         weights = softmax(random_logits(generator, scale=50.0).clamp(-300, 300))
         inside = bool(((weights > 0) & (weights <= 1)).all())
         worst = max(worst, gap(weights.sum(dim=-1), torch.ones(len(weights))) if inside else math.inf)
-    return Evidence("largest |sum - 1|, all entries in (0, 1]", worst, roundings(16), "16 roundings, up to 12 classes", CASES)
+    return Evidence(
+        "largest |sum - 1|, all entries in (0, 1]", worst, roundings(16), "16 roundings, up to 12 classes", CASES
+    )
 
 
 @claim("D2.1-2", "adding one number to every entry leaves the softmax as it was")
@@ -59,7 +63,7 @@ def softmax_is_shift_invariant(generator: torch.Generator) -> Evidence:
     return Evidence("largest |softmax(x + c) - softmax(x)|", worst, 0.0, "exact: the sums do not round", CASES)
 
 
-@claim("D1.4-15", "the cross-entropy of a one-hot target is minus the log of the probability at the hot place")
+@claim("D1.4-15", "the cross-entropy of a one-hot target is minus the log of the probability at the hot index")
 def one_hot_cross_entropy(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -80,7 +84,7 @@ def log_sum_exp_is_stable(generator: torch.Generator) -> Evidence:
         plain = [math.log(math.fsum(math.exp(value) for value in row)) for row in logits.tolist()]
         for shift in (-1000, 1000):
             expected = torch.tensor(plain, dtype=torch.float64) + shift
-            worst = max(worst, gap(log_sum_exp(logits + shift), expected))
+            worst = max(worst, gap(logsumexp(logits + shift), expected))
     source = "16 float64 roundings, relative; exp(1000) is no float64"
     return Evidence("largest |LSE(o ± 1000) - (LSE(o) ± 1000)|, relative", worst, roundings(16), source, 2 * CASES)
 
@@ -89,7 +93,9 @@ def cumulative_softmax(x: Tensor, axis: int) -> Tensor:
     return x.exp() / x.exp().cumsum(dim=axis)
 
 
-@claim("DE26", "softmax along an axis divides by the sum over the whole axis", right=softmax, printed=cumulative_softmax)
+@claim(
+    "DE26", "softmax along an axis divides by the sum over the whole axis", right=softmax, printed=cumulative_softmax
+)
 def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -99,8 +105,12 @@ def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evide
         weights = form(x, axis)
         lines, results = (tensor.movedim(axis, -1).reshape(-1, shape[axis]) for tensor in (x, weights))
         totals = torch.tensor([math.fsum(map(math.exp, line)) for line in lines.tolist()], dtype=torch.float64)
-        worst = max(worst, gap(results, lines.exp() / totals.unsqueeze(-1)), gap(results.sum(dim=-1), torch.ones(len(lines))))
-    return Evidence("largest |form - exp/sum| and |sum - 1|, relative", worst, roundings(16), "16 float64 roundings", CASES)
+        worst = max(
+            worst, gap(results, lines.exp() / totals.unsqueeze(-1)), gap(results.sum(dim=-1), torch.ones(len(lines)))
+        )
+    return Evidence(
+        "largest |form - exp/sum| and |sum - 1|, relative", worst, roundings(16), "16 float64 roundings", CASES
+    )
 
 
 def random_scores(generator: torch.Generator) -> Tensor:
@@ -110,7 +120,11 @@ def random_scores(generator: torch.Generator) -> Tensor:
     return x
 
 
-@claim("D2.1-3", "softmax(λx) is within (n - k)/k · e^(-λ·gap) of the uniform law on the k places of the maximum, twice (n - k) that in l1")
+@claim(
+    "D2.1-3",
+    "softmax(λx) is within (n - k)/k · e^(-λ·gap) of the uniform distribution on the k entries of the maximum, "
+    "twice (n - k) that in l1",
+)
 def low_temperature_limit(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 0
     for _ in range(CASES):
@@ -130,30 +144,36 @@ def low_temperature_limit(generator: torch.Generator) -> Evidence:
     return Evidence("largest |softmax(λx) - limit| - bound", worst, roundings(8), source, cases)
 
 
-@claim("D2.1-4", "softargmax points to the place of the maximum, whatever its size; the smooth maximum is LSE(λx)/λ, up to log(n)/λ above")
+@claim(
+    "D2.1-4",
+    "softargmax points to the index of the maximum, whatever its size; the smooth maximum is LSE(λx)/λ, up to "
+    "log(n)/λ above",
+)
 def softmax_softens_argmax(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         x = random_scores(generator)
         n, top = len(x), x.max()
-        rate = 40 / float(top - x[x != top].max())
-        places = torch.arange(n, dtype=torch.float64)
-        for moved in (x, x + 1024):  # the maximum has moved by 1024, its place has not
-            pointer = softargmax(rate * moved)
+        scale = 40 / float(top - x[x != top].max())
+        indices = torch.arange(n, dtype=torch.float64)
+        for moved in (x, x + 1024):  # the maximum has moved by 1024, its index has not
+            pointer = softargmax(scale * moved)
             worst = max(worst, gap(pointer, one_hot(x.argmax(), n, dtype=torch.float64)))
-            worst = max(worst, gap(pointer @ places / n, places[x.argmax()] / n))
-        above = float(log_sum_exp(rate * x) / rate - top)
-        worst = max(worst, -above, above - math.log(n) / rate)
-    bound = 12 * math.exp(-40) + roundings(64)  # 11 losers of the twelve, and sums of twelve places
-    return Evidence("largest distance from the argmax, LSE/λ outside its bounds", worst, bound, "11 e^-40 and rounding", CASES)
+            worst = max(worst, gap(pointer @ indices / n, indices[x.argmax()] / n))
+        above = float(logsumexp(scale * x) / scale - top)
+        worst = max(worst, -above, above - math.log(n) / scale)
+    bound = 12 * math.exp(-40) + roundings(64)  # 11 losers of the twelve, and sums of twelve indices
+    return Evidence(
+        "largest distance from the argmax, LSE/λ outside its bounds", worst, bound, "11 e^-40 and rounding", CASES
+    )
 
 
-def below_the_largest(x: Tensor, largest: Tensor, rate: float) -> Tensor:
-    return (rate * (x - largest)).exp()
+def below_the_largest(x: Tensor, largest: Tensor, scale: float) -> Tensor:
+    return (scale * (x - largest)).exp()
 
 
-def below_itself(x: Tensor, largest: Tensor, rate: float) -> Tensor:
-    return (rate * (x - x)).exp()
+def below_itself(x: Tensor, largest: Tensor, scale: float) -> Tensor:
+    return (scale * (x - x)).exp()
 
 
 @claim(
@@ -167,9 +187,15 @@ def entries_off_the_maximum_vanish(form, generator: torch.Generator) -> Evidence
     for _ in range(CASES):
         x = random_scores(generator)
         others = x < x.max()
-        rate = 40 / float(x.max() - x[others].max())
-        bounds, entries = form(x[others], x.max(), rate), softmax(rate * x)[others]
+        scale = 40 / float(x.max() - x[others].max())
+        bounds, entries = form(x[others], x.max(), scale), softmax(scale * x)[others]
         holds = bool((entries <= bounds * (1 + 1e-9)).all())
         worst = max(worst, float(bounds.max()) if holds else math.inf)
     bound = math.exp(-40) * (1 + 1e-9)
-    return Evidence("largest bound on such an entry at λ·gap = 40", worst, bound, "e^-40, to rounding of exponents up to 5000", CASES)
+    return Evidence(
+        "largest bound on such an entry at λ·gap = 40",
+        worst,
+        bound,
+        "e^-40, to rounding of exponents up to 5000",
+        CASES,
+    )

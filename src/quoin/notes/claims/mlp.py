@@ -1,4 +1,4 @@
-"""Dense layers and the multilayer perceptron: what they compute, what they count, and how they are put together."""
+"""Dense layers and the MLP: what they compute, what they count, and how they are put together."""
 
 import copy
 import math
@@ -22,11 +22,11 @@ from quoin.models import (
     DropoutMLP,
     TiedMLP,
     export_dense,
+    functional_model,
     mlp_definition,
     num_parameters,
     one_hidden_layer_definition,
     parameter_vector,
-    realisation,
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_networks import CASES, ROUNDING, ROUNDING_SOURCE, inputs_of, linears, random_mlp
@@ -57,8 +57,12 @@ def dense_in_coordinates(generator: torch.Generator) -> Evidence:
             for row, offset in zip(A.tolist(), b.tolist(), strict=True)
         ]
         expected = torch.tensor(entries, dtype=torch.float64)
-        worst = max(worst, gap(dense_definition(x, A, b), expected), gap(torch.relu(nn.functional.linear(x, A, b)), expected))
-    return Evidence("largest |layer - sum by hand|", worst, roundings(64), "64 float64 roundings of sums of 8 terms", CASES)
+        worst = max(
+            worst, gap(dense_definition(x, A, b), expected), gap(torch.relu(nn.functional.linear(x, A, b)), expected)
+        )
+    return Evidence(
+        "largest |layer - sum by hand|", worst, roundings(64), "64 float64 roundings of sums of 8 terms", CASES
+    )
 
 
 @claim("D1-21", "the 2-5-1 network has 5·2 + 5 + 1·5 + 1 = 21 parameters")
@@ -70,10 +74,15 @@ def parameters_of_the_example(generator: torch.Generator) -> Evidence:
 @claim("D1.6-3", "dense 128, dropout, dense 10 on 784 inputs has 128·784 + 128 + 10·128 + 10 = 101,770 parameters")
 def parameters_of_the_keras_classifier(generator: torch.Generator) -> Evidence:
     model = DropoutMLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1), generator=generator)
-    return Evidence("parameters of the dense-dropout-dense classifier", num_parameters(model), 101_770, "exact: a count", 1, "==")
+    return Evidence(
+        "parameters of the dense-dropout-dense classifier", num_parameters(model), 101_770, "exact: a count", 1, "=="
+    )
 
 
-@claim("D1-0", "a network is a function of θ in R^p: θ decides f_θ, and p is the sum of (inputs + 1)·outputs over the layers")
+@claim(
+    "D1-0",
+    "a network is a function of θ in R^p: θ decides f_θ, and p is the sum of (inputs + 1)·outputs over the layers",
+)
 def network_as_a_function_of_its_parameters(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -81,8 +90,8 @@ def network_as_a_function_of_its_parameters(generator: torch.Generator) -> Evide
         x = inputs_of(model, generator)
         theta = torch.randn(num_parameters(model), generator=generator, dtype=torch.float64)
         fits = len(theta) == sum((n + 1) * m for n, m in zip(model.sizes, model.sizes[1:]))
-        before, there = model(x), realisation(model, theta)(x)
-        untouched = torch.equal(before, realisation(model, parameter_vector(model))(x))
+        before, there = model(x), functional_model(model, theta)(x)
+        untouched = torch.equal(before, functional_model(model, parameter_vector(model))(x))
         torch.nn.utils.vector_to_parameters(theta, model.parameters())
         worst = max(worst, gap(there, model(x)) if fits and untouched else math.inf)
     return Evidence("largest |f_θ - the model with θ written into it|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
@@ -96,7 +105,12 @@ def all_layers(model: MLP) -> int:
     return model.num_layers
 
 
-@claim("DE1", "the depth of n dense layers is the number n - 1 of hidden ones; n counts them all", right=hidden_layers, printed=all_layers)
+@claim(
+    "DE1",
+    "the depth of n dense layers is the number n - 1 of hidden ones; n counts them all",
+    right=hidden_layers,
+    printed=all_layers,
+)
 def depth_counts_hidden_layers(form, generator: torch.Generator) -> Evidence:
     worst = 0
     for _ in range(CASES):
@@ -127,13 +141,18 @@ def intermediates_are_those_of_the_definition(generator: torch.Generator) -> Evi
         model = random_mlp(generator)
         x = inputs_of(model, generator)
         steps = [step.output for step in intermediates(model, x) if isinstance(step.module, nn.ReLU)]
-        hidden = mlp_definition(x, [layer.weight for layer in linears(model)], [layer.bias for layer in linears(model)]).hidden
+        hidden = mlp_definition(
+            x, [layer.weight for layer in linears(model)], [layer.bias for layer in linears(model)]
+        ).hidden
         whole = len(steps) == len(hidden) == model.depth
         worst = max([worst, *map(gap, steps, hidden)]) if whole else math.inf
     return Evidence("largest |hooked - defined|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-@claim("D0-1", "the same numbers make the same network in another framework: its layers, exported, give the same output in numpy")
+@claim(
+    "D0-1",
+    "the same numbers make the same network in another framework: its layers, exported, give the same output in numpy",
+)
 def frameworks_are_interchangeable(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -147,7 +166,7 @@ def frameworks_are_interchangeable(generator: torch.Generator) -> Evidence:
     return Evidence("largest |numpy - torch|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-@claim("Z6", "the gradient of a layer used at several places is the sum of the gradients it would have at each of them")
+@claim("Z6", "the gradient of a layer used several times is the sum of the gradients it would have at each use")
 def gradient_of_tied_parameters(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -156,14 +175,16 @@ def gradient_of_tied_parameters(generator: torch.Generator) -> Evidence:
         x = torch.randn(16, randint(1, 8, generator), generator=generator, dtype=torch.float64)
         tied(x)  # the first batch decides the input width
         untied = copy.deepcopy(tied)
-        untied.body = nn.Sequential(*(copy.deepcopy(place) for place in tied.body))
+        untied.body = nn.Sequential(*(copy.deepcopy(shared_layer) for shared_layer in tied.body))
         separate = num_parameters(untied) - num_parameters(tied) == (repeats - 1) * (6 * 6 + 6)
         for model in (tied, untied):
             model(x).square().sum().backward()
         (shared,) = {id(layer): layer for layer in linears(tied.body)}.values()
         summed = torch.stack([gradient_of(layer) for layer in linears(untied.body)]).sum(dim=0)
         worst = max(worst, gap(gradient_of(shared), summed) if separate else math.inf)
-    return Evidence("largest |tied - sum over places|, relative", worst, roundings(1024), "1024 roundings: 16 rows, 6 layers", CASES)
+    return Evidence(
+        "largest |tied - sum over uses|, relative", worst, roundings(1024), "1024 roundings: 16 rows, 6 layers", CASES
+    )
 
 
 def gradient_of(layer: nn.Linear) -> Tensor:
@@ -184,9 +205,9 @@ def structured_layers_are_dense(generator: torch.Generator) -> Evidence:
         worst = max(worst, gap(convolution_as_dense(kernel, len(x)) @ x, slid))
 
         recurrent = nn.RNN(extra, size, dtype=torch.float64)
-        input_weight, hidden_weight, *biases = recurrent.parameters()
+        weight_ih, weight_hh, *biases = recurrent.parameters()
         sequence, h = normal(steps, extra), torch.zeros(size, dtype=torch.float64)
-        for matrix in recurrence_as_dense(input_weight, hidden_weight, steps):
+        for matrix in recurrence_as_dense(weight_ih, weight_hh, steps):
             h = dense_definition(torch.cat([sequence.flatten(), h]), matrix, biases[0] + biases[1], tanh)
         worst = max(worst, gap(h, recurrent(sequence)[1][0]))
 

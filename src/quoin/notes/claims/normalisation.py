@@ -1,4 +1,5 @@
-"""Batch and layer normalisation: what they fix, what they leave open, and how little a small batch knows of the whole."""
+"""Batch and layer normalisation: what they fix, what they leave open, and how little a small batch knows of the
+whole."""
 
 import math
 
@@ -27,10 +28,10 @@ def plain(*shape: int) -> tuple[Tensor, Tensor]:
 
 
 def batch_of_features(generator: torch.Generator) -> Tensor:  # (b, c)
-    """Features whose spreads go from 1/1000, where ε is ten times the variance, to 10."""
+    """Features whose standard deviations go from 1/1000, where ε is ten times the variance, to 10."""
     b, c = randint(2, 64, generator), randint(1, 8, generator)
-    spread = 10 ** (4 * torch.rand(c, generator=generator, dtype=torch.float64) - 3)
-    return spread * (normal(b, c, generator=generator) + normal(c, generator=generator))
+    std = 10 ** (4 * torch.rand(c, generator=generator, dtype=torch.float64) - 3)
+    return std * (normal(b, c, generator=generator) + normal(c, generator=generator))
 
 
 def short_of_one(variance: Tensor, eps: float) -> Tensor:
@@ -42,7 +43,7 @@ def exactly_one(variance: Tensor, eps: float) -> Tensor:
 
 
 def variance_evidence(form, generator: torch.Generator) -> Evidence:
-    worst, said = 0.0, ""
+    worst, message = 0.0, ""
     for _ in range(CASES):
         x = batch_of_features(generator)
         found = batch_norm_definition(x, *plain(x.shape[1]), eps=EPS)
@@ -50,9 +51,12 @@ def variance_evidence(form, generator: torch.Generator) -> Evidence:
         expected = form(found.variance, EPS)
         worst = max(worst, gap(left.mean, torch.zeros_like(left.mean)), gap(left.variance, expected))
         least = int(found.variance.argmin())
-        said = f"a feature of standard deviation {float(found.variance[least].sqrt()):.3g} is left a variance of {left.variance[least]:.3g}"
+        message = (
+            f"a feature of standard deviation {float(found.variance[least].sqrt()):.3g} is left a variance "
+            f"of {left.variance[least]:.3g}"
+        )
     quantity = "largest |mean| and |variance - expected| of a normalised batch"
-    return Evidence(quantity, worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=said)
+    return Evidence(quantity, worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=message)
 
 
 @claim("Z8.3", "a normalised batch has mean 0 and variance var/(var + ε)")
@@ -60,7 +64,12 @@ def normalised_moments(generator: torch.Generator) -> Evidence:
     return variance_evidence(short_of_one, generator)
 
 
-@claim("ZE18", "the variance of a normalised batch falls short of one, for ε is in the divisor", right=short_of_one, printed=exactly_one)
+@claim(
+    "ZE18",
+    "the variance of a normalised batch falls short of one, for ε is in the divisor",
+    right=short_of_one,
+    printed=exactly_one,
+)
 def variance_is_not_one(form, generator: torch.Generator) -> Evidence:
     return variance_evidence(form, generator)
 
@@ -75,19 +84,23 @@ def parameters_undo_it(generator: torch.Generator) -> Evidence:
     return Evidence("largest |BN(x) - x|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-@claim("Z8.5", "over all batches the variance of the batch mean is exactly σ²/|B|, and (N-|B|)/(N-1) of that if no row comes twice")
+@claim(
+    "Z8.5",
+    "over all batches the variance of the batch mean is exactly σ²/|B|, and (N-|B|)/(N-1) of that if no row comes "
+    "twice",
+)
 def batch_means_fluctuate(generator: torch.Generator) -> Evidence:
     worst, cases, rows = 0.0, 0, 6
     for _ in range(5):
         population = normal(rows, generator=generator)
         variance = moments(population).variance
         for size in range(1, rows):
-            drawn = torch.cartesian_prod(*[torch.arange(rows)] * size).reshape(-1, size)
+            with_replacement = torch.cartesian_prod(*[torch.arange(rows)] * size).reshape(-1, size)
             chosen = torch.combinations(torch.arange(rows), size)
-            for batches, share in ((drawn, 1.0), (chosen, (rows - size) / (rows - 1))):
+            for batches, factor in ((with_replacement, 1.0), (chosen, (rows - size) / (rows - 1))):
                 values = population[batches].T  # (|B|, number of batches): each batch is a feature
                 means = batch_norm_definition(values, *plain(len(batches)), eps=EPS).mean
-                worst, cases = max(worst, gap(moments(means).variance, share * variance / size)), cases + 1
+                worst, cases = max(worst, gap(moments(means).variance, factor * variance / size)), cases + 1
     source = "4096 float64 roundings, for means over at most 7776 batches"
     return Evidence("largest |variance of the batch means - formula|", worst, roundings(4096), source, cases)
 
@@ -98,13 +111,17 @@ def batch_means_settle(generator: torch.Generator) -> Evidence:
     for size in sizes:
         x = normal(size, features, generator=generator)
         means = batch_norm_definition(x, *plain(features), eps=EPS).mean
-        # |B| times the mean square of the means is a chi-squared of `features` degrees, over that number: variance 2 / features.
+        # |B| times the mean square of the means is a chi-squared of `features` degrees, over that number: variance 2 /
+        # features.
         worst = max(worst, abs(float(size * means.square().mean()) - 1) / math.sqrt(2 / features))
     source = "7 standard deviations: a chi-squared of 4000 degrees goes there less than once in ten million"
     return Evidence("largest ||B| mean square - σ²| in standard deviations", worst, 7.0, source, features * len(sizes))
 
 
-@claim("Z8.5c", "batch norm of one example is β whatever came; of two it is β ± γ, the sign of their difference, as ε → 0")
+@claim(
+    "Z8.5c",
+    "batch norm of one example is β whatever the input; of two it is β ± γ, the sign of their difference, as ε → 0",
+)
 def tiny_batches_say_little(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -126,7 +143,12 @@ def shaped_like_x(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape[1:])
 
 
-@claim("ZE19", "γ and β have one entry a channel and are shared by its positions", right=one_each_channel, printed=shaped_like_x)
+@claim(
+    "ZE19",
+    "γ and β have one entry a channel and are shared by its positions",
+    right=one_each_channel,
+    printed=shaped_like_x,
+)
 def parameters_are_shared(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -139,7 +161,9 @@ def parameters_are_shared(form, generator: torch.Generator) -> Evidence:
     return Evidence("largest |definition - BatchNorm2d| with these γ and β", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-@claim(("Z8.6", "ZE19"), "a bias before batch norm changes nothing: φ(BN(Wx + b)) = φ(BN(Wx)), and its gradient is zero")
+@claim(
+    ("Z8.6", "ZE19"), "a bias before batch norm changes nothing: φ(BN(Wx + b)) = φ(BN(Wx)), and its gradient is zero"
+)
 def bias_cancels(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -147,26 +171,32 @@ def bias_cancels(generator: torch.Generator) -> Evidence:
         x, W = normal(b, d, generator=generator), normal(c, d, generator=generator)
         gamma, beta, bias = (normal(c, generator=generator) for _ in range(3))
         bias.requires_grad_()
-        # ε is that of a feature with room: at spreads near √ε the slopes, and with them rounding, would be hundreds of times larger.
+        # The variance is well above ε: at standard deviations near √ε the gradients, and with them rounding,
+        # would be hundreds of times larger.
         found = dense_batch_norm_definition(x, W, bias, gamma, beta, torch.tanh, eps=0.1)
-        (slope,) = torch.autograd.grad(found, bias, normal(b, c, generator=generator))
+        (gradient,) = torch.autograd.grad(found, bias, normal(b, c, generator=generator))
         without = dense_batch_norm_definition(x, W, torch.zeros_like(bias), gamma, beta, torch.tanh, eps=0.1)
-        worst = max(worst, gap(found, without), gap(slope, torch.zeros_like(slope)))
-    source = "2048 float64 roundings, for sums of at most 20 terms and slopes of at most a few"
-    return Evidence("largest |with b - without b| and |slope in b|", worst, roundings(2048), source, CASES)
+        worst = max(worst, gap(found, without), gap(gradient, torch.zeros_like(gradient)))
+    source = "2048 float64 roundings, for sums of at most 20 terms and gradients of at most a few"
+    return Evidence("largest |with b - without b| and |gradient in b|", worst, roundings(2048), source, CASES)
 
 
 def pooled_over_positions(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
-    return batch_norm_definition(x, gamma, beta, channel_axis=-1, eps=EPS).output
+    return batch_norm_definition(x, gamma, beta, channel_dim=-1, eps=EPS).output
 
 
 def each_position_alone(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
     return position_batch_norm_definition(x, gamma.expand(x.shape[1:]), beta.expand(x.shape[1:]), eps=EPS).output
 
 
-@claim("DE24", "batch norm pools examples and positions of a channel", right=pooled_over_positions, printed=each_position_alone)
+@claim(
+    "DE24",
+    "batch norm pools examples and positions of a channel",
+    right=pooled_over_positions,
+    printed=each_position_alone,
+)
 def positions_are_pooled(form, generator: torch.Generator) -> Evidence:
-    worst, said = 0.0, ""
+    worst, message = 0.0, ""
     for _ in range(CASES):
         b, n, c = (randint(2, 6, generator) for _ in range(3))
         x = normal(b, n, c, generator=generator)
@@ -175,8 +205,10 @@ def positions_are_pooled(form, generator: torch.Generator) -> Evidence:
         nn.init.normal_(fast.bias, generator=generator)
         off = gap(form(x, fast.weight, fast.bias), fast(x.mT).mT)
         if off > worst:
-            worst, said = off, f"off by {off:.3g} from torch.nn.BatchNorm1d on a {b} x {n} x {c} tensor"
-    return Evidence("largest |form - torch.nn.BatchNorm1d|", worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=said)
+            worst, message = off, f"off by {off:.3g} from torch.nn.BatchNorm1d on a {b} x {n} x {c} tensor"
+    return Evidence(
+        "largest |form - torch.nn.BatchNorm1d|", worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=message
+    )
 
 
 def inside_the_root(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
@@ -190,15 +222,22 @@ def outside_the_root(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
 
 @claim("DE25", "ε is added to the variance, under the root", right=inside_the_root, printed=outside_the_root)
 def eps_is_under_the_root(form, generator: torch.Generator) -> Evidence:
-    worst, said = 0.0, ""
+    worst, message = 0.0, ""
     for _ in range(CASES):
-        c, spread = randint(2, 16, generator), 10.0 ** -randint(0, 4, generator)
-        x = spread * normal(5, c, generator=generator)
+        c, std = randint(2, 16, generator), 10.0 ** -randint(0, 4, generator)
+        x = std * normal(5, c, generator=generator)
         gamma, beta = normal(c, generator=generator), normal(c, generator=generator)
         off = gap(form(x, gamma, beta), nn.functional.layer_norm(x, (c,), gamma, beta, EPS))
         if off > worst:
-            worst, said = off, f"off by {off:.3g} from torch's layer norm at a standard deviation of {spread:g}"
-    return Evidence("largest |form - torch.nn.functional.layer_norm|", worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=said)
+            worst, message = off, f"off by {off:.3g} from torch's layer norm at a standard deviation of {std:g}"
+    return Evidence(
+        "largest |form - torch.nn.functional.layer_norm|",
+        worst,
+        ROUNDING,
+        ROUNDING_SOURCE,
+        CASES,
+        counterexample=message,
+    )
 
 
 @claim("D1.6-14", "layer norm of an example is the same in any company, in training and at test; batch norm's is not")
@@ -215,13 +254,15 @@ def layer_norm_ignores_the_batch(generator: torch.Generator) -> Evidence:
             fast.load_state_dict({"weight": gamma, "bias": beta})
             worst = max(worst, gap(together, alone), gap(together, fast.train()(x)), gap(together, fast.eval()(x)))
         rows, batched = x.flatten(1), nn.BatchNorm1d(n * c, eps=EPS).double()
-        if gap(batched.train()(rows), batched.eval()(rows)) < 0.01:  # the contrast, without which the sentence would be idle
+        if (
+            gap(batched.train()(rows), batched.eval()(rows)) < 0.01
+        ):  # the contrast, without which the sentence would be idle
             worst = math.inf
     return Evidence("largest |in a batch - alone|, if batch norm differs", worst, ROUNDING, ROUNDING_SOURCE, 6 * CASES)
 
 
 @claim("Z11.14", "layer norm with γ = 1 and β = 0 gives keys with ‖k‖² = d var/(var + ε)")
-def key_norms_are_told(generator: torch.Generator) -> Evidence:
+def key_norms_are_given(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         m, d = randint(1, 20, generator), randint(2, 64, generator)
@@ -239,17 +280,28 @@ def across_the_batch(keys: Tensor) -> Tensor:
     return batch_norm_definition(keys, *plain(keys.shape[1]), eps=EPS).output
 
 
-@claim("ZE41", "layer norm makes the norms of keys nearly constant, batch norm does not", right=within_each_key, printed=across_the_batch)
+@claim(
+    "ZE41",
+    "layer norm makes the norms of keys nearly constant, batch norm does not",
+    right=within_each_key,
+    printed=across_the_batch,
+)
 def key_norms_are_constant(form, generator: torch.Generator) -> Evidence:
-    worst, said, m, d = 0.0, "", 64, 16
+    worst, message, m, d = 0.0, "", 64, 16
     for _ in range(CASES):
         # Student's t of two degrees of freedom: heavy tails, so that one key may hold most of a batch's variance.
-        keys = normal(m, d, generator=generator) / normal(m, 2, generator=generator).square().mean(dim=1, keepdim=True).sqrt()
+        keys = (
+            normal(m, d, generator=generator)
+            / normal(m, 2, generator=generator).square().mean(dim=1, keepdim=True).sqrt()
+        )
         norms = form(keys).norm(dim=-1) / math.sqrt(d)
         # ‖k‖/√d = √(var/(var + ε)) lies between 1 - ε/var and 1; the least variance of a key therefore bounds them all.
         slack = EPS / float(moments(keys, (-1,)).variance.min()) + ROUNDING
         off = float((norms - 1).abs().max()) / slack
         if off > worst:
-            worst, said = off, f"norms from {float(norms.min()) * math.sqrt(d):.3g} to {float(norms.max()) * math.sqrt(d):.3g}"
+            worst, message = (
+                off,
+                f"norms from {float(norms.min()) * math.sqrt(d):.3g} to {float(norms.max()) * math.sqrt(d):.3g}",
+            )
     quantity = "largest |‖k‖/√d - 1| over ε/var"
-    return Evidence(quantity, worst, 1.0, "1 - √(1/(1 + t)) <= t/2 < t with t = ε/var", CASES, counterexample=said)
+    return Evidence(quantity, worst, 1.0, "1 - √(1/(1 + t)) <= t/2 < t with t = ε/var", CASES, counterexample=message)

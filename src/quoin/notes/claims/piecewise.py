@@ -1,4 +1,5 @@
-"""Piecewise linear functions of one variable are exactly the networks of one hidden ReLU layer: Lemma 1.3, its proof and its misprints."""
+"""Piecewise linear functions of one variable are exactly the networks of one hidden ReLU layer: Lemma 1.3, its proof
+and its misprints."""
 
 import math
 
@@ -30,29 +31,33 @@ def normal(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 
 def random_function(generator: torch.Generator, least: int = 0) -> PiecewiseLinear:
-    """Breakpoints 0.1 to 2.1 apart around 0, so that none is lost to rounding, and slopes that differ from piece to piece."""
+    """Breakpoints 0.1 to 2.1 apart around 0, so that none is lost to rounding, and slopes that differ from piece to
+    piece."""
     p = randint(least, 8, generator)
     gaps = 0.1 + 2 * torch.rand(p + 1, generator=generator, dtype=torch.float64)
     slopes = normal((p + 2,), generator)
     return PiecewiseLinear(gaps.cumsum(0) - gaps.sum() / 2, slopes, normal((), generator))
 
 
-def places(f: PiecewiseLinear, generator: torch.Generator) -> Tensor:
+def sample_points(f: PiecewiseLinear, generator: torch.Generator) -> Tensor:
     """The breakpoints, points between and points far outside."""
     return torch.cat([f.breakpoints, 20 * torch.rand(200, generator=generator, dtype=torch.float64) - 10])
 
 
-@claim("D1.1-3", "every continuous piecewise linear f is a network of one hidden ReLU layer, of p + 3 units and also of p + 2")
+@claim(
+    "D1.1-3",
+    "every continuous piecewise linear f is a network of one hidden ReLU layer, of p + 3 units and also of p + 2",
+)
 def piecewise_linear_is_shallow(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         f = random_function(generator)
-        x, p = places(f, generator), len(f.breakpoints) - 1
+        x, p = sample_points(f, generator), len(f.breakpoints) - 1
         for build, units in ((to_relu_network, p + 2), (to_relu_network_with_identity, p + 3)):
             hidden, last = affine_layers(build(f))
-            said = shallow_definition(x[:, None], hidden, last)[:, 0]
+            by_definition = shallow_definition(x[:, None], hidden, last)[:, 0]
             expected = piecewise_linear_definition(x, f.breakpoints, f.slopes, f.offset)
-            worst = max(worst, gap(said, expected) if len(hidden.bias) == units else math.inf)
+            worst = max(worst, gap(by_definition, expected) if len(hidden.bias) == units else math.inf)
     return Evidence("largest |network - f|", worst, ROUNDING, ROUNDING_SOURCE, 2 * CASES)
 
 
@@ -66,7 +71,9 @@ def extraction_inverts(generator: torch.Generator) -> Evidence:
             if back.num_pieces != f.num_pieces:
                 worst = math.inf
                 continue
-            worst = max(worst, gap(back.breakpoints, f.breakpoints), gap(back.slopes, f.slopes), gap(back.offset, f.offset))
+            worst = max(
+                worst, gap(back.breakpoints, f.breakpoints), gap(back.slopes, f.slopes), gap(back.offset, f.offset)
+            )
     return Evidence("largest difference of a breakpoint, slope or offset", worst, ROUNDING, ROUNDING_SOURCE, 2 * CASES)
 
 
@@ -78,9 +85,9 @@ def clamp_is_two_relus(generator: torch.Generator) -> Evidence:
     two = relu(x - s) - relu(x - t)
     clamped = torch.minimum((x - s).clamp(min=0), t - s)
     worst = max(gap(clipped_ramp(x, s, t), two), gap(clamped, two))
-    turned = float((clipped_ramp(x, t, s) - (relu(x - t) - relu(x - s))).abs().max())  # s and t the wrong way round
+    swapped = float((clipped_ramp(x, t, s) - (relu(x - t) - relu(x - s))).abs().max())  # s and t the wrong way round
     source = "8 float64 roundings of numbers up to 16"
-    return Evidence("largest |clamp - two ReLUs|", worst if turned > 0.1 else math.inf, roundings(128), source, len(x))
+    return Evidence("largest |clamp - two ReLUs|", worst if swapped > 0.1 else math.inf, roundings(128), source, len(x))
 
 
 def affine_offsets(f: PiecewiseLinear) -> Tensor:
@@ -91,7 +98,12 @@ def no_offsets(f: PiecewiseLinear) -> Tensor:
     return torch.zeros_like(f.slopes)
 
 
-@claim("DE3", "the pieces are affine: linear ones, without offset, meet at 0 only", right=affine_offsets, printed=no_offsets)
+@claim(
+    "DE3",
+    "the pieces are affine: linear ones, without offset, meet at 0 only",
+    right=affine_offsets,
+    printed=no_offsets,
+)
 def pieces_meet(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -104,13 +116,15 @@ def pieces_meet(form, generator: torch.Generator) -> Evidence:
 
 
 def printed_ramps(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
-    """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^{p-1} lambda_l ((0 ∨ (x - t_l)) ∧ (t_{l+1} - t_l)) + lambda_p (0 ∨ (x - t_p))."""
+    """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^{p-1} lambda_l ((0 ∨ (x - t_l)) ∧ (t_{l+1} - t_l)) + lambda_p (0 ∨ (x -
+    t_p))."""
     between = clipped_ramp(x[:, None], breakpoints[1:-1], breakpoints[2:]) @ slopes[1:-2]
     return slopes[0] * torch.minimum(x, breakpoints[0]) + offset + between + slopes[-2] * relu(x - breakpoints[-1])
 
 
 def printed_relus(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
-    """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_l); there is no t_{p+1}, so its kink is nowhere."""
+    """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_l); there is no t_{p+1}, so its
+    breakpoint is nowhere."""
     return slopes[0] * x + offset + relu(x[:, None] - breakpoints[1:]) @ slopes.diff()[:-1]
 
 
@@ -119,7 +133,7 @@ def distance_to_table(form, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         f = random_function(generator, least=1)
-        x = places(f, generator)
+        x = sample_points(f, generator)
         worst = max(worst, gap(form(x, f.breakpoints, f.slopes, f.offset), f(x)))
     return Evidence("largest |sum - f|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
@@ -134,6 +148,11 @@ def ramps_sum_to_f(form, generator: torch.Generator) -> Evidence:
     return distance_to_table(form, generator)
 
 
-@claim("DE5", "in the ReLU form the slope jumps by lambda_l - lambda_{l-1} at t_{l-1}", right=relu_form_definition, printed=printed_relus)
+@claim(
+    "DE5",
+    "in the ReLU form the slope jumps by lambda_l - lambda_{l-1} at t_{l-1}",
+    right=relu_form_definition,
+    printed=printed_relus,
+)
 def relus_sum_to_f(form, generator: torch.Generator) -> Evidence:
     return distance_to_table(form, generator)

@@ -1,4 +1,4 @@
-"""Images pixel by pixel: who sees whom, the blind spot, chances that sum to one, draws by their chances, and codes as short as promised."""
+"""Images pixel by pixel: which pixel depends on which, the blind spot, normalisation, sampling, and code lengths."""
 
 import functools
 import itertools
@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from quoin.generate import PixelSampler
-from quoin.info import NewLaws, pixels_decode, pixels_encode
-from quoin.models import GatedPixelCNN, PixelCNN, PixelModel, from_levels, pixel_log_prob_definition, to_levels
+from quoin.info import MakePixelModel, decode_pixels, encode_pixels
+from quoin.models import GatedPixelCNN, PixelCNN, PixelModel, dequantize, pixel_log_prob_definition, quantize
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.rounding import gap, randint, roundings
 
-CHANNELS = 32  # that ReLUs shut all of them at once, and hide what a pixel sees, has a chance below 1e-9
+CHANNELS = 32  # that ReLUs shut all of them at once, and hide what a pixel sees, has a probability below 1e-9
 SEEN = "exact: a gradient is zero or not"
 
 
@@ -24,79 +24,104 @@ def gated(
     *,
     num_layers: int,
     channels: int = CHANNELS,
-    kernel: int = 3,
-    first_kernel: int = 3,
+    kernel_size: int = 3,
+    first_kernel_size: int = 3,
 ) -> GatedPixelCNN:
-    sizes = {"channels": channels, "num_layers": num_layers, "kernel": kernel, "first_kernel": first_kernel}
+    sizes = {
+        "channels": channels,
+        "num_layers": num_layers,
+        "kernel_size": kernel_size,
+        "first_kernel_size": first_kernel_size,
+    }
     return GatedPixelCNN((1, *size), levels, generator=generator, **sizes).double()
 
 
 def plain(generator: torch.Generator, size: tuple[int, int], levels: int, *, num_layers: int) -> PixelCNN:
     shape = (1, *size)
-    return PixelCNN(shape, levels, channels=CHANNELS, num_layers=num_layers, first_kernel=3, generator=generator).double()
+    return PixelCNN(
+        shape, levels, channels=CHANNELS, num_layers=num_layers, first_kernel_size=3, generator=generator
+    ).double()
 
 
 def some_images(generator: torch.Generator, count: int, size: tuple[int, int], levels: int) -> Tensor:
-    return from_levels(torch.randint(levels, (count, *size), generator=generator), levels, torch.float64)
+    return dequantize(torch.randint(levels, (count, *size), generator=generator), levels, torch.float64)
 
 
 def seen(model: PixelModel, images: Tensor) -> Tensor:  # (1, 1, h, w) -> (h w, h w), bool
     """Row i: which pixels the logits of pixel i change with, by their gradient; pixels are numbered row by row."""
-    jacobian = torch.autograd.functional.jacobian(model.scores, images, vectorize=True)  # (1, k, h, w, 1, 1, h, w)
+    jacobian = torch.autograd.functional.jacobian(model.logits, images, vectorize=True)  # (1, k, h, w, 1, 1, h, w)
     pixels = images.numel()
     return (jacobian != 0).any(dim=1).reshape(pixels, pixels)
 
 
-def allowed(height: int, width: int, reach: int, bend: int | None = None) -> Tensor:  # -> (h w, h w), bool
-    """Row i: the pixels before i at most `reach` rows up and columns aside; with `bend`, no farther right than so much for each row up."""
+def allowed(height: int, width: int, radius: int, slant: int | None = None) -> Tensor:  # -> (h w, h w), bool
+    """Row i: the pixels before i within `radius`; with `slant`, no farther right than so much for each row up."""
     row, column = (each.flatten() for each in torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"))
     up, right = row[:, None] - row, column - column[:, None]
     before = (up > 0) | ((up == 0) & (right < 0))
-    box = before & (up <= reach) & (right.abs() <= reach)
-    return box if bend is None else box & (right <= bend * up)
+    box = before & (up <= radius) & (right.abs() <= radius)
+    return box if slant is None else box & (right <= slant * up)
 
 
-@claim("D5.2-8", "with two stacks the logits of a pixel change with every pixel before it in the receptive field, and with no other")
+@claim(
+    "D5.2-8",
+    "with two stacks the logits of a pixel change with every pixel before it in the receptive field, and with no other",
+)
 def no_blind_spot(generator: torch.Generator) -> Evidence:
     wrong = cases = 0
     for kernel, first, layers in ((3, 3, 1), (3, 5, 2), (5, 3, 1), (3, 7, 2)):
         size = (randint(4, 6, generator), randint(4, 6, generator))
-        model = gated(generator, size, 3, kernel=kernel, first_kernel=first, num_layers=layers)
-        reach = first // 2 + layers * (kernel // 2)
-        wrong += int((seen(model, some_images(generator, 1, size, 3)) != allowed(*size, reach)).sum())
+        model = gated(generator, size, 3, kernel_size=kernel, first_kernel_size=first, num_layers=layers)
+        radius = first // 2 + layers * (kernel // 2)
+        wrong += int((seen(model, some_images(generator, 1, size, 3)) != allowed(*size, radius)).sum())
         cases += math.prod(size) ** 2
     return Evidence("pairs of pixels that see each other, or do not, against the order", wrong, 0, SEEN, cases, "==")
 
 
-@claim("D5.2-8", "a plain stack of 3 x 3 masked convolutions looks ahead nowhere, but is blind to what lies farther right than up")
+@claim(
+    "D5.2-8",
+    "a plain stack of 3 x 3 masked convolutions depends on no later pixel, but is blind to what lies farther right "
+    "than up",
+)
 def plain_stack_has_a_blind_spot(generator: torch.Generator) -> Evidence:
     wrong = blind = cases = 0
     for layers in (1, 2, 3):
         size = (randint(4, 6, generator), randint(5, 6, generator))
-        reach = 1 + layers
+        radius = 1 + layers
         found = seen(plain(generator, size, 3, num_layers=layers), some_images(generator, 1, size, 3))
-        wrong += int((found != allowed(*size, reach, bend=1)).sum())
-        blind += int((allowed(*size, reach) & ~found).sum())
+        wrong += int((found != allowed(*size, radius, slant=1)).sum())
+        blind += int((allowed(*size, radius) & ~found).sum())
         cases += math.prod(size) ** 2
     wrong += blind == 0
     return Evidence(f"pairs against the rule, beside {blind} in the blind spot", wrong, 0, SEEN, cases, "==")
 
 
-@claim("D5.2-8", "the chances of all images there are sum to one")
+@claim("D5.2-8", "the probabilities of all images there are sum to one")
 def all_images_sum_to_one(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 0
     for height, width, levels in ((2, 2, 5), (2, 3, 3), (3, 2, 3), (1, 4, 4), (3, 3, 2)):
-        every = torch.tensor(list(itertools.product(range(levels), repeat=height * width))).unflatten(1, (height, width))
-        images = from_levels(every, levels, torch.float64)
+        every = torch.tensor(list(itertools.product(range(levels), repeat=height * width))).unflatten(
+            1, (height, width)
+        )
+        images = dequantize(every, levels, torch.float64)
         for build in (gated, plain):
             model = build(generator, (height, width), levels, num_layers=2)
             with torch.no_grad():
                 worst = max(worst, abs(float(model.log_prob(images).exp().sum()) - 1))
             cases += 1
-    return Evidence("largest |sum - 1|", worst, roundings(2**12), "4096 float64 roundings, for sums of at most 729 chances", cases)
+    return Evidence(
+        "largest |sum - 1|",
+        worst,
+        roundings(2**12),
+        "4096 float64 roundings, for sums of at most 729 probabilities",
+        cases,
+    )
 
 
-@claim("D5.2-8", "one pass gives the product of the laws of all pixels, each of which is shown nothing but those before it")
+@claim(
+    "D5.2-8",
+    "one pass gives the product of the distributions of all pixels, each of which is shown nothing but those before it",
+)
 def one_pass_is_the_product(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 6
     for _ in range(cases):
@@ -104,52 +129,62 @@ def one_pass_is_the_product(generator: torch.Generator) -> Evidence:
         model = gated(generator, size, levels, num_layers=2)
         images = some_images(generator, 3, size, levels)
         with torch.no_grad():
-            worst = max(worst, gap(model.log_prob(images), pixel_log_prob_definition(model.scores, images, levels)))
+            worst = max(worst, gap(model.log_prob(images), pixel_log_prob_definition(model.logits, images, levels)))
     return Evidence("largest |one pass - pixel by pixel|", worst, roundings(2**12), "4096 float64 roundings", cases)
 
 
-@claim("D5.2-8", "images that are drawn pixel by pixel come as often as their chances say")
-def draws_follow_the_law(generator: torch.Generator) -> Evidence:
-    height, width, levels, draws = 2, 2, 3, 60_000
+@claim("D5.2-8", "images that are sampled pixel by pixel come as often as their probabilities say")
+def samples_follow_the_distribution(generator: torch.Generator) -> Evidence:
+    height, width, levels, num_samples = 2, 2, 3, 60_000
     model = gated(generator, (height, width), levels, num_layers=1, channels=4)
-    with torch.no_grad():  # away from the even law that new weights are near
+    with torch.no_grad():  # away from the even distribution that new weights are near
         for weight in model.parameters():
             weight.mul_(3)
     every = torch.tensor(list(itertools.product(range(levels), repeat=height * width))).unflatten(1, (height, width))
-    places = levels ** torch.arange(height * width - 1, -1, -1)
+    powers = levels ** torch.arange(height * width - 1, -1, -1)
     with torch.no_grad():
-        chances = model.log_prob(from_levels(every, levels, torch.float64)).exp()
-    drawn = to_levels(PixelSampler(model).sample(draws, generator=generator), levels)
-    shares = torch.bincount((drawn.flatten(1) * places).sum(dim=1), minlength=len(every)) / draws
-    distance = float((shares - chances).abs().sum()) / 2
-    # E of the distance is at most sqrt(m / n) / 2, and one other draw moves it by at most 1 / n: McDiarmid's bound at 1e-7.
-    bound = math.sqrt(len(every) / draws) / 2 + math.sqrt(math.log(1e7) / (2 * draws))
-    return Evidence("total variation from the enumerated law", distance, bound, "McDiarmid's bound at level 1e-7", draws)
+        probs = model.log_prob(dequantize(every, levels, torch.float64)).exp()
+    samples = quantize(PixelSampler(model).sample(num_samples, generator=generator), levels)
+    frequencies = torch.bincount((samples.flatten(1) * powers).sum(dim=1), minlength=len(every)) / num_samples
+    distance = float((frequencies - probs).abs().sum()) / 2
+    # E of the distance is at most sqrt(m / n) / 2, and one other sample moves it by at most 1 / n: McDiarmid's bound at
+    # 1e-7.
+    bound = math.sqrt(len(every) / num_samples) / 2 + math.sqrt(math.log(1e7) / (2 * num_samples))
+    return Evidence(
+        "total variation from the enumerated distribution",
+        distance,
+        bound,
+        "McDiarmid's bound at level 1e-7",
+        num_samples,
+    )
 
 
-def laws_by(model: PixelModel) -> NewLaws:
-    """The law of each pixel from those that the coder has filled in, as the definition has it: a whole pass each time."""
+def distributions_of(model: PixelModel) -> MakePixelModel:
+    """The distribution of each pixel from those that the coder has filled in, as the definition has it: a whole pass
+    each time."""
 
-    def law(known: Tensor, place: int) -> Tensor:
+    def distribution(known: Tensor, pixel: int) -> Tensor:
         with torch.no_grad():
-            scores = model.scores(from_levels(known, model.num_levels, torch.float64)).flatten(2)
-        return scores[:, :, place].softmax(dim=-1)
+            scores = model.logits(dequantize(known, model.num_levels, torch.float64)).flatten(2)
+        return scores[:, :, pixel].softmax(dim=-1)
 
-    return lambda known: functools.partial(law, known)
+    return lambda known: functools.partial(distribution, known)
 
 
 @claim("D5.2-8", "arithmetic coding by the model gives back every pixel, from -log2 P bits and at most two bytes more")
-def codes_are_as_short_as_promised(generator: torch.Generator) -> Evidence:
+def archives_are_as_short_as_the_likelihood(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 3
     for _ in range(cases):
         size, levels = (randint(2, 5, generator), randint(2, 5, generator)), randint(2, 17, generator)
         model = gated(generator, size, levels, num_layers=1)
         images = some_images(generator, 20, size, levels)
-        numbers = to_levels(images, levels)
+        numbers = quantize(images, levels)
 
-        code = pixels_encode(numbers, laws_by(model))
-        if not torch.equal(pixels_decode(code, len(numbers), size, laws_by(model)), numbers):
+        archive = encode_pixels(numbers, distributions_of(model))
+        if not torch.equal(decode_pixels(archive, len(numbers), size, distributions_of(model)), numbers):
             worst = math.inf
         with torch.no_grad():
-            worst = max(worst, abs(8 * len(code) + float(model.log_prob(images).sum()) / math.log(2)))
-    return Evidence("largest |bits of the code + log2 P|", worst, 16.0, "a last byte, and laws rounded to 2^-32", cases)
+            worst = max(worst, abs(8 * len(archive) + float(model.log_prob(images).sum()) / math.log(2)))
+    return Evidence(
+        "largest |bits of the code + log2 P|", worst, 16.0, "a last byte, and distributions rounded to 2^-32", cases
+    )

@@ -15,7 +15,11 @@ ROUNDING_SOURCE = "256 float64 roundings, for sums of at most 8 terms through at
 
 def random_mlp(generator: torch.Generator, *, activation: type[nn.Module] = nn.ReLU, least_input: int = 1) -> MLP:
     """An MLP of random sizes in float64, its biases random too."""
-    sizes = [randint(least_input, 8, generator), *(randint(1, 8, generator) for _ in range(randint(1, 3, generator))), 3]
+    sizes = [
+        randint(least_input, 8, generator),
+        *(randint(1, 8, generator) for _ in range(randint(1, 3, generator))),
+        3,
+    ]
     model = MLP(sizes, activation=activation, generator=generator).double()
     for layer in linears(model):
         nn.init.normal_(layer.bias, generator=generator)

@@ -1,4 +1,4 @@
-"""What claims try their sentences on, drawn from the claim's own generator in float64."""
+"""What claims try their sentences on, sampled from the claim's own generator in float64."""
 
 import torch
 from torch import Tensor

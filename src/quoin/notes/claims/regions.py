@@ -1,4 +1,4 @@
-"""Linear regions of ReLU networks of the plane: their number, its bounds, and the kinks between them."""
+"""Linear regions of ReLU networks of the plane: their number, its bounds, and the breakpoints between them."""
 
 import itertools
 import math
@@ -8,16 +8,16 @@ from torch import Tensor, nn
 
 from quoin.expressivity import (
     activation_pattern,
+    break_lines,
     folding_net,
-    folding_regions,
     gradient_jump,
-    kink_lines,
+    max_regions,
     max_zero_definition,
     max_zero_net,
-    most_regions,
-    region_order,
+    num_folding_regions,
+    region_growth_order,
     regions_in_window,
-    relu_chain,
+    relu_network,
 )
 from quoin.layers import Affine
 from quoin.notes.claims.claim import Evidence, claim
@@ -30,7 +30,7 @@ def random_net(sizes: list[int], generator: torch.Generator) -> nn.Sequential:
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    return relu_chain([Affine(normal(m, n) / math.sqrt(n), normal(m)) for n, m in itertools.pairwise(sizes)])
+    return relu_network([Affine(normal(m, n) / math.sqrt(n), normal(m)) for n, m in itertools.pairwise(sizes)])
 
 
 def random_widths(generator: torch.Generator, most: int = 8) -> list[int]:
@@ -53,7 +53,9 @@ def regions_of_one_layer(generator: torch.Generator) -> Evidence:
 
 
 @claim(
-    "D1.1-14", "every pattern of active units that occurs in the window is that of one region, and no network has more than Π Σ C(n_l, j)"
+    "D1.1-14",
+    "every pattern of active units that occurs in the window is that of one region, and no network has more than Π "
+    "Σ C(n_l, j)",
 )
 def no_region_is_missed(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -64,27 +66,38 @@ def no_region_is_missed(generator: torch.Generator) -> Evidence:
         known = {tuple(row) for row in regions.patterns.tolist()}
         points = 2 * torch.rand(4000, 2, generator=generator, dtype=torch.float64) - 1
         met = {tuple(row) for row in activation_pattern(net, points).tolist()}
-        centres = torch.stack([torch.from_numpy(each.mean(axis=0)) for each in regions.polygons])
-        whole = abs(float(regions.mesh.areas().sum()) - 4) < 1e-9 and torch.equal(activation_pattern(net, centres), regions.patterns)
+        centers = torch.stack([torch.from_numpy(each.mean(axis=0)) for each in regions.polygons])
+        whole = abs(float(regions.mesh.areas().sum()) - 4) < 1e-9 and torch.equal(
+            activation_pattern(net, centers), regions.patterns
+        )
         sound = whole and met <= known and len(known) == len(regions)
-        worst = max(worst, len(regions) / most_regions(widths, 2) if sound else math.inf)
-    return Evidence("largest regions / Π Σ C(n_l, j)", worst, 1, "exact: a count; every pattern of 4000 points known", CASES)
+        worst = max(worst, len(regions) / max_regions(widths, 2) if sound else math.inf)
+    return Evidence(
+        "largest regions / Π Σ C(n_l, j)", worst, 1, "exact: a count; every pattern of 4000 points known", CASES
+    )
 
 
-@claim(("D1.1-14", "DE10"), "folding reaches floor(n/d)^(d(L-1)) Σ C(n, j) linear regions, a fixed share of the order where d divides n")
+@claim(
+    ("D1.1-14", "DE10"),
+    "folding reaches floor(n/d)^(d(L-1)) Σ C(n, j) linear regions, a fixed fraction of the order where d divides n",
+)
 def folding_meets_its_count(generator: torch.Generator) -> Evidence:
     cases = [(4, 1), (4, 2), (4, 3), (5, 2), (6, 2)]
     missed = 0.0
     for width, depth in cases:
-        counted = regions_in_window(folding_net(width, depth, 2), (0.0, 0.0), (1.0, 1.0)).num_linear
-        missed = max(missed, abs(counted - folding_regions(width, depth, 2)))
+        counted = regions_in_window(folding_net(width, depth, 2), (0.0, 0.0), (1.0, 1.0)).num_linear_regions
+        missed = max(missed, abs(counted - num_folding_regions(width, depth, 2)))
         if width % 2 == 0:
-            missed = max(missed, abs(counted / region_order(width, depth, 2) - most_regions([width], 2) / width**2))
-    return Evidence("largest |linear regions counted - formula|", missed, roundings(8), "exact: counts and their ratio", len(cases))
+            missed = max(
+                missed, abs(counted / region_growth_order(width, depth, 2) - max_regions([width], 2) / width**2)
+            )
+    return Evidence(
+        "largest |linear regions counted - formula|", missed, roundings(8), "exact: counts and their ratio", len(cases)
+    )
 
 
 def ratio_of_width(width: int, depth: int, d: int) -> float:
-    return region_order(width, depth, d)
+    return region_growth_order(width, depth, d)
 
 
 def binomial_of_width(width: int, depth: int, d: int) -> float:
@@ -100,10 +113,10 @@ def binomial_of_width(width: int, depth: int, d: int) -> float:
 def order_keeps_below_the_bound(form, generator: torch.Generator) -> Evidence:
     cases = [(width, d) for d in (1, 2, 3) for width in range(2 * d, 9)]
 
-    def share(width: int, depth: int, d: int) -> float:
-        return form(width, depth, d) / most_regions([width] * depth, d)
+    def region_growth(width: int, depth: int, d: int) -> float:
+        return form(width, depth, d) / max_regions([width] * depth, d)
 
-    growth = {case: share(case[0], 8, case[1]) / share(case[0], 1, case[1]) for case in cases}
+    growth = {case: region_growth(case[0], 8, case[1]) / region_growth(case[0], 1, case[1]) for case in cases}
     width, d = max(growth, key=growth.__getitem__)
     return Evidence(
         "largest growth of order / proven maximum from 1 to 8 layers",
@@ -111,24 +124,33 @@ def order_keeps_below_the_bound(form, generator: torch.Generator) -> Evidence:
         1,
         "a lower bound on a maximum cannot outgrow an upper one",
         len(cases),
-        counterexample=f"d = 2, n = 4, two layers: {form(4, 2, 2):g}, and no network has more than {most_regions([4, 4], 2)} regions",
+        counterexample=f"d = 2, n = 4, two layers: {form(4, 2, 2):g}, and no network has more than "
+        f"{max_regions([4, 4], 2)} regions",
     )
 
 
-@claim("D1.1-5", "a shallow network bends on whole lines, and on each of them its gradient jumps by one vector")
-def kinks_of_a_shallow_network(generator: torch.Generator) -> Evidence:
+@claim("D1.1-5", "a shallow network has whole break lines, and on each of them its gradient jumps by one vector")
+def breakpoints_of_a_shallow_network(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         net = random_net([2, randint(1, 8, generator), 1], generator)
-        lines = kink_lines(regions_in_window(net, (-20.0, -20.0), (20.0, 20.0)))
-        worst = max([worst, *(max(abs(line.covered - 1), line.spread) for line in lines)])
+        lines = break_lines(regions_in_window(net, (-20.0, -20.0), (20.0, 20.0)))
+        worst = max([worst, *(max(abs(line.fraction - 1), line.relative_variation) for line in lines)])
     return Evidence(
-        "largest gap in a kink line, or change of jump along it", worst, 1e-7, "lengths of edges, relative to 1e-8 of the window", CASES
+        "largest difference in a break line, or change of jump along it",
+        worst,
+        1e-7,
+        "lengths of edges, relative to 1e-8 of the window",
+        CASES,
     )
 
 
-@claim("D1.1-5", "the gradient of max(0, x, y) jumps on a half of each of three lines and not on the other, so no shallow network is it")
-def kinks_of_max_are_rays(generator: torch.Generator) -> Evidence:
+@claim(
+    "D1.1-5",
+    "the gradient of max(0, x, y) jumps on a half of each of three lines and not on the other, so no shallow "
+    "network is it",
+)
+def break_lines_of_max_are_rays(generator: torch.Generator) -> Evidence:
     least = math.inf
     away = 0.1 + torch.rand(CASES, generator=generator, dtype=torch.float64)
     for along in ((0.0, 1.0), (1.0, 0.0), (1.0, 1.0)):
@@ -136,8 +158,8 @@ def kinks_of_max_are_rays(generator: torch.Generator) -> Evidence:
         normal = torch.tensor([-along[1], along[0]], dtype=torch.float64)
         jumps = [gradient_jump(max_zero_definition, side * away[:, None] * direction, normal, 1e-3) for side in (1, -1)]
         least = min(least, float((jumps[0] - jumps[1]).norm(dim=1).min()))
-    bent = [line.covered for line in kink_lines(regions_in_window(max_zero_net()))]
-    halves = len(bent) == 3 and max(abs(share - 0.5) for share in bent) < 1e-9
+    bent = [line.fraction for line in break_lines(regions_in_window(max_zero_net()))]
+    halves = len(bent) == 3 and max(abs(region_growth - 0.5) for region_growth in bent) < 1e-9
     return Evidence(
         "least change of the jump along a line",
         least if halves else 0.0,
@@ -152,5 +174,9 @@ def kinks_of_max_are_rays(generator: torch.Generator) -> Evidence:
 def max_is_deep(generator: torch.Generator) -> Evidence:
     x = 10 * torch.randn(1000, 2, generator=generator, dtype=torch.float64)
     return Evidence(
-        "largest |network - max(0, x, y)|", gap(max_zero_net()(x)[:, 0], max_zero_definition(x)), roundings(8), "8 roundings", 1000
+        "largest |network - max(0, x, y)|",
+        gap(max_zero_net()(x)[:, 0], max_zero_definition(x)),
+        roundings(8),
+        "8 roundings",
+        1000,
     )

@@ -1,4 +1,5 @@
-"""Residual connections: what a shortcut guarantees the gradient, what it does not, and the two block shapes built on it."""
+"""Residual connections: what a shortcut guarantees the gradient, what it does not, and the two block shapes built on
+it."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +8,15 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from quoin.layers import Bottleneck, ConvNorm, Residual, ResNeXtBlock, bottleneck_definition, residual_definition, resnext_definition
+from quoin.layers import (
+    Bottleneck,
+    ConvNorm,
+    Residual,
+    ResNeXtBlock,
+    bottleneck_definition,
+    residual_definition,
+    resnext_definition,
+)
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
 from quoin.notes.claims.rounding import gap, randint, roundings
@@ -32,7 +41,8 @@ def dense_body(width: int, norm: float, generator: torch.Generator) -> nn.Sequen
 
 
 def shaken(block: Block, generator: torch.Generator) -> Block:
-    """The block in float64 with every weight, scale and shift drawn anew: a start of ones and zeros would hide a mistake."""
+    """The block in float64 with every weight, scale and shift sampled anew: a start of ones and zeros would hide a
+    mistake."""
     block = block.double()
     with torch.no_grad():
         for parameter in block.parameters():
@@ -48,10 +58,18 @@ def conv_norm(convolution: nn.Module, norm: nn.Module) -> ConvNorm:
 
 def parts(block: Bottleneck | ResNeXtBlock) -> tuple[ConvNorm, ConvNorm, ConvNorm, ConvNorm | None]:
     project = None if block.downsample is None else conv_norm(block.downsample[0], block.downsample[1])
-    return conv_norm(block.conv1, block.bn1), conv_norm(block.conv2, block.bn2), conv_norm(block.conv3, block.bn3), project
+    return (
+        conv_norm(block.conv1, block.bn1),
+        conv_norm(block.conv2, block.bn2),
+        conv_norm(block.conv3, block.bn3),
+        project,
+    )
 
 
-@claim("D1.6-8", "with an identity shortcut the Jacobian is I + ∂F/∂x, and its smallest singular value at least 1 - ‖∂F/∂x‖")
+@claim(
+    "D1.6-8",
+    "with an identity shortcut the Jacobian is I + ∂F/∂x, and its smallest singular value at least 1 - ‖∂F/∂x‖",
+)
 def the_jacobian_keeps_an_identity(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 30
     for _ in range(cases):
@@ -60,12 +78,17 @@ def the_jacobian_keeps_an_identity(generator: torch.Generator) -> Evidence:
         x = normal(width, generator=generator)
         whole, inner = jacobian(Residual(body), x), jacobian(body, x)
         smallest = float(torch.linalg.svdvals(whole)[-1])
-        promised = 1 - float(torch.linalg.matrix_norm(inner, 2))
-        worst = max(worst, gap(whole, torch.eye(width, dtype=torch.float64) + inner), promised - smallest)
-    return Evidence("largest |J - (I + ∂F/∂x)| and shortfall of σ_min", worst, roundings(100), "100 float64 roundings", cases)
+        guaranteed = 1 - float(torch.linalg.matrix_norm(inner, 2))
+        worst = max(worst, gap(whole, torch.eye(width, dtype=torch.float64) + inner), guaranteed - smallest)
+    return Evidence(
+        "largest |J - (I + ∂F/∂x)| and shortfall of σ_min", worst, roundings(100), "100 float64 roundings", cases
+    )
 
 
-@claim("D1.6-8", "fifty layers with ‖∂F/∂x‖ ≤ 0.1 shrink a gradient below 0.1⁵⁰ on their own, but with shortcuts keep 0.9⁵⁰ of it")
+@claim(
+    "D1.6-8",
+    "fifty layers with ‖∂F/∂x‖ ≤ 0.1 shrink a gradient below 0.1⁵⁰ on their own, but with shortcuts keep 0.9⁵⁰ of it",
+)
 def gradients_pass_fifty_layers(generator: torch.Generator) -> Evidence:
     worst, cases, norm = -math.inf, 4, 0.1
     for _ in range(cases):
@@ -74,12 +97,14 @@ def gradients_pass_fifty_layers(generator: torch.Generator) -> Evidence:
         kept = []
         for model in (nn.Sequential(*bodies), nn.Sequential(*(Residual(body) for body in bodies))):
             x = normal(WIDTH, generator=generator).requires_grad_()
-            (slope,) = torch.autograd.grad(model(x), x, upstream)
-            kept.append(math.log(float(slope.norm() / upstream.norm())))
+            (gradient,) = torch.autograd.grad(model(x), x, upstream)
+            kept.append(math.log(float(gradient.norm() / upstream.norm())))
         plain, skipped = kept
         worst = max(worst, plain - DEPTH * math.log(norm), DEPTH * math.log(1 - norm) - skipped)
     source = "|J v| ≤ ‖J‖ |v| and |v + J v| ≥ (1 - ‖J‖) |v|, layer by layer"
-    return Evidence("largest excess of log |gradient| over 50 log 0.1, and shortfall from 50 log 0.9", worst, 0.0, source, 2 * cases)
+    return Evidence(
+        "largest excess of log |gradient| over 50 log 0.1, and shortfall from 50 log 0.9", worst, 0.0, source, 2 * cases
+    )
 
 
 def only_below_one(norm: float) -> float:
@@ -87,12 +112,12 @@ def only_below_one(norm: float) -> float:
 
 
 def without_risk(norm: float) -> float:
-    return 1e-3  # any positive share of the gradient, whatever F is
+    return 1e-3  # any positive fraction of the gradient, whatever F is
 
 
 @claim(
     "DE69",
-    "a shortcut guarantees only the share 1 - ‖∂F/∂x‖ of a gradient: I + ∂F/∂x may be singular",
+    "a shortcut guarantees only the fraction 1 - ‖∂F/∂x‖ of a gradient: I + ∂F/∂x may be singular",
     right=only_below_one,
     printed=without_risk,
 )
@@ -101,20 +126,33 @@ def a_shortcut_is_no_guarantee(form, generator: torch.Generator) -> Evidence:
     scales = [-1.0, -0.6, 0.6, *(2 * torch.rand(10, generator=generator) - 1.5).tolist()]
     for scale in scales:
         width = randint(1, WIDTH, generator)
-        turned = torch.linalg.qr(normal(width, width, generator=generator)).Q
-        for matrix in (scale * torch.eye(width, dtype=torch.float64), scale * turned):
+        orthogonal = torch.linalg.qr(normal(width, width, generator=generator)).Q
+        for matrix in (scale * torch.eye(width, dtype=torch.float64), scale * orthogonal):
             body = nn.Linear(width, width, bias=False, dtype=torch.float64)
             body.weight.data.copy_(matrix)
             whole = jacobian(Residual(body), normal(width, generator=generator))
             smallest = float(torch.linalg.svdvals(whole)[-1])
             shortfall = form(abs(scale)) - smallest  # |∂F/∂x| = |scale| for both matrices
             if shortfall > worst:
-                worst, where = shortfall, f"F(x) = A x with ‖A‖ = {abs(scale):.2f} lets the share {smallest:.2g} of some gradient through"
+                worst, where = (
+                    shortfall,
+                    f"F(x) = A x with ‖A‖ = {abs(scale):.2f} lets the fraction {smallest:.2g} of some gradient through",
+                )
             cases += 1
-    return Evidence("largest guaranteed share less σ_min", worst, roundings(100), "100 float64 roundings", cases, counterexample=where)
+    return Evidence(
+        "largest guaranteed fraction less σ_min",
+        worst,
+        roundings(100),
+        "100 float64 roundings",
+        cases,
+        counterexample=where,
+    )
 
 
-@claim("D1.6-9", "a body that gives zero makes the block the identity, up to its closing ReLU; without the shortcut it gives zero")
+@claim(
+    "D1.6-9",
+    "a body that gives zero makes the block the identity, up to its closing ReLU; without the shortcut it gives zero",
+)
 def zero_residual_is_the_identity(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 20
     for case in range(cases):
@@ -130,9 +168,21 @@ def zero_residual_is_the_identity(generator: torch.Generator) -> Evidence:
         body = nn.Sequential(outer, nn.ReLU(), inner)
         apart = residual_definition(x, body)
         with torch.no_grad():
-            pairs = [(block(x), x.relu()), (Residual(body)(x), x), (apart.output, x), (apart.residual, torch.zeros_like(x))]
+            pairs = [
+                (block(x), x.relu()),
+                (Residual(body)(x), x),
+                (apart.output, x),
+                (apart.residual, torch.zeros_like(x)),
+            ]
             worst = max(worst, *(float((got - want).abs().max()) for got, want in pairs))
-    return Evidence("largest |out - x|, or |out - relu(x)| after the ReLU", worst, 0.0, "exact: x + 0 = x", 4 * cases, comparison="==")
+    return Evidence(
+        "largest |out - x|, or |out - relu(x)| after the ReLU",
+        worst,
+        0.0,
+        "exact: x + 0 = x",
+        4 * cases,
+        comparison="==",
+    )
 
 
 def one_to_three_to_one(x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm) -> Tensor:
@@ -153,19 +203,32 @@ def the_main_path_has_three_convolutions(form, generator: torch.Generator) -> Ev
     worst, cases = 0.0, 10
     for _ in range(cases):
         filters, inputs = randint(2, 8, generator), randint(1, 3, generator)
-        x = normal(randint(1, 3, generator), inputs, randint(3, 7, generator), randint(3, 7, generator), generator=generator)
+        x = normal(
+            randint(1, 3, generator), inputs, randint(3, 7, generator), randint(3, 7, generator), generator=generator
+        )
         block = shaken(Bottleneck(inputs, filters), generator)
         worst = max(worst, gap(form(x, *parts(block)), block(x)))
-    return Evidence("largest |definition - torch's layers in a row|", worst, roundings(10_000), "10⁴ float64 roundings", cases)
+    return Evidence(
+        "largest |definition - torch's layers in a row|", worst, roundings(10_000), "10⁴ float64 roundings", cases
+    )
 
 
-@claim("Z8.9", "a bottleneck with a grouped 3×3 convolution is a sum over narrow bottlenecks side by side, one for each group")
+@claim(
+    "Z8.9",
+    "a bottleneck with a grouped 3×3 convolution is a sum over narrow bottlenecks side by side, one for each group",
+)
 def groups_are_branches(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 12
     for case in range(cases):
-        groups, group_width, stride = randint(1, 4, generator), randint(1, 3, generator), 1 + case % 2
+        groups, width_per_group, stride = randint(1, 4, generator), randint(1, 3, generator), 1 + case % 2
         inputs, outputs = randint(1, 6, generator), randint(1, 6, generator)
-        x = normal(randint(2, 3, generator), inputs, randint(3, 7, generator), randint(3, 7, generator), generator=generator)
-        block = shaken(ResNeXtBlock(inputs, outputs, groups=groups, group_width=group_width, stride=stride), generator)
+        x = normal(
+            randint(2, 3, generator), inputs, randint(3, 7, generator), randint(3, 7, generator), generator=generator
+        )
+        block = shaken(
+            ResNeXtBlock(inputs, outputs, groups=groups, width_per_group=width_per_group, stride=stride), generator
+        )
         worst = max(worst, gap(resnext_definition(x, *parts(block), groups=groups, stride=stride).output, block(x)))
-    return Evidence("largest |sum over branches - grouped convolution|", worst, roundings(10_000), "10⁴ float64 roundings", cases)
+    return Evidence(
+        "largest |sum over branches - grouped convolution|", worst, roundings(10_000), "10⁴ float64 roundings", cases
+    )

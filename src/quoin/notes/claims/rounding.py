@@ -1,4 +1,4 @@
-"""How far two float64 results are apart, and how far rounding alone may take them."""
+"""The difference of two float64 results, and how far rounding alone may take them."""
 
 import math
 
@@ -20,7 +20,7 @@ def gap(left: Tensor, right: Tensor) -> float:
 
 
 def excess(left: Tensor, right: Tensor) -> float:
-    """How far `left` comes above `right` where it does so most, negative where it never does; a NaN on either side is infinitely far."""
+    """The largest `left - right`, negative where `left` is below everywhere; a NaN on either side is infinitely far."""
     above = (left - right).detach()
     return math.inf if above.isnan().any() else float(above.max())
 

@@ -22,17 +22,18 @@ def select(claims: Sequence[Claim], words: Sequence[str]) -> list[Claim]:
     return notes.choose(claims, words, "claim")
 
 
-def check(claims: Sequence[Claim], *, seed: int = 0, workers: int | None = None) -> Iterator[Outcome]:
+def check(claims: Sequence[Claim], *, seed: int = 0, num_workers: int | None = None) -> Iterator[Outcome]:
     """Run the claims and yield their outcomes in order, each as soon as it and those before it are done.
 
-    By default one worker for each core, and none where there is one claim or one core: a worker costs an import of torch.
+    By default one worker for each core, and none where there is one claim or one core: a worker costs an import of
+    torch.
     """
-    workers = min(workers or _cores(), len(claims))
-    if workers <= 1:
+    num_workers = min(num_workers or _cores(), len(claims))
+    if num_workers <= 1:
         yield from (claim.run(seed) for claim in claims)
         return
     # spawn: a forked child of a process in which torch has started threads may hang.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(num_workers, mp_context=multiprocessing.get_context("spawn"))
     try:
         futures = [pool.submit(Claim.run, claim, seed) for claim in claims]
         for claim, future in zip(claims, futures):

@@ -1,4 +1,5 @@
-"""The variational autoencoder: what its loss is, what it converges to where that is known, and which laws its parts must have."""
+"""The variational autoencoder: what its loss is, what it converges to where that is known, and which distributions its
+parts must have."""
 
 import itertools
 import math
@@ -8,23 +9,24 @@ import torch
 from torch import Tensor, nn
 
 from quoin.losses import gaussian_vae_loss, gaussian_vae_loss_definition, vae_losses
-from quoin.models import PPCA, VAE, BernoulliDecoder, Decoder, Encoder, GaussianDecoder, LearnedGaussianDecoder
+from quoin.models import PPCA, VAE, BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder, VAEDecoder, VAEEncoder
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal, uniform, uniform_tensor
 from quoin.notes.claims.rounding import excess, gap, randint, roundings
-from quoin.prob import DiagonalNormal, kl, kl_normal, kl_standard_normal
+from quoin.prob import DiagonalNormal, kl_divergence, kl_normal, kl_standard_normal
 
 CASES = 20
 
 
 def signs(dim: int, rows: int) -> Tensor:  # (2^dim, rows, dim)
-    """Every combination of -1 and 1, for each row: means over them are exact for polynomials of degree 3 in standard normal noise."""
+    """Every combination of -1 and 1, for each row: means over them are exact for polynomials of degree 3 in standard
+    normal noise."""
     every = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=dim)), dtype=torch.float64)
     return every.unsqueeze(1).expand(-1, rows, -1)
 
 
 def problem(generator: torch.Generator) -> tuple[PPCA, Tensor, DiagonalNormal]:
-    """A decoder with a linear mean, examples, and a law of z for each; for these the bound is known."""
+    """A decoder with a linear mean, examples, and a distribution of z for each; for these the bound is known."""
     dim, n = randint(1, 3, generator), randint(1, 5, generator)
     d = dim + randint(1, 3, generator)
     decoder = PPCA(normal(d, dim, generator=generator), normal(d, generator=generator), uniform(0.3, 1.5, generator))
@@ -38,7 +40,11 @@ def minus_bound(decoder: PPCA, x: Tensor, q: DiagonalNormal) -> Tensor:
     return -decoder.elbo(x, q.mean, q.covariance).mean() - constant
 
 
-@claim("D6-28", "the loss of the Gaussian VAE, divergence plus squared error over 2s², is minus the mean bound but for (d/2) ln 2πs²")
+@claim(
+    "D6-28",
+    "the loss of the Gaussian VAE, divergence plus squared error over 2s², is minus the mean bound but for (d/2) "
+    "ln 2πs²",
+)
 def gaussian_loss_is_minus_the_bound(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
@@ -47,8 +53,10 @@ def gaussian_loss_is_minus_the_bound(generator: torch.Generator) -> Evidence:
         exact = minus_bound(decoder, x, q)
         worst = max(worst, gap(gaussian_vae_loss(x, q.mean, q.log_std, noise, decoder, s), exact))
         terms = gaussian_vae_loss_definition(x, q.mean, q.std, noise, decoder, s)
-        worst = max(worst, gap(terms.output, exact), gap(terms.divergence.mean() + terms.reconstruction.mean(), exact))
-    return Evidence("largest gap to the exact bound", worst, roundings(50_000), "50,000 float64 roundings", 2 * CASES)
+        worst = max(worst, gap(terms.output, exact), gap(terms.kl.mean() + terms.reconstruction.mean(), exact))
+    return Evidence(
+        "largest difference from the exact bound", worst, roundings(50_000), "50,000 float64 roundings", 2 * CASES
+    )
 
 
 def divergence_plus_error(x: Tensor, q: DiagonalNormal, noise: Tensor, decoder: PPCA) -> Tensor:
@@ -58,13 +66,14 @@ def divergence_plus_error(x: Tensor, q: DiagonalNormal, noise: Tensor, decoder: 
 def reverse_plus_likelihood(x: Tensor, q: DiagonalNormal, noise: Tensor, decoder: PPCA) -> Tensor:
     """D(p_Z‖q) + ln p(x | z), without the constant: a sign and a direction are wrong."""
     reverse = kl_normal(torch.zeros_like(q.mean), torch.eye(q.dim, dtype=x.dtype), q.mean, q.covariance)
-    errors = (x - decoder(q.place(noise))).square().sum(dim=-1).mean(dim=0)
+    errors = (x - decoder(q.transform(noise))).square().sum(dim=-1).mean(dim=0)
     return (reverse - errors / (2 * decoder.noise**2)).mean()
 
 
 @claim(
     "DE59",
-    "the loss is minus the bound: D(q‖p_Z) plus the error of the decoder's mean; with ln p(x | z) added it rises as decoders improve",
+    "the loss is minus the bound: D(q‖p_Z) plus the error of the decoder's mean; with ln p(x | z) added it rises "
+    "as decoders improve",
     right=divergence_plus_error,
     printed=reverse_plus_likelihood,
 )
@@ -75,25 +84,33 @@ def loss_falls_as_the_decoder_improves(form: Callable, generator: torch.Generato
         noise = signs(q.dim, len(x))
         found = form(x, q, noise, decoder)
         worst = max(worst, gap(found, minus_bound(decoder, x, q)))
-        better = PPCA(decoder.weight, decoder.bias + (x - decoder(q.mean)).mean(dim=0), float(decoder.noise)).requires_grad_(False)
+        better = PPCA(
+            decoder.weight, decoder.bias + (x - decoder(q.mean)).mean(dim=0), float(decoder.noise)
+        ).requires_grad_(False)
         rose += bool(form(x, q, noise, better) > found + roundings(1000))
-    told = f"it rises when the decoder's bias is put where its errors are least, in {rose} of {CASES} cases"
+    message = f"it rises when the decoder's bias is put where its errors are least, in {rose} of {CASES} cases"
     if rose:
         worst = math.inf
     bound, source = roundings(50_000), "50,000 float64 roundings"
-    return Evidence("largest gap to minus the exact bound", worst, bound, source, CASES, counterexample=told)
+    return Evidence(
+        "largest difference from minus the exact bound", worst, bound, source, CASES, counterexample=message
+    )
 
 
 def by_deviation(q: DiagonalNormal, noise: Tensor) -> Tensor:
-    return q.place(noise)
+    return q.transform(noise)
 
 
 def by_variance(q: DiagonalNormal, noise: Tensor) -> Tensor:
     return q.mean + noise * q.std**2
 
 
-@claim("DE60", "μ + σε has the law N(μ, σ²); μ + σ²ε has the variance σ⁴", right=by_deviation, printed=by_variance)
-def noise_is_placed_by_the_deviation(form: Callable[[DiagonalNormal, Tensor], Tensor], generator: torch.Generator) -> Evidence:
+@claim(
+    "DE60", "μ + σε has the distribution N(μ, σ²); μ + σ²ε has the variance σ⁴", right=by_deviation, printed=by_variance
+)
+def noise_is_placed_by_the_deviation(
+    form: Callable[[DiagonalNormal, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         n, dim = randint(1, 4, generator), randint(1, 3, generator)
@@ -101,7 +118,7 @@ def noise_is_placed_by_the_deviation(form: Callable[[DiagonalNormal, Tensor], Te
         z = form(q, signs(dim, n))
         away = (z - q.mean).unsqueeze(-1)
         worst = max(worst, gap(z.mean(dim=0), q.mean), gap((away @ away.mT).mean(dim=0), q.covariance))
-    return Evidence("largest gap of mean or covariance", worst, roundings(256), "256 float64 roundings", CASES)
+    return Evidence("largest error of mean or covariance", worst, roundings(256), "256 float64 roundings", CASES)
 
 
 def standard_normal(cells: Tensor, generator: torch.Generator) -> Tensor:
@@ -117,79 +134,100 @@ def finitely_many_values(cells: Tensor, generator: torch.Generator) -> Tensor:
 
 @claim(
     "DE58",
-    "a normal q is finitely far from the prior N(0, 1), and infinitely far from a prior on finitely many values: nothing could be learnt",
+    "a normal q is finitely far from the prior N(0, 1), and infinitely far from a prior on finitely many values: "
+    "nothing could be learnt",
     right=standard_normal,
     printed=finitely_many_values,
 )
 def divergence_needs_a_continuous_prior(form: Callable, generator: torch.Generator) -> Evidence:
-    """The line in cells of width 0.01, each with the mass of q and of the prior: sums of smooth densities that fall off are exact."""
+    """The line in cells of width 0.01, each with the mass of q and of the prior: sums of smooth densities that fall off
+    are exact."""
     worst, cells = 0.0, torch.arange(-12, 12, 0.01, dtype=torch.float64)
     for _ in range(CASES):
         q = DiagonalNormal(normal(1, generator=generator).clamp(-2, 2), uniform_tensor(-0.7, 0.3, generator).reshape(1))
         mass, prior = q.log_prob(cells.unsqueeze(-1)).exp(), form(cells, generator)
-        found = kl(mass / mass.sum(), prior / prior.sum())
+        found = kl_divergence(mass / mass.sum(), prior / prior.sum())
         worst = max(worst, gap(found, kl_standard_normal(q.mean, q.log_std)))
-    return Evidence("largest gap of the divergence to its closed form", worst, 1e-9, "sums of smooth functions, 2,400 cells", CASES)
+    return Evidence(
+        "largest error of the divergence to its closed form",
+        worst,
+        1e-9,
+        "sums of smooth functions, 2,400 cells",
+        CASES,
+    )
 
 
 @claim(
     ("D6-23", "D6-30"),
-    "maximising the summed bound over decoder and diagonal encoder, both linear, ends at the greatest likelihood of probabilistic PCA",
+    "maximising the summed bound over decoder and diagonal encoder, both linear, ends at the greatest likelihood "
+    "of probabilistic PCA",
 )
-def linear_autoencoder_ends_at_the_likeliest_model(generator: torch.Generator) -> Evidence:
-    """The bound can lose nothing: with W's columns orthogonal, which a rotation of z gives, the exact posterior is diagonal."""
+def linear_autoencoder_ends_at_the_maximum_likelihood_model(generator: torch.Generator) -> Evidence:
+    """The bound can lose nothing: with W's columns orthogonal, which a rotation of z gives, the exact posterior is
+    diagonal."""
     worst, above = 0.0, -math.inf
     for _ in range(2):
         d, dim, n = 4, 2, 50
-        x = PPCA(normal(d, dim, generator=generator), normal(d, generator=generator), 0.5).sample(n, generator=generator)
+        x = PPCA(normal(d, dim, generator=generator), normal(d, generator=generator), 0.5).sample(
+            n, generator=generator
+        )
         best = PPCA.fit(x, dim).log_evidence(x).mean().detach()
-        code, decode = nn.Linear(d, 2 * dim), nn.Linear(dim, d)
-        for layer in (code, decode):
+        encode, decode = nn.Linear(d, 2 * dim), nn.Linear(dim, d)
+        for layer in (encode, decode):
             layer.weight.data = 0.3 * normal(*layer.weight.shape, generator=generator)
             layer.bias.data = torch.zeros(len(layer.bias))
-        model = VAE(Encoder(nn.Sequential(nn.Flatten(), code)), LearnedGaussianDecoder(decode, (1, 1, d), 1.0), dim).double()
+        model = VAE(
+            VAEEncoder(nn.Sequential(nn.Flatten(), encode)), LearnedGaussianDecoder(decode, (1, 1, d), 1.0), dim
+        ).double()
         images, noise = x.reshape(n, 1, 1, d), signs(dim, n)
 
         def loss(model: VAE = model, images: Tensor = images, noise: Tensor = noise) -> Tensor:
             return vae_losses(model, model.encoder(images), images, noise).mean()
 
-        _minimise(loss, model)
+        _minimize(loss, model)
         reached = -loss().detach()
         worst, above = max(worst, abs(float(best - reached))), max(above, excess(reached, best))
     if above > roundings(10_000):  # a lower bound of a likelihood that is nowhere greater
         worst = math.inf
-    return Evidence("largest distance from the greatest mean log-likelihood, in nats", worst, 1e-4, "the tolerance of the minimiser", 2)
+    return Evidence(
+        "largest distance from the greatest mean log-likelihood, in nats",
+        worst,
+        1e-4,
+        "the tolerance of the minimiser",
+        2,
+    )
 
 
-def _minimise(loss: Callable[[], Tensor], model: nn.Module) -> None:
-    optimiser = torch.optim.LBFGS(
+def _minimize(loss: Callable[[], Tensor], model: nn.Module) -> None:
+    optimizer = torch.optim.LBFGS(
         model.parameters(), max_iter=300, tolerance_grad=1e-6, tolerance_change=1e-10, line_search_fn="strong_wolfe"
     )
 
     def closure() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss()
         value.backward()
         return value
 
-    optimiser.step(closure)
+    optimizer.step(closure)
 
 
-def coins(net: nn.Module, shape: tuple[int, int, int], levels: int) -> Decoder:
-    return BernoulliDecoder(net, shape, levels=levels)
+def coins(net: nn.Module, shape: tuple[int, int, int], levels: int) -> VAEDecoder:
+    return BinomialDecoder(net, shape, num_levels=levels)
 
 
-def gaussian(net: nn.Module, shape: tuple[int, int, int], levels: int) -> Decoder:
+def gaussian(net: nn.Module, shape: tuple[int, int, int], levels: int) -> VAEDecoder:
     return GaussianDecoder(net, shape, 0.4)
 
 
 @claim(
     "DE63",
-    "binary images, and images of grey levels, have a decoder whose probabilities add up to 1: of coins; the Gaussian one is not the only",
+    "binary images, and images of grey levels, have a decoder whose probabilities add up to 1: of coins; the "
+    "Gaussian one is not the only",
     right=coins,
     printed=gaussian,
 )
-def coins_are_a_law_on_images(form: Callable, generator: torch.Generator) -> Evidence:
+def coins_are_a_distribution_on_images(form: Callable, generator: torch.Generator) -> Evidence:
     worst = 0.0
     for shape, levels in (((1, 2, 3), 2), ((1, 1, 2), 17), ((2, 1, 2), 4)):
         pixels = math.prod(shape)
@@ -198,8 +236,14 @@ def coins_are_a_law_on_images(form: Callable, generator: torch.Generator) -> Evi
         net = nn.Linear(2, pixels)
         net.weight.data, net.bias.data = normal(pixels, 2, generator=generator), normal(pixels, generator=generator)
         decoder, z = form(net, shape, levels).double().requires_grad_(False), normal(1, 2, generator=generator)
-        chances = decoder.log_likelihood(every, z.expand(len(every), -1)).exp()
-        worst = max(worst, gap(chances.sum(), torch.tensor(1.0, dtype=torch.float64)))
-        mean = (chances.reshape(-1, 1, 1, 1) * every).sum(dim=0)
+        probs = decoder.log_likelihood(every, z.expand(len(every), -1)).exp()
+        worst = max(worst, gap(probs.sum(), torch.tensor(1.0, dtype=torch.float64)))
+        mean = (probs.reshape(-1, 1, 1, 1) * every).sum(dim=0)
         worst = max(worst, gap(mean, decoder(z)[0]))
-    return Evidence("largest gap of all probabilities to 1, or of the mean", worst, roundings(20_000), "20,000 float64 roundings", 3)
+    return Evidence(
+        "largest error of all probabilities to 1, or of the mean",
+        worst,
+        roundings(20_000),
+        "20,000 float64 roundings",
+        3,
+    )

@@ -1,17 +1,17 @@
-"""The notes' figures, redrawn from the library."""
+"""The notes' figures, plotted from the library."""
 
 from typing import TYPE_CHECKING
 
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.notes.figures.figure import Figure, collect, draw_all, figure, select
+    from quoin.notes.figures.figure import Figure, collect, figure, plot_all, select
 
 __all__ = [
     "Figure",
     "collect",
-    "draw_all",
     "figure",
+    "plot_all",
     "select",
 ]
 

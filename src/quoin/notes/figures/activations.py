@@ -1,4 +1,4 @@
-"""Activation functions as curves, drawn from their definitions."""
+"""Activation functions as curves, plotted from their definitions."""
 
 import torch
 
@@ -15,8 +15,8 @@ from quoin.layers import (
     tanh_derivative,
 )
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
-from quoin.plot.drawing import COLOURS, house_style, new_figure
+from quoin.plot import Plot
+from quoin.plot.plots import COLORS, house_style, new_figure
 
 _FIVE = {
     "ReLU": (relu, relu_derivative),
@@ -27,8 +27,11 @@ _FIVE = {
 }
 
 
-@figure("D1F0", "The five activation functions and their derivatives; that of ReLU jumps at 0, where its value is taken to be 0.")
-def activations() -> Drawing:
+@figure(
+    "D1F0",
+    "The five activation functions and their derivatives; that of ReLU jumps at 0, where its value is taken to be 0.",
+)
+def activations() -> Plot:
     x = torch.linspace(-4, 4, 801, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.6)
@@ -37,12 +40,12 @@ def activations() -> Drawing:
             axes.set_title(title)
             axes.set_xlabel("x")
             axes.grid(True)
-            for colour, dash, (name, pair) in zip(COLOURS, ("-", "--", "-.", "-", ":"), _FIVE.items()):
+            for color, dash, (name, pair) in zip(COLORS, ("-", "--", "-.", "-", ":"), _FIVE.items()):
                 y = pair[which](x)
                 if name == "ReLU" and which == 1:
                     y[x == x[x > 0].min()] = torch.nan  # a jump is no steep line
-                axes.plot(x.numpy(), y.numpy(), dash, color=colour, label=name)
+                axes.plot(x.numpy(), y.numpy(), dash, color=color, label=name)
         left.set_ylim(-1.4, 3.2)
         right.set_ylim(-0.3, 1.3)
         sheet.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-        return Drawing(sheet, "five activations and their derivatives")
+        return Plot(sheet, "five activations and their derivatives")

@@ -1,4 +1,4 @@
-"""Named networks as pictures of what they make of an image, drawn from the models themselves."""
+"""Named networks as diagrams of what they make of an image, plotted from the models themselves."""
 
 import torch
 from torch import nn
@@ -6,14 +6,18 @@ from torch import nn
 from quoin.inspect import intermediates
 from quoin.models import num_parameters, vgg16
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, Volume, volumes
+from quoin.plot import Plot, Volume, volumes
 
 _KINDS = {nn.Conv2d: "convolution and ReLU", nn.MaxPool2d: "max pooling", nn.Linear: "dense"}
 
 
-@figure("M1F", "VGG-16: five blocks of convolutions, each closed by a pooling; three dense layers; a softmax over the 1000 scores.")
-def vgg() -> Drawing:
-    with torch.device("meta"):  # shapes are all that is drawn: no number is computed
+@figure(
+    "M1F",
+    "VGG-16: five blocks of convolutions, each closed by a pooling; three dense layers; a softmax over the 1000 "
+    "scores.",
+)
+def vgg() -> Plot:
+    with torch.device("meta"):  # shapes are all that is plotted: no number is computed
         model = vgg16()
         steps = intermediates(model, torch.empty(1, *model.image_shape))
     outputs = [Volume(model.image_shape, "image", _size(model.image_shape))]
@@ -27,6 +31,7 @@ def vgg() -> Drawing:
 
 
 def _size(shape: tuple[int, ...]) -> str:
-    """The image's side squared over the channels, which is narrower than height x width; the units alone of a dense layer."""
+    """The image's side squared over the channels, which is narrower than height x width; the units alone of a dense
+    layer."""
     channels, *sides = shape
     return f"{sides[0]}²\n×{channels}" if sides else str(channels)

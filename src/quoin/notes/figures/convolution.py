@@ -1,4 +1,4 @@
-"""Convolution as pictures: a kernel over an image, the edges it finds, and the matrix it is."""
+"""Convolution plotted: a kernel over an image, the edges it finds, and the matrix it is."""
 
 import torch
 from torch import Tensor
@@ -6,20 +6,22 @@ from torch import Tensor
 from quoin.data import load
 from quoin.layers import convolution_as_dense, cross_correlate2d
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, heat_map
-from quoin.plot.drawing import COLOURS, INK, house_style, new_figure
+from quoin.plot import Plot, heatmap
+from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
 
 def number(value: Tensor) -> str:
     return f"{float(value):g}".replace("-", "−")
 
 
-@figure("Z7.9", "A 2×2 kernel slides over a 4×4 image: each of the 3×3 outputs is the sum of the products under the kernel.")
-def kernel_over_image() -> Drawing:
+@figure(
+    "Z7.9", "A 2×2 kernel slides over a 4×4 image: each of the 3×3 outputs is the sum of the products under the kernel."
+)
+def kernel_over_image() -> Plot:
     image = torch.tensor([[0.0, 1, 2, 1], [3, 1, 0, 2], [2, 0, 1, 3], [1, 2, 3, 0]])
     kernel = torch.tensor([[1.0, 0], [-1, 2]])
     output = cross_correlate2d(image[None, None], kernel[None, None])[0, 0]
-    row, column = 1, 2  # the place that is marked
+    row, column = 1, 2  # the position that is highlighted
     factors = [(number(image[row + a, column + b]), number(kernel[a, b])) for a in range(2) for b in range(2)]
     products = " + ".join(f"{x}·({v})" if v.startswith("−") else f"{x}·{v}" for x, v in factors)
     with house_style():
@@ -35,19 +37,25 @@ def kernel_over_image() -> Drawing:
         ]:
             top = (4 - len(cells)) / 2
             i, j, side = marked
-            axes.add_patch(Rectangle((left + j, top + i), side, side, facecolor=COLOURS[0], alpha=0.25, linewidth=0))
+            axes.add_patch(Rectangle((left + j, top + i), side, side, facecolor=COLORS[0], alpha=0.25, linewidth=0))
             axes.text(left, top - 0.15, name, ha="left", va="bottom", weight="bold")
-            for (i, j), value in zip(torch.cartesian_prod(*map(torch.arange, cells.shape)).tolist(), cells.flatten(), strict=True):
+            for (i, j), value in zip(
+                torch.cartesian_prod(*map(torch.arange, cells.shape)).tolist(), cells.flatten(), strict=True
+            ):
                 axes.add_patch(Rectangle((left + j, top + i), 1, 1, fill=False, edgecolor=INK, linewidth=0.6))
                 axes.text(left + j + 0.5, top + i + 0.5, number(value), ha="center", va="center", fontsize=12)
-        for place, sign in [(4.75, "⋆"), (8.25, "=")]:
-            axes.text(place, 2, sign, ha="center", va="center", fontsize=15)
+        for index, sign in [(4.75, "⋆"), (8.25, "=")]:
+            axes.text(index, 2, sign, ha="center", va="center", fontsize=15)
         axes.text(6, 4.55, f"{products} = {number(output[row, column])}", ha="center", va="center")
-        return Drawing(sheet, "a kernel sliding over an image")
+        return Plot(sheet, "a kernel sliding over an image")
 
 
-@figure("Z7.14", "Digits, and their edges as two kernels find them: blue where it gets lighter rightwards or downwards, red where darker.")
-def edges_of_digits() -> Drawing:
+@figure(
+    "Z7.14",
+    "Digits, and their edges as two kernels find them: blue where it gets lighter rightwards or downwards, red "
+    "where darker.",
+)
+def edges_of_digits() -> Plot:
     data = load("digits")
     images = data.features[[int((data.targets == digit).nonzero()[0]) for digit in (0, 1, 4, 7)]]
     across = torch.tensor([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 4
@@ -57,14 +65,24 @@ def edges_of_digits() -> Drawing:
         sheet = new_figure(height=5.0)
         for line, (name, pictures) in zip(sheet.subplots(len(rows), len(images)), rows.items(), strict=True):
             for axes, picture in zip(line, pictures, strict=True):
-                colours = {"cmap": "gray", "vmin": 0, "vmax": 1} if name == "image" else {"cmap": "RdBu", "vmin": -1, "vmax": 1}
-                axes.imshow(picture, interpolation="nearest", **colours)
+                colors = (
+                    {"cmap": "gray", "vmin": 0, "vmax": 1}
+                    if name == "image"
+                    else {"cmap": "RdBu", "vmin": -1, "vmax": 1}
+                )
+                axes.imshow(picture, interpolation="nearest", **colors)
                 axes.set_axis_off()
             line[0].set_title(name)
-        return Drawing(sheet, "edges of handwritten digits")
+        return Plot(sheet, "edges of handwritten digits")
 
 
-@figure("D1.1-23", "The matrix of a kernel of three numbers slid along a vector of nine: banded, the same number all along each diagonal.")
-def kernel_as_matrix() -> Drawing:
+@figure(
+    "D1.1-23",
+    "The matrix of a kernel of three numbers slid along a vector of nine: banded, the same number all along each "
+    "diagonal.",
+)
+def kernel_as_matrix() -> Plot:
     matrix = convolution_as_dense(torch.tensor([1.0, 2.0, -1.0]), 9)
-    return heat_map(matrix, title="A kernel (1, 2, −1) as a dense layer", x_label="input", y_label="output", show_values=True)
+    return heatmap(
+        matrix, title="A kernel (1, 2, −1) as a dense layer", x_label="input", y_label="output", show_values=True
+    )

@@ -4,31 +4,35 @@ import torch
 from torch import Tensor, nn
 
 from quoin.data import keyed_generator, load
-from quoin.inspect import FeatureMaps, draw_feature_maps, feature_maps
+from quoin.inspect import FeatureMaps, feature_maps, plot_feature_maps
 from quoin.losses import cross_entropy
 from quoin.models import small_lenet
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
+from quoin.plot import Plot
 
 EPOCHS, BATCH = 3, 64
 
 
 def learned(model: nn.Module, images: Tensor, labels: Tensor, generator: torch.Generator) -> nn.Module:
     """A few passes over the data: enough for the kernels to be about strokes."""
-    optimiser = torch.optim.Adam(model.parameters(), 2e-3)
+    optimizer = torch.optim.Adam(model.parameters(), 2e-3)
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(images), generator=generator).split(BATCH):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             cross_entropy(model(images[rows]), labels[rows]).mean().backward()
-            optimiser.step()
+            optimizer.step()
     return model
 
 
-@figure("D1.1F1", "The feature maps of a small LeNet that reads a 3: strokes first, then smaller, less local maps, then one score a digit.")
-def layer_by_layer() -> Drawing:
+@figure(
+    "D1.1F1",
+    "The feature maps of a small LeNet that reads a 3: strokes first, then smaller, less local maps, then one "
+    "score a digit.",
+)
+def layer_by_layer() -> Plot:
     generator = keyed_generator("figure D1.1F1", 0)
     digits = load("digits")
     images, labels = digits.features, digits.targets
     row = int((labels == 3).nonzero()[0])
     model = learned(small_lenet((1, 8, 8), 10, generator=generator), images, labels, generator)
-    return draw_feature_maps([FeatureMaps("image", "", images[row]), *feature_maps(model, images[row])])
+    return plot_feature_maps([FeatureMaps("image", "", images[row]), *feature_maps(model, images[row])])

@@ -1,32 +1,32 @@
-"""What a figure is: an id of the notes, a caption, and a function that draws it from the library."""
+"""What a figure is: an id of the notes, a caption, and a function that plots it from the library."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from quoin import notes
-from quoin.errors import Mistake, nearest, shown
-from quoin.plot import FORMATS, Drawing
+from quoin.errors import UserError, did_you_mean, format_value
+from quoin.plot import FORMATS, Plot
 
-__all__ = ["Figure", "collect", "draw_all", "figure", "select"]
+__all__ = ["Figure", "collect", "figure", "plot_all", "select"]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of the notes, or one they announce."""
+    """A figure of the notes, or one they announce."""
 
     ids: tuple[str, ...]
     caption: str
-    function: Callable[[], Drawing]
+    function: Callable[[], Plot]
 
-    def draw(self) -> Drawing:
-        drawing = self.function()
-        drawing.alt = self.caption
-        return drawing
+    def plot(self) -> Plot:
+        plot = self.function()
+        plot.alt = self.caption
+        return plot
 
 
-def figure(ids: str | Sequence[str], caption: str) -> Callable[[Callable[[], Drawing]], Figure]:
-    """Mark `f() -> Drawing` as the figure of these ids."""
+def figure(ids: str | Sequence[str], caption: str) -> Callable[[Callable[[], Plot]], Figure]:
+    """Mark `f() -> Plot` as the figure of these ids."""
     ids = notes.known(ids)
     return lambda function: Figure(ids, caption, function)
 
@@ -41,13 +41,15 @@ def select(figures: Sequence[Figure], words: Sequence[str]) -> list[Figure]:
     return notes.choose(figures, words, "figure")
 
 
-def draw_all(figures: Sequence[Figure], out: str | Path, format: str = "svg") -> list[Path]:
-    """Draw the figures into the folder `out`, each under its first id, and give back the files."""
+def plot_all(figures: Sequence[Figure], out: str | Path, format: str = "svg") -> list[Path]:
+    """Plot the figures into the folder `out`, each under its first id, and give back the files."""
     if format not in FORMATS:
-        raise Mistake(f"expected a format, got {shown(format)}; {nearest(format, FORMATS)}")
+        raise UserError(f"expected a format, got {format_value(format)}; {did_you_mean(format, FORMATS)}")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Mistake(f"expected a folder to write to, got {shown(str(folder))}: {error.strerror}; choose another") from error
-    return [item.draw().save(folder / f"{item.ids[0]}.{format}") for item in figures]
+        raise UserError(
+            f"expected a folder to write to, got {format_value(str(folder))}: {error.strerror}; choose another"
+        ) from error
+    return [item.plot().save(folder / f"{item.ids[0]}.{format}") for item in figures]

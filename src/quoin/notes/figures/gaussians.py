@@ -1,17 +1,21 @@
-"""Normal laws on the plane: ellipses of equal density, and the slice that conditioning cuts."""
+"""Normal distributions on the plane: ellipses of equal density, and the slice that conditioning cuts."""
 
 import torch
 
 from quoin.data import keyed_generator
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
+from quoin.plot import Plot
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 from quoin.prob import MultivariateNormal
 
 
-@figure("D5-13", "Four normal laws: 300 draws each, and the ellipses that hold 50 and 95 of 100; without variance across, a line is left.")
-def ellipses_of_equal_density() -> Drawing:
-    laws = {
+@figure(
+    "D5-13",
+    "Four normal distributions: 300 samples each, and the ellipses that hold 50 and 95 of 100; without variance "
+    "across, a line is left.",
+)
+def ellipses_of_equal_density() -> Plot:
+    distributions = {
         "standard, Σ = I": [[1.0, 0.0], [0.0, 1.0]],
         "uncorrelated, σ² = 2 and ¼": [[2.0, 0.0], [0.0, 0.25]],
         "correlation 0.9": [[1.0, 0.9], [0.9, 1.0]],
@@ -22,54 +26,72 @@ def ellipses_of_equal_density() -> Drawing:
     circle = torch.stack([circle.cos(), circle.sin()], dim=-1)
     ends = torch.tensor([[-1.0, -1.0], [1.0, 1.0]], dtype=torch.float64)
     with house_style():
-        drawn = new_figure(height=6.6)
-        for axes, (name, covariance) in zip(drawn.subplots(2, 2, sharex=True, sharey=True).flat, laws.items()):
-            law = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.tensor(covariance, dtype=torch.float64))
-            x, y = law.sample((300,), generator=generator).unbind(dim=-1)
-            axes.scatter(x, y, s=7, color=COLOURS[0], alpha=0.35, linewidths=0)
-            held = law.support()
-            for share, dash in ((0.5, "-"), (0.95, "--")):
-                # |z|² is χ² with as many degrees as the rank: P(|z| <= r) = 1 - e^(-r²/2) for two, and for one |z| is a normal's.
-                part = torch.tensor(share, dtype=torch.float64)
+        sheet = new_figure(height=6.6)
+        for axes, (name, covariance) in zip(sheet.subplots(2, 2, sharex=True, sharey=True).flat, distributions.items()):
+            distribution = MultivariateNormal(
+                torch.zeros(2, dtype=torch.float64), torch.tensor(covariance, dtype=torch.float64)
+            )
+            x, y = distribution.sample((300,), generator=generator).unbind(dim=-1)
+            axes.scatter(x, y, s=7, color=COLORS[0], alpha=0.35, linewidths=0)
+            held = distribution.support()
+            for mass, dash in ((0.5, "-"), (0.95, "--")):
+                # |z|² is χ² with as many degrees as the rank: P(|z| <= r) = 1 - e^(-r²/2) for two, and for one |z| is a
+                # normal's.
+                part = torch.tensor(mass, dtype=torch.float64)
                 line = int(held.rank()) == 1
                 radius = torch.special.ndtri((1 + part) / 2) if line else (-2 * torch.log1p(-part)).sqrt()
-                ring = radius * (ends if line else circle) @ held.root(law.covariance).mT
+                ring = radius * (ends if line else circle) @ held.root(distribution.covariance).mT
                 width = 3.0 if line and dash == "-" else 1.4
-                axes.plot(*ring.unbind(dim=-1), dash, color=INK, linewidth=width, label=f"{100 * share:.0f} of 100")
+                axes.plot(*ring.unbind(dim=-1), dash, color=INK, linewidth=width, label=f"{100 * mass:.0f} of 100")
             axes.set_title(name, fontsize=10)
             axes.set_aspect("equal")
             axes.grid(True)
             axes.set_xlim(-4, 4)
             axes.set_ylim(-4, 4)
-        drawn.legend(*drawn.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-        return Drawing(drawn, "Ellipses of four normal laws")
+        sheet.legend(*sheet.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        return Plot(sheet, "Ellipses of four normal distributions")
 
 
 @figure(
     "D5-24",
-    "Conditioning on y cuts a slice: the mean of X given y moves along a line, and its deviation is the same for every y, below X's own.",
+    "Conditioning on y cuts a slice: the mean of X given y moves along a line, and its standard "
+    "deviation is the same for every y, below X's own.",
 )
-def conditioning_is_a_slice() -> Drawing:
-    law = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, 0.8], [0.8, 1.0]], dtype=torch.float64))
+def conditioning_is_a_slice() -> Plot:
+    distribution = MultivariateNormal(
+        torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, 0.8], [0.8, 1.0]], dtype=torch.float64)
+    )
     line = torch.linspace(-3.5, 3.5, 281, dtype=torch.float64)
     known = torch.tensor([[-1.5], [0.0], [1.5]], dtype=torch.float64)
     with house_style():
-        drawn = new_figure(height=5.4, width=5.6)
-        upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+        sheet = new_figure(height=5.4, width=5.6)
+        upper, lower = sheet.subplots(2, 1, sharex=True, height_ratios=[3, 2])
         x, y = torch.meshgrid(line, line, indexing="xy")
-        density = law.log_prob(torch.stack([x, y], dim=-1)).exp()
+        density = distribution.log_prob(torch.stack([x, y], dim=-1)).exp()
         upper.contour(line, line, density, levels=[0.01, 0.03, 0.07, 0.13, 0.2], colors=FAINT, linewidths=1)
-        given = law.condition([1], line.unsqueeze(-1))
+        given = distribution.condition([1], line.unsqueeze(-1))
         upper.plot(given.mean[:, 0], line, color=INK, linewidth=1.4, label="mean of X given y")
-        lower.plot(line, law.marginal([0]).log_prob(line[:, None]).exp(), "--", color=INK, linewidth=1.4, label="X alone")
-        for value, colour in zip(known, COLOURS):
-            slice_of = law.condition([1], value)
-            upper.axhline(float(value), color=colour)
-            lower.plot(line, slice_of.log_prob(line[:, None]).exp(), color=colour, label=f"y = {float(value):g}".replace("-", "−"))
-            lower.axvline(float(slice_of.mean), color=colour, linewidth=0.8, linestyle=":")
-            upper.plot(float(slice_of.mean), float(value), "o", color=colour, markersize=5)
+        lower.plot(
+            line,
+            distribution.marginal([0]).log_prob(line[:, None]).exp(),
+            "--",
+            color=INK,
+            linewidth=1.4,
+            label="X alone",
+        )
+        for value, color in zip(known, COLORS):
+            slice_of = distribution.condition([1], value)
+            upper.axhline(float(value), color=color)
+            lower.plot(
+                line,
+                slice_of.log_prob(line[:, None]).exp(),
+                color=color,
+                label=f"y = {float(value):g}".replace("-", "−"),
+            )
+            lower.axvline(float(slice_of.mean), color=color, linewidth=0.8, linestyle=":")
+            upper.plot(float(slice_of.mean), float(value), "o", color=color, markersize=5)
         upper.set(title="Correlation 0.8: the joint density, cut at three y", ylabel="y", ylim=(-3, 3))
         lower.set(title="The density of X given each y", xlabel="x", ylabel="density", ylim=(0, 0.75))
         upper.legend(loc="upper left")
         lower.legend(loc="upper left", fontsize=8)
-        return Drawing(drawn, "Conditioning a normal law")
+        return Plot(sheet, "Conditioning a normal distribution")

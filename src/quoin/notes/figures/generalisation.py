@@ -8,8 +8,8 @@ from quoin.losses import squared_loss
 from quoin.metrics import held_out_loss, learning_curve
 from quoin.models import fit_polynomial, polynomial_features
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, curves
-from quoin.plot.drawing import COLOURS, INK, house_style, new_figure
+from quoin.plot import Plot, curves
+from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
 NOISE = 0.3
 REPEATS = 50
@@ -29,29 +29,37 @@ def fit(x: Tensor, y: Tensor, degree: int):
     return lambda x: polynomial_features(x, degree) @ weights
 
 
-@figure("Z3.27", "Polynomials fitted to 15 noisy points of a sine: degree 1 is too stiff, 5 follows the curve, 13 follows the noise.")
-def fits_by_degree() -> Drawing:
+@figure(
+    "Z3.27",
+    "Polynomials fitted to 15 noisy points of a sine: degree 1 is too stiff, 5 follows the curve, 13 follows the "
+    "noise.",
+)
+def fits_by_degree() -> Plot:
     x = torch.linspace(-2.8, 2.8, 15, dtype=torch.float64)
     y = truth(x) + NOISE * torch.randn(15, generator=keyed_generator("figure Z3.27", 0), dtype=torch.float64)
     line = torch.linspace(-3, 3, 601, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.0)
-        places = sheet.subplots(1, 3, sharey=True)
-        for axes, degree, name in zip(places, (1, 5, 13), ("underfits", "fits", "overfits")):
+        panels = sheet.subplots(1, 3, sharey=True)
+        for axes, degree, name in zip(panels, (1, 5, 13), ("underfits", "fits", "overfits")):
             error = held_out_loss(fit(x, y, degree), squared_loss, x, y)
             axes.set_title(f"degree {degree} {name}\ntraining error {error:.1g}", fontsize=10)
             axes.plot(line, truth(line), color=INK, linewidth=1, linestyle=(0, (4, 3)), label="truth")
-            axes.plot(line, fit(x, y, degree)(line), color=COLOURS[1], label="fit")
-            axes.scatter(x, y, s=22, color=COLOURS[0], zorder=3, label="training data")
+            axes.plot(line, fit(x, y, degree)(line), color=COLORS[1], label="fit")
+            axes.scatter(x, y, s=22, color=COLORS[0], zorder=3, label="training data")
             axes.set_ylim(-2.2, 2.2)
             axes.set_xlabel("x")
             axes.grid(True)
-        sheet.legend(*places[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        return Drawing(sheet, "polynomial fits of three degrees")
+        sheet.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        return Plot(sheet, "polynomial fits of three degrees")
 
 
-@figure("Z3.25", "The median errors of 50 fits to 15 points, by degree: training error only falls, the error on new data falls and rises.")
-def errors_by_degree() -> Drawing:
+@figure(
+    "Z3.25",
+    "The median errors of 50 fits to 15 points, by degree: training error only falls, the error on new data falls "
+    "and rises.",
+)
+def errors_by_degree() -> Plot:
     generator = keyed_generator("figure Z3.25", 0)
     degrees, test = list(range(12)), sample(2000, generator)
     errors = torch.empty(2, REPEATS, len(degrees), dtype=torch.float64)
@@ -59,22 +67,46 @@ def errors_by_degree() -> Drawing:
         train = sample(15, generator)
         for column, degree in enumerate(degrees):
             model = fit(*train, degree)
-            errors[:, repeat, column] = torch.tensor([held_out_loss(model, squared_loss, *part) for part in (train, test)])
+            errors[:, repeat, column] = torch.tensor(
+                [held_out_loss(model, squared_loss, *split) for split in (train, test)]
+            )
     training, unseen = errors.median(dim=1).values
     series = {"training error": (degrees, training), "error on new data": (degrees, unseen)}
     levels = {"half the noise variance": NOISE**2 / 2}
-    return curves(series, title="Errors by degree", x_label="degree", y_label="mean of squares / 2", log_y=True, levels=levels)
+    return curves(
+        series,
+        title="Errors by degree",
+        x_label="degree",
+        y_label="mean of squares / 2",
+        log_y=True,
+        reference_lines=levels,
+    )
 
 
-@figure("Z3.29", "The median errors of 50 fits of degree 7, by the number of examples: both go to what the noise leaves, from two sides.")
-def errors_by_size() -> Drawing:
+@figure(
+    "Z3.29",
+    "The median errors of 50 fits of degree 7, by the number of examples: both go to what the noise leaves, from "
+    "two sides.",
+)
+def errors_by_size() -> Plot:
     generator = keyed_generator("figure Z3.29", 0)
     sizes, test = (10, 14, 20, 30, 50, 80, 150, 300, 600), sample(2000, generator)
-    found = [learning_curve(lambda x, y: fit(x, y, 7), squared_loss, sample(600, generator), test, sizes) for _ in range(REPEATS)]
+    found = [
+        learning_curve(lambda x, y: fit(x, y, 7), squared_loss, sample(600, generator), test, sizes)
+        for _ in range(REPEATS)
+    ]
     series = {
         "training error": (sizes, torch.stack([each.training_errors for each in found]).median(dim=0).values),
         "error on new data": (sizes, torch.stack([each.test_errors for each in found]).median(dim=0).values),
     }
     levels = {"half the noise variance": NOISE**2 / 2}
     title = "Errors by the number of examples"
-    return curves(series, title=title, x_label="training examples", y_label="mean of squares / 2", log_x=True, log_y=True, levels=levels)
+    return curves(
+        series,
+        title=title,
+        x_label="training examples",
+        y_label="mean of squares / 2",
+        log_x=True,
+        log_y=True,
+        reference_lines=levels,
+    )

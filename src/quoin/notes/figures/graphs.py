@@ -3,13 +3,16 @@
 import torch
 from torch import Tensor
 
-from quoin.autodiff import draw_graph, trace
+from quoin.autodiff import plot_graph, trace
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
+from quoin.plot import Plot
 
 
-@figure("Z5.16", "The graph of a small network's loss with weight decay: each box has its value v and the adjoint dv of the loss.")
-def regularised_loss() -> Drawing:
+@figure(
+    "Z5.16",
+    "The graph of a small network's loss with weight decay: each box has its value v and the adjoint dv of the loss.",
+)
+def regularized_loss() -> Plot:
     generator = torch.Generator().manual_seed(0)
     W1, W2 = torch.randn(4, 3, generator=generator), torch.randn(1, 4, generator=generator)
 
@@ -20,14 +23,19 @@ def regularised_loss() -> Drawing:
         return loss + decay
 
     inputs = torch.randn(3, generator=generator), W1, W2, torch.randn(1, generator=generator)
-    return draw_graph(trace(objective, *inputs), title="J = ½ (W₂ relu(W₁ x) - y)² + ½ λ (‖W₁‖² + ‖W₂‖²),  λ = 0.1")
+    return plot_graph(trace(objective, *inputs), title="J = ½ (W₂ relu(W₁ x) - y)² + ½ λ (‖W₁‖² + ‖W₂‖²),  λ = 0.1")
 
 
-@figure("Z2.6", "Reverse mode on y = exp(x₁ x₂) + sin(x₁ x₂): values go down, adjoints come up, and where ways meet they add.")
-def reverse_mode() -> Drawing:
+@figure(
+    "Z2.6",
+    "Reverse mode on y = exp(x₁ x₂) + sin(x₁ x₂): values go down, adjoints come up, and where ways meet they add.",
+)
+def reverse_mode() -> Plot:
     def f(x1: Tensor, x2: Tensor) -> Tensor:
         u = x1 * x2
         return u.exp() + u.sin()
 
     one = torch.tensor
-    return draw_graph(trace(f, one(0.5, dtype=torch.float64), one(2.0, dtype=torch.float64)), title="y = exp(x₁x₂) + sin(x₁x₂)")
+    return plot_graph(
+        trace(f, one(0.5, dtype=torch.float64), one(2.0, dtype=torch.float64)), title="y = exp(x₁x₂) + sin(x₁x₂)"
+    )

@@ -1,11 +1,11 @@
-"""What a hidden chain lets through: the states behind a noisy sequence, as beliefs and as the likeliest path."""
+"""What a hidden chain lets through: the states behind a noisy sequence, as beliefs and as the most probable path."""
 
 import torch
 
 from quoin.data import keyed_generator
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
+from quoin.plot import Plot
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 from quoin.prob import GaussianEmission, HiddenMarkovModel, MarkovChain
 
 STEPS = 120
@@ -13,10 +13,11 @@ STEPS = 120
 
 @figure(
     ["D5.1-2", "D5.1-10"],
-    "A Markov chain on three levels that is seen through noise only: the observations, the posterior of each state given all of them, and "
-    "the likeliest path against the true one.",
+    "A Markov chain on three levels that is seen through noise only: the observations, the posterior of each state "
+    "given all of them, and "
+    "the most probable path against the true one.",
 )
-def hidden_states() -> Drawing:
+def hidden_states() -> Plot:
     levels = torch.tensor([[-2.0], [0.0], [2.0]], dtype=torch.float64)
     stay = torch.tensor([[0.93, 0.07, 0.0], [0.04, 0.92, 0.04], [0.0, 0.07, 0.93]], dtype=torch.float64)
     start = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64)
@@ -33,15 +34,17 @@ def hidden_states() -> Drawing:
         top.step(time, levels[true, 0], where="mid", color=INK, linewidth=1.2, label="hidden")
         top.set_ylabel("level")
         top.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, fontsize=8)
-        middle.stackplot(time, belief.T, colors=COLOURS[:3], linewidth=0, labels=[f"state {state}" for state in range(3)])
+        middle.stackplot(
+            time, belief.T, colors=COLORS[:3], linewidth=0, labels=[f"state {state}" for state in range(3)]
+        )
         middle.set_ylabel("P[state | all]")
         middle.set_ylim(0, 1)
         middle.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=3, fontsize=8)
         bottom.step(time, true, where="mid", color=FAINT, linewidth=4, label="true")
-        right = f"likeliest path, right at {int((path == true).sum())} of {STEPS} steps"
-        bottom.step(time, path, where="mid", color=COLOURS[0], linewidth=1.5, label=right)
+        right = f"most probable path, right at {int((path == true).sum())} of {STEPS} steps"
+        bottom.step(time, path, where="mid", color=COLORS[0], linewidth=1.5, label=right)
         bottom.set_yticks([0, 1, 2])
         bottom.set_ylabel("state")
         bottom.set_xlabel("step")
         bottom.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, fontsize=8)
-        return Drawing(sheet, "hidden states")
+        return Plot(sheet, "hidden states")

@@ -1,4 +1,5 @@
-"""Information drawn: the entropy of a coin, Jensen's chord, and one Gaussian fitted to two modes by KL in either order."""
+"""Information plotted: the entropy of a coin, Jensen's chord, and one Gaussian fitted to two modes by KL in either
+order."""
 
 import math
 
@@ -6,21 +7,30 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Categorical, MixtureSameFamily, Normal
 
-from quoin.info import entropy, kl_of_densities
+from quoin.info import entropy, kl_divergence
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, curves
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
+from quoin.plot import Plot, curves
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 
 
 @figure("Z13.7", "The entropy of a coin in bits: none when the outcome is certain, one bit at most, for a fair coin.")
-def entropy_of_a_coin() -> Drawing:
+def entropy_of_a_coin() -> Plot:
     p = torch.linspace(0, 1, 201, dtype=torch.float64)
     series = {"H(p) in bits": (p, entropy(Bernoulli(p), base=2)), "H(p) in nats": (p, entropy(Bernoulli(p)))}
-    return curves(series, title="Entropy of a coin", x_label="probability p of heads", y_label="entropy", levels={"ln 2": math.log(2)})
+    return curves(
+        series,
+        title="Entropy of a coin",
+        x_label="probability p of heads",
+        y_label="entropy",
+        reference_lines={"ln 2": math.log(2)},
+    )
 
 
-@figure("M25F", "Jensen: over an upward-curving f the chord lies above the curve, so the mean of f is at least f of the mean.")
-def jensen() -> Drawing:
+@figure(
+    "M25F",
+    "Jensen: over an upward-curving f the chord lies above the curve, so the mean of f is at least f of the mean.",
+)
+def jensen() -> Plot:
     def f(x: Tensor) -> Tensor:
         return torch.exp(0.8 * x) - 0.6 * x
 
@@ -29,10 +39,10 @@ def jensen() -> Drawing:
     mean, mean_of_f = float(weights @ ends), float(weights @ f(ends))
     at_mean = float(f(torch.tensor(mean)))
     with house_style():
-        drawn = new_figure(height=3.8)
-        axes = drawn.add_subplot(title="The chord lies above the curve", xlabel="x")
-        axes.plot(x, f(x), color=COLOURS[0], label="f(x), curving upwards")
-        axes.plot(ends, f(ends), color=COLOURS[1], marker="o", markersize=5, label="chord between two values of x")
+        sheet = new_figure(height=3.8)
+        axes = sheet.add_subplot(title="The chord lies above the curve", xlabel="x")
+        axes.plot(x, f(x), color=COLORS[0], label="f(x), curving upwards")
+        axes.plot(ends, f(ends), color=COLORS[1], marker="o", markersize=5, label="chord between two values of x")
         axes.plot([mean, mean], [0, at_mean], color=FAINT, linewidth=1)
         axes.plot([mean, mean], [at_mean, mean_of_f], color=INK, linewidth=2.2, label="E f(x) − f(E x) ≥ 0")
         axes.plot([mean, mean], [at_mean, mean_of_f], "o", color=INK, markersize=4)
@@ -42,46 +52,54 @@ def jensen() -> Drawing:
         axes.set_yticks([])
         axes.set_ylim(0, 1.05 * float(f(x).max()))
         axes.legend(loc="upper left")
-        return Drawing(drawn, "A chord above a convex curve")
+        return Plot(sheet, "A chord above a convex curve")
 
 
-@figure("M24", "One Gaussian for two modes: KL(P, Q) always spreads over both, KL(Q, P) keeps to one once they are far enough apart.")
-def kl_both_ways() -> Drawing:
+@figure(
+    "M24",
+    "One Gaussian for two modes: KL(P, Q) always covers both, KL(Q, P) keeps to one once they are far enough apart.",
+)
+def kl_both_ways() -> Plot:
     with house_style():
-        drawn = new_figure(height=4.4)
-        rows = drawn.subplots(2, 3, sharex=True, sharey=True)
+        sheet = new_figure(height=4.4)
+        rows = sheet.subplots(2, 3, sharex=True, sharey=True)
         for column, distance in enumerate((1.5, 2.5, 4.0)):
             modes = torch.tensor([-distance, distance], dtype=torch.float64)
-            p = MixtureSameFamily(Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, 0.9)))
+            p = MixtureSameFamily(
+                Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, 0.9))
+            )
             covering = Normal(p.mean, p.stddev)
-            for axes, law, way in zip(rows[:, column], (covering, _least_reverse_kl(p, distance)), ("KL(P, Q)", "KL(Q, P)")):
-                found = kl_of_densities(p, law) if way == "KL(P, Q)" else kl_of_densities(law, p)
+            for axes, distribution, way in zip(
+                rows[:, column], (covering, _least_reverse_kl(p, distance)), ("KL(P, Q)", "KL(Q, P)")
+            ):
+                found = kl_divergence(p, distribution) if way == "KL(P, Q)" else kl_divergence(distribution, p)
                 x = torch.linspace(-7, 7, 400, dtype=torch.float64)
                 axes.fill_between(x, p.log_prob(x).exp(), color=FAINT, alpha=0.5, linewidth=0, label="P")
-                colour = COLOURS[0] if way == "KL(P, Q)" else COLOURS[1]
-                axes.plot(x, law.log_prob(x).exp(), color=colour, label=f"Q of least {way}")
+                color = COLORS[0] if way == "KL(P, Q)" else COLORS[1]
+                axes.plot(x, distribution.log_prob(x).exp(), color=color, label=f"Q of least {way}")
                 axes.set_title(f"{way} = {float(found):.2f}", fontsize=9, fontweight="normal", pad=4)
                 axes.set_yticks([])
         handles = [*rows[0, 0].get_legend_handles_labels()[0], rows[1, 0].get_legend_handles_labels()[0][1]]
-        drawn.legend(handles, ["P", "Q of least KL(P, Q)", "Q of least KL(Q, P)"], loc="outside lower center", ncols=3)
-        return Drawing(drawn, "KL both ways")
+        sheet.legend(handles, ["P", "Q of least KL(P, Q)", "Q of least KL(Q, P)"], loc="outside lower center", ncols=3)
+        return Plot(sheet, "KL both ways")
 
 
 def _least_reverse_kl(p: MixtureSameFamily, distance: float) -> Normal:
-    """The better of two descents on KL(Q, P), from the middle and from the right-hand mode: both may end in a minimum."""
+    """The better of two descents on KL(Q, P), from the middle and from the right-hand mode: both may end in a
+    minimum."""
     ends = [_descended(p, mean, std) for mean, std in ((0.0, distance), (distance, 0.9))]
-    return min(ends, key=lambda law: float(kl_of_densities(law, p)))
+    return min(ends, key=lambda distribution: float(kl_divergence(distribution, p)))
 
 
 def _descended(p: MixtureSameFamily, mean: float, std: float) -> Normal:
     parameters = torch.tensor([mean, math.log(std)], dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([parameters], max_iter=10, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([parameters], max_iter=10, line_search_fn="strong_wolfe")
 
     def divergence() -> Tensor:
-        optimiser.zero_grad()
-        found = kl_of_densities(Normal(parameters[0], parameters[1].exp()), p)
+        optimizer.zero_grad()
+        found = kl_divergence(Normal(parameters[0], parameters[1].exp()), p)
         found.backward()
         return found
 
-    optimiser.step(divergence)
+    optimizer.step(divergence)
     return Normal(parameters[0].detach(), parameters[1].detach().exp())

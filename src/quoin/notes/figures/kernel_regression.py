@@ -1,4 +1,5 @@
-"""Kernel pooling seen: four kernels, the curves they fit and the weights they give, and how the error falls with the points."""
+"""Kernel regression plotted: four kernels, the curves they fit and the weights they give, and how the error falls with
+the points."""
 
 import math
 
@@ -8,15 +9,15 @@ from torch import Tensor
 from quoin.data import keyed_generator
 from quoin.layers import nadaraya_watson, nadaraya_watson_definition
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
-from quoin.tensor import BoxcarWindow, EpanechnikovWindow, GaussianWindow, SmoothingKernel, TriangularWindow
+from quoin.plot import Plot
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
+from quoin.tensor import BoxcarKernel, EpanechnikovKernel, GaussianKernel, SmoothingKernel, TriangularKernel
 
 KERNELS: dict[str, SmoothingKernel] = {
-    "Gaussian": GaussianWindow(),
-    "boxcar": BoxcarWindow(),
-    "triangular": TriangularWindow(),
-    "Epanechnikov": EpanechnikovWindow(),
+    "Gaussian": GaussianKernel(),
+    "boxcar": BoxcarKernel(),
+    "triangular": TriangularKernel(),
+    "Epanechnikov": EpanechnikovKernel(),
 }
 
 
@@ -34,10 +35,12 @@ def noisy(num_points: int, *key: str | int) -> tuple[Tensor, Tensor]:
 
 @figure(
     ("Z11.10", "Z11.8", "ZE22"),
-    "Four kernels K(u); what each fits to the same 40 noisy values (dashed: the truth); and the weight of every key (across) for every "
-    "query (down). The boxcar's fit has steps and the triangular one's kinks; (1 − |u|)₊ is triangular, (1 − u²)₊ Epanechnikov's.",
+    "Four kernels K(u); what each fits to the same 40 noisy values (dashed: the truth); and the weight of every "
+    "key (across) for every "
+    "query (down). The boxcar's fit has steps and the triangular one's breakpoints; (1 − |u|)₊ is triangular, (1 − "
+    "u²)₊ Epanechnikov's.",
 )
-def four_kernels() -> Drawing:
+def four_kernels() -> Plot:
     x, y = noisy(40)
     line = torch.linspace(0, 5, 301, dtype=torch.float64).unsqueeze(-1)
     u = torch.linspace(-2.5, 2.5, 401, dtype=torch.float64).unsqueeze(-1)
@@ -45,33 +48,40 @@ def four_kernels() -> Drawing:
         sheet = new_figure(height=5.6)
         rows = sheet.subplots(3, 4, height_ratios=(0.8, 1.2, 1.2), sharey="row")
         for column, (name, kernel) in enumerate(KERNELS.items()):
-            width = 0.3 if kernel.radius == math.inf else 0.75  # about as much reach
-            found = nadaraya_watson_definition(line, x, y, kernel, width)
+            bandwidth = 0.3 if kernel.radius == math.inf else 0.75  # about as much reach
+            found = nadaraya_watson_definition(line, x, y, kernel, bandwidth)
             shape, fit, weights = rows[:, column]
-            shape.plot(u, kernel(u), color=COLOURS[column], linewidth=1.5)
+            shape.plot(u, kernel(u), color=COLORS[column], linewidth=1.5)
             shape.set_title(name, fontsize=10)
             shape.set_xlabel("u", fontsize=8, labelpad=1)
             fit.scatter(x, y, s=7, color=FAINT)
             fit.plot(line, truth(line), color=INK, linewidth=1, linestyle=(0, (4, 3)))
-            fit.plot(line, found.output, color=COLOURS[column], linewidth=1.5)
-            fit.set_xlabel(f"x, width {width:g}", fontsize=8, labelpad=1)
+            fit.plot(line, found.output, color=COLORS[column], linewidth=1.5)
+            fit.set_xlabel(f"x, bandwidth {bandwidth:g}", fontsize=8, labelpad=1)
             weights.imshow(
-                found.weights[::3].numpy(), cmap="Blues", vmin=0, vmax=0.4, aspect="auto", interpolation="none", extent=(0, 40, 5, 0)
+                found.weights[::3].numpy(),
+                cmap="Blues",
+                vmin=0,
+                vmax=0.4,
+                aspect="auto",
+                interpolation="none",
+                extent=(0, 40, 5, 0),
             )
             weights.set_xlabel("keys in order", fontsize=8, labelpad=1)
             for axes in (shape, fit, weights):
                 axes.tick_params(labelsize=7)
         for axes, label in zip(rows[:, 0], ("K(u)", "y", "query x")):
             axes.set_ylabel(label, fontsize=9)
-        return Drawing(sheet, "four kernels")
+        return Plot(sheet, "four kernels")
 
 
 @figure(
     ("Z11.9", "Z11.11"),
-    "Left: one kernel at three widths. Right: root mean squared error by number of points, in the mean over 20 samples: with h ∝ n^(−1/5) "
+    "Left: one kernel at three widths. Right: root mean squared error by number of points, in the mean over 20 "
+    "samples: with h ∝ n^(−1/5) "
     "it falls along n^(−2/5), with a fixed h it stops at its bias.",
 )
-def widths() -> Drawing:
+def widths() -> Plot:
     x, y = noisy(40)
     line = torch.linspace(0, 5, 301, dtype=torch.float64).unsqueeze(-1)
     inner = torch.linspace(0.5, 4.5, 81, dtype=torch.float64).unsqueeze(-1)
@@ -79,27 +89,33 @@ def widths() -> Drawing:
     shrinking, fixed = [], []
     for count in counts:
         samples = [noisy(count, "errors", count, k) for k in range(20)]
-        for errors, width in ((shrinking, count ** (-1 / 5)), (fixed, 0.6)):
-            misses = [nadaraya_watson(inner, *sample, GaussianWindow(), width) - truth(inner) for sample in samples]
+        for errors, bandwidth in ((shrinking, count ** (-1 / 5)), (fixed, 0.6)):
+            misses = [nadaraya_watson(inner, *sample, GaussianKernel(), bandwidth) - truth(inner) for sample in samples]
             errors.append(float(torch.stack(misses).square().mean().sqrt()))
     with house_style():
         sheet = new_figure(height=3.2)
         left, right = sheet.subplots(1, 2)
         left.scatter(x, y, s=8, color=FAINT)
         left.plot(line, truth(line), color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        for colour, width in zip(COLOURS, (0.05, 0.3, 1.5)):
-            left.plot(line, nadaraya_watson(line, x, y, GaussianWindow(), width), color=colour, linewidth=1.3, label=f"h = {width:g}")
+        for color, bandwidth in zip(COLORS, (0.05, 0.3, 1.5)):
+            left.plot(
+                line,
+                nadaraya_watson(line, x, y, GaussianKernel(), bandwidth),
+                color=color,
+                linewidth=1.3,
+                label=f"h = {bandwidth:g}",
+            )
         left.set_xlabel("x")
         left.set_ylabel("y")
         left.legend(fontsize=8)
-        right.plot(counts, shrinking, "o-", color=COLOURS[0], markersize=4, linewidth=1.3, label="h = n^(−1/5)")
-        right.plot(counts, fixed, "o-", color=COLOURS[1], markersize=4, linewidth=1.3, label="h = 0.6")
-        slope = [shrinking[-1] * (count / counts[-1]) ** -0.4 for count in counts]
-        right.plot(counts, slope, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="∝ n^(−2/5)")
+        right.plot(counts, shrinking, "o-", color=COLORS[0], markersize=4, linewidth=1.3, label="h = n^(−1/5)")
+        right.plot(counts, fixed, "o-", color=COLORS[1], markersize=4, linewidth=1.3, label="h = 0.6")
+        reference = [shrinking[-1] * (count / counts[-1]) ** -0.4 for count in counts]
+        right.plot(counts, reference, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="∝ n^(−2/5)")
         right.set_xscale("log")
         right.set_yscale("log")
         right.set_xlabel("number of points n")
         right.set_ylabel("error")
         right.grid(True)
         right.legend(fontsize=8)
-        return Drawing(sheet, "widths")
+        return Plot(sheet, "widths")

@@ -1,4 +1,4 @@
-"""Limits seen: the typewriter, running means with and without a mean, sums becoming normal, and how fast."""
+"""Limits plotted: the typewriter, running means with and without a mean, sums becoming normal, and how fast."""
 
 import math
 
@@ -6,58 +6,75 @@ import torch
 
 from quoin.data import keyed_generator
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, curves
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
-from quoin.prob import iid_sample, iid_sum_law, kolmogorov_distance, running_means, scaled_sums, typewriter_interval
+from quoin.plot import Plot, curves
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
+from quoin.prob import (
+    iid_sample,
+    iid_sum_distribution,
+    kolmogorov_distance,
+    running_means,
+    scaled_sums,
+    typewriter_interval,
+)
 
-LAWS = {
+DISTRIBUTIONS = {
     "a coin": torch.tensor([0.5, 0.5], dtype=torch.float64),
     "a die": torch.full((6,), 1 / 6, dtype=torch.float64),
     "a rare event": torch.tensor([0.9, 0.1], dtype=torch.float64),
 }
 
 
-def centred_sums(law: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor, float]:
-    """The values of (X_1 + ... + X_n) / (σ √n) for centred X_i, their exact law, and how far apart they are."""
-    x = torch.arange(len(law), dtype=torch.float64)
-    mean = float(law @ x)
-    deviation = math.sqrt(float(law @ (x - mean).square()) * count)
-    exact = iid_sum_law(law, count)
-    return (torch.arange(len(exact), dtype=torch.float64) - count * mean) / deviation, exact / exact.sum(), 1 / deviation
+def centered_sums(distribution: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor, float]:
+    """The values of (X_1 + ... + X_n) / (σ √n) for centred X_i, their exact distribution, and how far apart they
+    are."""
+    x = torch.arange(len(distribution), dtype=torch.float64)
+    mean = float(distribution @ x)
+    deviation = math.sqrt(float(distribution @ (x - mean).square()) * count)
+    exact = iid_sum_distribution(distribution, count)
+    return (
+        (torch.arange(len(exact), dtype=torch.float64) - count * mean) / deviation,
+        exact / exact.sum(),
+        1 / deviation,
+    )
 
 
 @figure(
     ("D5-31", "DE48"),
-    "The typewriter: where Xₙ is 1, for n = 1 to 44. The strokes shrink, so that P[Xₙ = 1] → 0, yet each block strikes every ω.",
+    "The typewriter: where Xₙ is 1, for n = 1 to 44. The strokes shrink, so that P[Xₙ = 1] → 0, yet each block "
+    "strikes every ω.",
 )
-def typewriter_strokes() -> Drawing:
+def typewriter_strokes() -> Plot:
     n = torch.arange(1, 45)
-    parts, place = typewriter_interval(n)
-    low, width = place / parts, 1 / parts
+    parts, index = typewriter_interval(n)
+    low, width = index / parts, 1 / parts
     omega = 0.31
     with house_style():
         sheet = new_figure(height=4.4)
         axes, below = sheet.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
         struck = (low <= omega) & (omega < low + width)
-        colours = [COLOURS[1] if hit else COLOURS[0] for hit in struck.tolist()]
-        axes.bar(n, width, bottom=low, color=colours, width=0.85)
+        colors = [COLORS[1] if hit else COLORS[0] for hit in struck.tolist()]
+        axes.bar(n, width, bottom=low, color=colors, width=0.85)
         axes.plot([0, 44.6], [omega, omega], color=INK, linewidth=1, linestyle=(0, (4, 3)))
         axes.text(45, omega, f"ω = {omega}", va="center", fontsize=9)
-        for start in n[place == 0].tolist():
+        for start in n[index == 0].tolist():
             for each in (axes, below):
                 each.axvline(start - 0.5, color=FAINT, linewidth=0.7, zorder=0)
         axes.set_ylim(0, 1)
         axes.set_ylabel("ω with Xₙ(ω) = 1")
-        below.bar(n, width, color=COLOURS[0], width=0.85)
-        below.plot(n[struck], torch.zeros_like(n[struck]), "^", color=COLOURS[1], markersize=5, clip_on=False, zorder=3)
+        below.bar(n, width, color=COLORS[0], width=0.85)
+        below.plot(n[struck], torch.zeros_like(n[struck]), "^", color=COLORS[1], markersize=5, clip_on=False, zorder=3)
         below.set_ylabel("P[Xₙ = 1]")
         below.set_xlabel("n")
         below.set_xlim(0, 48.5)
-        return Drawing(sheet, "the typewriter")
+        return Plot(sheet, "the typewriter")
 
 
-@figure("D5-33", "Ten paths of running means for each of four laws: with a mean (dashed) they settle; Cauchy ones jump for ever.")
-def means() -> Drawing:
+@figure(
+    "D5-33",
+    "Ten paths of running means for each of four distributions: with a mean (dashed) they settle; Cauchy ones jump "
+    "for ever.",
+)
+def means() -> Plot:
     generator = keyed_generator("figure D5-33")
     times, paths = 10_000, 10
     n = torch.arange(1, times + 1)
@@ -71,8 +88,10 @@ def means() -> Drawing:
     with house_style():
         sheet = new_figure(height=4.6)
         for axes, (name, (quantile, mean, reach)) in zip(sheet.subplots(2, 2, sharex=True).flatten(), families.items()):
-            for path, place in zip(running_means(iid_sample(quantile, paths, times, generator=generator)), range(paths)):
-                axes.plot(n[shown], path[shown], color=COLOURS[place % len(COLOURS)], linewidth=0.9)
+            for path, index in zip(
+                running_means(iid_sample(quantile, paths, times, generator=generator)), range(paths)
+            ):
+                axes.plot(n[shown], path[shown], color=COLORS[index % len(COLORS)], linewidth=0.9)
             if mean is not None:
                 axes.axhline(mean, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
             axes.set_xscale("log")
@@ -80,58 +99,70 @@ def means() -> Drawing:
             axes.set_title(name, fontsize=10)
             axes.grid(True)
         sheet.supxlabel("number of variables n", fontsize=10)
-        return Drawing(sheet, "running means")
+        return Plot(sheet, "running means")
 
 
 @figure(
     "D5-34",
-    "The exact law of (X₁ + … + Xₙ)/(σ√n), as a density over its lattice, beside the normal one; sums of Cauchy variables only spread.",
+    "The exact distribution of (X₁ + … + Xₙ)/(σ√n), as a density over its lattice, beside the normal one; "
+    "sums of Cauchy variables only widen.",
 )
-def sums_become_normal() -> Drawing:
+def sums_become_normal() -> Plot:
     counts = (1, 2, 8, 32, 128)
     line = torch.linspace(-4, 4, 401, dtype=torch.float64)
     bell = torch.exp(-line.square() / 2) / math.sqrt(2 * math.pi)
     cauchy = torch.distributions.Cauchy(0.0, 1.0).icdf
-    draws = scaled_sums(iid_sample(cauchy, 20_000, counts[-1], generator=keyed_generator("figure D5-34")))
+    samples = scaled_sums(iid_sample(cauchy, 20_000, counts[-1], generator=keyed_generator("figure D5-34")))
     with house_style():
         sheet = new_figure(height=5.6)
-        places = sheet.subplots(len(LAWS) + 1, len(counts), sharex=True)
+        grid = sheet.subplots(len(DISTRIBUTIONS) + 1, len(counts), sharex=True)
         for column, count in enumerate(counts):
-            for row, (name, law) in enumerate(LAWS.items()):
-                values, exact, spacing = centred_sums(law, count)
-                places[row][column].bar(values, exact / spacing, width=spacing, color=COLOURS[row], alpha=0.75, linewidth=0)
-                places[row][0].set_ylabel(name)
+            for row, (name, distribution) in enumerate(DISTRIBUTIONS.items()):
+                values, exact, spacing = centered_sums(distribution, count)
+                grid[row][column].bar(
+                    values, exact / spacing, width=spacing, color=COLORS[row], alpha=0.75, linewidth=0
+                )
+                grid[row][0].set_ylabel(name)
             edges = torch.linspace(-4, 4, 41).numpy()
-            density = torch.histc(draws[:, count - 1], bins=40, min=-4, max=4) / (len(draws) * 0.2)
-            places[-1][column].bar((edges[:-1] + edges[1:]) / 2, density, width=0.2, color=COLOURS[3], linewidth=0)
-            places[-1][0].set_ylabel("Cauchy")
-            for row in range(len(LAWS) + 1):
-                axes = places[row][column]
+            density = torch.histc(samples[:, count - 1], bins=40, min=-4, max=4) / (len(samples) * 0.2)
+            grid[-1][column].bar((edges[:-1] + edges[1:]) / 2, density, width=0.2, color=COLORS[3], linewidth=0)
+            grid[-1][0].set_ylabel("Cauchy")
+            for row in range(len(DISTRIBUTIONS) + 1):
+                axes = grid[row][column]
                 axes.plot(line, bell, color=INK, linewidth=1)
                 axes.set_xlim(-4, 4)
                 axes.set_ylim(0, 0.6)
                 axes.set_yticks([])
                 axes.tick_params(labelsize=7)
-            places[0][column].set_title(f"n = {count}", fontsize=10)
-        return Drawing(sheet, "the central limit theorem")
+            grid[0][column].set_title(f"n = {count}", fontsize=10)
+        return Plot(sheet, "the central limit theorem")
 
 
-@figure("D5-26", "The exact Kolmogorov distance of centred sums of n variables to the normal law falls as 1/√n; that of Cauchy sums grows.")
-def distance_by_count() -> Drawing:
+@figure(
+    "D5-26",
+    "The exact Kolmogorov distance of centred sums of n variables to the normal distribution falls as 1/√n; that "
+    "of Cauchy sums grows.",
+)
+def distance_by_count() -> Plot:
     counts = [2**power for power in range(11)]
     series = {}
-    for name, law in LAWS.items():
+    for name, distribution in DISTRIBUTIONS.items():
         found = []
         for count in counts:
-            values, exact, _ = centred_sums(law, count)
+            values, exact, _ = centered_sums(distribution, count)
             found.append(float(kolmogorov_distance(values, exact, torch.special.ndtr)))
         series[name] = (counts, found)
     line = torch.linspace(0, 400, 40_001, dtype=torch.float64)
     # A sum of n Cauchy variables over √n is √n times one.
     series["Cauchy"] = (
         counts,
-        [float((torch.special.ndtr(line) - 0.5 - torch.atan(line / math.sqrt(count)) / math.pi).abs().max()) for count in counts],
+        [
+            float((torch.special.ndtr(line) - 0.5 - torch.atan(line / math.sqrt(count)) / math.pi).abs().max())
+            for count in counts
+        ],
     )
     series["1 / √n"] = (counts, [1 / math.sqrt(count) for count in counts])
     title = "How far sums are from normal"
-    return curves(series, title=title, x_label="number of variables n", y_label="Kolmogorov distance", log_x=True, log_y=True)
+    return curves(
+        series, title=title, x_label="number of variables n", y_label="Kolmogorov distance", log_x=True, log_y=True
+    )

@@ -1,31 +1,31 @@
-"""Networks as the notes draw them: circles in layers, all edges; and the functions that a small one can be."""
+"""Networks as the notes show them: circles in layers, all edges; and the functions that a small one can be."""
 
 import torch
 
 from quoin.data import keyed_generator
-from quoin.models import MLP, num_parameters, realisation
+from quoin.models import MLP, functional_model, num_parameters
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, network
-from quoin.plot.drawing import house_style, new_figure
+from quoin.plot import Plot, network
+from quoin.plot.plots import house_style, new_figure
 
 
 @figure("Z3.F1", "Linear regression is a network of one layer: n inputs, each joined to the one output.")
-def linear_regression() -> Drawing:
+def linear_regression() -> Plot:
     return network(["n", 1], title="Linear regression as a one-layer network")
 
 
 @figure("D1F1", "A network with two inputs, one hidden layer of five units and one output.")
-def two_five_one() -> Drawing:
+def two_five_one() -> Plot:
     return network([2, 5, 1], title="The 2-5-1 network")
 
 
-@figure("Z5.F2", "A multilayer perceptron with one hidden layer of four units; d inputs and q outputs.")
-def four_hidden_units() -> Drawing:
-    return network(["d", 4, "q"], title="A multilayer perceptron with four hidden units")
+@figure("Z5.F2", "An MLP with one hidden layer of four units; d inputs and q outputs.")
+def four_hidden_units() -> Plot:
+    return network(["d", 4, "q"], title="An MLP with four hidden units")
 
 
 @figure("D1F2", "Six functions of two variables that the 2-5-1 ReLU network realises, each at other random parameters.")
-def random_realisations() -> Drawing:
+def random_realizations() -> Plot:
     generator = keyed_generator("figure D1F2", 0)
     model = MLP([2, 5, 1], generator=generator).double()
     line = torch.linspace(-2, 2, 33, dtype=torch.float64)
@@ -33,14 +33,14 @@ def random_realisations() -> Drawing:
     points = torch.stack([first, second], dim=-1).reshape(-1, 2)
     with house_style():
         sheet = new_figure(height=4.2)
-        for place in range(6):
+        for index in range(6):
             theta = torch.randn(num_parameters(model), generator=generator, dtype=torch.float64)
-            height = realisation(model, theta)(points).reshape(first.shape)
-            axes = sheet.add_subplot(2, 3, place + 1, projection="3d")
+            height = functional_model(model, theta)(points).reshape(first.shape)
+            axes = sheet.add_subplot(2, 3, index + 1, projection="3d")
             surface = {"cmap": "Blues_r", "linewidth": 0.15, "edgecolor": "#444444", "rasterized": True}
             axes.plot_surface(first.numpy(), second.numpy(), height.detach().numpy(), rcount=33, ccount=33, **surface)
             axes.set_box_aspect(None, zoom=1.1)  # type: ignore[arg-type]
             axes.tick_params(labelsize=6, pad=-2)
             axes.set_xlabel("$x_1$", fontsize=8, labelpad=-8)
             axes.set_ylabel("$x_2$", fontsize=8, labelpad=-8)
-        return Drawing(sheet, "six random realisations of the 2-5-1 network")
+        return Plot(sheet, "six random realisations of the 2-5-1 network")

@@ -1,4 +1,4 @@
-"""What the kinds of normalisation take a mean over, drawn by asking which entries a normalised entry depends on."""
+"""What the kinds of normalisation take a mean over, plotted by asking which entries a normalised entry depends on."""
 
 import torch
 from torch import Tensor
@@ -6,8 +6,8 @@ from torch import Tensor
 from quoin.data import keyed_generator
 from quoin.layers import batch_norm_definition, layer_norm_definition, position_batch_norm_definition
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing
-from quoin.plot.drawing import COLOURS, INK, house_style, new_figure
+from quoin.plot import Plot
+from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
 EXAMPLES, POSITIONS, CHANNELS = 4, 5, 3
 CHOSEN = (0, 1, 0)  # example, position, channel
@@ -15,30 +15,31 @@ CHOSEN = (0, 1, 0)  # example, position, channel
 
 @figure(
     ("Z8.7", "Z8.8"),
-    "Which entries share a mean and a variance with the marked one: batch norm looks across the examples, layer norm within one.",
+    "Which entries share a mean and a variance with the highlighted one: batch norm averages across the examples, "
+    "layer norm within one.",
 )
-def axes_of_the_means() -> Drawing:
+def axes_of_the_means() -> Plot:
     x = torch.randn(EXAMPLES, POSITIONS, CHANNELS, generator=keyed_generator("figure Z8.7"), dtype=torch.float64)
     one, zero = torch.ones_like(x[0]), torch.zeros_like(x[0])
     kinds = {
-        "batch norm, by channel": lambda x: batch_norm_definition(x, one[0], zero[0], channel_axis=-1).output,
-        "batch norm, by place": lambda x: position_batch_norm_definition(x, one, zero).output,
+        "batch norm, by channel": lambda x: batch_norm_definition(x, one[0], zero[0], channel_dim=-1).output,
+        "batch norm, per position": lambda x: position_batch_norm_definition(x, one, zero).output,
         "layer norm, by position": lambda x: layer_norm_definition(x, one[0], zero[0]).output,
         "layer norm, by example": lambda x: layer_norm_definition(x, one, zero).output,
     }
     with house_style():
-        drawn = new_figure(height=4.0)
-        for place, (name, norm) in enumerate(kinds.items()):
-            axes = drawn.add_subplot(2, 2, place + 1, title=name, aspect="equal")
+        sheet = new_figure(height=4.0)
+        for index, (name, norm) in enumerate(kinds.items()):
+            axes = sheet.add_subplot(2, 2, index + 1, title=name, aspect="equal")
             _tensor(axes, _sharing(norm, x))
-        return Drawing(drawn, "axes of the means")
+        return Plot(sheet, "axes of the means")
 
 
 def _sharing(norm, x: Tensor) -> Tensor:  # (b, n, c) -> (b, n, c), true or false
     """The entries that the normalised entry at CHOSEN depends on: those its mean is over."""
     x = x.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(norm(x)[CHOSEN], x)
-    return slope != 0
+    (gradient,) = torch.autograd.grad(norm(x)[CHOSEN], x)
+    return gradient != 0
 
 
 def _tensor(axes, shared: Tensor) -> None:
@@ -47,8 +48,8 @@ def _tensor(axes, shared: Tensor) -> None:
 
     wide = CHANNELS + 1.0
     for b, n, c in torch.cartesian_prod(*map(torch.arange, shared.shape)).tolist():
-        colour = COLOURS[4] if shared[b, n, c] else "white"
-        axes.add_patch(Rectangle((b * wide + c, n), 1, 1, facecolor=colour, edgecolor=INK, linewidth=0.8))
+        color = COLORS[4] if shared[b, n, c] else "white"
+        axes.add_patch(Rectangle((b * wide + c, n), 1, 1, facecolor=color, edgecolor=INK, linewidth=0.8))
     b, n, c = CHOSEN
     axes.plot(b * wide + c + 0.5, n + 0.5, "o", color=INK, markersize=5)
     for each in range(EXAMPLES):

@@ -5,71 +5,96 @@ from torch import Tensor
 
 from quoin.data import keyed_generator
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, bars
-from quoin.plot.drawing import COLOURS, FAINT, INK, house_style, new_figure
+from quoin.plot import Plot, bars
+from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 from quoin.prob import (
     BrownianMotion,
     GaussianRandomWalk,
     InhomogeneousChain,
     MarkovChain,
     RandomWalk,
-    chain_law,
-    function_law,
-    next_law,
-    stationary_law,
+    chain_distribution,
+    function_distribution,
+    next_distribution,
+    stationary_distribution,
 )
 
 PATHS, STEPS = 6, 60
 # 1 → 3 or 5, 2 → 1, 3 → 2, 4 → any, 5 → 4.
-FIVE = torch.tensor([[0.0, 0.0, 0.5, 0.0, 0.5], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0.2] * 5, [0, 0, 0, 1, 0]], dtype=torch.float64)
+FIVE = torch.tensor(
+    [[0.0, 0.0, 0.5, 0.0, 0.5], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0.2] * 5, [0, 0, 0, 1, 0]], dtype=torch.float64
+)
 
 
-@figure("D5.1F", "Six paths of each of six processes; grey is twice the standard deviation: walks spread as the square root of time.")
-def sample_paths() -> Drawing:
+@figure(
+    "D5.1F",
+    "Six paths of each of six processes; grey is twice the standard deviation: walks spread as the square root of "
+    "time.",
+)
+def sample_paths() -> Plot:
     generator = keyed_generator("figure D5.1F")
     steps = torch.arange(STEPS + 1)
     sticky = torch.tensor([[0.9, 0.1, 0.0], [0.05, 0.9, 0.05], [0.0, 0.1, 0.9]], dtype=torch.float64)
     first = torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64)
-    freezing = sticky + (torch.eye(3, dtype=torch.float64) - sticky) * torch.linspace(0, 1, STEPS, dtype=torch.float64)[:, None, None]
-    plane = GaussianRandomWalk(torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, 0.8], [0.8, 1.0]], dtype=torch.float64))
+    freezing = (
+        sticky
+        + (torch.eye(3, dtype=torch.float64) - sticky) * torch.linspace(0, 1, STEPS, dtype=torch.float64)[:, None, None]
+    )
+    plane = GaussianRandomWalk(
+        torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, 0.8], [0.8, 1.0]], dtype=torch.float64)
+    )
     line = GaussianRandomWalk(torch.zeros(1, dtype=torch.float64), torch.eye(1, dtype=torch.float64))
     times = torch.linspace(0, 1, 1001, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=6.2)
-        places = sheet.subplots(3, 2).flatten()
-        _steps(places[0], "random walk, ±1", steps, RandomWalk().sample_paths(STEPS, PATHS, generator=generator), spread=(steps + 1).sqrt())
-        _steps(places[1], "Gaussian random walk", steps, line.sample_paths(STEPS, PATHS, generator=generator)[..., 0], spread=steps.sqrt())
-        _chain(places[2], "chain on three states", MarkovChain(first, sticky), generator)
-        _chain(places[3], "the same, freezing in time", InhomogeneousChain(first, freezing), generator)
-        places[4].set_title("Gaussian walk in the plane", fontsize=10)
-        for path, colour in zip(plane.sample_paths(STEPS, PATHS, generator=generator), COLOURS):
-            places[4].plot(*path.T, color=colour, linewidth=1)
-            places[4].plot(*path[-1], "o", color=colour, markersize=4)
-        places[4].plot(0, 0, "o", color=INK, markersize=5)
-        places[4].set_xlabel("first coordinate")
-        places[4].set_ylabel("second")
+        grid = sheet.subplots(3, 2).flatten()
+        _steps(
+            grid[0],
+            "random walk, ±1",
+            steps,
+            RandomWalk().sample_paths(STEPS, PATHS, generator=generator),
+            std=(steps + 1).sqrt(),
+        )
+        _steps(
+            grid[1],
+            "Gaussian random walk",
+            steps,
+            line.sample_paths(STEPS, PATHS, generator=generator)[..., 0],
+            std=steps.sqrt(),
+        )
+        _chain(grid[2], "chain on three states", MarkovChain(first, sticky), generator)
+        _chain(grid[3], "the same, freezing in time", InhomogeneousChain(first, freezing), generator)
+        grid[4].set_title("Gaussian walk in the plane", fontsize=10)
+        for path, color in zip(plane.sample_paths(STEPS, PATHS, generator=generator), COLORS):
+            grid[4].plot(*path.T, color=color, linewidth=1)
+            grid[4].plot(*path[-1], "o", color=color, markersize=4)
+        grid[4].plot(0, 0, "o", color=INK, markersize=5)
+        grid[4].set_xlabel("first coordinate")
+        grid[4].set_ylabel("second")
         brownian = BrownianMotion().sample_paths(times, PATHS, generator=generator)[..., 0]
-        _curves(places[5], "Brownian motion on [0, 1]", times, brownian, spread=times.sqrt(), label="time t")
-        return Drawing(sheet, "sample paths")
+        _curves(grid[5], "Brownian motion on [0, 1]", times, brownian, std=times.sqrt(), label="time t")
+        return Plot(sheet, "sample paths")
 
 
-def _curves(axes, title: str, times: Tensor, paths: Tensor, *, spread: Tensor, label: str) -> None:
+def _curves(axes, title: str, times: Tensor, paths: Tensor, *, std: Tensor, label: str) -> None:
     axes.set_title(title, fontsize=10)
-    axes.fill_between(times, -2 * spread, 2 * spread, color=FAINT, alpha=0.35, linewidth=0)
-    for path, colour in zip(paths, COLOURS):
-        axes.plot(times, path, color=colour, linewidth=1)
+    axes.fill_between(times, -2 * std, 2 * std, color=FAINT, alpha=0.35, linewidth=0)
+    for path, color in zip(paths, COLORS):
+        axes.plot(times, path, color=color, linewidth=1)
     axes.set_xlabel(label)
 
 
-def _steps(axes, title: str, times: Tensor, paths: Tensor, *, spread: Tensor) -> None:
-    _curves(axes, title, times, paths, spread=spread, label="step n")
+def _steps(axes, title: str, times: Tensor, paths: Tensor, *, std: Tensor) -> None:
+    _curves(axes, title, times, paths, std=std, label="step n")
 
 
 def _chain(axes, title: str, chain, generator: torch.Generator) -> None:
     axes.set_title(title, fontsize=10)
     paths = chain.sample_paths(STEPS, PATHS, generator=generator)
-    for place, (path, colour) in enumerate(zip(paths, COLOURS)):
-        axes.step(torch.arange(STEPS + 1), path + 0.09 * (place - (PATHS - 1) / 2), color=colour, linewidth=1, where="post")
+    for index, (path, color) in enumerate(zip(paths, COLORS)):
+        axes.step(
+            torch.arange(STEPS + 1), path + 0.09 * (index - (PATHS - 1) / 2), color=color, linewidth=1, where="post"
+        )
     axes.set_yticks([0, 1, 2])
     axes.set_ylabel("state")
     axes.set_xlabel("step n")
@@ -77,16 +102,17 @@ def _chain(axes, title: str, chain, generator: torch.Generator) -> None:
 
 @figure(
     "D5.1-6",
-    "The law of a chain after n steps, from two starts: each bar chart is νAⁿ, and both go to the one stationary law (dashed).",
+    "The distribution of a chain after n steps, from two initial states: each bar chart is νAⁿ, and both go to the one "
+    "stationary distribution (dashed).",
 )
-def law_by_step() -> Drawing:
+def distribution_by_step() -> Plot:
     steps, starts = (0, 1, 2, 4, 8, 16), torch.eye(5, dtype=torch.float64)[[0, 3]]
-    limit = stationary_law(FIVE)
+    limit = stationary_distribution(FIVE)
     with house_style():
         sheet = new_figure(height=3.4)
         for (row, column), axes in _grid(sheet, 2, len(steps)):
-            law = chain_law(starts[row], FIVE, steps[column])
-            axes.bar(range(1, 6), law, color=COLOURS[row], width=0.75)
+            distribution = chain_distribution(starts[row], FIVE, steps[column])
+            axes.bar(range(1, 6), distribution, color=COLORS[row], width=0.75)
             for state, height in enumerate(limit.tolist(), start=1):
                 axes.plot([state - 0.5, state + 0.5], [height] * 2, color=INK, linewidth=1, linestyle=(0, (3, 2)))
             axes.set_ylim(0, 1.05)
@@ -96,20 +122,23 @@ def law_by_step() -> Drawing:
                 axes.set_title(f"n = {steps[column]}", fontsize=10)
             if column == 0:
                 axes.set_ylabel(f"from state {(1, 4)[row]}")
-        return Drawing(sheet, "law by step")
+        return Plot(sheet, "distribution by step")
 
 
 def _grid(sheet, rows: int, columns: int):
-    places = sheet.subplots(rows, columns, sharex=True, sharey=True)
-    return [((row, column), places[row][column]) for row in range(rows) for column in range(columns)]
+    grid = sheet.subplots(rows, columns, sharex=True, sharey=True)
+    return [((row, column), grid[row][column]) for row in range(rows) for column in range(columns)]
 
 
 @figure(
     "D5.1-10",
-    "A function of the five-state chain: what comes after a 1 depends on what came before it, 5/24 against 1/6, so that it is not Markov.",
+    "A function of the five-state chain: what comes after a 1 depends on what came before it, 5/24 against 1/6, so "
+    "that it is not Markov.",
 )
-def function_forgets() -> Drawing:
-    joint = function_law(MarkovChain(stationary_law(FIVE), FIVE), torch.tensor([0, 0, 0, 1, 1]), 3)
+def function_forgets() -> Plot:
+    joint = function_distribution(MarkovChain(stationary_distribution(FIVE), FIVE), torch.tensor([0, 0, 0, 1, 1]), 3)
     pasts = [(0,), (0, 0), (1, 0), (0, 0, 0), (1, 0, 0), (1, 1, 0)]
-    heights = {f"after {' '.join(str(y + 1) for y in past)}": float(next_law(joint, past)[1]) for past in pasts}
+    heights = {
+        f"after {' '.join(str(y + 1) for y in past)}": float(next_distribution(joint, past)[1]) for past in pasts
+    }
     return bars(heights, title="P[next is 2] by the past, where the present is 1", x_label="exact probability")

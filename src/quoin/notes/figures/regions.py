@@ -10,24 +10,24 @@ from quoin.data import generated, keyed_generator
 from quoin.expressivity import (
     Regions,
     affine_layers,
-    fewest_units,
+    break_lines,
     folding_net,
-    follow_then_rest,
-    kink_lines,
+    l1_distance,
     max_zero_net,
-    mean_distance,
+    min_units,
     narrow_net,
+    partial_sawtooth_net,
     pieces_on_segment,
     regions_in_window,
-    relu_chain,
-    sawtooth_gap,
+    relu_network,
+    sawtooth_l1_lower_bound,
     sawtooth_net,
 )
 from quoin.layers import Affine
 from quoin.models import MLP
 from quoin.notes.figures.figure import figure
-from quoin.plot import Drawing, PolygonMap, curves, polygon_maps
-from quoin.plot.drawing import COLOURS, INK, house_style, new_figure
+from quoin.plot import Plot, PolygonMap, curves, polygon_maps
+from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
 WINDOW = (-3.0, -3.0), (3.0, 3.0)
 
@@ -47,8 +47,12 @@ def _heights(regions: Regions) -> np.ndarray:
     return ((regions.maps.weight @ middle[..., None])[..., 0] + regions.maps.bias)[:, 0].numpy()
 
 
-@figure("D1.1-14", "The linear regions of ReLU networks of the plane: random ones, one by training, and folded ones, each with its count.")
-def region_maps() -> Drawing:
+@figure(
+    "D1.1-14",
+    "The linear regions of ReLU networks of the plane: random ones, one by training, and folded ones, each with "
+    "its count.",
+)
+def region_maps() -> Plot:
     maps = {}
     for sizes in ([2, 16, 1], [2, 16, 16, 1], [2, 16, 16, 16, 1]):
         regions = regions_in_window(_random(sizes, "figure D1.1-14"), *WINDOW)
@@ -63,7 +67,7 @@ def region_maps() -> Drawing:
 
 
 def _trained() -> tuple[torch.Tensor, list[int], nn.Module]:
-    data = generated.moons(400, noise=0.1, generator=keyed_generator("figure D1.1-14 moons", 0))
+    data = generated.make_moons(400, noise=0.1, generator=keyed_generator("figure D1.1-14 moons", 0))
     x = ((data.features - data.features.mean(dim=0)) / data.features.std(dim=0)).double()
     y = data.targets.double()
     net = _random([2, 16, 16, 1], "figure D1.1-14")
@@ -76,35 +80,43 @@ def _trained() -> tuple[torch.Tensor, list[int], nn.Module]:
     return x, [int(each) for each in data.targets], net
 
 
-@figure("D1.1-15", "The tent composed k times, a network of 2k units with 2^k pieces; and how far p pieces stay from the one of 64.")
-def sawteeth() -> Drawing:
+@figure(
+    "D1.1-15",
+    "The tent composed k times, a network of 2k units with 2^k pieces; and how far p pieces stay from the one of 64.",
+)
+def sawteeth() -> Plot:
     with house_style():
         sheet = new_figure(height=4.4)
         grid = sheet.add_gridspec(2, 4, height_ratios=(1, 1.5))
-        for place, k in enumerate((1, 2, 4, 6)):
+        for index, k in enumerate((1, 2, 4, 6)):
             found = pieces_on_segment(sawtooth_net(k), [0.0], [1.0])
-            axes = sheet.add_subplot(grid[0, place])
-            axes.set_title(f"{2 * k} units: {found.num_linear} pieces", fontsize=8, fontweight="normal", pad=4)
-            axes.plot(found.breaks, found.values[:, 0], color=COLOURS[0], linewidth=1.2 if k < 6 else 0.8)
+            axes = sheet.add_subplot(grid[0, index])
+            axes.set_title(f"{2 * k} units: {found.num_linear_pieces} pieces", fontsize=8, fontweight="normal", pad=4)
+            axes.plot(found.breaks, found.values[:, 0], color=COLORS[0], linewidth=1.2 if k < 6 else 0.8)
             axes.set_xticks([0, 1])
             axes.set_yticks([0, 1])
             axes.tick_params(labelsize=7)
         axes = sheet.add_subplot(grid[1, :], xlabel="pieces p", ylabel="$\\int |f - g|$")
         axes.grid(True)
         pieces = list(range(2, 65))
-        fits = [mean_distance(sawtooth_net(6), follow_then_rest(6, p)) for p in pieces]
-        axes.plot(pieces, fits, color=COLOURS[1], label="follow some teeth, then rest at 1/2")
-        axes.plot(pieces, [sawtooth_gap(6, p) for p in pieces], color=COLOURS[0], label="no p pieces come below")
+        fits = [l1_distance(sawtooth_net(6), partial_sawtooth_net(6, p)) for p in pieces]
+        axes.plot(pieces, fits, color=COLORS[1], label="follow some teeth, then rest at 1/2")
+        axes.plot(
+            pieces, [sawtooth_l1_lower_bound(6, p) for p in pieces], color=COLORS[0], label="no p pieces come below"
+        )
         axes.axhline(1 / 32, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="1/32")
         axes.set_ylim(0)
         axes.legend(fontsize=8)
-        return Drawing(sheet, "sawteeth by depth, and their distance from few pieces")
+        return Plot(sheet, "sawteeth by depth, and their distance from few pieces")
 
 
-@figure("D1.1-12", "The least number of units with which any network of L layers can have 1024 pieces: 1023 in one layer, 10 in ten.")
-def units_by_depth() -> Drawing:
+@figure(
+    "D1.1-12",
+    "The least number of units with which any network of L layers can have 1024 pieces: 1023 in one layer, 10 in ten.",
+)
+def units_by_depth() -> Plot:
     depths = list(range(1, 11))
-    least = [fewest_units(1024, depth) for depth in depths]
+    least = [min_units(1024, depth) for depth in depths]
     folded = [1, 2, 5, 10]  # the depths at which equal folds give 1024
     series = {
         "no fewer units can": (depths, least),
@@ -113,33 +125,44 @@ def units_by_depth() -> Drawing:
     return curves(series, title="Units for 1024 pieces", x_label="hidden layers", y_label="units", log_y=True)
 
 
-@figure("D1.1-5", "max(0, x, y) bends on three half-lines; a shallow network of three units bends on three whole lines.")
-def kinks_of_max() -> Drawing:
+@figure(
+    "D1.1-5", "max(0, x, y) has breakpoints on three half-lines; a shallow network of three units on three whole lines."
+)
+def break_lines_of_max() -> Plot:
     normals = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]], dtype=torch.float64)
-    shallow = relu_chain([Affine(each, torch.zeros(len(each), dtype=torch.float64)) for each in (normals, torch.ones(1, 3).double())])
+    shallow = relu_network(
+        [Affine(each, torch.zeros(len(each), dtype=torch.float64)) for each in (normals, torch.ones(1, 3).double())]
+    )
     window = (-1.0, -1.0), (1.0, 1.0)
     with house_style():
         sheet = new_figure(height=3.4)
-        for place, (name, net) in enumerate({"max(0, x, y), two layers": max_zero_net(), "one layer on the same lines": shallow}.items()):
+        for index, (name, net) in enumerate(
+            {"max(0, x, y), two layers": max_zero_net(), "one layer on the same lines": shallow}.items()
+        ):
             regions = regions_in_window(net, *window)
-            axes = sheet.add_subplot(1, 2, place + 1, aspect="equal")
+            axes = sheet.add_subplot(1, 2, index + 1, aspect="equal")
             axes.set_title(name, fontsize=10, fontweight="normal")
             ends, sides = regions.mesh.shared_edges()
             jump = (regions.maps.weight[sides[:, 1], 0] - regions.maps.weight[sides[:, 0], 0]).norm(dim=1)
-            for line in kink_lines(regions):
+            for line in break_lines(regions):
                 foot, along = line.offset * line.normal, torch.stack([-line.normal[1], line.normal[0]])
-                (x, y), slope = foot.tolist(), along.tolist()
-                axes.axline((x, y), (x + slope[0], y + slope[1]), color="#d0d0d0", linewidth=1, linestyle=(0, (4, 3)))
+                (x, y), direction = foot.tolist(), along.tolist()
+                axes.axline(
+                    (x, y), (x + direction[0], y + direction[1]), color="#d0d0d0", linewidth=1, linestyle=(0, (4, 3))
+                )
             for pair, size in zip(ends, jump.tolist(), strict=True):
                 if size > 1e-9:
                     x, y = regions.mesh.points[pair].T
-                    axes.plot(x, y, color=COLOURS[0], linewidth=2.5, solid_capstyle="butt")
+                    axes.plot(x, y, color=COLORS[0], linewidth=2.5, solid_capstyle="butt")
             axes.set(xlim=(-1, 1), ylim=(-1, 1), xticks=(-1, 0, 1), yticks=(-1, 0, 1))
-        return Drawing(sheet, "kinks of max(0, x, y) and of a shallow network")
+        return Plot(sheet, "breakpoints of max(0, x, y) and of a shallow network")
 
 
-@figure("D1.1-13", "A network of width 2 within 0.2 of a wave, and what width 1 can do at best: it only rises or only falls.")
-def width_two() -> Drawing:
+@figure(
+    "D1.1-13",
+    "A network of width 2 within 0.2 of a wave, and what width 1 can do at best: it only rises or only falls.",
+)
+def width_two() -> Plot:
     def wave(t: torch.Tensor) -> torch.Tensor:
         return torch.sin(2 * math.pi * t)
 
@@ -153,9 +176,10 @@ def width_two() -> Drawing:
         axes.fill_between(t, wave(t) - 0.2, wave(t) + 0.2, color="#e4e4e4", linewidth=0, label="within 0.2")
         axes.plot(t, wave(t), color=INK, linewidth=1, label="sin 2πt")
         layers = len(affine_layers(net)) - 1
-        axes.plot(found.breaks, found.values[:, 0], color=COLOURS[0], linewidth=1.2, label=f"width 2, {layers} layers")
-        # The nearest monotone function to a wave: half-way between what it should have kept and what it may not give up.
+        axes.plot(found.breaks, found.values[:, 0], color=COLORS[0], linewidth=1.2, label=f"width 2, {layers} layers")
+        # The nearest monotone function to a wave: half-way between what it should have kept and what it may not give
+        # up.
         nearest = (wave(t).flip(0).cummax(0).values.flip(0) + wave(t).cummin(0).values) / 2
-        axes.plot(t, nearest, "--", color=COLOURS[1], label="the best that only falls (width 1)")
+        axes.plot(t, nearest, "--", color=COLORS[1], label="the best that only falls (width 1)")
         sheet.legend(loc="outside lower center", ncols=2)
-        return Drawing(sheet, "a network of width two in its band")
+        return Plot(sheet, "a network of width two in its band")

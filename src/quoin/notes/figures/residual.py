@@ -5,17 +5,18 @@ from torch import Tensor, nn
 
 from quoin.layers import BasicBlock, Bottleneck, ResNeXtBlock
 from quoin.notes.figures.figure import figure
-from quoin.plot import Box, Drawing, graph
+from quoin.plot import Box, Plot, graph
 
 CONVOLUTION, SHORTCUT, SUM = "#dbe9f6", "#fde8c8", "#e3f1df"
 
 
 @figure(
     ["Z8.9", "D1.6-15"],
-    "Three residual blocks: two 3x3 convolutions; a bottleneck of 1x1, 3x3 and 1x1 that halves the image, its shortcut a 1x1 convolution; "
+    "Three residual blocks: two 3x3 convolutions; a bottleneck of 1x1, 3x3 and 1x1 that halves the image, its "
+    "shortcut a 1x1 convolution; "
     "and a ResNeXt block, whose 3x3 convolution has 32 groups.",
 )
-def residual_blocks() -> Drawing:
+def residual_blocks() -> Plot:
     boxes: list[Box] = []
     edges: list[tuple[int, int]] = []
     with torch.device("meta"):  # shapes alone
@@ -26,18 +27,18 @@ def residual_blocks() -> Drawing:
 
 
 def _unfold(name: str, block: nn.Module, x: Tensor, boxes: list[Box], edges: list[tuple[int, int]]) -> None:
-    """Boxes for the block's convolutions, each with the shape that came out of it when x went through."""
+    """Boxes for the block's convolutions, each with the shape of its output for x."""
     convolutions = {key: module for key, module in block.named_modules() if isinstance(module, nn.Conv2d)}
     shapes: dict[str, str] = {}
 
-    def look(key: str):
+    def record(key: str):
         def hook(module: nn.Module, given: tuple[Tensor, ...], found: Tensor) -> None:
             shapes[key] = _size(found)
 
         return hook
 
     for key, module in convolutions.items():
-        module.register_forward_hook(look(key))
+        module.register_forward_hook(record(key))
     output = block(x)
     start = len(boxes)
     boxes.append(Box(name, (f"x: {_size(x)}",)))

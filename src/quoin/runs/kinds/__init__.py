@@ -1,6 +1,8 @@
-"""What a trained run can do, by its kind of learning: `KINDS` has a class for each kind that can do more than measure itself.
+"""What a trained run can do, by its kind of learning: `KINDS` has a class for each kind that can do more than measure
+itself.
 
-A class's methods are what runs of that kind can do; what a class lacks, its runs cannot. `Run` asks here, and nowhere is a kind guessed.
+A class's methods are what runs of that kind can do; what a class lacks, its runs cannot. `Run` asks here, and nowhere
+is a kind guessed.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Trained to say the next token of a text; with its vocabulary and without its text: to go on writing, to judge, to compress."""
+"""A trained language model with its tokenizer and without its text: generation, evaluation, compression."""
 
 import math
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from quoin.data import TextFacts, TextStream, Vocabulary, check_same_vocabulary, keyed_generator, load_text, open_tokens
-from quoin.errors import Mistake, shown
-from quoin.generate import Sampling, beam_search, stream
+from quoin.data import TextInfo, TextStream, Tokenizer, check_same_tokenizer, keyed_generator, load_text, open_tokens
+from quoin.errors import UserError, format_value
+from quoin.generate import TokenSampler, beam_search, stream_tokens
 from quoin.generate.decoding import Choose
 from quoin.losses import cross_entropy
-from quoin.models import AutoregressiveModel, LanguageTransformer, SlidingContext, num_parameters
+from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel, num_parameters
 from quoin.runs.kinds.trained import Trained
 from quoin.train import Metrics
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainedLanguageModel"]
 
-TOKENS_PER_STEP = 1024  # that are judged together
+TOKENS_PER_STEP = 1024  # that are evaluated together
 
 
 class TrainedLanguageModel(Trained):
     """A model of texts, with what its tokens stand for."""
 
-    data_info = TextFacts
+    data_info_class = TextInfo
     is_a = "is a language model"
-    facts: TextFacts
+    data_info: TextInfo
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        return self.facts.tokens
+    def tokenizer(self) -> Tokenizer:
+        return self.data_info.tokenizer
 
     @property
     def window(self) -> int | None:
-        """The most tokens that the model can look back on; None for one that carries a state of its own for ever."""
-        return self.options.context if isinstance(self.model, LanguageTransformer) else None
+        """The context length of the model; None for a recurrent one, whose hidden state has no bound."""
+        return self.options.context_length if isinstance(self.model, TransformerLanguageModel) else None
 
     @property
     def num_parameters(self) -> int:
@@ -46,21 +46,25 @@ class TrainedLanguageModel(Trained):
         tables = sum(each.numel() for each in self.model.buffers() if each.is_floating_point())
         return num_parameters(self.model) or tables
 
-    def reader(self) -> AutoregressiveModel:
+    def token_model(self) -> CausalLM:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
-        return self.model if self.window is None else SlidingContext(self.model, self.window)
+        return self.model if self.window is None else SlidingWindowModel(self.model, self.window)
 
     @torch.no_grad()
     def evaluate(self, source: str, *, target: str | None = None) -> Metrics:
-        """Nats and perplexity of a token, bits of a character, on all of another text (`text:PATH`, `tokens:PATH` or topics)."""
+        """Nats and perplexity of a token, bits of a character, on all of another text (`text:PATH`, `tokens:PATH` or
+        topics)."""
         if target is not None:
-            raise Mistake(f"{self.run.path} is a language model, got --target {shown(target)}: leave it out, a text has none")
+            raise UserError(
+                f"{self.run.path} is a language model, got --target {format_value(target)}: leave it out, a text "
+                "has none"
+            )
         tokens, num_characters = self._tokens_of(source)
-        model, last, nats = self.reader(), self.encode_prompt("")[0], 0.0
-        state = model.start(1, len(tokens) + 1)
+        model, last, nats = self.token_model(), self.encode_prompt("")[0], 0.0
+        cache = model.init_cache(1, len(tokens) + 1)
         for piece in tokens.split(TOKENS_PER_STEP):
-            logits, state = model.step(state, torch.cat([last, piece[:-1]])[None])
+            logits, cache = model.decode_step(cache, torch.cat([last, piece[:-1]])[None])
             nats += float(cross_entropy(logits[0].double(), piece).sum())
             last = piece[-1:]
         loss = nats / len(tokens)
@@ -68,47 +72,51 @@ class TrainedLanguageModel(Trained):
         return {"loss": loss, "perplexity": perplexity, "bits_per_character": nats / math.log(2) / num_characters}
 
     def _tokens_of(self, source: str) -> tuple[Tensor, int]:
-        """The tokens of another text in the run's own vocabulary, and how many characters they are."""
-        form, _, place = source.partition(":")
+        """The tokens of another text by the run's own tokenizer, and how many characters they are."""
+        form, _, path = source.partition(":")
         if form != "tokens":
             content = load_text(source).content
-            return self.vocabulary.encode(content), len(content)
-        found = open_tokens(place)
-        check_same_vocabulary(self.vocabulary, found.vocabulary, source)
-        parts = found.train, found.validation, found.test
-        return torch.cat([part.in_memory() for part in parts]), sum(part.num_characters for part in parts)
+            return self.tokenizer.encode(content), len(content)
+        found = open_tokens(path)
+        check_same_tokenizer(self.tokenizer, found.tokenizer, source)
+        splits = found.train, found.validation, found.test
+        return torch.cat([split.in_memory() for split in splits]), sum(split.num_characters for split in splits)
 
     def encode_prompt(self, prompt: str) -> Tensor:  # -> (1, n)
         """The tokens of `prompt`, one at least: without any, the text begins as it would after a line."""
-        tokens = self.vocabulary.encode(prompt)
+        tokens = self.tokenizer.encode(prompt)
         if len(tokens):
             return tokens[None]
         try:
-            return self.vocabulary.encode("\n")[None]
-        except Mistake:  # a vocabulary without lines
+            return self.tokenizer.encode("\n")[None]
+        except UserError:  # a vocabulary without lines
             return torch.zeros(1, 1, dtype=torch.long)
 
     def generate(self, prompt: str = "", *, max_tokens: int = 300, choose: Choose | None = None, seed: int = 0) -> str:
-        """A text that goes on from `prompt`; `choose` says how each token is drawn, by itself at temperature 1."""
-        said, generator = TextStream(self.vocabulary), keyed_generator("generate", seed)
-        pieces = [said.push(token) for token, _ in self.stream(prompt, choose or Sampling(generator=generator), max_tokens)]
-        return "".join([*pieces, said.finish()])
+        """A text that goes on from `prompt`; `choose` says how each token is sampled, by default at temperature 1."""
+        stream, generator = TextStream(self.tokenizer), keyed_generator("generate", seed)
+        pieces = [
+            stream.push(token)
+            for token, _ in self.stream(prompt, choose or TokenSampler(generator=generator), max_tokens)
+        ]
+        return "".join([*pieces, stream.finish()])
 
     def stream(self, prompt: str, choose: Choose, max_tokens: int) -> Iterator[tuple[int, float]]:
-        """Tokens as they are drawn, each with its log-probability."""
-        model, tokens = self.reader(), self.encode_prompt(prompt)
-        state = model.start(1, tokens.shape[1] + max_tokens)
-        for chosen in stream(model, state, tokens, choose, max_tokens=max_tokens):
+        """Tokens as they are sampled, each with its log-probability."""
+        model, tokens = self.token_model(), self.encode_prompt(prompt)
+        cache = model.init_cache(1, tokens.shape[1] + max_tokens)
+        for chosen in stream_tokens(model, cache, tokens, choose, max_tokens=max_tokens):
             yield int(chosen.tokens[0]), float(chosen.log_probs[0])
 
-    def beam(self, prompt: str, width: int, max_tokens: int) -> Iterator[tuple[int, float]]:
-        """The tokens of the best beam, known only when all are; the log-probability of the whole stands with the last."""
-        model, tokens = self.reader(), self.encode_prompt(prompt)
-        state = model.start(1, tokens.shape[1] + max_tokens)
-        found = beam_search(model, state, tokens, width=width, max_tokens=max_tokens)
-        said = found.tokens[0, 0].tolist()
-        for number, token in enumerate(said, start=1):
-            yield token, float(found.log_probs[0, 0]) if number == len(said) else 0.0
+    def beam(self, prompt: str, num_beams: int, max_tokens: int) -> Iterator[tuple[int, float]]:
+        """The tokens of the best beam, known only when all are; the log-probability of the whole stands with the
+        last."""
+        model, tokens = self.token_model(), self.encode_prompt(prompt)
+        cache = model.init_cache(1, tokens.shape[1] + max_tokens)
+        found = beam_search(model, cache, tokens, num_beams=num_beams, max_tokens=max_tokens)
+        tokens = found.tokens[0, 0].tolist()
+        for number, token in enumerate(tokens, start=1):
+            yield token, float(found.log_probs[0, 0]) if number == len(tokens) else 0.0
 
     def codec(self) -> "LanguageCodec":
         """The model as a compressor of files."""

@@ -1,4 +1,5 @@
-"""Trained to predict a class or a number from rows of numbers, tables and images alike; without the data it was trained on."""
+"""Trained to predict a class or a number from rows of numbers, tables and images alike; without the data it was trained
+on."""
 
 import dataclasses
 from pathlib import Path
@@ -7,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from quoin.data import Dataset, Facts, Standardiser, as_regression, load_like, read_features
-from quoin.errors import Mistake, shown
+from quoin.data import Dataset, StandardScaler, TabularInfo, as_regression, load_like, read_features
+from quoin.errors import UserError, format_value
 from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
-from quoin.tasks.supervised import rows_at_once
+from quoin.tasks.supervised import eval_batch_size
 from quoin.train import Metrics
 from quoin.train.run_files import fitting
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Prediction", "TrainedTabular"]
 
-FAR = 30.0  # training spreads from the training mean: no outlier, more likely another unit, such as grey levels to 255 for ones to 1
+# Training standard deviations from the training mean: no outlier, more probably another unit, such as grey levels to
+# 255 for ones to 1.
+FAR = 30.0
 
 
 class Prediction(NamedTuple):
@@ -35,54 +38,72 @@ class Prediction(NamedTuple):
 class TrainedTabular(Trained):
     """A model of rows, with the scales of its training data."""
 
-    data_info = Facts
+    data_info_class = TabularInfo
     is_a = "predicts rows of numbers"
-    facts: Facts
+    data_info: TabularInfo
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
         with fitting(f"the checkpoint of {run.path}"):
             scales = self.saved["scales"]
-            self.target_scale = Standardiser(scales["target_mean"], scales["target_std"]) if self.facts.class_names is None else None
-            self.feature_scale = Standardiser(scales["feature_mean"], scales["feature_std"])
+            self.target_scaler = (
+                StandardScaler(scales["target_mean"], scales["target_std"])
+                if self.data_info.class_names is None
+                else None
+            )
+            self.feature_scaler = StandardScaler(scales["feature_mean"], scales["feature_std"])
 
     @torch.no_grad()
     def outputs(self, features: Tensor) -> Tensor:
         """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
-        if features.shape[1:].numel() != self.facts.num_features:
-            raise Mistake(f"expected rows of {self.facts.num_features} features, got shape {tuple(features.shape)}")
+        if features.shape[1:].numel() != self.data_info.num_features:
+            raise UserError(
+                f"expected rows of {self.data_info.num_features} features, got shape {tuple(features.shape)}"
+            )
         self.model.eval()
-        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape))
-        return torch.cat([self.model(piece) for piece in scaled.split(rows_at_once(scaled))])
+        scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
+        return torch.cat([self.model(piece) for piece in scaled.split(eval_batch_size(scaled))])
 
     def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
         """Predict for rows in the source's own units."""
         outputs = self.outputs(features)
-        if self.facts.class_names is not None:
+        if self.data_info.class_names is not None:
             return Prediction(outputs.argmax(-1), outputs.softmax(-1) if self.recipe.gives_probabilities else None)
-        assert self.target_scale is not None
-        return Prediction(self.target_scale.invert(outputs), None)
+        assert self.target_scaler is not None
+        return Prediction(self.target_scaler.inverse_transform(outputs), None)
 
     def evaluate(self, data: str | Dataset, *, target: str | None = None) -> Metrics:
         """The metrics on all rows of other data, a dataset or named as for `--data`, with the same features.
 
         Classes and, where the names agree, features go by name.
         """
-        dataset = load_like(self.facts, data, target=target, seed=self.options.seed) if isinstance(data, str) else data
-        if dataset.num_features != self.facts.num_features:
-            raise Mistake(f"{dataset.name} has {dataset.num_features} features, the run was trained on {self.facts.num_features}")
-        if dataset.feature_names != self.facts.feature_names and set(dataset.feature_names) == set(self.facts.feature_names):
-            places = {name: place for place, name in enumerate(dataset.feature_names)}  # the same columns in another order
-            features = dataset.features.flatten(1)[:, [places[name] for name in self.facts.feature_names]]
-            dataset = dataclasses.replace(dataset, features=features, feature_names=self.facts.feature_names)
-        if self.facts.class_names is None:
+        dataset = (
+            load_like(self.data_info, data, target=target, seed=self.options.seed) if isinstance(data, str) else data
+        )
+        if dataset.num_features != self.data_info.num_features:
+            raise UserError(
+                f"{dataset.name} has {dataset.num_features} features, the run was trained on "
+                f"{self.data_info.num_features}"
+            )
+        if dataset.feature_names != self.data_info.feature_names and set(dataset.feature_names) == set(
+            self.data_info.feature_names
+        ):
+            indices = {
+                name: index for index, name in enumerate(dataset.feature_names)
+            }  # the same columns in another order
+            features = dataset.features.flatten(1)[:, [indices[name] for name in self.data_info.feature_names]]
+            dataset = dataclasses.replace(dataset, features=features, feature_names=self.data_info.feature_names)
+        if self.data_info.class_names is None:
             numbers = as_regression(dataset)
             return {"rmse": root_mean_squared_error(self.predict(numbers.features).values, numbers.targets)}
-        known = {name: number for number, name in enumerate(self.facts.class_names)}
+        known = {name: number for number, name in enumerate(self.data_info.class_names)}
         strange = [name for name in dataset.class_names or () if name not in known]
         if dataset.class_names is None or strange:
-            came = shown(strange[0]) if strange else "numbers"
-            raise Mistake(f"the run knows the classes {shown(', '.join(known))}, {dataset.name} has {came}: choose data with its classes")
+            got = format_value(strange[0]) if strange else "numbers"
+            raise UserError(
+                f"the run knows the classes {format_value(', '.join(known))}, {dataset.name} has {got}: choose "
+                "data with its classes"
+            )
         labels = torch.tensor([known[name] for name in dataset.class_names])[dataset.targets]
         logits = self.outputs(dataset.features)
         found = {"accuracy": accuracy(logits.argmax(-1), labels)}
@@ -92,16 +113,19 @@ class TrainedTabular(Trained):
 
     def farthest(self, features: Tensor) -> float:  # (n, ...) as in `predict`
         """The largest distance of an entry from its training mean, in training standard deviations."""
-        scaled = self.feature_scale.apply(features.reshape(-1, *self.facts.feature_shape))
+        scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
         return float(scaled.abs().max()) if scaled.numel() else 0.0
 
     def predict_file(self, path: Path) -> PredictedFile:
         """Predictions for the rows of a CSV or NPZ file."""
-        features = read_features(path, self.facts.feature_names)
+        features = read_features(path, self.data_info.feature_names)
         prediction, notes = self.predict(features), []
         if (far := self.farthest(features)) > FAR:
-            notes = [f"a value lies {far:.0f} training spreads from the training mean; is {path} on the scale of the training data?"]
-        return predicted_table(prediction.values, prediction.probabilities, self.facts, notes)
+            notes = [
+                f"a value lies {far:.0f} training spreads from the training mean; is {path} on the scale of the "
+                "training data?"
+            ]
+        return predicted_table(prediction.values, prediction.probabilities, self.data_info, notes)
 
     def inspect(self) -> None:
         """Looked into by `Run.inspect`, which loads the run's own data."""

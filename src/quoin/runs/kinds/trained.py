@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from quoin.data.remembered import RememberedData
+from quoin.data.data_info import DataInfo
 
 if TYPE_CHECKING:
     from quoin.runs.run import Run
@@ -16,10 +16,12 @@ class Trained:
     Subclasses add what their kind can do: `predict`, `evaluate` on other data, `generate`, `inspect`, `codec`.
     """
 
-    data_info: ClassVar[type[RememberedData] | None] = None  # what config.json remembers of the data; None where there are none
+    data_info_class: ClassVar[type[DataInfo] | None] = (
+        None  # what config.json remembers of the data; None where there are none
+    )
     is_a: ClassVar[str] = "is a study, whose results are in its report"  # the end of a sentence about its run
 
     def __init__(self, run: "Run") -> None:
-        self.run, self.recipe, self.options, self.facts = run, run.recipe, run.options, run.facts
+        self.run, self.recipe, self.options, self.data_info = run, run.recipe, run.options, run.data_info
         self.model: Any
         self.model, self.saved, self.step = run.load_model()

@@ -1,0 +1,135 @@
+"""`quoin check`, `quoin figure` and `quoin map`: the notes' ids, what checks them and what draws them."""
+
+import argparse
+import sys
+
+from quoin import notes
+from quoin.cli.output import print_json, print_table
+from quoin.errors import UserError, did_you_mean, format_value
+
+__all__ = ["check", "figure", "map_notes"]
+
+MOST_HITS = 10
+
+
+def check(parsed: argparse.Namespace) -> int:
+    if parsed.num_workers is not None and parsed.num_workers < 1:
+        raise UserError(f"--num-workers must be at least 1, got {parsed.num_workers}")
+    if not 0 <= parsed.seed < 2**62:
+        raise UserError(f"--seed must be from 0 to 2^62, got {parsed.seed}")
+    notes.select(parsed.words)  # a wrong word is told before torch is paid for
+    from quoin.notes import claims
+
+    chosen = claims.select(claims.collect(), parsed.words)
+    outcomes = list(
+        _with_progress(
+            claims.check(chosen, seed=parsed.seed, num_workers=parsed.num_workers), len(chosen), not parsed.json
+        )
+    )
+    failed = [outcome for outcome in outcomes if outcome.verdict != "holds"]
+    if parsed.json:
+        print_json([outcome.as_json(id) for outcome in outcomes for id in outcome.ids])
+    else:
+        rows = [
+            (" ".join(each.ids), each.statement, str(each.evidence), each.verdict, f"{each.seconds:.2f}")
+            for each in outcomes
+        ]
+        print_table(("id", "what it says", "evidence", "verdict", "seconds"), rows)
+        for each in failed:
+            print(f"\n{each.id} fails: {each.evidence.counterexample or each.evidence}")
+        print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} claims hold")
+    return 1 if failed else 0
+
+
+def _with_progress(outcomes, total: int, show_progress: bool):
+    """The same outcomes, with a bar while they come."""
+    if not show_progress or not sys.stderr.isatty():
+        yield from outcomes
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(outcomes, description="claims", total=total, console=Console(stderr=True), transient=True)
+
+
+def figure(parsed: argparse.Namespace) -> int:
+    from quoin.plot import FORMATS
+
+    if parsed.format not in FORMATS:
+        raise UserError(f"--format {format_value(parsed.format)}: {did_you_mean(parsed.format, FORMATS)}")
+    notes.select(parsed.words)
+    from quoin.notes import figures
+
+    chosen = figures.select(figures.collect(), parsed.words)
+    paths = figures.plot_all(chosen, parsed.out, parsed.format)
+    if parsed.json:
+        print_json(
+            [{"ids": list(each.ids), "caption": each.caption, "path": str(path)} for each, path in zip(chosen, paths)]
+        )
+    else:
+        print_table(
+            ("id", "caption", "file"), [(" ".join(each.ids), each.caption, path) for each, path in zip(chosen, paths)]
+        )
+    return 0
+
+
+def map_notes(parsed: argparse.Namespace) -> int:
+    if parsed.packages:
+        from quoin.cli.packages import package_duties, packages_table
+
+        print_json(package_duties()) if parsed.json else print(packages_table())
+        return 0
+    if parsed.words and not all(map(notes.is_id, parsed.words)):
+        return _find(" ".join(parsed.words), parsed)
+    chosen = notes.select(parsed.words)
+    if parsed.missing:
+        chosen = [entry for entry in chosen if not entry.is_implemented]
+    if parsed.json:
+        print_json([entry.as_json() for entry in chosen])
+        return 0
+    for number, name in notes.areas().items():
+        rows = [(e.id, e.kind, e.title, _where(e)) for e in chosen if e.area == number]
+        if rows:
+            print_table(("id", "kind", "title", "where"), rows, title=f"{number} {name}")
+            print()
+    counted = [entry for entry in chosen if entry.needs_implementation]
+    noun = "id" if len(chosen) == 1 else "ids"
+    print(
+        f"{len(chosen)} {noun}; implemented: {sum(e.is_implemented for e in counted)} of {len(counted)} that "
+        "software can provide"
+    )
+    return 0
+
+
+def _find(query: str, parsed: argparse.Namespace) -> int:
+    """What answers to a word, the best first, each with lines to paste."""
+    found = notes.search(query)
+    if not found:
+        known = {name.rpartition(".")[2]: None for name in notes.index()["names"]}
+        hint = did_you_mean(query.replace(" ", "_"), [*known, *notes.index()["recipes"]])
+        raise UserError(f"expected a word of a name, title, keyword or docstring, got {format_value(query)}; {hint}")
+    if parsed.json:
+        print_json([hit._asdict() for hit in found])
+        return 0
+    shown = found if parsed.all else found[:MOST_HITS]
+    for hit in shown:
+        name = f"{hit.name} (an item of the notes)" if hit.kind == "item" else hit.name.removeprefix("quoin.")
+        print(f"{name}: {hit.what}" if hit.what else name)
+        for line in hit.lines:
+            print(f"    {line}")
+    if len(found) > len(shown):
+        print(f"\n{len(found) - len(shown)} more that only mention it or match less: `quoin map {query} --all`")
+    return 0
+
+
+def _where(entry: notes.Entry) -> str:
+    parts = [
+        ("", entry.implementations),
+        ("checked by ", entry.claims),
+        ("plotted by ", entry.figures),
+        ("used by ", entry.recipes),
+    ]
+    return (
+        "; ".join(word + ", ".join(name.removeprefix("quoin.") for name in names) for word, names in parts if names)
+        or "-"
+    )

@@ -1,0 +1,59 @@
+"""What the commands print: tables for a person, JSON for a machine."""
+
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = ["number", "print_json", "print_table"]
+
+
+def print_json(value: Any) -> None:
+    """Strict JSON: a number that is not finite, for which JSON has no word, is printed as text."""
+    print(json.dumps(_strict(value), indent=2, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _strict(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> None:
+    """A table as wide as the terminal allows; into a pipe, as wide as it needs."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(
+        title=title or None, title_justify="left", title_style="bold", box=None, header_style="bold", pad_edge=False
+    )
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        # Text, not markup: a name that holds square brackets is a name.
+        made.add_row(*(Text(number(value), style=_STYLE.get(number(value), "")) for value in row))
+    if sys.stdout.isatty():
+        Console().print(made)
+        return
+    text = io.StringIO()  # and printed by Python: rich would answer a reader that left by ending the process with 1
+    Console(file=text, width=200, color_system=None).print(made)
+    print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+
+
+_STYLE = {"met": "green", "holds": "green", "ok": "green", "missed": "red", "fails": "red"}
+
+
+def number(value: Any) -> str:
+    """A value as a table shows it: five digits that matter, met or missed for a verdict."""
+    if isinstance(value, bool):
+        return "met" if value else "missed"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(number, value))
+    return "" if value is None else str(value)

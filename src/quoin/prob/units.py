@@ -1,0 +1,23 @@
+"""The unit of information is the base of the logarithm: nats for e, bits for 2."""
+
+import math
+
+from torch import Tensor
+
+from quoin.errors import UserError
+
+__all__ = ["convert_base"]
+
+
+def convert_base(nats: Tensor, base: float = math.e) -> Tensor:
+    """log_b x = ln x / ln b: nats as they are for the base e, as bits for 2, one nat being 1.4427 bits.
+
+    >>> import torch
+    >>> convert_base(torch.tensor(1.0), 2)
+    tensor(1.4427)
+
+    Notes: M16.
+    """
+    if not 1 < base < math.inf:  # NaN fails too
+        raise UserError(f"expected a finite base above 1, got {base}; give 2 for bits, or leave it out for nats")
+    return nats / math.log(base)  # ln e is exactly one, also in floats

@@ -1,0 +1,153 @@
+"""Where a run runs: device, precision, threads, rank; and whether torch compiles and is deterministic."""
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import torch
+
+from quoin.errors import UserError, did_you_mean, format_value
+
+__all__ = ["DeviceContext", "compiler", "describe_environment", "setup_device", "torch_as_it_was"]
+
+Function = TypeVar("Function", bound=Callable)
+
+_AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class DeviceContext:
+    """A device and this process's fraction of the work. One process is rank 0 of a world of 1."""
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    autocast_dtype: torch.dtype | None = None
+    compile: bool = False
+    rank: int = 0
+    world_size: int = 1
+    _compiled: list[Callable] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def autocast(self) -> contextlib.AbstractContextManager:
+        """Mixed precision for the forward pass where it was chosen."""
+        if self.autocast_dtype is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=self.autocast_dtype)
+
+    def compiled(self, function: Function) -> Function:
+        """`function` compiled for the shapes it is called with, if chosen; the weights that it reads stay the same
+        tensors."""
+        if not self.compile:
+            return function
+        self._compiled.append(function)
+        return torch.compile(function, dynamic=False)  # pyright: ignore[reportReturnType]
+
+    @property
+    def compiled_nothing(self) -> bool:
+        """Whether compilation was chosen, and no task with this context has had anything to compile."""
+        return self.compile and not self._compiled
+
+
+@contextlib.contextmanager
+def torch_as_it_was() -> Iterator[None]:
+    """Afterwards, put back what `setup_device` sets: who trains in a notebook goes on with the threads and algorithms
+    they had."""
+    threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
+    deterministic, warn_only = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = benchmark
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+
+
+def setup_device(
+    device: str = "auto",
+    *,
+    threads: int = 0,
+    precision: str = "float32",
+    compile: bool = False,
+    deterministic: bool = False,
+) -> tuple[DeviceContext, list[str]]:
+    """Set torch up and say in plain lines what could not be had."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise UserError(
+            "torchrun starts several processes, and Quoin trains in one as yet: call quoin without torchrun"
+        )
+    remarks = []
+    if threads:
+        torch.set_num_threads(threads)
+    chosen = _device(device)
+    if chosen.type == "cuda" and chosen.index is not None:
+        torch.cuda.set_device(chosen)  # so that the generator that is saved is the one dropout samples from
+    dtype = _AUTOCAST[precision]
+    if dtype is not None and chosen.type == "cpu":
+        raise UserError(
+            f"--precision {precision} is for a GPU; this run is on the CPU: leave it out or choose --device cuda"
+        )
+    if compile and compiler() is None:
+        remarks.append("no C++ compiler was found, so the model is not compiled; the run goes on without")
+        compile = False
+    torch.use_deterministic_algorithms(deterministic, warn_only=True)
+    if deterministic and chosen.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.backends.cudnn.benchmark = False
+        remarks.append(
+            "deterministic: kernels that have no deterministic form will warn and may differ from run to run"
+        )
+    return DeviceContext(chosen, dtype, compile), remarks
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    kind, _, index = name.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or not re.fullmatch("[0-9]{0,4}", index):
+        hint = "did you mean 'cuda'?" if kind == "gpu" else did_you_mean(name, ["auto", "cpu", "cuda", "cuda:0", "mps"])
+        raise UserError(f"--device {format_value(name)} is not a device: {hint}")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise UserError(
+            f"--device {name}: torch sees {torch.cuda.device_count()} CUDA device(s) here; leave --device out or "
+            "say cpu"
+        )
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise UserError("--device mps: this torch sees no Apple GPU here; leave --device out or say cpu")
+    if kind == "cpu" and index not in ("", "0"):
+        raise UserError(f"--device {name}: there is one CPU device; say cpu")
+    return torch.device(name if index and kind != "cpu" else kind)
+
+
+def compiler() -> str | None:
+    """The C++ compiler that torch.compile would find, if there is one."""
+    return next((name for name in (os.environ.get("CXX") or "g++", "c++", "clang++") if shutil.which(name)), None)
+
+
+def describe_environment(device_context: DeviceContext, seed: int) -> dict[str, Any]:
+    """What it takes to run it again: versions, device, threads, seed."""
+    import quoin
+
+    libraries = ("numpy", "scikit-learn", "safetensors")
+    return {
+        "quoin": quoin.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        **{name: importlib.metadata.version(name) for name in libraries},
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": str(device_context.device),
+        "device_name": torch.cuda.get_device_name(device_context.device)
+        if device_context.device.type == "cuda"
+        else platform.processor() or "CPU",
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "seed": seed,
+    }

@@ -1,0 +1,199 @@
+"""The training loop: steps, evaluations, checkpoints, until the epochs are done, patience ends or somebody interrupts.
+
+All that the loop itself must remember is in `TrainerState`; with the task's state it makes a run that was killed go on
+to the same bits.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from quoin.train.folder import RunFolder
+from quoin.train.interrupt import Interrupt
+from quoin.train.monitor import Monitor
+from quoin.train.progress import Progress
+from quoin.train.run_files import fitting, read_state
+from quoin.train.state import copy_state, generator_states, load_generator_states
+from quoin.train.task import CHECK_EVERY, MeanMetrics, Task, check_finite
+
+__all__ = ["TrainOutput", "Trainer"]
+
+MAX_SAVING_FRACTION = 0.03  # of the time, at most, for saving when the user gave no interval
+MIN_SAVE_INTERVAL = 1.0  # between two such saves
+
+
+@dataclass
+class TrainerState:
+    """Where the loop stands."""
+
+    step: int = 0
+    seconds: float = 0.0
+    num_lines: int = 0  # of metrics.jsonl
+    best_value: float | None = None
+    best_step: int = 0
+    epochs_without_improvement: int = 0  # since the best
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class TrainOutput:
+    """How the loop ended: `finished`, or interrupted and ready to be resumed."""
+
+    finished: bool
+    step: int
+    epoch: int
+    seconds: float
+    saving_seconds: float
+
+
+class Trainer:
+    """Drive `task` for `epochs`, leaving everything in `folder`.
+
+    Checkpoints come every `checkpoint_every` steps; 0 lets the loop choose, spending about 3% of its time on them. With
+    `patience` the run stops after that many epochs without a better value of `monitor`. A run that finishes leaves in
+    the task the best model that an evaluation saw, where `monitor` is given.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        folder: RunFolder,
+        *,
+        epochs: int,
+        monitor: Monitor | None = None,
+        patience: int = 0,
+        checkpoint_every: int = 0,
+        max_steps: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.task, self.folder, self.epochs, self.monitor, self.patience = task, folder, epochs, monitor, patience
+        self.checkpoint_every, self.max_steps = checkpoint_every, max_steps
+        self.progress = progress or Progress(show_progress=False)
+        self.at = TrainerState()
+        self.means = MeanMetrics()
+        self.best: Any = None
+        self.saving_seconds = 0.0
+        # A test or the bench may put another in its place, such as one that stands still while peers run.
+        self.clock: Callable[[], float] = time.perf_counter
+        self._began = self._saved = self.clock()
+        self._save_cost = 0.0
+
+    def resume(self, step: int | None = None) -> None:
+        """Take up the newest checkpoint, or that of `step`; a run killed before its first one starts afresh."""
+        found = self.folder.load_checkpoint(step)
+        if found is not None:
+            state, chosen = found
+            self.load_state_dict(state)  # first: what does not fit must cost no later checkpoint
+            self.folder.delete_after(chosen)
+        self.folder.truncate_metrics(self.at.num_lines)
+
+    def run(self) -> TrainOutput:
+        """Train until done or interrupted; either way the folder then holds a checkpoint of the last step."""
+        batches = self.task.batches
+        self._began = self.clock() - self.at.seconds
+        self._saved = self.clock()
+        with Interrupt() as interrupt, self.progress.open(self.epochs, batches.num_batches):
+            while not self.at.finished and not interrupt.asked:
+                for rows in batches:
+                    self._step(rows)
+                    if batches.position == batches.num_batches:
+                        self._end_epoch()
+                    elif self._out_of_steps():
+                        self._evaluate()
+                        self.at.finished = True
+                    if self.at.finished or interrupt.asked:
+                        break
+                    if self._save_is_due():
+                        self.save()
+            self.save()
+        if self.at.finished:
+            self.load_best()
+        epoch = batches.epoch + (batches.position == batches.num_batches)
+        return TrainOutput(self.at.finished, self.at.step, epoch, self.at.seconds, self.saving_seconds)
+
+    def load_best(self) -> None:
+        """Put the best model an evaluation saw into the task, if there is one."""
+        if self.best is not None:
+            with fitting(f"the best model of {self.folder.path}"):
+                self.task.load_state_dict({**self.task.state_dict(), "model": self.best})
+
+    def _step(self, rows: Tensor) -> None:
+        sums = self.task.step(rows)
+        self.at.step += 1
+        self.means.add(sums, len(rows))
+        if self.at.step % CHECK_EVERY == 0 or self.means.on_host:
+            check_finite(self.means.sums, f"at step {self.at.step}")
+        self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.means)
+
+    def _end_epoch(self) -> None:
+        self._evaluate()
+        done = self.task.batches.epoch + 1
+        out_of_patience = bool(self.patience) and self.at.epochs_without_improvement >= self.patience
+        self.at.finished = done >= self.epochs or out_of_patience or self._out_of_steps()
+
+    def _out_of_steps(self) -> bool:
+        return bool(self.max_steps) and self.at.step >= self.max_steps
+
+    def _evaluate(self) -> None:
+        """Evaluate, write the line, remember the best."""
+        found = {f"train_{name}": value for name, value in self.means.compute().items()}
+        found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
+        check_finite(found, f"at step {self.at.step}")
+        self.means = MeanMetrics()
+        self.at.seconds = self.clock() - self._began
+        epoch = self.task.batches.epoch + self.task.batches.position / self.task.batches.num_batches
+        self.folder.append_metrics(
+            {"step": self.at.step, "epoch": epoch, "seconds": round(self.at.seconds, 3), **found}
+        )
+        self.at.num_lines += 1
+        self.progress.show(found)
+        if self.monitor is None or self.monitor.metric not in found:
+            return
+        value = found[self.monitor.metric]
+        if self.at.best_value is None or self.monitor.better(value, self.at.best_value):
+            self.at.best_value, self.at.best_step, self.at.epochs_without_improvement = value, self.at.step, 0
+            self.best = copy_state(self.task.state_dict()["model"])
+        else:
+            self.at.epochs_without_improvement += 1
+
+    def _save_is_due(self) -> bool:
+        if self.checkpoint_every:
+            return self.at.step % self.checkpoint_every == 0
+        return self.clock() - self._saved >= max(MIN_SAVE_INTERVAL, self._save_cost / MAX_SAVING_FRACTION)
+
+    def save(self) -> None:
+        """Write a checkpoint of this moment, unless it is one that nobody should go on from."""
+        started = self.clock()
+        check_finite(self.means.sums, f"at step {self.at.step}")
+        self.at.seconds = started - self._began
+        self.folder.save_checkpoint(self.state_dict(), self.at.step)
+        self._saved = self.clock()
+        self._save_cost = self._saved - started
+        self.saving_seconds += self._save_cost
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything: the task, the loop, the best model so far, and where torch's own generators stand."""
+        return {
+            "task": self.task.state_dict(),
+            "trainer": dataclasses.asdict(self.at),
+            "means": self.means.state_dict(),
+            "best": self.best,
+            "generators": generator_states(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what `state_dict` gave, to the task and the loop; what was well sealed but is no state of this task
+        is a UserError."""
+        where = f"the checkpoint of {self.folder.path}"
+        checked = read_state(state, where)
+        with fitting(where):
+            self.task.load_state_dict(checked["task"])
+            self.at = TrainerState(**checked["trainer"])
+            self.means = MeanMetrics()
+            self.means.load_state_dict(state["means"])
+            self.best = checked["best"]
+            load_generator_states(checked["generators"])
