@@ -184,9 +184,8 @@ def test_a_translation_has_the_chance_of_its_steps(attention, batch, source, tar
     close(-losses.sum(dim=-1), found, torch.float64)
     for row in range(batch):
         total = torch.zeros((), dtype=torch.float64)
-        for place in range(
-            int(target_lengths[row])
-        ):  # one factor after another, each from the source and the words before
+        # one factor after another, each from the source and the words before
+        for place in range(int(target_lengths[row])):
             prefix = torch.cat([torch.tensor([1]), said[row, :place]]).unsqueeze(0)
             law = next_token_log_probs(model, tokens[row : row + 1, : lengths[row]], prefix)
             assert float(law.detach()[0, -1].exp().sum()) == pytest.approx(1)

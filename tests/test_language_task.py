@@ -173,9 +173,8 @@ def test_the_state_is_carried_and_its_gradient_cut():
         for mine, its in zip(state.tensors, task.hidden_states[0].tensors, strict=True):
             torch.testing.assert_close(mine, its)
             assert not its.requires_grad
-    for rows in itertools.chain(
-        batches, [next(iter(task.batches))]
-    ):  # the rest of the epoch, and the first batch of the next
+    # the rest of the epoch, and the first batch of the next
+    for rows in itertools.chain(batches, [next(iter(task.batches))]):
         before = task.hidden_states
         task.step(rows)
     begun = task.model.read(task.model.init_cache(4), task.batches.read(rows).inputs)  # weights moved by one small step

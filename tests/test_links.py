@@ -161,11 +161,12 @@ def attempt(place: Path, case: Case, words: list[str]) -> None:
         assert len(err.splitlines()) == 1, (words, err)
         assert err.startswith("quoin: "), err
         assert len(err) <= 300, err
+    # none but a link itself is a reason to refuse
     if case.way not in ("hard", "pipe") and case.entry in (
         *PARTS,
         "seed-0",
         "seed-1",
-    ):  # none but a link itself is a reason to refuse
+    ):
         assert code == 2, words
         assert f"{case.entry} to be" in err, (words, err)
     if case.entry in written(words):

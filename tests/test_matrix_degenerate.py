@@ -163,9 +163,8 @@ def test_values_and_gradients_where_matrices_degenerate(name, curve):
         2 * step
     )
     along = (CURVES[curve](double(step)) - CURVES[curve](double(-step))) / (2 * step)
-    if (
-        "both" not in name and name != "prob.squared_frechet_definition"
-    ):  # these move, or hold, what stands on the other side
+    # these move, or hold, what stands on the other side
+    if "both" not in name and name != "prob.squared_frechet_definition":
         assert float((gradient * along).sum()) == pytest.approx(float(derivative), rel=1e-5, abs=1e-6)
 
 

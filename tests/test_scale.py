@@ -113,13 +113,14 @@ def near(found, expected):
 
 
 def test_a_point_on_a_plane_of_any_size_is_on_it():
+    # of these, times whole numbers, float32 rounds nothing
     for size in (
         2.0**-120,
         2.0**-100,
         1.0,
         2.0**100,
         2.0**124,
-    ):  # of these, times whole numbers, float32 rounds nothing
+    ):
         normal = torch.tensor([3.0, -5.0, 7.0]) * size
         assert hyperplane_distance(torch.tensor([5.0, 3.0, 0.0]), normal) == 0
         assert hyperplane_side(torch.tensor([5.0, 3.0, 1.0]), normal) == 1

@@ -117,6 +117,9 @@ def _find(query: str, parsed: argparse.Namespace) -> int:
         print(f"{name}: {hit.what}" if hit.what else name)
         for line in hit.lines:
             print(f"    {line}")
+    for number, name in notes.areas().items():
+        if query.lower() in name.lower():
+            print(f"area {number} of the notes, {name}: `quoin map {number}`")
     if len(found) > len(shown):
         print(f"\n{len(found) - len(shown)} more that only mention it or match less: `quoin map {query} --all`")
     return 0

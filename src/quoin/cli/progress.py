@@ -21,9 +21,8 @@ def check_target(source: Path | None, target: Path, force: bool) -> None:
             )
         if source is not None and source.exists() and target.exists() and target.samefile(source):
             raise UserError(f"-o {format_value(str(target))} is the file to read: choose another, or it would be lost")
-        if (
-            target.exists() and not target.is_file()
-        ):  # a file renamed over a device such as /dev/null would take its place
+        # a file renamed over a device such as /dev/null would take its place
+        if target.exists() and not target.is_file():
             raise UserError(
                 f"expected a plain file to write to, got {format_value(str(target))}, which is none: choose "
                 "another with -o"

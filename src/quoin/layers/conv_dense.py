@@ -27,9 +27,8 @@ def convolution_matrix(
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-) -> (
-    Tensor
-):  # (d, c / groups, k_h, k_w), (c, h, w) -> (d h' w', c h w); likewise (d, c / groups, k), (c, l) -> (d l', c l)
+    # (d, c / groups, k_h, k_w), (c, h, w) -> (d h' w', c h w); likewise (d, c / groups, k), (c, l) -> (d l', c l)
+) -> Tensor:
     """The A with A vec(X) = vec(H) for `cross_correlate1d` and `cross_correlate2d`, both flattened channel by channel.
 
     A_(dij),(cmn) = sum_ab V_dcab [m = s i + r a - q] [n = s j + r b - q], q the padding before, [true] = 1 and [false]

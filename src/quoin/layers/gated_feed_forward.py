@@ -64,10 +64,11 @@ class GatedFeedForward(nn.Module):
             nn.Linear(hidden_dim, embed_dim, bias=False),
         )
         self.activation = activation
+        # each map is initialised by its own sizes
         for matrix in (
             *self.gate_up_proj.weight.detach().chunk(2),
             self.down_proj.weight,
-        ):  # each map is initialised by its own sizes
+        ):
             nn.init.xavier_uniform_(matrix, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., w) -> (..., w)

@@ -98,9 +98,8 @@ def keeps_global_rng(make: Callable[Parameters, Made]) -> Callable[Parameters, M
     def made(*given: Parameters.args, **named: Parameters.kwargs) -> Made:
         if not any(isinstance(each, torch.Generator) for each in (*given, *named.values())):
             return make(*given, **named)
-        with torch.random.fork_rng(
-            []
-        ):  # of the CPU, where all weights are made; the others' state would be costly to ask for
+        # of the CPU, where all weights are made; the others' state would be costly to ask for
+        with torch.random.fork_rng([]):
             return make(*given, **named)
 
     return made

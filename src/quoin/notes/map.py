@@ -151,11 +151,8 @@ def _plain(name: str) -> str:
 
 
 def is_id(word: str) -> bool:
-    """Whether the word names an id or an area of the notes, so that it need not be searched for."""
-    plain = _plain(word)
-    return word.lower() in {id.lower() for id in titles()} or any(
-        plain in (str(n), _plain(name)) for n, name in areas().items()
-    )
+    """Whether the word is an id of the notes or the number of an area, so that it need not be searched for."""
+    return word.lower() in {id.lower() for id in titles()} or (word.isdecimal() and int(word) in areas())
 
 
 def entries() -> list[Entry]:

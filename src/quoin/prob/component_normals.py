@@ -164,9 +164,8 @@ class FullNormals(ComponentNormals):
 
     def transform(self, noise: Tensor, which: Tensor) -> Tensor:
         transformed = self.means[which]
-        for i, factor in enumerate(
-            self._factor.expand(len(self.means), -1, -1)
-        ):  # a factor for each row would not fit in memory
+        # a factor for each row would not fit in memory
+        for i, factor in enumerate(self._factor.expand(len(self.means), -1, -1)):
             mine = which == i
             transformed = torch.where(mine.unsqueeze(-1), transformed + noise @ factor.mT, transformed)
         return transformed

@@ -207,9 +207,8 @@ class Density:
         values = self._values(*mesh([axis.points for axis in self._axes])).detach()
         # Every second node, each with twice its weight, is the same rule with double the step.
         mass, coarse = (float(_sum(values, self._axes, step).detach()) for step in (1, 2))
-        if not (
-            abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0
-        ):  # NaN fails too
+        # NaN fails too
+        if not (abs(mass - 1) <= _SLACK and abs(coarse - 1) <= _COARSE_SLACK and float(values.min()) >= 0):
             raise UserError(
                 "expected a density, non-negative with integral one, got a least value of "
                 f"{float(values.min()):.3g} and an integral "

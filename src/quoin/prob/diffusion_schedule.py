@@ -119,9 +119,8 @@ class NoiseSchedule:
         if t.shape != like.shape[:1] or t.is_floating_point() or t.dtype == torch.bool:
             got = f"{tuple(t.shape)} of {t.dtype} for examples {tuple(like.shape)}"
             raise UserError(f"expected a whole time for each example, (b,), got {got}; give as many integers")
-        if (
-            t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling()
-        ):  # elsewhere reading the values would wait for the device
+        # elsewhere reading the values would wait for the device
+        if t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling():
             self._check(int(t.min()), int(t.max()))
 
     def sample_timesteps(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # (num_samples,)

@@ -96,9 +96,8 @@ class GradientTask(ABC):
 
     def step(self, rows: Tensor) -> dict[str, Tensor]:
         """One optimizer step on the training rows of these numbers; the sum of their losses before it."""
-        if (
-            not self.model.training
-        ):  # after an evaluation; telling every module again in every step costs 1% of a small one
+        # after an evaluation; telling every module again in every step costs 1% of a small one
+        if not self.model.training:
             self.model.train()
         batch_rows = len(rows) if self.device_context.world_size == 1 else self.batches.num_rows_seen
         total = self.updater.update(self.pieces(rows), self.losses_of, weight=1 / (batch_rows * self.loss_scale))

@@ -16,9 +16,8 @@ def check_attention(
     query: Tensor, key: Tensor, value: Tensor | None, mask: Tensor | None = None, *, causal: bool = False
 ) -> None:
     """Hold (b, h, n, d), (b, g, m, d) and (b, g, m, v) against each other, and the mask against (b, h, n, m)."""
-    if not _fit(
-        query.shape, key.shape, key.shape if value is None else value.shape
-    ):  # a glance first: the check takes ten times as long
+    # a glance first: the check takes ten times as long
+    if not _fit(query.shape, key.shape, key.shape if value is None else value.shape):
         check_shapes("b h n d, b g m d, b g m v", query=query, key=key, value=value)
     (batch_size, num_heads, queries, _), (_, groups, keys, _) = query.shape, key.shape
     if groups == 0 or num_heads % groups:

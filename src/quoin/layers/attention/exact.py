@@ -160,9 +160,8 @@ class ExactAttention(nn.Module):
         if bias is not None:
             added = bias if mask is None else bias.masked_fill(~mask, -math.inf)
         output = self._fused(query, key, value, added, causal, query.shape[1] != key.shape[1])
-        if (
-            mask is not None and not query.is_cpu
-        ):  # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
+        # in half precision a CUDA kernel gives a query that sees nothing the mean of all values
+        if mask is not None and not query.is_cpu:
             output = output.masked_fill(~mask.any(dim=-1, keepdim=True), 0)
         return output
 

@@ -32,9 +32,8 @@ class PackedProjections(nn.Module):
         super().__init__()
         self.out_features = tuple(out_features)
         self.linear = nn.Linear(embed_dim, sum(out_features), bias=bias)
-        for rows in self.linear.weight.detach().split(
-            self.out_features
-        ):  # each map is initialised by its own sizes, not by the stack's
+        # each map is initialised by its own sizes, not by the stack's
+        for rows in self.linear.weight.detach().split(self.out_features):
             nn.init.xavier_uniform_(rows, generator=generator)
         if bias:
             nn.init.zeros_(self.linear.bias)

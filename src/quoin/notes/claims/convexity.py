@@ -224,9 +224,8 @@ def lower_at_once(form, generator: torch.Generator) -> Evidence:
         dim = randint(1, 4, generator)
         for f in convex_functions(dim, generator):
             a, b = normal(2, dim, generator=generator)
-            if (
-                abs(float(f(a) - f(b))) > 1e-3
-            ):  # by less, and f(x*) may have no digits left for the decrease at 1 - 1e-6
+            # by less, and f(x*) may have no digits left for the decrease at 1 - 1e-6
+            if abs(float(f(a) - f(b))) > 1e-3:
                 pairs.append((f, a, b) if f(a) > f(b) else (f, b, a))
     for f, high, low in pairs:
         for weight in form(generator):

@@ -234,10 +234,11 @@ def flow_carries_noise_to_data(generator: torch.Generator) -> Evidence:
     for _ in range(3):
         distribution = a_normal(2, generator)
         flow, start = GaussianFlow(distribution), (torch.zeros(2).double(), torch.eye(2).double())
+        # of normal data midpoints have one order more
         for follow, p in (
             (integrate_euler, 1),
             (integrate_midpoint, 2),
-        ):  # of normal data midpoints have one order more
+        ):
             coarse, fine = (
                 distribution_distance(mapped(follow(flow, simplex(2), num_steps=steps), start), distribution)
                 for steps in (20, 80)

@@ -127,9 +127,8 @@ def conditional_mean_of_a_density(generator: torch.Generator) -> Evidence:
                 continue
             mean = (weights * at * joint).sum() / (weights * joint).sum()
             worst, cases = max(worst, gap(mean, nadaraya_watson_definition(query, x, y, of_x, h).output)), cases + 1
-            if isinstance(of_x, GaussianKernel) and isinstance(
-                of_y, GaussianKernel
-            ):  # the one product that is a kernel of ‖u‖ too
+            # the one product that is a kernel of ‖u‖ too
+            if isinstance(of_x, GaussianKernel) and isinstance(of_y, GaussianKernel):
                 distribution = KernelDensity(torch.cat([x, y], dim=-1), of_x, torch.stack([h, b]))
                 density = distribution.log_prob(torch.stack([query.squeeze().expand_as(at), at], dim=-1)).exp()
                 worst = max(worst, gap((weights * at * density).sum() / (weights * density).sum(), mean))

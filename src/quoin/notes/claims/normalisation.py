@@ -254,9 +254,8 @@ def layer_norm_ignores_the_batch(generator: torch.Generator) -> Evidence:
             fast.load_state_dict({"weight": gamma, "bias": beta})
             worst = max(worst, gap(together, alone), gap(together, fast.train()(x)), gap(together, fast.eval()(x)))
         rows, batched = x.flatten(1), nn.BatchNorm1d(n * c, eps=EPS).double()
-        if (
-            gap(batched.train()(rows), batched.eval()(rows)) < 0.01
-        ):  # the contrast, without which the sentence would be idle
+        # the contrast, without which the sentence would be idle
+        if gap(batched.train()(rows), batched.eval()(rows)) < 0.01:
             worst = math.inf
     return Evidence("largest |in a batch - alone|, if batch norm differs", worst, ROUNDING, ROUNDING_SOURCE, 6 * CASES)
 
