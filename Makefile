@@ -6,7 +6,7 @@ SEEDS ?= 1
 KILLS ?= 1000
 PARENT ?= HEAD
 
-.PHONY: help demo test deep lint recipes torture fingerprints index bench clean
+.PHONY: help demo test deep shapes lint recipes torture fingerprints index bench clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -18,8 +18,11 @@ demo: .venv/.core  ## train the default recipe on embedded data and write its re
 test: lint  ## lint, type-check and test everything
 	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-deep: .venv/.test  ## the tests that take longer: fuzzing at length
+deep: .venv/.test shapes  ## the tests that take longer: fuzzing, shapes, every recipe killed and resumed
 	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m deep
+
+shapes: .venv/.test  ## the shapes in the signatures, checked at every call of the contract tests and examples
+	CI=true OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m pytest -p shape_checks -q -n 2 --dist worksteal tests/test_contract_*.py src/quoin
 
 lint: .venv/.test
 	$(BIN)/ruff check src tests
@@ -34,8 +37,9 @@ torture: .venv/.test  ## kill a training run a thousand times and compare every 
 fingerprints: .venv/.test  ## every recipe's short run in this tree and in PARENT: the same to the bit?
 	$(BIN)/python tests/fingerprints.py compare $(PARENT)
 
-index: .venv/.core  ## write anew what `quoin map WORD` looks through
+index: .venv/.core  ## write anew what `quoin map WORD` looks through and what `quoin list` prints
 	$(BIN)/python -m quoin.notes.source_index
+	$(BIN)/python -m quoin.runs.listing
 
 bench: .venv/.bench  ## Quoin beside its peers
 	$(BIN)/quoin bench

@@ -148,6 +148,24 @@ def test_a_constant_feature_is_left_at_zero():
         assert scale.transform(x).abs().max() < 1e-9
 
 
+def test_only_the_chosen_rows_are_standardised_by():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(30_000, 60, generator=generator)  # several chunks
+    rows = torch.randperm(30_000, generator=generator)[:25_000]
+    scale, peer = StandardScaler.fit(x, rows), PeerScaler().fit(x[rows].double().numpy())
+    np.testing.assert_allclose(scale.mean, peer.mean_, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(scale.std, peer.scale_, rtol=1e-12)
+    torch.testing.assert_close(scale.transform(x, rows), scale.transform(x)[rows], rtol=0, atol=0)
+
+
+def test_a_channel_has_one_scale():
+    images = torch.rand(700, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    rows = torch.arange(0, 700, 2)
+    scale, seen = StandardScaler.fit(images, rows, per_channel=True), images[rows].double()
+    torch.testing.assert_close(scale.mean, seen.mean((0, 2, 3))[:, None, None], rtol=1e-12, atol=0)
+    torch.testing.assert_close(scale.std, seen.std((0, 2, 3), correction=0)[:, None, None], rtol=1e-12, atol=0)
+
+
 def test_images_and_plain_numbers_are_standardised_too():
     x = torch.rand(50, 2, 3, 3, generator=torch.Generator().manual_seed(0))
     assert np.allclose(StandardScaler.fit(x).transform(x).numpy(), (x - x.mean(0)) / x.std(0, correction=0), atol=1e-5)

@@ -9,10 +9,13 @@ import tomllib
 
 import pytest
 
+from quoin.cli.commands import COMMANDS
 from quoin.errors import UserError
 from quoin.notes import map as notes
 from quoin.notes.search import search
 from quoin.notes.source_index import build_index, mentions
+from quoin.runs.catalog import recipe_names
+from quoin.runs.listing import describe_recipes, listed_recipes
 
 TOML = """
 [areas]
@@ -61,6 +64,10 @@ def test_every_id_written_in_the_source_is_in_the_notes():
 def test_the_stored_index_is_that_of_the_source():
     stored = notes.index()
     assert stored == json.loads(json.dumps(build_index())), "`make index` writes it anew"
+
+
+def test_the_stored_listing_is_that_of_the_recipes():
+    assert listed_recipes() == describe_recipes(), "`make index` writes it anew"
 
 
 def test_the_notes_are_whole():
@@ -195,6 +202,26 @@ def test_the_map_does_not_import_torch():
 
 # What someone who knows PyTorch, Hugging Face or scikit-learn would look for, and what must be among the first three
 # answers.
+def every_option() -> set[str]:
+    """The options of all recipes."""
+    from quoin.cli.commands import _train
+    from quoin.cli.flags import Parser
+
+    found = set()
+    for name in recipe_names():
+        parser = Parser("quoin train", "")
+        _train(parser, [name])
+        found |= set(parser.flags)
+    return found
+
+
+def test_an_option_called_as_elsewhere_is_known():
+    from quoin.cli.flags import CALLED_ELSEWHERE
+
+    assert set(CALLED_ELSEWHERE.values()) <= every_option()
+    assert not {f"--{name}" for name in CALLED_ELSEWHERE} & every_option()
+
+
 LOOKED_FOR = {
     "huffman": "quoin.info.huffman_code",
     "bahdanau": "quoin.models.BahdanauDecoder",
@@ -229,6 +256,18 @@ LOOKED_FOR = {
     "seq2seq": "translate-dates",
     "gpt": "transformer-lm",
     "skip connection": "resnet",
+    "SwiGLU": "quoin.layers.GatedFeedForward",
+    "swish": "quoin.layers.GatedFeedForward",
+    "frechet_inception_distance": "quoin.prob.squared_frechet_of_samples",
+    "fréchet": "quoin.prob.squared_frechet_of_samples",
+    "count_linear_regions": "quoin.expressivity.regions_in_window",
+    "elbo": "quoin.losses.elbo_definition",
+    "warmup_steps": "--warmup-ratio",
+    "batch_size": "--batch-size",
+    "max-grad-norm": "--max-grad-norm",
+    "gradient clipping": "--max-grad-norm",
+    "learning rate": "--lr",
+    "resume": "quoin resume",
 }
 
 
@@ -252,7 +291,11 @@ def test_keywords_name_what_there_is():
     keywords = tomllib.loads((notes._NOTES / "keywords.toml").read_text(encoding="utf-8"))
     named = {name for names in keywords.values() for name in names}
     of_torch = {name for name in named if name.startswith("torch.")}
-    assert not {f"quoin.{name}" for name in named - of_torch} - notes.index()["names"].keys()
+    options = {name for name in named if name.startswith("--")}
+    commands = {name for name in named if name.startswith("quoin ")}
+    assert not {f"quoin.{name}" for name in named - of_torch - options - commands} - notes.index()["names"].keys()
+    assert options <= every_option()
+    assert {name.removeprefix("quoin ") for name in commands} <= COMMANDS.keys()
     for path in of_torch:
         package, _, name = path.rpartition(".")
         assert hasattr(importlib.import_module(package), name)

@@ -58,7 +58,7 @@ MAY_IMPORT = {
 LOADS_BY_NAME = {
     ("runs/catalog.py", "quoin.recipes")
 }  # the one that looks for recipes, and imports whichever was asked for
-ANYWHERE = ("torch", "numpy")
+ANYWHERE = ("torch", "numpy", "jaxtyping")
 GUESTS = {  # third parties and the paths where they may be imported
     "matplotlib": ("plot/", "notes/figures/"),
     "sklearn": ("data/", "estimators/", "bench/"),

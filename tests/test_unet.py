@@ -167,6 +167,7 @@ def test_it_hears_time_and_class(small):
     for other in (other_class, other_time, no_class):
         assert not torch.allclose(same, other)
     torch.testing.assert_close(small(x[3:], t[3:])[0], no_class)  # no labels stand for the label of none
+    torch.testing.assert_close(small(x[3:], t[3:].float())[0], no_class)  # a time between steps is a float
 
 
 def test_images_do_not_see_each_other(small):

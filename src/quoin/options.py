@@ -24,7 +24,14 @@ def option(
     above: float | None = None,
     below: float | None = None,
 ) -> Any:
-    """A dataclass field with a default, the sentence `--help` prints, and the range its value must lie in."""
+    """A dataclass field with a default, the sentence `--help` prints, and the range its value must lie in.
+
+    Args:
+        at_least: The least value that is allowed.
+        at_most: The largest that is.
+        above: A bound that is itself not allowed.
+        below: The same from the other side.
+    """
     bounds = {"at least": at_least, "at most": at_most, "above": above, "below": below}
     return field(default=default, metadata={"help": help, "bounds": {k: v for k, v in bounds.items() if v is not None}})
 
@@ -86,7 +93,12 @@ def flag_name(field_name: str) -> str:
 
 
 def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -> Options:
-    """Options read back from a file; a name that the class does not know is an error, not a surprise later."""
+    """Options read back from a file; a name that the class does not know is an error, not a surprise later.
+
+    Args:
+        kind: The class of the options.
+        where: What the file is called in the error.
+    """
     names = {each.name for each in dataclasses.fields(kind)}
     for name in values:
         if name not in names:

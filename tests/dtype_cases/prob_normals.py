@@ -206,7 +206,7 @@ CASES = {
         x(MEAN), x(SPREAD), x([5, 90]), x([[9, 0], [0, 4]])
     ),
     "squared_frechet_definition means": lambda x: squared_frechet_definition(
-        x(MEAN), f64(SPREAD), x([5, 90]), f64([[9, 0], [0, 4]])
+        x([100, 3]), f64(SPREAD), x([0, 90]), f64([[9, 0], [0, 4]])
     ),
     "decorrelation": lambda x: decorrelation(x(SPREAD)),
     "wick": lambda x: wick(x(SPREAD), [0, 0, 1, 1]),

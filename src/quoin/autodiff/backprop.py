@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -32,24 +33,30 @@ SIGMOID = Activation(torch.sigmoid, lambda z, h: h * (1 - h))
 class ForwardPass(NamedTuple):
     """The output and everything that was computed on the way to it."""
 
-    output: Tensor  # (n, q)
-    preactivations: tuple[Tensor, ...]  # z^(1), ..., z^(L), the last of which is the output
-    activations: tuple[Tensor, ...]  # h^(0) = x, ..., h^(L-1)
+    output: Float[Tensor, "n q"]
+    preactivations: tuple[Float[Tensor, "n _h"], ...]  # z^(1), ..., z^(L), the last of which is the output
+    activations: tuple[Float[Tensor, "n _d"], ...]  # h^(0) = x, ..., h^(L-1)
 
 
 class BackwardPass(NamedTuple):
     """The derivatives of the loss J, in the order of the layers, and at the input."""
 
-    weights: tuple[Tensor, ...]
-    biases: tuple[Tensor, ...]
-    deltas: tuple[Tensor, ...]  # δ^(l) = ∂J/∂z^(l)
-    x: Tensor
+    weights: tuple[Float[Tensor, "_h _d"], ...]
+    biases: tuple[Float[Tensor, "_h"], ...]
+    deltas: tuple[Float[Tensor, "n _h"], ...]  # δ^(l) = ∂J/∂z^(l)
+    x: Float[Tensor, "n d"]
 
 
 def forward_pass(
-    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], activation: Activation = RELU
+    x: Float[Tensor, "n d"],
+    weights: Sequence[Float[Tensor, "_h _d"]],
+    biases: Sequence[Float[Tensor, "_h"]],
+    activation: Activation = RELU,
 ) -> ForwardPass:
     """z^(l) = W^(l) h^(l-1) + b^(l) and h^(l) = σ(z^(l)), from the input to the output, every one of them kept.
+
+    Args:
+        activation: σ of the hidden layers; the output has none.
 
     Notes: Z5.14.
     """
@@ -68,8 +75,8 @@ def forward_pass(
 
 def backward_pass(
     forward: ForwardPass,
-    weights: Sequence[Tensor],
-    output_adjoint: Tensor,
+    weights: Sequence[Float[Tensor, "_h _d"]],
+    output_adjoint: Float[Tensor, "n q"],
     activation: Activation = RELU,
     *,
     weight_decay: float = 0.0,
@@ -78,6 +85,12 @@ def backward_pass(
 
     δ^(L) = ∂L/∂o and δ^(l) = (δ^(l+1) W^(l+1)) σ'(z^(l)); then ∂J/∂W^(l) = δ^(l)ᵀ h^(l-1) + λ W^(l) and
     ∂J/∂b^(l) = Σ_n δ^(l): each example is a row.
+
+    Args:
+        weights: Those of the forward pass.
+        output_adjoint: ∂L/∂o.
+        activation: That of the forward pass.
+        weight_decay: λ.
 
     Notes: Z5.15.
     """

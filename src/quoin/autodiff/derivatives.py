@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -36,11 +37,11 @@ Function = Callable[[Tensor], Tensor]
 class Derivative(NamedTuple):
     """f(x), and its derivative there applied to something."""
 
-    output: Tensor
-    product: Tensor
+    output: Float[Tensor, "..."]
+    product: Float[Tensor, "..."]
 
 
-def gradient_definition(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
+def gradient_definition(f: Function, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """∇f = (∂f/∂x_1, ..., ∂f/∂x_p)ᵀ, each partial derivative by itself: p evaluations in forward mode.
 
     Notes: D1.5-2.
@@ -49,7 +50,7 @@ def gradient_definition(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
     return _stacked(partials, x, x.shape)
 
 
-def gradient(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
+def gradient(f: Function, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """`gradient_definition` in one reverse sweep; zero where f does not depend on x.
 
     >>> gradient(lambda x: (x**2).sum(), torch.tensor([1.0, 2.0]))
@@ -60,7 +61,7 @@ def gradient(f: Function, x: Tensor) -> Tensor:  # (...) -> (...)
     return vjp(_single(f), x).product
 
 
-def vjp(f: Function, x: Tensor, adjoint: Tensor | None = None) -> Derivative:
+def vjp(f: Function, x: Float[Tensor, "..."], adjoint: Real[Tensor, "..."] | None = None) -> Derivative:
     """f(x) and Jᵀu for an adjoint u of f(x), in one reverse sweep; u may be left out where f(x) is one number, and is
     1.
 
@@ -83,7 +84,7 @@ def vjp(f: Function, x: Tensor, adjoint: Tensor | None = None) -> Derivative:
     return Derivative(output.detach(), product)
 
 
-def jvp(f: Function, x: Tensor, tangent: Tensor) -> Derivative:
+def jvp(f: Function, x: Float[Tensor, "*shape"], tangent: Real[Tensor, "*shape"]) -> Derivative:
     """f(x) and Jv for a tangent v of x, in one evaluation in forward mode.
 
     Notes: Z2.6, Z13.4.
@@ -97,12 +98,16 @@ def jvp(f: Function, x: Tensor, tangent: Tensor) -> Derivative:
     return Derivative(found[0].detach(), found[1].detach())
 
 
-def directional_derivative_definition(f: Function, x: Tensor, direction: Tensor) -> Tensor:  # -> ()
+def directional_derivative_definition(
+    f: Function, x: Float[Tensor, "*shape"], direction: Real[Tensor, "*shape"]
+) -> Float[Tensor, ""]:
     """∇f(x) · v, the sum of partial derivatives times entries of v."""
     return (gradient_definition(f, x) * direction).sum()
 
 
-def directional_derivative(f: Function, x: Tensor, direction: Tensor) -> Tensor:  # -> ()
+def directional_derivative(
+    f: Function, x: Float[Tensor, "*shape"], direction: Real[Tensor, "*shape"]
+) -> Float[Tensor, ""]:
     """The derivative of f at x along v, d/dt f(x + tv) at t = 0, in one evaluation; v is not made of length one.
 
     Notes: Z13.4.
@@ -110,15 +115,16 @@ def directional_derivative(f: Function, x: Tensor, direction: Tensor) -> Tensor:
     return jvp(_single(f), x, direction).product
 
 
-def jacobian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
-    """J_ij = ∂f_i/∂x_j, row by row: a reverse sweep for each number that f gives."""
+def jacobian_definition(f: Function, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """J_ij = ∂f_i/∂x_j, row by row: a reverse sweep for each number that f gives. Its axes are those of f(x), then
+    those of x."""
     point = _point(x)
     output = _output(f, point)
     rows = [vjp(f, point, unit).product for unit in _units(output.detach())]
     return _stacked(rows, x, output.shape + x.shape)
 
 
-def jacobian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
+def jacobian(f: Function, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """`jacobian_definition` with all its sweeps in one vectorised one: by rows, or by columns where x has fewer
     numbers.
 
@@ -136,8 +142,8 @@ def jacobian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (m..., p...)
     return found.detach()
 
 
-def hessian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p...)
-    """H_ij = ∂²f/∂x_i∂x_j, row by row: the gradient of each entry of the gradient."""
+def hessian_definition(f: Function, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """H_ij = ∂²f/∂x_i∂x_j, row by row: the gradient of each entry of the gradient. Its axes are those of x, twice."""
     point = _point(x).clone().requires_grad_()
     with torch.enable_grad():
         first = torch.zeros_like(point) + 0 * point.sum()  # so that it has a graph even where f is constant or linear
@@ -151,7 +157,7 @@ def hessian_definition(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p.
     return _stacked(rows, x, x.shape + x.shape)
 
 
-def hessian(f: Function, x: Tensor) -> Tensor:  # (p...) -> (p..., p...)
+def hessian(f: Function, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """`hessian_definition` with all its rows in one vectorised sweep, forward over reverse.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1], torch.tensor([1.0, 3.0]))

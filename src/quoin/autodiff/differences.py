@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient as autograd_gradient
@@ -21,11 +22,11 @@ Function = Callable[[Tensor], Tensor]
 class Differences(NamedTuple):
     """A gradient from central differences, and how often the function was evaluated for it."""
 
-    output: Tensor
+    output: Float[Tensor, "..."]
     num_evaluations: int
 
 
-def finite_differences(f: Function, theta: Tensor, step: float | None = None) -> Differences:  # (...) -> (...)
+def finite_differences(f: Function, theta: Float[Tensor, "..."], step: float | None = None) -> Differences:
     """∂_i f ≈ (f(θ + h e_i) - f(θ - h e_i)) / 2h for each i: 2p evaluations, with an error of O(h²) and of ε|f|/h by
     rounding.
 
@@ -69,14 +70,16 @@ class GradientCheck(NamedTuple):
     agrees: bool
     max_error: float
     tolerance: float
-    expected: Tensor  # from differences
+    expected: Float[Tensor, "..."]  # from differences
     num_evaluations: int
 
     def __bool__(self) -> bool:
         return self.agrees
 
 
-def check_gradient(f: Function, theta: Tensor, gradient: Tensor | None = None) -> GradientCheck:
+def check_gradient(
+    f: Function, theta: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"] | None = None
+) -> GradientCheck:
     """Compare a gradient (autograd's, if none is given) with central differences.
 
     The bound is 1000 ε^(2/3) max(1, |f|, |∇f|), the error of differences at their best step, with a margin for higher

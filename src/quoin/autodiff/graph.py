@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Inexact, Shaped, UInt8
 from torch import Tensor
 
 __all__ = ["Call", "GeneratorState", "Graph", "Leaf", "Node", "Ref", "same_bits", "summarize"]
@@ -33,8 +34,8 @@ class Node:
     module: str
     use: int
     inputs: tuple[int, ...]
-    value: Tensor
-    adjoint: Tensor | None = None
+    value: Shaped[Tensor, "*shape"]
+    adjoint: Inexact[Tensor, "*shape"] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,7 +63,7 @@ class GeneratorState:
     """The position of a generator among the arguments of a call, and its state before it."""
 
     device: torch.device
-    state: Tensor
+    state: UInt8[Tensor, "_bytes"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Leaf:
 
     node: int
     storage: int | None  # leaves of one storage overlap or lie side by side, and share it again in a replay
-    copy: Tensor
+    copy: Shaped[Tensor, "..."]
     requires_grad: bool
     is_autograd_leaf: bool
 
@@ -90,7 +91,7 @@ class Call:
     kwargs: dict[str, Any]
     outputs: tuple[int, ...]
     writes: tuple[tuple[int, int], ...]  # (node before, node after), of one tensor
-    random_states: tuple[tuple[str, Tensor], ...]  # device -> state of its default generator
+    random_states: tuple[tuple[str, UInt8[Tensor, "_bytes"]], ...]  # device -> state of its default generator
     grad_enabled: bool
     autocast: tuple[tuple[str, torch.dtype], ...]  # device type -> dtype, where it was on
 
@@ -107,7 +108,7 @@ class Graph:
     outputs: tuple[int, ...]
 
     @property
-    def output(self) -> Tensor:
+    def output(self) -> Shaped[Tensor, "..."]:
         """The value of the first output."""
         return self.nodes[self.outputs[0]].value
 
@@ -130,7 +131,7 @@ class Graph:
         return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
 
 
-def summarize(tensor: Tensor, max_entries: int = 3) -> str:
+def summarize(tensor: Shaped[Tensor, "..."], max_entries: int = 3) -> str:
     """The numbers of a small tensor, the mean and the range of a large one.
 
     >>> summarize(torch.tensor([1.0, -0.5]))
@@ -149,7 +150,7 @@ def summarize(tensor: Tensor, max_entries: int = 3) -> str:
     return f"mean {float(values.mean()):.3g}, {float(low):.3g} to {float(high):.3g}"
 
 
-def same_bits(left: Tensor, right: Tensor) -> bool:
+def same_bits(left: Shaped[Tensor, "..."], right: Shaped[Tensor, "..."]) -> bool:
     """Whether two tensors have the same type, shape and bits; a NaN equals itself, and 0 is not -0."""
     if left.dtype != right.dtype or left.shape != right.shape or left.device != right.device:
         return False

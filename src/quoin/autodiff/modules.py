@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -50,7 +51,7 @@ class ModuleStack:
         """The innermost module's path and the number of its calls so far."""
         return self._stack[-1][1:] if self._stack else ("", 1)
 
-    def name_of(self, tensor: Tensor) -> tuple[str, str] | None:
+    def name_of(self, tensor: Shaped[Tensor, "..."]) -> tuple[str, str] | None:
         """(parameter or buffer, its name) for a tensor that a module seen so far owns."""
         return self._names.get(id(tensor))
 

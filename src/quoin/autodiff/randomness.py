@@ -2,11 +2,12 @@
 does."""
 
 import torch
+from jaxtyping import UInt8
 from torch import Tensor
 
 __all__ = ["States", "changed_rng_states", "rng_states", "set_rng_states"]
 
-States = tuple[tuple[str, Tensor], ...]
+States = tuple[tuple[str, UInt8[Tensor, "_bytes"]], ...]
 
 
 def rng_states() -> States:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
@@ -51,7 +52,7 @@ class Draft:
     module: str
     use: int
     inputs: tuple[int, ...]
-    value: Tensor
+    value: Shaped[Tensor, "..."]
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Recorder(TorchFunctionMode):
         self._record(func, seen, result, written, changed_states)
         return result
 
-    def use(self, tensor: Tensor) -> int:
+    def use(self, tensor: Shaped[Tensor, "..."]) -> int:
         """The node that `tensor` is at this moment, a new one where it is new here or was written to through another's
         memory."""
         known = self._known.get(id(tensor))
@@ -125,7 +126,7 @@ class Recorder(TorchFunctionMode):
             self.edges[known.node] = get_gradient_edge(tensor)
         return known.node
 
-    def leaf(self, tensor: Tensor, op: str = "", name: str = "") -> int:
+    def leaf(self, tensor: Shaped[Tensor, "..."], op: str = "", name: str = "") -> int:
         """A node for a tensor from outside, with all a replay needs to make it again."""
         if is_functorch_wrapped_tensor(tensor):
             raise UserError(

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.autodiff.graph import Call, GeneratorState, Graph, Leaf, Ref
@@ -17,7 +18,9 @@ from quoin.errors import UserError
 __all__ = ["replay"]
 
 
-def replay(graph: Graph, changed: Mapping[int, Tensor] | None = None) -> tuple[Tensor, ...]:
+def replay(
+    graph: Graph, changed: Mapping[int, Shaped[Tensor, "..."]] | None = None
+) -> tuple[Shaped[Tensor, "..."], ...]:
     """The value of every node, computed anew in the recorded order; the nodes in `changed` are given those values
     instead.
 

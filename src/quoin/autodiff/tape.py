@@ -23,6 +23,12 @@ _count = itertools.count()
 class Var:
     """A value, and the operation and the variables that made it.
 
+    Args:
+        value: A float tensor, or numbers for one of the default dtype.
+        op: Which of `RULES` made it; empty for a leaf.
+        inputs: The variables that it was made from.
+        settings: Arguments of the operation that are no variables, such as an axis.
+
     >>> x = Var(3.0)
     >>> y = x * x + x
     >>> backward(y)[x]
@@ -192,6 +198,9 @@ def backward(output: Var, adjoint: Var | None = None) -> dict[Var, Var]:
 
     An adjoint is a variable made by the rules from others, so it can be sent through `backward` again for a second
     derivative.
+
+    Args:
+        adjoint: Of the output's shape; 1 unless given, for an output of one number.
 
     >>> x = Var(2.0)
     >>> derivative = backward(x**3)[x]

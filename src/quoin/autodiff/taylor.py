@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient, hessian
@@ -16,7 +17,7 @@ __all__ = ["QuadraticModel", "TaylorPolynomial", "derivatives", "quadratic_model
 Function = Callable[[Tensor], Tensor]
 
 
-def derivatives(f: Function, x: float | Tensor, order: int) -> Tensor:  # (order + 1,)
+def derivatives(f: Function, x: float | Float[Tensor, ""], order: int) -> Float[Tensor, "{order}+1"]:
     """f(x), f'(x), ..., f⁽ⁿ⁾(x) of a function of one variable, each by differentiating the one before.
 
     The cost grows about as 2ⁿ; a plain number x is taken in float64.
@@ -54,10 +55,10 @@ def derivatives(f: Function, x: float | Tensor, order: int) -> Tensor:  # (order
 class TaylorPolynomial:
     """c_0 + c_1 (x - a) + ... + c_n (x - a)ⁿ about the centre a."""
 
-    center: Tensor  # ()
-    coefficients: Tensor  # (n + 1,)
+    center: Float[Tensor, ""]
+    coefficients: Float[Tensor, "terms"]
 
-    def __call__(self, x: Tensor) -> Tensor:  # (...) -> (...)
+    def __call__(self, x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """By Horner's rule."""
         step = as_floating(x) - as_floating(self.center)
         value = torch.zeros_like(step)
@@ -66,7 +67,7 @@ class TaylorPolynomial:
         return value
 
 
-def taylor(f: Function, x: float | Tensor, order: int) -> TaylorPolynomial:
+def taylor(f: Function, x: float | Float[Tensor, ""], order: int) -> TaylorPolynomial:
     """The Taylor polynomial of f about x, Σ_k f⁽ᵏ⁾(x)/k! (· - x)ᵏ for k up to `order`; of order 1, the linear
     approximation.
 
@@ -84,18 +85,18 @@ def taylor(f: Function, x: float | Tensor, order: int) -> TaylorPolynomial:
 class QuadraticModel:
     """f(a) + ∇f(a)·(x - a) + ½ (x - a)ᵀ H (x - a) about the centre a."""
 
-    center: Tensor  # (p,)
-    value: Tensor  # ()
-    gradient: Tensor  # (p,)
-    hessian: Tensor  # (p, p)
+    center: Float[Tensor, "p"]
+    value: Float[Tensor, ""]
+    gradient: Float[Tensor, "p"]
+    hessian: Float[Tensor, "p p"]
 
-    def __call__(self, x: Tensor) -> Tensor:  # (..., p) -> (...)
+    def __call__(self, x: Real[Tensor, "*batch p"]) -> Float[Tensor, "*batch"]:
         check_shapes("... p, p", x=x, center=self.center)
         step = as_floating(x) - as_floating(self.center)
         return self.value + step @ self.gradient + torch.einsum("...i,ij,...j->...", step, self.hessian, step) / 2
 
 
-def quadratic_model(f: Function, x: Tensor) -> QuadraticModel:  # (p,)
+def quadratic_model(f: Function, x: Float[Tensor, "p"]) -> QuadraticModel:
     """The second-order Taylor polynomial of f about the vector x.
 
     Notes: Z13.4.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Num
 from torch import Tensor, nn
 
 from quoin.autodiff.graph import Graph, Node
@@ -18,7 +19,9 @@ from quoin.errors import UserError, format_value
 __all__ = ["trace"]
 
 
-def trace(f: Callable[..., Any], *inputs: Any, adjoint: Tensor | Sequence[Tensor] | None = None) -> Graph:
+def trace(
+    f: Callable[..., Any], *inputs: Any, adjoint: Num[Tensor, "..."] | Sequence[Num[Tensor, "..."]] | None = None
+) -> Graph:
     """Run `f(*inputs)` once and give back its computational graph: for each value v, v itself and its adjoint ∂f/∂v.
 
     Adjoints come by torch's reverse mode in one sweep from the output: 1 for a single number, else the `adjoint` given

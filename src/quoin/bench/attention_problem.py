@@ -42,6 +42,7 @@ def time_attention(repeats: Repeats, length: str, work: str, attend: Attend, *, 
     with torch.set_grad_enabled(work == "training"):
         for each in (query, key, value):
             each.requires_grad_(work == "training")
+        output = torch.empty(0)  # until the first call
         repeats.end()
         for _ in range(repeats.count - 1):
             for _ in range(calls_per_repeat(n)):

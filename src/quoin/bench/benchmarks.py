@@ -1,8 +1,9 @@
 """The benchmarks: which implementations are compared, and what is asked of the outcome. Imports neither torch nor a
 peer.
 
-An implementation (benchmark.py) is a function of `worker.Repeats` in a file of this package. It calls `repeats.end()`
-at the end of each, and gives back its figures of quality. The first of a benchmark is the one that ratios are taken to.
+An implementation (benchmark.py) is a function of `worker.Repeats` in a file of this package. It leaves its work to
+`repeats.timed`, or calls `repeats.end()` at the end of each itself, and gives back its figures of quality. The first of
+a benchmark is the one that ratios are taken to.
 """
 
 from collections.abc import Sequence

@@ -41,10 +41,13 @@ def _undone(archive: bytes, content: bytes) -> bytes:
 
 
 def _packed(repeats: Repeats, work: Callable[[bytes], bytes]) -> dict[str, float]:
-    content, archive, seconds = help_texts(), b"", []
-    for _ in range(repeats.count):
+    content, seconds = help_texts(), []
+
+    def pack() -> bytes:
         began = repeats.clock()
         archive = work(content)
         seconds.append(repeats.clock() - began)
-        repeats.end()
+        return archive
+
+    archive = repeats.timed(pack)
     return {"bytes": float(len(archive)), "kB/s": len(content) / statistics.median(seconds) / 1000}

@@ -5,6 +5,7 @@ fetched.
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from quoin.bench.decode_problem import CONFIG, TOKENS, figures, prompt, weights
 from quoin.bench.worker import Repeats
@@ -20,11 +21,13 @@ def transformers_generate(repeats: Repeats) -> dict[str, float]:
     model: Any = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)).eval()
     model.transformer.load_state_dict(weights())  # the head is tied to the codes
     begin = prompt()
-    for _ in range(repeats.count):
+
+    def generate() -> tuple[Tensor, float]:
         began = repeats.clock()
         found = model.generate(
             begin, attention_mask=torch.ones_like(begin), max_new_tokens=TOKENS, do_sample=False, use_cache=True
         )
-        seconds = repeats.clock() - began
-        repeats.end()
+        return found, repeats.clock() - began
+
+    found, seconds = repeats.timed(generate)
     return figures(found[:, begin.shape[1] :], seconds)

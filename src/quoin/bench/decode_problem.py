@@ -4,6 +4,7 @@ text."""
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 __all__ = ["CONFIG", "PROMPT", "TOKENS", "figures", "prompt", "weights"]
@@ -19,7 +20,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def weights() -> dict[str, Tensor]:
+def weights() -> dict[str, Float[Tensor, "..."]]:
     """The same random weights in every process, of an std at which the most probable token is clear."""
     embed_dim, shapes = CONFIG["n_embd"], {}
     for layer in range(CONFIG["n_layer"]):
@@ -37,11 +38,11 @@ def weights() -> dict[str, Tensor]:
     }
 
 
-def prompt() -> Tensor:  # (1, PROMPT)
+def prompt() -> Int[Tensor, "1 seq"]:
     return torch.randint(CONFIG["vocab_size"], (1, PROMPT), generator=torch.Generator().manual_seed(1))
 
 
-def figures(tokens: Tensor, seconds: float) -> dict[str, float]:  # (1, TOKENS)
+def figures(tokens: Int[Tensor, "1 seq"], seconds: float) -> dict[str, float]:
     """Tokens a second in the last repeat, and a sum that is the same where every token is."""
     indices = torch.arange(1, tokens.numel() + 1)
     return {"tokens/s": tokens.numel() / seconds, "checksum": float((tokens.flatten() * indices).sum() % 10_007)}

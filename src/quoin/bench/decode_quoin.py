@@ -8,7 +8,7 @@ import torch
 
 from quoin.bench.decode_problem import CONFIG, PROMPT, TOKENS, figures, prompt, weights
 from quoin.bench.worker import Repeats
-from quoin.generate import greedy_search
+from quoin.generate import Generated, greedy_search
 from quoin.layers import ExactAttention, InnerAttention, LinearAttention, PerformerAttention
 from quoin.models import GPT, gpt2_from_config, load_gpt2_weights
 
@@ -25,11 +25,13 @@ def greedily(repeats: Repeats) -> dict[str, float]:
     model = gpt2_from_config(CONFIG).eval()
     load_gpt2_weights(model, weights())
     begin = prompt()
-    for _ in range(repeats.count):
+
+    def search() -> tuple[Generated, float]:
         began = repeats.clock()
         found = greedy_search(model, model.init_cache(1, PROMPT + TOKENS), begin, max_tokens=TOKENS)
-        seconds = repeats.clock() - began
-        repeats.end()
+        return found, repeats.clock() - began
+
+    found, seconds = repeats.timed(search)
     return figures(found.tokens, seconds)
 
 
@@ -54,10 +56,13 @@ def from_context(repeats: Repeats, attention: str, length: str) -> dict[str, flo
     text = torch.randint(VOCAB_SIZE, (1, most), generator=generator)
     with torch.no_grad():
         cache: Any = model.decode_step(model.init_cache(1, most), text[:, : int(length)]).cache
-        for _ in range(repeats.count):
+
+        def read_on() -> float:
+            nonlocal cache
             began = repeats.clock()
             for _ in range(FURTHER):
                 cache = model.decode_step(cache, text[:, :1]).cache
-            seconds = repeats.clock() - began
-            repeats.end()
+            return repeats.clock() - began
+
+        seconds = repeats.timed(read_on)
     return {"tokens/s": FURTHER / seconds}

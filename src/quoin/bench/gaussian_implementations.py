@@ -4,6 +4,7 @@ over distributions.
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from quoin.bench.gaussian_problem import GIVEN, normals, quality
 from quoin.bench.worker import Repeats
@@ -17,45 +18,49 @@ def quoin(repeats: Repeats) -> dict[str, float]:
     from quoin.prob import condition_normal
 
     given, (mean, covariance, y) = _on_torch(repeats)
-    for _ in range(repeats.count):
-        found = condition_normal(mean, covariance, GIVEN, y)
-        repeats.end()
+    found = repeats.timed(lambda: condition_normal(mean, covariance, GIVEN, y))
     return quality(given, found.mean.numpy(), found.covariance.numpy())
 
 
 def torch_cholesky(repeats: Repeats) -> dict[str, float]:
     """As GPyTorch has it: a batched Cholesky factor and cholesky_solve."""
     given, (mean, covariance, y) = _on_torch(repeats)
-    for _ in range(repeats.count):
+
+    def condition() -> tuple[Tensor, Tensor]:
         factor = torch.linalg.cholesky(covariance[:, K:, K:])
         solved = torch.cholesky_solve(covariance[:, K:, :K], factor)
         means = mean[:, :K] + (solved.mT @ (y - mean[:, K:]).unsqueeze(-1)).squeeze(-1)
-        left = covariance[:, :K, :K] - covariance[:, :K, K:] @ solved
-        repeats.end()
+        return means, covariance[:, :K, :K] - covariance[:, :K, K:] @ solved
+
+    means, left = repeats.timed(condition)
     return quality(given, means.numpy(), left.numpy())
 
 
 def torch_triangular(repeats: Repeats) -> dict[str, float]:
     """The same with half the solves: W = L^-1 Σ_YX and Σ_XX - W^T W, the quickest that we found in plain torch."""
     given, (mean, covariance, y) = _on_torch(repeats)
-    for _ in range(repeats.count):
+
+    def condition() -> tuple[Tensor, Tensor]:
         factor = torch.linalg.cholesky(covariance[:, K:, K:])
         away = (y - mean[:, K:]).unsqueeze(-1)
         whitened = torch.linalg.solve_triangular(factor, covariance[:, K:, :K], upper=False)
         means = mean[:, :K] + (whitened.mT @ torch.linalg.solve_triangular(factor, away, upper=False)).squeeze(-1)
-        left = covariance[:, :K, :K] - whitened.mT @ whitened
-        repeats.end()
+        return means, covariance[:, :K, :K] - whitened.mT @ whitened
+
+    means, left = repeats.timed(condition)
     return quality(given, means.numpy(), left.numpy())
 
 
 def numpy_batched(repeats: Repeats) -> dict[str, float]:
     given = normals()
     S, mean, y = given.covariance, given.mean, given.y
-    for _ in range(repeats.count):
+
+    def condition() -> tuple[np.ndarray, np.ndarray]:
         solved = np.linalg.solve(S[:, K:, K:], S[:, K:, :K])
         means = mean[:, :K] + (solved.swapaxes(1, 2) @ (y - mean[:, K:])[..., None])[..., 0]
-        left = S[:, :K, :K] - S[:, :K, K:] @ solved
-        repeats.end()
+        return means, S[:, :K, :K] - S[:, :K, K:] @ solved
+
+    means, left = repeats.timed(condition)
     return quality(given, means, left)
 
 

@@ -35,11 +35,13 @@ def _chain(given) -> MarkovChain:
 
 def _learn(repeats: Repeats, first: HiddenMarkovModel, observed) -> dict[str, float]:
     torch.set_num_threads(repeats.threads)
-    seen, log_prob = torch.from_numpy(observed), 0.0
-    for _ in range(repeats.count):
-        model = first
+    seen = torch.from_numpy(observed)
+
+    def steps() -> float:
+        model, log_prob = first, 0.0
         for _ in range(NUM_STEPS):
             model, found = baum_welch_step(model, seen)
             log_prob = float(found)
-        repeats.end()
-    return figures(log_prob, len(observed))
+        return log_prob
+
+    return figures(repeats.timed(steps), len(observed))

@@ -33,13 +33,14 @@ def quoin(repeats: Repeats) -> dict[str, float]:
 
     torch.set_num_threads(repeats.threads)
     given = message()
-    for _ in range(repeats.count):
+
+    def round_trip() -> tuple[bytes, bytes]:
         counts = np.bincount(np.frombuffer(given, dtype=np.uint8), minlength=256)
         code = huffman_code(torch.from_numpy(counts / SIZE))
         sent = code.encode(given)
-        received = code.decode(sent, SIZE).to(torch.uint8).numpy().tobytes()
-        repeats.end()
-    return _figures(given, sent, received)
+        return sent, code.decode(sent, SIZE).to(torch.uint8).numpy().tobytes()
+
+    return _figures(given, *repeats.timed(round_trip))
 
 
 def by_dict(repeats: Repeats) -> dict[str, float]:
@@ -52,15 +53,16 @@ def by_pattern(repeats: Repeats) -> dict[str, float]:
 
 def _heapq(repeats: Repeats, decoded: Callable[[str, dict[str, int]], bytes]) -> dict[str, float]:
     given = message()
-    for _ in range(repeats.count):
+
+    def round_trip() -> tuple[bytes, bytes]:
         words = _codewords(given)
         bits = "".join([words[byte] for byte in given])
         filled = len(bits) + -len(bits) % 8
         sent = int(bits.ljust(filled, "0"), 2).to_bytes(filled // 8)
         read = f"{int.from_bytes(sent):0{8 * len(sent)}b}"
-        received = decoded(read, {word: byte for byte, word in words.items()})[:SIZE]
-        repeats.end()
-    return _figures(given, sent, received)
+        return sent, decoded(read, {word: byte for byte, word in words.items()})[:SIZE]
+
+    return _figures(given, *repeats.timed(round_trip))
 
 
 def _codewords(given: bytes) -> dict[int, str]:

@@ -3,6 +3,7 @@ and last.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -80,6 +81,8 @@ class _Block(nn.Module):
         projection = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
         self.shortcut = projection if changes else nn.Identity()
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels out_height out_width"]:
         h = torch.relu(self.bn1(self.conv1(x)))
         return torch.relu(self.bn2(self.conv2(h)) + self.shortcut(x))

@@ -39,9 +39,7 @@ def quoin(repeats: Repeats) -> dict[str, float]:
 
     torch.set_num_threads(repeats.threads)
     queries, points, values = map(torch.from_numpy, problem())
-    for _ in range(repeats.count):
-        found = nadaraya_watson(queries, points, values.unsqueeze(-1), GaussianKernel(), BANDWIDTH)
-        repeats.end()
+    found = repeats.timed(lambda: nadaraya_watson(queries, points, values.unsqueeze(-1), GaussianKernel(), BANDWIDTH))
     return quality(found.squeeze(-1).numpy())
 
 
@@ -76,7 +74,5 @@ def statsmodels_regression(repeats: Repeats) -> dict[str, float]:
 
     queries, points, values = problem()
     regression = KernelReg(values, points, var_type="c" * DIM, reg_type="lc", bw=[BANDWIDTH] * DIM)  # type: ignore[arg-type]
-    for _ in range(repeats.count):
-        found, _ = regression.fit(queries[: COUNT // 10])
-        repeats.end()
+    found, _ = repeats.timed(lambda: regression.fit(queries[: COUNT // 10]))
     return quality(found)

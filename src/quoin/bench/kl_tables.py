@@ -29,9 +29,7 @@ def quoin(repeats: Repeats) -> dict[str, float]:
 
     torch.set_num_threads(repeats.threads)
     p, q = map(torch.from_numpy, tables())
-    for _ in range(repeats.count):
-        divergences = kl_divergence(p, q)
-        repeats.end()
+    divergences = repeats.timed(lambda: kl_divergence(p, q))
     return {"mean": float(divergences.mean())}
 
 
@@ -39,9 +37,7 @@ def scipy_entropy(repeats: Repeats) -> dict[str, float]:
     from scipy.stats import entropy
 
     p, q = tables()
-    for _ in range(repeats.count):
-        divergences = entropy(p, q, axis=1)
-        repeats.end()
+    divergences = repeats.timed(lambda: entropy(p, q, axis=1))
     return {"mean": float(divergences.mean())}
 
 
@@ -49,9 +45,7 @@ def scipy_rel_entr(repeats: Repeats) -> dict[str, float]:
     from scipy.special import rel_entr
 
     p, q = tables()
-    for _ in range(repeats.count):
-        divergences = rel_entr(p, q).sum(axis=1)
-        repeats.end()
+    divergences = repeats.timed(lambda: rel_entr(p, q).sum(axis=1))
     return {"mean": float(divergences.mean())}
 
 
@@ -61,7 +55,5 @@ def torch_kl_div(repeats: Repeats) -> dict[str, float]:
 
     torch.set_num_threads(repeats.threads)
     p, q = map(torch.from_numpy, tables())
-    for _ in range(repeats.count):
-        divergences = kl_div(q.log(), p, reduction="none").sum(dim=1)
-        repeats.end()
+    divergences = repeats.timed(lambda: kl_div(q.log(), p, reduction="none").sum(dim=1))
     return {"mean": float(divergences.mean())}

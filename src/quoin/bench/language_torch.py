@@ -3,6 +3,7 @@ kernels that torch has.
 """
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -23,7 +24,7 @@ class _Block(nn.Module):
             nn.Linear(4 * work.embed_dim, work.embed_dim),
         )
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "batch seq embed"]) -> Float[Tensor, "batch seq embed"]:
         b, t, w = x.shape
         q, k, v = (each.view(b, t, self.heads, -1).transpose(1, 2) for each in self.qkv(self.norm1(x)).split(w, dim=2))
         attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -44,7 +45,7 @@ class _GPT(nn.Module):
             if parameter.ndim > 1:
                 nn.init.normal_(parameter, std=0.02)
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         x = self.embedding(tokens) + self.position_embedding.weight[: tokens.shape[1]]
         return functional.linear(self.norm(self.blocks(x)), self.embedding.weight)
 

@@ -57,9 +57,7 @@ def linear_svc(repeats: Repeats) -> dict[str, float]:
     given = digit_images()
     model = LinearSVC(C=C, loss="hinge", fit_intercept=False, max_iter=300)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for _ in range(repeats.count):
-        model.fit(given.features, given.signs)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.signs))
     return above_least("svm", svm_objective(given.features @ model.coef_[0], given.signs, model.coef_))
 
 
@@ -73,23 +71,17 @@ def softmax_newton_cg(repeats: Repeats) -> dict[str, float]:
 
 def _least_squares(repeats: Repeats, model) -> dict[str, float]:
     given = digit_images()
-    for _ in range(repeats.count):
-        model.fit(given.features, given.numbers)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.numbers))
     return above_least("lstsq", squared_objective(model.predict(given.features), given.numbers))
 
 
 def _logistic(repeats: Repeats, model) -> dict[str, float]:
     given = digit_images()
-    for _ in range(repeats.count):
-        model.fit(given.features, given.signs)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.signs))
     return above_least("logreg", log_objective(given.features @ model.coef_[0], given.signs, model.coef_))
 
 
 def _softmax(repeats: Repeats, model) -> dict[str, float]:
     given = digit_images()
-    for _ in range(repeats.count):
-        model.fit(given.features, given.digits)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.digits))
     return above_least("softmax", log_objective(given.features @ model.coef_.T, given.digits, model.coef_))

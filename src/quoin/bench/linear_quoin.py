@@ -11,35 +11,27 @@ __all__ = ["logreg", "lstsq", "softmax", "svm"]
 
 def lstsq(repeats: Repeats) -> dict[str, float]:
     given, model = _start(repeats), LinearRegressor(fit_intercept=False)
-    for _ in range(repeats.count):
-        model.fit(given.features, given.numbers)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.numbers))
     return above_least("lstsq", squared_objective(model.predict(given.features), given.numbers))
 
 
 def logreg(repeats: Repeats) -> dict[str, float]:
     given, model = _start(repeats), LogisticClassifier(L2, fit_intercept=False, tol=1e-4)
-    for _ in range(repeats.count):
-        model.fit(given.features, given.signs)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.signs))
     scores = model.decision_function(given.features)
     return above_least("logreg", log_objective(scores, given.signs, model.coef_))
 
 
 def svm(repeats: Repeats) -> dict[str, float]:
     given, model = _start(repeats), LinearSVM(L2, fit_intercept=False, tol=1e-4)
-    for _ in range(repeats.count):
-        model.fit(given.features, given.signs)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.signs))
     scores = model.decision_function(given.features)
     return above_least("svm", svm_objective(scores, given.signs, model.coef_))
 
 
 def softmax(repeats: Repeats) -> dict[str, float]:
     given, model = _start(repeats), SoftmaxClassifier(L2, fit_intercept=False, tol=1e-4)
-    for _ in range(repeats.count):
-        model.fit(given.features, given.digits)
-        repeats.end()
+    repeats.timed(lambda: model.fit(given.features, given.digits))
     scores = model.decision_function(given.features)
     return above_least("softmax", log_objective(scores, given.digits, model.coef_))
 

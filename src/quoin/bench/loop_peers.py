@@ -61,7 +61,5 @@ def sklearn_mlp(repeats: Repeats) -> dict[str, float]:
         momentum=0.0,
         random_state=0,
     )
-    for _ in range(repeats.count):
-        model.partial_fit(given.features, given.labels, classes=np.arange(OUTPUTS))
-        repeats.end()
+    repeats.timed(lambda: model.partial_fit(given.features, given.labels, classes=np.arange(OUTPUTS)))
     return accuracy(np.asarray(model.predict_proba(given.test_features)), given)

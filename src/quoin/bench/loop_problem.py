@@ -18,11 +18,25 @@ LR = 0.05
 class Problem:
     """The same numbers in every process."""
 
-    features: np.ndarray  # (20000, 784) float32
-    labels: np.ndarray  # (20000,) int64
-    test_features: np.ndarray
-    test_labels: np.ndarray
+    all_features: np.ndarray  # (24000, 784) float32, the test rows last
+    all_labels: np.ndarray  # (24000,) int64
     weights: tuple[np.ndarray, np.ndarray]  # (784, 256), (256, 10): He's start; biases start at zero
+
+    @property
+    def features(self) -> np.ndarray:
+        return self.all_features[:ROWS]
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.all_labels[:ROWS]
+
+    @property
+    def test_features(self) -> np.ndarray:
+        return self.all_features[ROWS:]
+
+    @property
+    def test_labels(self) -> np.ndarray:
+        return self.all_labels[ROWS:]
 
 
 def problem() -> Problem:
@@ -33,7 +47,7 @@ def problem() -> Problem:
         random.standard_normal(shape, dtype=np.float32) * np.float32(np.sqrt(2 / shape[0]))
         for shape in ((INPUTS, HIDDEN_DIM), (HIDDEN_DIM, OUTPUTS))
     )
-    return Problem(features[:ROWS], labels[:ROWS], features[ROWS:], labels[ROWS:], (weights[0], weights[1]))
+    return Problem(features, labels, (weights[0], weights[1]))
 
 
 def accuracy(scores: np.ndarray, given: Problem) -> dict[str, float]:

@@ -126,10 +126,9 @@ def _start(layers: list[nn.Linear], given: Problem) -> None:
 
 
 def _dataset(given: Problem) -> Dataset:
-    features = torch.from_numpy(given.features), torch.from_numpy(given.test_features)
-    targets = torch.from_numpy(given.labels), torch.from_numpy(given.test_labels)
     names = tuple(f"x{index}" for index in range(INPUTS))
-    return Dataset("teacher", torch.cat(features), torch.cat(targets), names, tuple(map(str, range(OUTPUTS))))
+    classes = tuple(map(str, range(OUTPUTS)))
+    return Dataset("teacher", torch.from_numpy(given.all_features), torch.from_numpy(given.all_labels), names, classes)
 
 
 def _split(given: Problem) -> Split:

@@ -31,9 +31,7 @@ def _on_quoin(repeats: Repeats, kind: type) -> dict[str, float]:
         torch.from_numpy(given.astype(kind)),
         GaussianMixtureDistribution(weights, FullNormals(means, covariances)),
     )
-    for _ in range(repeats.count):
-        found = em(first, x, max_iter=NUM_STEPS, tol=0.0, min_variance=0.0)
-        repeats.end()
+    found = repeats.timed(lambda: em(first, x, max_iter=NUM_STEPS, tol=0.0, min_variance=0.0))
     return figures(found.log_likelihoods[-2] / len(x))
 
 

@@ -18,16 +18,18 @@ def by_quoin(repeats: Repeats) -> dict[str, float]:
     import torch
 
     from quoin.data import load_corpus
-    from quoin.models import ngram_counts
+    from quoin.models import NgramCounts, ngram_counts
 
     torch.set_num_threads(repeats.threads)
     corpus = load_corpus("topics", "word", VOCAB_SIZE)
     tokens, m = corpus.train.in_memory(), corpus.tokenizer.vocab_size
-    for _ in range(repeats.count):
+
+    def count_ngrams() -> tuple[NgramCounts, float]:
         began = repeats.clock()
         found = ngram_counts(tokens, m, ORDER)
-        seconds = repeats.clock() - began
-        repeats.end()
+        return found, repeats.clock() - began
+
+    found, seconds = repeats.timed(count_ngrams)
     words = torch.zeros_like(found.keys)  # the tokens of each n-gram, as the digits of a number to base m + 1
     for begin, end in zip(found.begins[1:], found.begins[2:]):
         words[begin:end] = words[found.parents[begin:end]] * (m + 1) + found.tokens[begin:end] + 1
@@ -43,11 +45,13 @@ def by_nltk(repeats: Repeats) -> dict[str, float]:
 
     corpus = load_corpus("topics", "word", VOCAB_SIZE)
     tokens, m = corpus.train.in_memory().tolist(), corpus.tokenizer.vocab_size
-    for _ in range(repeats.count):
+
+    def count_ngrams() -> tuple[NgramCounter, float]:
         began = repeats.clock()
         found = NgramCounter([everygrams(tokens, max_len=ORDER)])
-        seconds = repeats.clock() - began
-        repeats.end()
+        return found, repeats.clock() - began
+
+    found, seconds = repeats.timed(count_ngrams)
     counted = [(word + 1, count) for word, count in found.unigrams.items()]
     for length in range(2, ORDER + 1):
         for context, following in found[length].items():  # pyright: ignore[reportOptionalMemberAccess]

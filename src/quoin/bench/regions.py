@@ -41,9 +41,7 @@ def _exact(repeats: Repeats, hidden_dim: int) -> dict[str, float]:
 
     torch.set_num_threads(repeats.threads)
     net = _network(hidden_dim)
-    for _ in range(repeats.count):
-        found = regions_in_window(net)
-        repeats.end()
+    found = repeats.timed(lambda: regions_in_window(net))
     return {"regions": float(len(found))}
 
 
@@ -57,10 +55,10 @@ def grid(repeats: Repeats) -> dict[str, float]:
     line = torch.linspace(-1, 1, POINTS, dtype=torch.float64)
     points = torch.cartesian_prod(line, line)
     random = torch.randint(-(2**62), 2**62, (128,), generator=torch.Generator().manual_seed(0))
-    for _ in range(repeats.count):
+
+    def distinct() -> torch.Tensor:
         patterns = activation_pattern(net, points)
-        found = (
-            (patterns * random).sum(dim=1).unique()
-        )  # a hash of each pattern: to sort the patterns themselves takes far longer
-        repeats.end()
-    return {"regions": float(len(found))}
+        # A hash of each pattern: to sort the patterns themselves takes far longer.
+        return (patterns * random).sum(dim=1).unique()
+
+    return {"regions": float(len(repeats.timed(distinct)))}

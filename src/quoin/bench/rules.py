@@ -91,9 +91,7 @@ def _torch(optimizer: Callable[..., torch.optim.Optimizer], given: dict[str, Any
 
 def _run(repeats: Repeats, implementations: list[Callable[[], Tensor]]) -> dict[str, float]:
     torch.set_num_threads(repeats.threads)
-    for _ in range(repeats.count):
-        ends = [steps() for steps in implementations]
-        repeats.end()
+    ends = repeats.timed(lambda: [steps() for steps in implementations])
     return {
         "mean size": float(torch.stack([end.detach().abs().mean() for end in ends]).mean())
     }  # the same for all, if all do the same

@@ -27,7 +27,5 @@ def listing(repeats: Repeats) -> dict[str, float]:
 
 
 def _run(repeats: Repeats, *arguments: str) -> dict[str, float]:
-    for _ in range(repeats.count):
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        repeats.end()
+    repeats.timed(lambda: subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL))
     return {}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from quoin.autodiff import trace
+from quoin.autodiff import Graph, trace
 from quoin.bench.worker import Repeats
 from quoin.models import MLP
 
@@ -20,22 +20,30 @@ BATCH_SIZE, SIZES = 64, (64, 128, 10)
 
 def traced(repeats: Repeats) -> dict[str, float]:
     loss, _, features = _problem(repeats)
-    for _ in range(repeats.count):
+
+    def steps() -> Graph:
+        graph = None
         for _ in range(NUM_STEPS):
             graph = trace(loss, features)
-        repeats.end()
-    return {"loss": float(graph.output)}
+        assert graph is not None
+        return graph
+
+    return {"loss": float(repeats.timed(steps).output)}
 
 
 def plain(repeats: Repeats) -> dict[str, float]:
     loss, model, features = _problem(repeats)
-    for _ in range(repeats.count):
+
+    def steps() -> Tensor:
+        value = None
         for _ in range(NUM_STEPS):
             model.zero_grad()
             value = loss(features)
             value.backward()
-        repeats.end()
-    return {"loss": float(value)}
+        assert value is not None
+        return value
+
+    return {"loss": float(repeats.timed(steps))}
 
 
 def _problem(repeats: Repeats):

@@ -136,8 +136,8 @@ def _train(repeats: Repeats, network: nn.Module, loss: Loss, *, fused: bool) -> 
     torch.set_num_threads(repeats.threads)
     generator, clean_images = torch.Generator().manual_seed(0), torch.from_numpy(images())
     optimizer = torch.optim.AdamW(network.parameters(), LR, fused=fused)
-    total = 0.0
-    for _ in range(repeats.count):
+
+    def epoch() -> float:
         total = 0.0
         for clean in clean_images.split(BATCH_SIZE):
             t = torch.randint(NUM_TIMESTEPS, (BATCH_SIZE,), generator=generator)
@@ -146,7 +146,9 @@ def _train(repeats: Repeats, network: nn.Module, loss: Loss, *, fused: bool) -> 
             value.backward()
             optimizer.step()
             total += value.item()
-        repeats.end()
+        return total
+
+    total = repeats.timed(epoch)
     return {
         "parameters": float(sum(each.numel() for each in network.parameters())),
         "loss of the last repeat": total / TRAIN_STEPS,
@@ -155,9 +157,6 @@ def _train(repeats: Repeats, network: nn.Module, loss: Loss, *, fused: bool) -> 
 
 def _sample(repeats: Repeats, sample: Callable[[], Tensor]) -> dict[str, float]:
     torch.set_num_threads(repeats.threads)
-    samples = torch.empty(0)
     with torch.no_grad():
-        for _ in range(repeats.count):
-            samples = sample()
-            repeats.end()
+        samples = repeats.timed(sample)
     return {"largest value": float(samples.abs().max())}

@@ -4,6 +4,7 @@ and by hand.
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -15,7 +16,7 @@ SHAPE, LATENT_DIM, HIDDEN_DIM = (1, 28, 28), 20, 400
 BATCH_SIZE, NUM_STEPS, LR = 128, 40, 1e-3
 
 
-def images() -> Tensor:  # (n, 1, 28, 28)
+def images() -> Float[Tensor, "samples 1 28 28"]:
     """Noisy copies of ten patterns, black and white, the same in every process."""
     random = np.random.default_rng(0)
     patterns = random.random((10, *SHAPE), dtype=np.float32) > 0.7
@@ -93,7 +94,9 @@ class _Plain(nn.Module):
         self.fc3 = nn.Linear(LATENT_DIM, HIDDEN_DIM)
         self.fc4 = nn.Linear(HIDDEN_DIM, 784)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self, x: Float[Tensor, "batch ..."]
+    ) -> tuple[Float[Tensor, "batch pixels"], Float[Tensor, "batch latent"], Float[Tensor, "batch latent"]]:
         mean, log_variance = self.fc2(functional.relu(self.fc1(x.flatten(1)))).chunk(2, dim=1)
         z = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
         return self.fc4(functional.relu(self.fc3(z))), mean, log_variance

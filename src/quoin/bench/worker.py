@@ -12,10 +12,13 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 __all__ = ["Repeats"]
+
+T = TypeVar("T")
 
 
 class Repeats:
@@ -27,6 +30,15 @@ class Repeats:
         self._done = 0
         self._paused = 0.0
         self._began = time.perf_counter()
+
+    def timed(self, work: Callable[[], T]) -> T:
+        """Run `work` in every repeat and report each; what the last run gave."""
+        found = work()
+        self.end()
+        for _ in range(self.count - 1):
+            found = work()
+            self.end()
+        return found
 
     def end(self) -> None:
         """A repeat is done: report its seconds, and return when the next may begin."""

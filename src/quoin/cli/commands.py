@@ -70,7 +70,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
     parser.add_flag("--runs", "where run folders are made (default: runs)", "FOLDER", type=Path, default=Path("runs"))
     parser.add_flag(
-        "--seeds", "train with so many seeds, each in a subfolder; mean and std", "INT", type=_count, default=0
+        "--seeds", "train once for each of INT seeds, in subfolders; mean and std", "INT", type=_count, default=0
     )
     parser.add_flag(
         "--folds", "k-fold cross-validation: train k times, each in a subfolder", "INT", type=_count, default=0
@@ -99,7 +99,7 @@ def _resume(parser: Parser, words: Sequence[str]) -> None:
 def _eval(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     add_step(parser)
-    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own parts", "SOURCE")
+    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own splits", "SOURCE")
     parser.add_flag("--target", "the target column, where --data is a CSV file", "STR")
     add_json(parser)
     parser.set_defaults(run=run_later("trained.evaluate"))
@@ -328,7 +328,7 @@ examples:
   quoin map 11                    area 11: attention"""
     parser.add_switch("--all", "every hit of a word, not only the best")
     parser.add_switch("--missing", "only items that have no implementation yet")
-    parser.add_switch("--packages", "the packages and their duties instead, as a Markdown table")
+    parser.add_switch("--packages", "what each package holds instead, as a Markdown table")
     add_json(parser)
     parser.set_defaults(run=run_later("notes_commands.map_notes"))
 

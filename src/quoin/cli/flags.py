@@ -18,6 +18,47 @@ Options = TypeVar("Options", bound=ValidatedOptions)
 Group = argparse._ArgumentGroup  # the standard library has no public name for it
 
 
+# Options under the names that other tools give them: spelling alone would lead to another option.
+CALLED_ELSEWHERE = {
+    "learning-rate": "--lr",
+    "warmup": "--warmup-ratio",
+    "warmup-steps": "--warmup-ratio",
+    "warmup-epochs": "--warmup-ratio",
+    "lr-scheduler": "--schedule",
+    "lr-scheduler-type": "--schedule",
+    "scheduler": "--schedule",
+    "clip": "--max-grad-norm",
+    "clip-grad": "--max-grad-norm",
+    "clip-grad-norm": "--max-grad-norm",
+    "gradient-clip-val": "--max-grad-norm",
+    "wd": "--weight-decay",
+    "num-epochs": "--epochs",
+    "num-train-epochs": "--epochs",
+    "n-epochs": "--epochs",
+    "bs": "--batch-size",
+    "train-batch-size": "--batch-size",
+    "per-device-train-batch-size": "--batch-size",
+    "gpu": "--device",
+    "gpus": "--device",
+    "accelerator": "--device",
+    "amp": "--precision",
+    "bf16": "--precision",
+    "fp16": "--precision",
+    "mixed-precision": "--precision",
+    "torch-compile": "--compile",
+    "output-dir": "--runs",
+    "logging-dir": "--runs",
+    "dataset": "--data",
+    "data-path": "--data",
+    "random-state": "--seed",
+    "block-size": "--context-length",
+    "hidden-size": "--hidden-dim",
+    "n-layers": "--num-layers",
+    "n-heads": "--num-heads",
+    "threads": "--num-threads",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, but a mistake is raised instead of printed with the usage."""
 
@@ -63,9 +104,13 @@ class Parser(argparse.ArgumentParser):
         parsed, unknown = self.parse_known_args(words)
         if unknown:
             word = unknown[0].partition("=")[0]
-            hint = did_you_mean(word, self.flags) if word.startswith("-") else "it stands where nothing is expected"
+            hint = self._hint(word) if word.startswith("-") else "it stands where nothing is expected"
             raise UserError(f"{self.prog} does not know {format_value(word)}: {hint}")
         return parsed
+
+    def _hint(self, flag: str) -> str:
+        meant = CALLED_ELSEWHERE.get(flag.strip("-").replace("_", "-"), "")
+        return did_you_mean(meant if meant in self.flags else flag, self.flags)
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message.removeprefix('argument ')}; see `{self.prog} --help`")

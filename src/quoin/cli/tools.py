@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 
 from quoin.cli.output import print_json, print_table
 from quoin.errors import UserError, did_you_mean, format_value
@@ -11,31 +12,19 @@ __all__ = ["bench", "doctor", "list_recipes"]
 
 def list_recipes(parsed: argparse.Namespace) -> int:
     from quoin.data import LABELED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
-    from quoin.runs.catalog import SUBJECTS, find_recipe, recipe_names
+    from quoin.runs.catalog import SUBJECTS
+    from quoin.runs.listing import listed_recipes
 
-    recipes = [find_recipe(name) for name in recipe_names()]
+    recipes = listed_recipes()
     query = " ".join(parsed.words)
     if query:
-        recipes = [each for each in recipes if each.has(query)]
+        words = sorted({word for each in recipes for word in each.keywords})
+        recipes = [each for each in recipes if each.matches(query)]
         if not recipes:
-            words = sorted({word for name in recipe_names() for word in find_recipe(name).keywords})
             hint = f"{did_you_mean(query, words)}; `quoin map {query}` looks through everything else"
             raise UserError(f"expected a word of a recipe, got {format_value(query)}; {hint}")
     if parsed.json:
-        print_json(
-            [
-                {
-                    "name": each.name,
-                    "summary": each.summary,
-                    "data": getattr(each.options(), "data", None),
-                    "target": {"metric": each.target.metric, "bound": each.target.bound},
-                    "notes": list(each.notes),
-                    "subject": each.subject,
-                    "keywords": list(each.keywords),
-                }
-                for each in recipes
-            ]
-        )
+        print_json([asdict(each) for each in recipes])
         return 0
     for subject in SUBJECTS:
         rows = [(each.name, each.summary, each.data, each.target) for each in recipes if each.subject == subject]

@@ -3,12 +3,11 @@
 Each takes a batch, a generator and a size in pixels, and changes every image on its own, without a loop over images.
 The samples depend on the generator and the batch's size alone, never on the pixels. The generator lives on the CPU
 wherever the images are, so that all devices see the same samples. `fill` is what comes where there was no image: a
-number, or one per channel (c, 1, 1). Which fill is right depends on the scale of the images; see `background`.
-
-    n images, c channels, h height, w width
+number, or one per channel. Which fill is right depends on the scale of the images; see `background`.
 """
 
 import torch
+from jaxtyping import Float, Real, Shaped
 from torch import Generator, Tensor
 from torch.nn import functional
 
@@ -20,8 +19,12 @@ __all__ = ["background", "random_cutout", "random_horizontal_flip", "random_resi
 
 
 def random_shift(
-    images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0
-) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+    images: Real[Tensor, "batch channels height width"],
+    generator: Generator,
+    size: int,
+    *,
+    fill: Real[Tensor, "channels 1 1"] | float = 0.0,
+) -> Real[Tensor, "batch channels height width"]:
     """Move each image by whole pixels: y_ij = x_{i−a, j−b} with a, b uniform on {−size, ..., size}, and `fill` from
     outside.
 
@@ -40,7 +43,9 @@ def random_shift(
     return windows[torch.arange(n, device=images.device), :, top, left]
 
 
-def random_resized_crop(images: Tensor, generator: Generator, size: int) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+def random_resized_crop(
+    images: Float[Tensor, "batch channels height width"], generator: Generator, size: int
+) -> Float[Tensor, "batch channels height width"]:
     """Cut a window of (h − k) × (w − k) pixels out of each image and stretch it bilinearly to h × w.
 
     k is uniform on {0, ..., size}, the window's position uniform among those inside the image. Nothing comes from
@@ -58,7 +63,9 @@ def random_resized_crop(images: Tensor, generator: Generator, size: int) -> Tens
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
-def random_horizontal_flip(images: Tensor, generator: Generator) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+def random_horizontal_flip(
+    images: Shaped[Tensor, "batch channels height width"], generator: Generator
+) -> Shaped[Tensor, "batch channels height width"]:
     """Flip each image horizontally with probability 1/2: y_ij = x_{i, w−1−j}. Not for digits and letters, which it
     makes others."""
     check_shapes("n c h w", images=images)
@@ -67,8 +74,12 @@ def random_horizontal_flip(images: Tensor, generator: Generator) -> Tensor:  # (
 
 
 def random_cutout(
-    images: Tensor, generator: Generator, size: int, *, fill: Tensor | float = 0.0
-) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+    images: Real[Tensor, "batch channels height width"],
+    generator: Generator,
+    size: int,
+    *,
+    fill: Real[Tensor, "channels 1 1"] | float = 0.0,
+) -> Real[Tensor, "batch channels height width"]:
     """Put `fill` over a square of `size` × `size` pixels in each image (DeVries & Taylor 2017).
 
     Its centre is uniform over the pixels, so it may reach over the edge and cover less. On standardised images the fill
@@ -80,7 +91,7 @@ def random_cutout(
     return torch.where(covered, _held(fill, images), images)
 
 
-def background(scale: StandardScaler) -> Tensor:  # (c, 1, 1)
+def background(scale: StandardScaler) -> Float[Tensor, "channels 1 1"]:
     """What black became on a common scale: (0 − mean)/std of each channel, the `fill` that equals a black border."""
     return (-as_floating(scale.mean) / scale.std).float()
 

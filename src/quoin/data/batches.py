@@ -4,6 +4,7 @@ state."""
 from collections.abc import Iterator, Mapping
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.seeds import keyed_generator
@@ -12,7 +13,7 @@ from quoin.errors import UserError
 __all__ = ["BatchSampler", "epoch_permutation"]
 
 
-def epoch_permutation(seed: int, epoch: int, num_rows: int) -> Tensor:
+def epoch_permutation(seed: int, epoch: int, num_rows: int) -> Int[Tensor, "{num_rows}"]:
     """The rows' order in one epoch: a permutation that depends on its arguments and nothing else."""
     return torch.randperm(num_rows, generator=keyed_generator("order", seed, epoch))
 
@@ -27,6 +28,11 @@ class BatchSampler:
     With `world_size` ranks each gets a contiguous fraction of the global batch: the fractions together are the batch,
     without padding, and differ by at most one row. One is empty only where the batch has fewer rows than there are
     ranks.
+
+    Args:
+        batch_size: Rows of the global batch, over all ranks.
+        shuffle: A new order in each epoch, a function of `seed` and the epoch; else the rows as they are numbered.
+        device: Where the row numbers go; they stay on the CPU unless given.
     """
 
     def __init__(
@@ -61,7 +67,7 @@ class BatchSampler:
         """Rows of the global batch handed out last, over all ranks: what a mean over the batch divides by."""
         return min(self.batch_size, self.num_rows - (self.position - 1) * self.batch_size)
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Int[Tensor, "batch"]]:
         rows = epoch_permutation(self.seed, self.epoch, self.num_rows) if self.shuffle else torch.arange(self.num_rows)
         rows = rows.to(self.device)
         while self.position < self.num_batches:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.tokenizers import token_array, utf8
@@ -84,14 +85,14 @@ class BPETokenizer:
     def vocab_size(self) -> int:
         return len(self._spelt)
 
-    def encode(self, text: str) -> Tensor:
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         utf8(text)  # refuses what is no text
         found = self._merger.encode_batch_fast(list(pieces_of(text)), add_special_tokens=False)
         return torch.from_numpy(
             np.concatenate([np.zeros(0, np.int64), *(np.asarray(each.ids, dtype=np.int64) for each in found)])
         )
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         """The text of the tokens; what is no UTF-8, as a model may sample it, becomes the replacement character."""
         return b"".join(map(self._spelt.__getitem__, token_array(tokens, self.vocab_size).tolist())).decode(
             "utf-8", "replace"

@@ -1,13 +1,13 @@
 """Generated texts of known entropy: symbols of a Markov chain or of a hidden one, so that the best possible loss is
 known.
 
-`quoin.info.entropy_rate` and `hmm_entropy_rate_bounds` give it.   m symbols, r symbols of context, k hidden states, n
-tokens
+`quoin.info.entropy_rate` and `hmm_entropy_rate_bounds` give it.   m symbols, r symbols of context
 """
 
 from bisect import bisect_right
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.data.corpus import Corpus, tokenize_text
@@ -29,7 +29,7 @@ class MarkovSource:
     contexts (s_1, ..., s_r), numbered sum_i s_i m^{r-i}.
     """
 
-    def __init__(self, transition: Tensor):  # (m, ..., m, m)
+    def __init__(self, transition: Float[Tensor, "*contexts m"]):
         m, order = transition.shape[-1], transition.ndim - 1
         if order < 1 or set(transition.shape) != {m}:
             raise UserError(
@@ -49,7 +49,7 @@ class MarkovSource:
         matrix = torch.zeros(contexts, contexts, dtype=transition.dtype).scatter_(1, after, self.transition)
         self.chain = MarkovChain(stationary_distribution(matrix), matrix)
 
-    def sample(self, num_tokens: int, *, generator: torch.Generator) -> Tensor:  # -> (n,), int64
+    def sample(self, num_tokens: int, *, generator: torch.Generator) -> Int[Tensor, "{num_tokens}"]:
         """One long text, from a context that is sampled too and not returned.
 
         >>> alternating = MarkovSource(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
@@ -71,7 +71,12 @@ def make_markov_source(
     num_symbols: int, order: int = 1, *, sharpness: float = 2.0, generator: torch.Generator
 ) -> MarkovSource:
     """A source of random distributions: with sharpness 0 all symbols are equally probable; the larger it is, the more
-    predictable is the next."""
+    predictable is the next.
+
+    Args:
+        order: How many symbols before it the next one depends on.
+        sharpness: Factor on the standard normal logits of each distribution, from 0 for a uniform one to 100.
+    """
     if order < 1:
         raise UserError(
             f"expected an order of 1 or more, got {order}; give the number of symbols that the next one depends on"
@@ -83,7 +88,12 @@ def make_hmm_source(
     num_states: int, num_symbols: int, *, sharpness: float = 2.0, generator: torch.Generator
 ) -> HiddenMarkovModel[CategoricalEmission]:
     """A hidden Markov model in its stationary distribution, with transitions and emissions sampled like those of
-    `make_markov_source`."""
+    `make_markov_source`.
+
+    Args:
+        num_states: Hidden states.
+        sharpness: As in `make_markov_source`.
+    """
     transition = _random_probs((num_states, num_states), sharpness, generator)
     emission = _random_probs((num_states, num_symbols), sharpness, generator)
     return HiddenMarkovModel(
@@ -99,7 +109,11 @@ def make_symbol_corpus(
     generator: torch.Generator,
 ) -> Corpus:
     """A text of `source` in three splits, one letter from a on for each symbol: bits per character are bits per
-    symbol."""
+    symbol.
+
+    Args:
+        num_tokens: Symbols of all three splits together.
+    """
     if isinstance(source, MarkovSource):
         tokens, num_symbols = source.sample(num_tokens, generator=generator), source.num_symbols
     else:

@@ -1,11 +1,12 @@
 """The copy task: random symbols, a separator, and the same symbols again, which nothing but memory can predict.
 
-r sequences, l symbols in each
+l symbols in each sequence
 """
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,8 +17,8 @@ __all__ = ["CopySequences", "make_copy_sequences"]
 class CopySequences(NamedTuple):
     """The input and the targets of its last l positions; the separator is the symbol after the last of the alphabet."""
 
-    symbols: Tensor  # (r, 2l), int64: l symbols, the separator, and the first l - 1 again
-    answers: Tensor  # (r, l), int64
+    symbols: Int[Tensor, "rows seq"]  # l symbols, the separator, and the first l - 1 again
+    answers: Int[Tensor, "rows seq//2"]
 
 
 def make_copy_sequences(num_rows: int, length: int, num_symbols: int, *, generator: torch.Generator) -> CopySequences:
@@ -25,6 +26,9 @@ def make_copy_sequences(num_rows: int, length: int, num_symbols: int, *, generat
     from | on, s_i is next.
 
     Without memory the accuracy is 1 / `num_symbols`.
+
+    Args:
+        length: l; a row of inputs has 2 l positions.
 
     >>> made = make_copy_sequences(1, 3, 10, generator=torch.Generator().manual_seed(0))
     >>> made.symbols, made.answers

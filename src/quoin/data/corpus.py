@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.memory import explain_out_of_memory
@@ -24,13 +25,13 @@ LEAST_CHARACTERS = 10  # so that no split is empty
 class CorpusSplit(NamedTuple):
     """One split in tokens."""
 
-    tokens: Tensor | StoredTokens  # (n,)
+    tokens: Int[Tensor, "seq"] | StoredTokens
     num_characters: int
     before: (
         int | None
     )  # the token before the first, which a model may read to predict it; None at the beginning of the text
 
-    def in_memory(self) -> Tensor:  # (n,), int64
+    def in_memory(self) -> Int[Tensor, "seq"]:
         """All of its tokens at once."""
         return read_windows(self.tokens, torch.tensor([0]), len(self.tokens))[0]
 
@@ -54,7 +55,9 @@ def load_corpus(source: str, tokenizer: TokenizerName = "char", vocab_size: int 
     """The tokens of `topics`, `text:PATH` or `tokens:PATH`; the last brings its own tokenizer and may be larger than
     memory.
 
-    `vocab_size` is the maximum vocabulary size of a word or byte-pair tokenizer.
+    Args:
+        tokenizer: "char", "word", "byte" or "bpe"; words and byte pairs are those of the training split.
+        vocab_size: Most tokens of a word or byte-pair tokenizer; the other two ignore it.
     """
     form, _, path = source.partition(":")
     if form == "tokens" and path:
@@ -71,10 +74,14 @@ def load_corpus(source: str, tokenizer: TokenizerName = "char", vocab_size: int 
 def fit_tokenizer(
     name: TokenizerName, vocab_size: int, *, characters: Iterable[str], training: Iterable[str]
 ) -> Tokenizer:
-    """The tokenizer of this name: common words and byte pairs are those of the `training` text, given in pieces.
+    """The tokenizer of this name for a text.
 
-    `characters` are those of the whole text, since a model without one of them could give the text no probability at
-    all.
+    Args:
+        name: "char", "word", "byte" or "bpe".
+        vocab_size: Most tokens of a word or byte-pair tokenizer; the other two ignore it.
+        characters: Those of the whole text, since a model without one of them could give the text no probability at
+            all.
+        training: The training text in pieces, of which common words and byte pairs are learnt.
     """
     match name:
         case "char":
@@ -107,7 +114,7 @@ def tokenize_text(text: Text, tokenizer: Tokenizer) -> Corpus:
     )
 
 
-def last_token(tokens: Tensor | StoredTokens) -> int:
+def last_token(tokens: Int[Tensor, "seq"] | StoredTokens) -> int:
     return int(read_windows(tokens, torch.tensor([len(tokens) - 1]), 1))
 
 

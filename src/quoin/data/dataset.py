@@ -4,8 +4,6 @@ A source states its targets in their natural form: text, and whole numbers with 
 numbers are numbers. A recipe then asks for the form it can learn with `as_classes` or `as_regression`. Classes whose
 names are numbers serve as both, until there are so many of them, with so few rows each, that only a measurement
 explains them.
-
-    n rows, d features, c channels, h height, w width
 """
 
 import dataclasses
@@ -16,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -42,8 +41,9 @@ class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
 
     name: str
-    features: Tensor  # (n, d), float64 as in the file or float32; or (n, c, h, w) scaled to [0, 1], float32
-    targets: Tensor  # (n,); int64 for classes, float64 or float32 for numbers
+    # Of a table, float64 as in the file or float32; or images scaled to [0, 1], float32.
+    features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels height width"]
+    targets: Real[Tensor, "samples"]  # int64 for classes, float64 or float32 for numbers
     feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
     class_names: tuple[str, ...] | None
     target_name: str = "target"
@@ -101,7 +101,7 @@ class Dataset:
             digest.update(tensor.contiguous().cpu().numpy().data)
         return digest.hexdigest()
 
-    def take(self, index: Tensor) -> "Dataset":
+    def take(self, index: Int[Tensor, "rows"]) -> "Dataset":
         """The rows at `index`, in that order; the source's own test split is no longer known."""
         index = as_indices(index)
         return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_start=None)
@@ -177,14 +177,14 @@ def finite_number(cell: str) -> float | None:
     return value if abs(value) <= torch.finfo(torch.float32).max and "_" not in cell else None
 
 
-def text_targets(labels: Sequence[str]) -> tuple[Tensor, tuple[str, ...]]:
+def text_targets(labels: Sequence[str]) -> tuple[Int[Tensor, "samples"], tuple[str, ...]]:
     """Class numbers of text labels, the classes in alphabetical order."""
     names = tuple(sorted(set(labels)))
     numbers = {name: number for number, name in enumerate(names)}
     return torch.tensor([numbers[label] for label in labels], dtype=torch.int64), names
 
 
-def number_targets(values: np.ndarray) -> tuple[Tensor, tuple[str, ...] | None]:
+def number_targets(values: np.ndarray) -> tuple[Real[Tensor, "samples"], tuple[str, ...] | None]:
     """Classes, in numerical order, if the values are whole numbers with at most MAX_CLASSES distinct ones; else the
     numbers."""
     distinct, numbers = np.unique(values, return_inverse=True)

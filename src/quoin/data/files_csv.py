@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float64
 from torch import Tensor
 
 from quoin.data.dataset import Dataset, number_targets, text_targets
@@ -59,8 +60,8 @@ def load_csv_columns(path: str, feature_names: Sequence[str], target: str | None
     return _dataset(path, table, feature_names, aim, may_ignore=False)
 
 
-def read_csv_features(path: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The columns `feature_names` of the table at `path`, in that order, (n, d) float64; other columns are ignored."""
+def read_csv_features(path: str | Path, feature_names: Sequence[str]) -> Float64[Tensor, "samples features"]:
+    """The columns `feature_names` of the table at `path`, in that order; other columns are ignored."""
     table = open_table(path)
     return torch.from_numpy(read_cells(table, _column_indices(table, feature_names), None, may_ignore=False).features)
 

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data.dataset import Dataset, column_names, number_targets, text_targets
@@ -40,9 +41,9 @@ def load_npz(source_path: str) -> Dataset:
     )
 
 
-def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The features of the archive at `source_path`, (n, d) float64, images flattened in float32; arrays have no names,
-    so order counts."""
+def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> Float[Tensor, "samples features"]:
+    """The features of the archive at `source_path`, float64, images flattened in float32; arrays have no names, so
+    order counts."""
     path = existing_file(source_path)
     features = _features(path, _arrays(path, (_FEATURES,))[0])
     if math.prod(features.shape[1:]) != len(feature_names):

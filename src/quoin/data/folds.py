@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,8 +14,8 @@ __all__ = ["Fold", "kfold"]
 class Fold(NamedTuple):
     """Row numbers, ascending, of two disjoint sets that together have all."""
 
-    train: Tensor
-    validation: Tensor
+    train: Int[Tensor, "train"]
+    validation: Int[Tensor, "validation"]
 
 
 def kfold(num_rows: int, num_folds: int, *, generator: torch.Generator | None = None) -> list[Fold]:

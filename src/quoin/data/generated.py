@@ -63,6 +63,9 @@ def make_polynomial(
     """y = Σ_i coefficients_i xⁱ / i! + ε with standard normal x; the features are xⁱ / i! for i below `num_monomials`.
 
     Dividing by i! keeps the high powers from dwarfing the low ones.
+
+    Args:
+        noise: Standard deviation of ε.
     """
     if len(coefficients) > num_monomials:
         raise ValueError(f"{len(coefficients)} coefficients need as many monomials, got {num_monomials}")

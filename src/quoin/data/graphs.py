@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
@@ -22,9 +23,9 @@ class LabeledGraph:
     """Nodes 0 to v - 1, each of a class; every edge is listed in both its directions."""
 
     name: str
-    edges: Tensor  # (2, e), int64: sources above targets
-    edge_weights: Tensor  # (e,), float32
-    labels: Tensor  # (v,), int64
+    edges: Int[Tensor, "2 edges"]  # sources above targets
+    edge_weights: Float[Tensor, "edges"]
+    labels: Int[Tensor, "nodes"]
     class_names: tuple[str, ...]
     seed_nodes: tuple[int, ...]  # a node of each class, in their order, that stands for it: the first to be labelled
     node_name: str = "node"
@@ -42,7 +43,7 @@ class LabeledGraph:
             digest.update(tensor.contiguous().numpy().data)
         return digest.hexdigest()
 
-    def labeled_nodes(self, per_class: int, seed: int) -> Tensor:  # (num_classes * per_class,)
+    def labeled_nodes(self, per_class: int, seed: int) -> Int[Tensor, "labeled"]:
         """So many nodes of each class, ascending: its leader, and others sampled by the seed."""
         smallest = int(self.labels.bincount().min())
         if not 1 <= per_class < smallest:
@@ -55,7 +56,9 @@ class LabeledGraph:
         chosen = [order[self.labels[order] == number][:per_class] for number in range(len(self.class_names))]
         return torch.cat(chosen).sort().values
 
-    def prepared(self, labeled: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> PreparedData:
+    def prepared(
+        self, labeled: Sequence[int] | Int[Tensor, "labeled"], device: torch.device | str = "cpu"
+    ) -> PreparedData:
         """Rows for a supervised task: the number of a node and its class; `labeled` ones train and all others are the
         test.
 

@@ -53,7 +53,11 @@ class ImageSplits(NamedTuple):
 
 
 def split_images(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> ImageSplits:
-    """Part images with classes, leave their values alone, and put them on the device."""
+    """Part images with classes, leave their values alone, and put them on the device.
+
+    Args:
+        split: Row numbers of the three splits, as `quoin.data.split` or `fold` gives them.
+    """
     name = format_value(dataset.name)
     if dataset.image_shape is None or dataset.class_names is None:
         raise UserError(

@@ -1,7 +1,4 @@
-"""Text classification data: three splits in tokens, padded batch by batch, and their data info.
-
-b texts of a batch, n tokens of its longest
-"""
+"""Text classification data: three splits in tokens, padded batch by batch, and their data info."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.corpus import fit_tokenizer
@@ -35,15 +33,19 @@ __all__ = [
 class LabeledBatch(NamedTuple):
     """Texts padded to the longest among them, and the number of each one's class."""
 
-    tokens: Tensor  # (b, n), int64
-    lengths: Tensor  # (b,), how many tokens are real
-    labels: Tensor  # (b,)
+    tokens: Int[Tensor, "batch seq"]
+    lengths: Int[Tensor, "batch"]  # how many tokens are real
+    labels: Int[Tensor, "batch"]
 
 
 class LabeledTexts:
     """Texts in tokens with their classes; `read(rows)` gives those of a batch.
 
     All are kept in one row with the indices where they begin, so that a long one does not widen the others.
+
+    Args:
+        pairs: Texts as sources, the names of their classes as targets.
+        class_names: All classes; a label is the index of its name here.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class LabeledTexts:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def read(self, rows: Tensor) -> LabeledBatch:  # (b,)
+    def read(self, rows: Int[Tensor, "batch"]) -> LabeledBatch:
         rows = rows.to(self._tokens.device)
         rows = as_indices(rows, "rows")
         lengths = self.lengths[rows]
@@ -91,8 +93,12 @@ def load_labeled_corpus(
     seed: int = 0,
     device: torch.device | str | None = None,
 ) -> LabeledCorpus:
-    """Pairs of a text and its class, split and in tokens; `vocab_size` is the maximum vocabulary size of a word or
-    byte-pair tokenizer.
+    """Pairs of a text and its class, split and in tokens.
+
+    Args:
+        tokenizer: "char", "word", "byte" or "bpe"; words and byte pairs are those of the training split.
+        vocab_size: Most tokens of a word or byte-pair tokenizer; the other two ignore it.
+        seed: Decides which texts are in which split.
 
     >>> corpus = load_labeled_corpus(Pairs("here", tuple("abcdefghij"), ("vowel", "other") * 5))
     >>> corpus.class_names, len(corpus.test), corpus.train.read(torch.tensor([0, 1])).lengths
@@ -113,7 +119,7 @@ def load_labeled_corpus(
     return LabeledCorpus(pairs.name, fitted, class_names, train, validation, test, pairs.fingerprint)
 
 
-def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Tensor]:
+def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[Tensor, "_seq"]]:
     """The tokens of each text; one that is empty or has unknown characters is an error with its number, counted from
     1."""
     found = []

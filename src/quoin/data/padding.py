@@ -2,13 +2,14 @@
 
 What is to be ignored at the padding is a mask's matter: `quoin.tensor.sequence_mask(lengths, longest)`, and with it
 `masked_softmax`
-for attention and `masked_mean` for losses and metrics.   b sequences, n positions of the longest
+for attention and `masked_mean` for losses and metrics.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int, Shaped
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -22,11 +23,11 @@ SEQUENCES_PER_BATCH = 512  # that go through a model together when no gradient i
 class Padded(NamedTuple):
     """A batch of sequences of one length, and how much of each is real."""
 
-    tokens: Tensor  # (b, n, ...)
-    lengths: Tensor  # (b,)
+    tokens: Shaped[Tensor, "batch seq ..."]
+    lengths: Int[Tensor, "batch"]
 
 
-def pad_sequences(sequences: Sequence[Tensor | Sequence], padding: float = 0) -> Padded:
+def pad_sequences(sequences: Sequence[Shaped[Tensor, "_seq ..."] | Sequence], padding: float = 0) -> Padded:
     """Each sequence followed by as many paddings as the longest needs: tokens_bi = sequence_b[i] for i < l_b, else
     `padding`.
 
@@ -59,7 +60,7 @@ def pad_sequences(sequences: Sequence[Tensor | Sequence], padding: float = 0) ->
     return Padded(pad_sequence(rows, batch_first=True, padding_value=padding), lengths)
 
 
-def batches_by_length(lengths: Tensor | Sequence[int]) -> tuple[Tensor, ...]:  # (n,)
+def batches_by_length(lengths: Int[Tensor, "samples"] | Sequence[int]) -> tuple[Int[Tensor, "_batch"], ...]:
     """The numbers of the sequences in batches of like length, shortest first, so that little is padded.
 
     >>> batches_by_length([3, 1, 2, 1])

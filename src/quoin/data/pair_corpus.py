@@ -42,8 +42,14 @@ def load_pair_corpus(
     seed: int = 0,
     device: torch.device | str | None = None,
 ) -> PairCorpus:
-    """The pairs of `dates`, `numbers` or `tsv:PATH` in tokens; `vocab_size` is the maximum vocabulary size of a word or
-    byte-pair tokenizer.
+    """The pairs of `dates`, `numbers` or `tsv:PATH` in tokens.
+
+    Args:
+        source_tokenizer: "char", "word", "byte" or "bpe"; words and byte pairs are those of the training split.
+        target_tokenizer: The same for the targets.
+        vocab_size: Most tokens of a word or byte-pair tokenizer, special ones not counted; the other two ignore it.
+        num_pairs: How many are generated; a file is read as a whole.
+        seed: Decides which pairs are generated, and which split each is in.
 
     >>> corpus = load_pair_corpus("dates", num_pairs=100)
     >>> batch = corpus.train.read(torch.tensor([0, 1]))

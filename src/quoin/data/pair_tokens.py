@@ -1,12 +1,10 @@
-"""Pairs of sentences in tokens: padded batches, and the special tokens BOS, EOS and PAD.
-
-b pairs, n tokens of the longest source, t tokens of the longest target, with its EOS
-"""
+"""Pairs of sentences in tokens: padded batches, and the special tokens BOS, EOS and PAD."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.pairs import Pairs
@@ -37,11 +35,11 @@ class SpecialTokenTokenizer:
     def vocab_size(self) -> int:
         return NUM_SPECIAL_TOKENS + self.tokenizer.vocab_size
 
-    def encode(self, text: str) -> Tensor:  # -> (n + 1,), int64
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         """The tokens of a sentence and EOS."""
         return torch.cat([self.tokenizer.encode(text) + NUM_SPECIAL_TOKENS, torch.tensor([EOS])])
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         """The sentence up to the first EOS; other special tokens are skipped."""
         found = token_array(tokens, self.vocab_size).tolist()
         found = found[: found.index(EOS)] if EOS in found else found
@@ -59,11 +57,11 @@ class SpecialTokenTokenizer:
 class PairBatch(NamedTuple):
     """What a translation model reads and what it predicts; the lengths count what is not padding."""
 
-    source: Tensor  # (b, n), int64, each ends with EOS
-    source_lengths: Tensor  # (b,)
-    inputs: Tensor  # (b, t), int64: BOS y_1 ... y_{t-1}
-    targets: Tensor  # (b, t), int64: y_1 ... y_{t-1} EOS
-    target_lengths: Tensor  # (b,)
+    source: Int[Tensor, "batch source_seq"]  # each ends with EOS
+    source_lengths: Int[Tensor, "batch"]
+    inputs: Int[Tensor, "batch target_seq"]  # BOS y_1 ... y_{t-1}
+    targets: Int[Tensor, "batch target_seq"]  # y_1 ... y_{t-1} EOS
+    target_lengths: Int[Tensor, "batch"]
 
 
 class TokenPairs:
@@ -71,6 +69,10 @@ class TokenPairs:
 
     Each side is kept in one row with the indices where its sentences begin, so that a long one does not widen the
     others.
+
+    Args:
+        source: Tokenizer of the sources.
+        target: Tokenizer of the targets.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class TokenPairs:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def read(self, rows: Tensor) -> PairBatch:  # (b,)
+    def read(self, rows: Int[Tensor, "batch"]) -> PairBatch:
         source, source_lengths = self._source.read(rows)
         targets, target_lengths = self._target.read(rows)
         inputs = targets.roll(1, dims=1)
@@ -96,7 +98,7 @@ class TokenPairs:
         inputs = inputs.masked_fill(inputs == EOS, PAD)  # EOS is predicted, not read
         return PairBatch(source, source_lengths, inputs, targets, target_lengths)
 
-    def lengths(self) -> tuple[Tensor, Tensor]:  # (n,), (n,)
+    def lengths(self) -> tuple[Int[Tensor, "samples"], Int[Tensor, "samples"]]:
         """How many tokens each source and each target has, with its EOS."""
         return self._source.lengths, self._target.lengths
 

@@ -64,8 +64,11 @@ class PairSplits(NamedTuple):
 
 @explain_out_of_memory("the pairs do not fit in memory: give fewer lines, or fewer --num-pairs")
 def load_pairs(source: str, *, num_pairs: int = 10_000, seed: int = 0) -> Pairs:
-    """The pairs that `source` names: `dates`, `numbers`, or `tsv:PATH`; `num_pairs` different ones are sampled of what
-    is generated.
+    """The pairs that `source` names: `dates`, `numbers`, or `tsv:PATH`.
+
+    Args:
+        num_pairs: How many different pairs are generated; a file is read as a whole.
+        seed: Decides which pairs are generated.
 
     >>> pairs = load_pairs("numbers", num_pairs=1000)
     >>> next(pair for pair in zip(pairs.sources, pairs.targets) if len(pair[0]) == 4)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
@@ -16,8 +17,8 @@ from quoin.errors import UserError, format_value
 __all__ = ["load_like", "read_features"]
 
 
-def read_features(path: str | Path, feature_names: Sequence[str]) -> Tensor:
-    """The features of a .csv, .tsv or .npz file, (n, d) float64 (pixels float32), in the order of `feature_names`;
+def read_features(path: str | Path, feature_names: Sequence[str]) -> Float[Tensor, "samples features"]:
+    """The features of a .csv, .tsv or .npz file, float64 (pixels float32), in the order of `feature_names`;
     images come flattened.
 
     The file may also be named as a source, csv:PATH or npz:PATH, whatever its ending.

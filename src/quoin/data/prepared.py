@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data.data_info import DataInfo
@@ -13,6 +14,7 @@ from quoin.data.scaling import StandardScaler
 from quoin.data.splits import Split
 from quoin.documents import Count, Size
 from quoin.errors import UserError, format_value
+from quoin.tensor.labels import as_indices
 
 __all__ = ["PreparedData", "TabularInfo", "prepare"]
 
@@ -39,6 +41,12 @@ class TabularInfo(DataInfo):
         return len(self.feature_names)
 
     @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """(c, h, w) of one image."""
+        assert len(self.feature_shape) == 3, "the features are no images"
+        return self.feature_shape
+
+    @property
     def num_classes(self) -> int:
         assert self.class_names is not None, "the targets are numbers"
         return len(self.class_names)
@@ -54,9 +62,9 @@ class PreparedData:
     test: Dataset
     feature_scaler: StandardScaler
     target_scaler: StandardScaler | None  # numbers only: the targets are standardised too
-    test_images: Tensor | None = None  # (n, c, h, w), as they were before scaling
+    test_images: Float[Tensor, "samples channels height width"] | None = None  # as they were before scaling
 
-    def scale_state(self) -> dict[str, Tensor]:
+    def scale_state(self) -> dict[str, Float[Tensor, "..."]]:
         """The statistics, for the checkpoint."""
         features, targets = self.feature_scaler, self.target_scaler
         found = {"feature_mean": features.mean, "feature_std": features.std}
@@ -64,7 +72,11 @@ class PreparedData:
 
 
 def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> PreparedData:
-    """Split the data and standardise every split by the statistics of the training split alone."""
+    """Split the data and standardise every split by the statistics of the training split alone.
+
+    Args:
+        split: Row numbers of the three splits, as `quoin.data.split` or `fold` gives them.
+    """
     data_info = TabularInfo(
         source=dataset.name,
         num_rows=dataset.num_rows,
@@ -74,26 +86,16 @@ def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") 
         class_names=dataset.class_names,
         fingerprint=dataset.fingerprint,
     )
-    splits = [dataset.take(rows) for rows in split]
-    feature_scaler = (
-        _image_scaler(splits[0]) if dataset.image_shape is not None else StandardScaler.fit(splits[0].features)
-    )
-    target_scaler = None if dataset.is_classification else StandardScaler.fit(splits[0].targets)
+    train, validation, test = map(as_indices, split)
+    is_image = dataset.image_shape is not None
+    # Scaling images pixel by pixel would blow up the corners, where hardly any ink is.
+    feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
+    target_scaler = None if dataset.is_classification else StandardScaler.fit(dataset.targets, train)
 
-    def ready(data: Dataset) -> Dataset:
-        targets = data.targets if target_scaler is None else target_scaler.transform(data.targets)
-        return dataclasses.replace(
-            data, features=feature_scaler.transform(data.features).to(device), targets=targets.to(device)
-        )
+    def ready(rows: Tensor) -> Dataset:
+        features = feature_scaler.transform(dataset.features, rows)
+        targets = dataset.targets[rows] if target_scaler is None else target_scaler.transform(dataset.targets, rows)
+        return dataclasses.replace(dataset, features=features.to(device), targets=targets.to(device), test_start=None)
 
-    images = splits[2].features if dataset.image_shape is not None else None
-    train, validation, test = map(ready, splits)
-    return PreparedData(data_info, train, validation, test, feature_scaler, target_scaler, images)
-
-
-def _image_scaler(train: Dataset) -> StandardScaler:
-    """One mean and one standard deviation per channel: scaling pixel by pixel would blow up the corners, where hardly
-    any ink is."""
-    pixels = train.features.movedim(1, -1).flatten(0, -2)  # (n h w, c)
-    scale = StandardScaler.fit(pixels)
-    return StandardScaler(scale.mean[:, None, None], scale.std[:, None, None])
+    images = dataset.features[test] if is_image else None
+    return PreparedData(data_info, ready(train), ready(validation), ready(test), feature_scaler, target_scaler, images)

@@ -1,13 +1,15 @@
 """Put features on one scale, with statistics of the training rows only."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float32, Float64, Int, Real
 from torch import Tensor
 
 __all__ = ["StandardScaler"]
 
-_CHUNK = 8192  # rows lifted to float64 at once
+_ROWS, _NUMBERS = 8192, 1 << 20  # lifted to float64 at once, whichever is fewer
 
 
 class StandardScaler(NamedTuple):
@@ -20,27 +22,59 @@ class StandardScaler(NamedTuple):
     Notes: D1.6-4.
     """
 
-    mean: Tensor  # (d,) or (c, h, w)
-    std: Tensor
+    # Of a row's shape, or one that broadcasts against it: (channels, 1, 1) for images.
+    mean: Float[Tensor, "*shape"]
+    std: Float[Tensor, "*shape"]
 
     @classmethod
-    def fit(cls, features: Tensor) -> "StandardScaler":
-        """Mean and standard deviation over the rows, in two passes."""
-        if len(features) == 0:
+    def fit(
+        cls,
+        features: Real[Tensor, "samples *shape"],
+        rows: Int[Tensor, "selected"] | None = None,
+        *,
+        per_channel: bool = False,
+    ) -> "StandardScaler":
+        """Mean and standard deviation over the rows, in two passes.
+
+        Args:
+            rows: Which of them count; all unless given. They are never copied out as a whole.
+            per_channel: One mean for each channel of (samples, channels, height, width).
+        """
+        if len(features if rows is None else rows) == 0:
             raise ValueError("cannot standardise by no rows")
-        num_rows = len(features)
-        mean = torch.stack([chunk.double().sum(0) for chunk in features.split(_CHUNK)]).sum(0) / num_rows
-        variance = (
-            torch.stack([(chunk.double() - mean).square().sum(0) for chunk in features.split(_CHUNK)]).sum(0) / num_rows
-        )
+        pixels = features[0, 0].numel() if per_channel else 1
+
+        def chunks() -> Iterator[Tensor]:
+            for chunk in _chunks(features, rows, max(1, _ROWS // pixels)):
+                yield chunk.movedim(1, -1).flatten(0, -2) if per_channel else chunk
+
+        count = len(features if rows is None else rows) * pixels
+        mean = torch.stack([chunk.double().sum(0) for chunk in chunks()]).sum(0) / count
+        variance = torch.stack([(chunk.double() - mean).square_().sum(0) for chunk in chunks()]).sum(0) / count
         # Asked of the values themselves: rounding of the mean leaves a constant feature a tiny variance, not zero.
-        constant = features.amax(0) == features.amin(0)
-        return cls(mean, torch.where(constant, 1.0, variance.sqrt()))
+        highest = torch.stack([chunk.amax(0) for chunk in chunks()]).amax(0)
+        lowest = torch.stack([chunk.amin(0) for chunk in chunks()]).amin(0)
+        std = torch.where(highest == lowest, 1.0, variance.sqrt())
+        return cls(mean[:, None, None], std[:, None, None]) if per_channel else cls(mean, std)
 
-    def transform(self, features: Tensor) -> Tensor:
-        """`features` on the common scale, float32."""
-        return torch.cat([((chunk.double() - self.mean) / self.std).float() for chunk in features.split(_CHUNK)])
+    def transform(
+        self, features: Real[Tensor, "samples *shape"], rows: Int[Tensor, "selected"] | None = None
+    ) -> Float32[Tensor, "scaled *shape"]:
+        """`features`, or those at `rows`, on the common scale, float32."""
+        count = len(features if rows is None else rows)
+        scaled = torch.empty((count, *features.shape[1:]), dtype=torch.float32)
+        for chunk, place in zip(_chunks(features, rows), _chunks(scaled), strict=True):
+            place.copy_((chunk.double() - self.mean).div_(self.std))
+        return scaled
 
-    def inverse_transform(self, scaled: Tensor) -> Tensor:
+    def inverse_transform(self, scaled: Real[Tensor, "samples *shape"]) -> Float64[Tensor, "samples *shape"]:
         """What `transform` was given, float64."""
-        return torch.cat([chunk.double() * self.std + self.mean for chunk in scaled.split(_CHUNK)])
+        return scaled.double() * self.std + self.mean
+
+
+def _chunks(features: Tensor, rows: Tensor | None = None, most: int = _ROWS) -> Iterator[Tensor]:
+    size = max(1, min(most, _NUMBERS // max(1, features[:1].numel())))
+    if rows is None:
+        yield from features.split(size)
+    else:
+        yield from (features[each] for each in rows.split(size))

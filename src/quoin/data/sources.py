@@ -85,8 +85,10 @@ def check_source_name(source: str) -> None:
 def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
-    `target` names a CSV's target column and `ignore` those to leave out; `seed` decides what a generated source
-    samples.
+    Args:
+        target: The target column of a CSV; unless given, the one column called `target`, `label` or `y`.
+        ignore: Columns of a CSV to leave out.
+        seed: Decides what a generated source samples.
     """
     check_source_name(source)
     form, _, path = source.partition(":")

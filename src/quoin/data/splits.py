@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
@@ -20,9 +21,9 @@ __all__ = ["Split", "fold", "split"]
 class Split(NamedTuple):
     """Row numbers, ascending, of three disjoint splits."""
 
-    train: Tensor
-    validation: Tensor
-    test: Tensor
+    train: Int[Tensor, "train"]
+    validation: Int[Tensor, "validation"]
+    test: Int[Tensor, "test"]
 
 
 def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float = 0.2) -> Split:
@@ -62,6 +63,9 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
 
     The folds of one seed cover every row once and differ in size by at most one; rows of a source's own test split stay
     out.
+
+    Args:
+        index: From 0 to `num_folds` - 1.
 
     Notes: Z3.28.
     """

@@ -3,14 +3,13 @@ epoch).
 
 Both kinds are `BatchSampler` whose rows are the indices where windows begin; `read(starts)` gives the tokens there and
 the ones that come next.
-
-    b windows, T tokens in each
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.batches import BatchSampler
@@ -26,7 +25,7 @@ class StoredTokens(Protocol):
 
     def __len__(self) -> int: ...
 
-    def windows(self, starts: Tensor, length: int) -> Tensor:  # (b,) -> (b, length), int64
+    def windows(self, starts: Int[Tensor, "batch"], length: int) -> Int[Tensor, "batch {length}"]:
         """The tokens from each of `starts` on."""
         ...
 
@@ -34,11 +33,13 @@ class StoredTokens(Protocol):
 class TokenBatch(NamedTuple):
     """What is read, and what comes next at each position."""
 
-    inputs: Tensor  # (b, T), int64
-    targets: Tensor  # (b, T), int64
+    inputs: Int[Tensor, "batch seq"]
+    targets: Int[Tensor, "batch seq"]
 
 
-def read_windows(tokens: Tensor | StoredTokens, starts: Tensor, length: int) -> Tensor:  # (b,) -> (b, length)
+def read_windows(
+    tokens: Int[Tensor, "num_tokens"] | StoredTokens, starts: Int[Tensor, "batch"], length: int
+) -> Int[Tensor, "batch {length}"]:
     """tokens[s], ..., tokens[s + length - 1] for each start s."""
     if isinstance(tokens, Tensor):
         return tokens[starts.to(tokens.device)[:, None] + torch.arange(length, device=tokens.device)].long()
@@ -51,7 +52,7 @@ class TokenWindows(BatchSampler):
 
     def __init__(
         self,
-        tokens: Tensor | StoredTokens,
+        tokens: Int[Tensor, "num_tokens"] | StoredTokens,
         length: int,
         num_rows: int,
         batch_size: int,
@@ -66,15 +67,15 @@ class TokenWindows(BatchSampler):
         self.length, self.num_tokens, self.target_device = length, len(tokens), device
         self.tokens = tokens.to(device) if isinstance(tokens, Tensor) else tokens
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Int[Tensor, "batch"]]:
         for rows in super().__iter__():
             yield self.window_starts(rows)
 
-    def window_starts(self, rows: Tensor) -> Tensor:
+    def window_starts(self, rows: Int[Tensor, "batch"]) -> Int[Tensor, "batch"]:
         """Where the windows of these numbers begin in the current epoch."""
         raise NotImplementedError
 
-    def read(self, starts: Tensor) -> TokenBatch:
+    def read(self, starts: Int[Tensor, "batch"]) -> TokenBatch:
         """The windows that begin at `starts`."""
         seen = read_windows(self.tokens, starts, self.length + 1).to(self.target_device)
         return TokenBatch(seen[:, :-1], seen[:, 1:])
@@ -93,6 +94,11 @@ class RandomWindows(TokenWindows):
     """Windows side by side, in random order: each token is read at most once an epoch, and all but the first and last
     few are.
 
+    Args:
+        context_length: Tokens of a window.
+        batch_size: Windows of the global batch, over all ranks.
+        rank: Which contiguous fraction of each batch to give, of `world_size`.
+
     >>> batches = RandomWindows(torch.arange(100), 10, 4, seed=0)
     >>> inputs, targets = batches.read(next(iter(batches)))
     >>> inputs.shape, bool((targets == inputs + 1).all())
@@ -101,7 +107,7 @@ class RandomWindows(TokenWindows):
 
     def __init__(
         self,
-        tokens: Tensor | StoredTokens,
+        tokens: Int[Tensor, "num_tokens"] | StoredTokens,
         context_length: int,
         batch_size: int,
         *,
@@ -126,7 +132,7 @@ class RandomWindows(TokenWindows):
             device=device,
         )
 
-    def window_starts(self, rows: Tensor) -> Tensor:
+    def window_starts(self, rows: Int[Tensor, "batch"]) -> Int[Tensor, "batch"]:
         return self.offset() + rows * self.length
 
 
@@ -137,6 +143,10 @@ class BPTTWindows(TokenWindows):
     So a recurrent model can carry its state from batch to batch and cut only its gradient (truncated back-propagation
     through time); `resets_state` says when it must not.
 
+    Args:
+        batch_size: Pieces of the text, over all ranks.
+        rank: Which contiguous fraction of each batch to give, of `world_size`.
+
     >>> batches = BPTTWindows(torch.arange(101), 2, 10, seed=0)
     >>> first, second, *_ = [batches.read(starts).inputs for starts in batches]
     >>> bool((second == first + 10).all())
@@ -145,7 +155,7 @@ class BPTTWindows(TokenWindows):
 
     def __init__(
         self,
-        tokens: Tensor | StoredTokens,
+        tokens: Int[Tensor, "num_tokens"] | StoredTokens,
         batch_size: int,
         bptt_len: int,
         *,
@@ -176,7 +186,7 @@ class BPTTWindows(TokenWindows):
         """Whether the batch handed out last is the first of its epoch, after which nothing is carried."""
         return self.position <= 1
 
-    def window_starts(self, rows: Tensor) -> Tensor:
+    def window_starts(self, rows: Int[Tensor, "batch"]) -> Int[Tensor, "batch"]:
         stream, step = rows % self.batch_size, rows // self.batch_size
         return self.offset() + (stream * self.stream_steps + step) * self.length
 

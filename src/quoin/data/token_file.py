@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.corpus import Corpus, CorpusSplit, last_token
@@ -69,7 +70,7 @@ class TokenWriter:
         self._file.write(bytes(_PRELUDE.size))
         return self
 
-    def append(self, tokens: Tensor) -> None:  # (n,), int64
+    def append(self, tokens: Int[Tensor, "seq"]) -> None:
         """More tokens of the current split."""
         if len(tokens) and not (int(tokens.min()) >= 0 and int(tokens.max()) < self.tokenizer.vocab_size):
             raise ValueError(f"tokens must be from 0 to {self.tokenizer.vocab_size - 1}")
@@ -180,7 +181,12 @@ class TokenFile:
 
 
 class TokenFileSplit:
-    """The tokens of one split: `StoredTokens` for batches of windows."""
+    """The tokens of one split: `StoredTokens` for batches of windows.
+
+    Args:
+        begin: Index in the file of the split's first token.
+        num_tokens: Of this split.
+    """
 
     def __init__(self, file: TokenFile, begin: int, num_tokens: int) -> None:
         self.file, self._begin, self._num_tokens = file, begin, num_tokens
@@ -188,7 +194,7 @@ class TokenFileSplit:
     def __len__(self) -> int:
         return self._num_tokens
 
-    def windows(self, starts: Tensor, length: int) -> Tensor:  # (b,) -> (b, length), int64
+    def windows(self, starts: Int[Tensor, "batch"], length: int) -> Int[Tensor, "batch {length}"]:
         """The tokens from each of `starts` on."""
         found = np.empty((len(starts), length), dtype=np.int64)
         for row, start in zip(found, starts.tolist()):

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.documents import checked
@@ -41,11 +42,11 @@ class Tokenizer(Protocol):
     @property
     def vocab_size(self) -> int: ...
 
-    def encode(self, text: str) -> Tensor:  # -> (n,), int64
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         """The tokens of `text`; a UserError names the first character that there are none for, and its position."""
         ...
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         """The text of the tokens; a UserError names the first number that is no token."""
         ...
 
@@ -55,7 +56,10 @@ class Tokenizer(Protocol):
 
 
 class CharTokenizer:
-    """One token for each character, in the order of their code points.
+    """One token for each character; `fit` takes them in the order of their code points.
+
+    Args:
+        characters: Each once; token i stands for the i-th of them.
 
     >>> letters = CharTokenizer.fit("banana")
     >>> letters.encode("nab"), letters.decode([1, 0, 2])
@@ -87,7 +91,7 @@ class CharTokenizer:
     def vocab_size(self) -> int:
         return len(self.characters)
 
-    def encode(self, text: str) -> Tensor:
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         points = _code_points(text)
         tokens = self._tokens[np.minimum(points, len(self._tokens) - 1)]
         tokens[points >= len(self._tokens)] = -1
@@ -95,7 +99,7 @@ class CharTokenizer:
             raise _unknown(text, int(np.argmax(tokens < 0)))
         return torch.from_numpy(tokens)
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         return (
             self._points[token_array(tokens, self.vocab_size)]
             .astype("<u4")
@@ -110,6 +114,10 @@ class CharTokenizer:
 class WordTokenizer:
     """A token for each character and for each of the commonest words; a word that has none is spelt character by
     character.
+
+    Args:
+        characters: Each once, the first tokens.
+        words: Of two or more characters, the tokens after those of the characters.
 
     >>> words = WordTokenizer.fit(["to be or not to be"], 9)
     >>> words.encode("to bet"), words.vocab_size
@@ -145,7 +153,7 @@ class WordTokenizer:
     def vocab_size(self) -> int:
         return len(self._pieces)
 
-    def encode(self, text: str) -> Tensor:
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         known, spell = self._tokens, self._spell
         found: list[int] = []
         for match in _PIECES.finditer(text):
@@ -162,7 +170,7 @@ class WordTokenizer:
         except KeyError:
             raise _unknown(text, next(at for at in range(begin, end) if text[at] not in self._tokens)) from None
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         return "".join(map(self._pieces.__getitem__, token_array(tokens, self.vocab_size).tolist()))
 
     def as_json(self) -> dict[str, Any]:
@@ -178,10 +186,10 @@ class ByteTokenizer:
 
     vocab_size = 256
 
-    def encode(self, text: str) -> Tensor:
+    def encode(self, text: str) -> Int[Tensor, "seq"]:
         return torch.from_numpy(np.frombuffer(utf8(text), dtype=np.uint8).astype(np.int64))
 
-    def decode(self, tokens: Tensor | Sequence[int]) -> str:
+    def decode(self, tokens: Int[Tensor, "seq"] | Sequence[int]) -> str:
         """The text of the bytes; what is no UTF-8, as a model may sample it, becomes the replacement character."""
         return token_array(tokens, self.vocab_size).astype(np.uint8).tobytes().decode("utf-8", "replace")
 
@@ -275,7 +283,7 @@ def _unknown(text: str, at: int) -> UserError:
     )
 
 
-def token_array(tokens: Tensor | Sequence[int], vocab_size: int) -> np.ndarray:
+def token_array(tokens: Int[Tensor, "seq"] | Sequence[int], vocab_size: int) -> np.ndarray:
     """One sequence of token ids as an array, each of them checked to be one of the vocabulary's."""
     ids = torch.as_tensor(tokens).detach().cpu()
     if ids.numel() == 0:  # an empty list becomes a tensor of floats

@@ -37,10 +37,13 @@ class Tokenized(NamedTuple):
 def tokenize_file(
     source: str, target: Path, tokenizer: TokenizerName, vocab_size: int, *, on_progress: ProgressCallback | None = None
 ) -> Tokenized:
-    """Write the tokens of `source` (`topics` or `text:PATH`) to `target`; `on_progress` hears how much is done, of how
-    much.
+    """Write the tokens of `source` (`topics` or `text:PATH`) to `target`.
 
     The text is read two or three times: to count its characters, to learn its words or byte pairs, and to encode it.
+
+    Args:
+        vocab_size: Most tokens of a word or byte-pair tokenizer; the other two ignore it.
+        on_progress: Called with how much is done and of how much.
     """
     learns = tokenizer in ("word", "bpe")
     reading = _Reading(source, 3 if learns else 2, on_progress)

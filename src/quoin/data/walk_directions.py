@@ -3,14 +3,13 @@ backwards.
 
 A walk and its reverse have the same symbols, so that who counts them can only guess; the best possible guess is known,
 for the chain is.
-
-    n texts, l symbols of a text
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data.chains import make_markov_source
@@ -52,7 +51,7 @@ class WalkDirections:
         texts = tuple(self.letters.decode(walk) for walk in walks)
         return Pairs("directions", texts, tuple(FORWARDS if ahead else BACKWARDS for ahead in forwards))
 
-    def posterior(self, texts: Sequence[str]) -> Tensor:  # -> (n, 2)
+    def posterior(self, texts: Sequence[str]) -> Float[Tensor, "texts 2"]:
         """P(backwards | text) and P(forwards | text) by Bayes' rule, where P(text | backwards) is that of the reversed
         text forwards.
 
@@ -76,5 +75,10 @@ class WalkDirections:
 
 
 def make_walk_directions(num_symbols: int = 8, *, sharpness: float = 1.0, generator: torch.Generator) -> WalkDirections:
-    """Walks of a random chain; the sharper its distributions, the easier a text is to classify."""
+    """Walks of a random chain; the sharper its distributions, the easier a text is to classify.
+
+    Args:
+        num_symbols: States of the chain.
+        sharpness: As in `make_markov_source`.
+    """
     return WalkDirections(make_markov_source(num_symbols, sharpness=sharpness, generator=generator).chain)

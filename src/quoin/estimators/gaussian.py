@@ -1,6 +1,9 @@
 """Class-conditional Gaussians as a scikit-learn classifier."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -15,9 +18,11 @@ __all__ = ["GaussianDiscriminantAnalysis"]
 class GaussianDiscriminantAnalysis(ClassifierMixin, BaseEstimator):
     """Bayes' rule with P(c) the fraction of class c and x | c normal: predicts argmax_c p(x | c) P(c).
 
-    With `shared_covariance` the classes have one covariance and meet in planes; else each has its own and they meet in
-    quadrics. `reg_covar`, a fraction of the mean variance, is added to every variance, so that a class of few examples
-    has a density too.
+    Args:
+        shared_covariance: One covariance for all classes, which then meet in planes; else each has its own and they
+            meet in quadrics.
+        reg_covar: Added to every variance, as a fraction of the mean variance, so that a class of few examples has a
+            density too.
 
     >>> X, y = [[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]
     >>> GaussianDiscriminantAnalysis().fit(X, y).predict([[2.0]])
@@ -29,11 +34,11 @@ class GaussianDiscriminantAnalysis(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     fit_intercept = False  # rows as given: the means are part of the distribution
 
-    def __init__(self, *, shared_covariance=False, reg_covar=1e-6):
+    def __init__(self, *, shared_covariance: bool = False, reg_covar: float = 1e-6) -> None:
         self.shared_covariance = shared_covariance
         self.reg_covar = reg_covar
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         check_range("reg_covar", self.reg_covar, at_least=0.0)
         examples, labels = check_classification_input(self, X, y, None)
         rows = examples.X.double()
@@ -44,16 +49,16 @@ class GaussianDiscriminantAnalysis(ClassifierMixin, BaseEstimator):
         )
         return self
 
-    def _log_joint(self, X) -> Tensor:
+    def _log_joint(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self)
         return self.model_.log_joint(check_predict_input(self, X).double())
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         best = self._log_joint(X).argmax(dim=-1).numpy()
         return self.classes_[best]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         return self._log_joint(X).softmax(dim=-1).numpy()
 
-    def predict_log_proba(self, X) -> np.ndarray:
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         return self._log_joint(X).log_softmax(dim=-1).numpy()

@@ -1,54 +1,88 @@
 """What an estimator is given, checked by scikit-learn's own checks and made into tensors: examples, targets and
 weights.
-
-n examples, d features
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Shaped
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
 from quoin.errors import UserError
 
 __all__ = [
+    "ClassWeight",
     "Examples",
+    "HasClasses",
+    "HasIntercept",
+    "RandomState",
     "as_tensor",
     "check_classification_input",
     "check_predict_input",
     "check_range",
     "check_regression_input",
+    "validate_data",
 ]
 
 KINDS = (np.float64, np.float32)
+validate_data: Callable[..., Any] = validation.validate_data  # without types, and its defaults suggest wrong ones
+
+ClassWeight = dict[Any, float] | Literal["balanced"] | None  # by label
+RandomState = int | np.random.RandomState | None
+
+
+class HasIntercept(Protocol):
+    """An estimator that says whether its rows are to be centred."""
+
+    fit_intercept: bool
+
+
+class HasClasses(HasIntercept, Protocol):
+    """An estimator that keeps the labels of its classes in order."""
+
+    classes_: np.ndarray
 
 
 class Examples(NamedTuple):
     """Rows to fit, less their mean where there is a bias: it then stands apart from the weights."""
 
-    X: Tensor  # (n, d)
-    center: Tensor  # (d,)
-    weights: Tensor  # (n,), which sum to one
+    X: Float[Tensor, "examples features"]
+    center: Float[Tensor, "features"]
+    weights: Float[Tensor, "examples"]  # which sum to one
 
-    def bias_for(self, weight: Tensor, bias: Tensor) -> Tensor:  # (d, ...), (...) -> (...)
+    def bias_for(
+        self, weight: Float[Tensor, "features *outputs"], bias: Float[Tensor, "*outputs"]
+    ) -> Float[Tensor, "*outputs"]:
         """The bias for rows as given, given the one for centred rows."""
         return bias - self.center.double() @ weight
 
 
-def check_regression_input(estimator, X, y, sample_weight) -> tuple[Examples, Tensor]:
-    """Examples and numbers y (n,), as given."""
+def check_regression_input(
+    estimator: HasIntercept, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Examples, Float[Tensor, "examples"]]:
+    """Examples and numbers y, as given."""
     rows, y = _validated(estimator, X, y, y_numeric=True)
     return _examples(estimator, rows, sample_weight), as_tensor(np.asarray(y, dtype=rows.dtype))
 
 
 def check_classification_input(
-    estimator, X, y, sample_weight, class_weight=None, *, binary: bool = False
-) -> tuple[Examples, Tensor]:
-    """Examples and the numbers of their classes (n,); `classes_` of the estimator is set to the labels in order."""
+    estimator: HasClasses,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    class_weight: ClassWeight = None,
+    *,
+    binary: bool = False,
+) -> tuple[Examples, Int[Tensor, "examples"]]:
+    """Examples and the numbers of their classes; `classes_` of the estimator is set to the labels in order."""
     rows, y = _validated(estimator, X, y, y_numeric=False)
     check_classification_targets(y)
     estimator.classes_, labels = np.unique(y, return_inverse=True)
@@ -72,12 +106,12 @@ def check_classification_input(
     return examples, torch.from_numpy(labels)
 
 
-def check_predict_input(estimator, X) -> Tensor:
+def check_predict_input(estimator: BaseEstimator, X: ArrayLike) -> Float[Tensor, "examples features"]:
     """Rows to predict for, of as many features as were fitted."""
     return as_tensor(np.asarray(validate_data(estimator, X, dtype=KINDS, reset=False)))
 
 
-def as_tensor(values: np.ndarray) -> Tensor:
+def as_tensor(values: np.ndarray) -> Shaped[Tensor, "..."]:
     """The same numbers without a copy where they lie in order and may be written to."""
     values = np.ascontiguousarray(values)
     return torch.from_numpy(values if values.flags.writeable else values.copy())
@@ -97,12 +131,14 @@ def check_range(name: str, value: float, *, above: float | None = None, at_least
         raise UserError(f"expected {name} {bound}, got {value!r}; give such a number")
 
 
-def _validated(estimator, X, y, *, y_numeric: bool) -> tuple[np.ndarray, np.ndarray]:
+def _validated(
+    estimator: HasIntercept, X: ArrayLike, y: ArrayLike, *, y_numeric: bool
+) -> tuple[np.ndarray, np.ndarray]:
     rows, targets = validate_data(estimator, X, y, dtype=KINDS, y_numeric=y_numeric)
     return np.asarray(rows), np.asarray(targets)
 
 
-def _examples(estimator, X: np.ndarray, sample_weight) -> Examples:
+def _examples(estimator: HasIntercept, X: np.ndarray, sample_weight: ArrayLike | None) -> Examples:
     rows = as_tensor(X)
     weights = as_tensor(_check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True))
     total = weights.sum(dtype=torch.float64)

@@ -2,13 +2,13 @@
 best is taken.
 
 The estimator needs no training, so leaving one out costs one entry of one row of weights: distances are computed once,
-whatever the
-number of bandwidths, and a few examples at a time.   n examples, d features, v value dimensions
+whatever the number of bandwidths, and a few examples at a time.
 """
 
 import math
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -23,8 +23,13 @@ NUM_BANDWIDTHS = 25  # on a first grid from the narrowest to the widest, and as 
 
 
 def leave_one_out_errors(
-    X: Tensor, value: Tensor, kernel: SmoothingKernel, bandwidth: Tensor, factors: Tensor, fallback: FallbackRule
-) -> Tensor:  # (n, d), (n, v), (d,), (k,) -> (k,)
+    X: Float[Tensor, "examples features"],
+    value: Float[Tensor, "examples values"],
+    kernel: SmoothingKernel,
+    bandwidth: Float[Tensor, "features"],
+    factors: Float[Tensor, "factors"],
+    fallback: FallbackRule,
+) -> Float64[Tensor, "factors"]:
     """For each factor c the mean of ‖v_i - f_{-i}(x_i)‖², where f_{-i} pools all values but v_i with the bandwidth c
     h."""
     errors = X.new_zeros(len(factors), dtype=torch.float64)
@@ -46,8 +51,11 @@ def leave_one_out_errors(
 
 
 def leave_one_out_bandwidth(
-    X: Tensor, value: Tensor, kernel: SmoothingKernel, fallback: FallbackRule
-) -> Tensor:  # (n, d), (n, v) -> (d,)
+    X: Float[Tensor, "examples features"],
+    value: Float[Tensor, "examples values"],
+    kernel: SmoothingKernel,
+    fallback: FallbackRule,
+) -> Float[Tensor, "features"]:
     """c s with the features' standard deviations s and the c of least leave-one-out error, to within a few hundredths
     of itself."""
     if len(X) < 2:

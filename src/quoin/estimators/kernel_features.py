@@ -1,12 +1,15 @@
 """Random features of the Gaussian kernel as a scikit-learn transformer, to stand before a linear model."""
 
+from typing import Literal, Self
+
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.estimators.given import KINDS, check_predict_input, check_range
+from quoin.estimators.given import KINDS, RandomState, check_predict_input, check_range, validate_data
 from quoin.layers import (
     fourier_features_definition,
     gaussian_random_matrix,
@@ -23,8 +26,12 @@ class RandomKernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     """X ↦ Ψ with Ψ Ψᵀ near the kernel matrix (e^{-γ‖x_i-x_j‖²})_ij, so that a linear model on Ψ is near one with the
     kernel.
 
-    `feature_map` is "fourier" (cosines of random waves) or "positive" (exponentials, of large variance for rows far
-    from zero); the rows of the random projection are "gaussian", that is independent, or "orthogonal".
+    Args:
+        n_components: Columns of Ψ; the error of the kernel falls as one over their root.
+        gamma: γ.
+        feature_map: "fourier", cosines of random waves, or "positive", exponentials, of large variance for rows far
+            from zero.
+        projection: Rows of the random projection: "gaussian", that is independent, or "orthogonal".
 
     >>> rows = np.array([[0.0, 0.0], [1.0, 0.0]])
     >>> found = RandomKernelFeatures(20_000, gamma=0.5, random_state=0).fit_transform(rows)
@@ -34,14 +41,22 @@ class RandomKernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     Notes: D4.1-13, D4.1-14, X14.
     """
 
-    def __init__(self, n_components=100, *, gamma=1.0, feature_map="fourier", projection="gaussian", random_state=None):
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        gamma: float = 1.0,
+        feature_map: Literal["fourier", "positive"] = "fourier",
+        projection: Literal["gaussian", "orthogonal"] = "gaussian",
+        random_state: RandomState = None,
+    ) -> None:
         self.n_components = n_components
         self.gamma = gamma
         self.feature_map = feature_map
         self.projection = projection
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         check_range("n_components", self.n_components, at_least=1)
         check_range("gamma", self.gamma, above=0.0)
         _one_of("feature_map", self.feature_map, ("fourier", "positive"))
@@ -53,7 +68,7 @@ class RandomKernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self._n_features_out = self.n_components
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)
         rows = check_predict_input(self, X)
         projection = torch.from_numpy(self.projection_).to(rows)

@@ -4,8 +4,11 @@ the bandwidth.
 n examples, d features
 """
 
+from typing import Literal, Self
+
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -34,7 +37,13 @@ class KernelEstimatorBase(BaseEstimator):
     fit_intercept = False  # rows as given
     _rules = RULES
 
-    def __init__(self, kernel="gaussian", *, bandwidth="leave-one-out", fallback="nearest"):
+    def __init__(
+        self,
+        kernel: Literal["gaussian", "boxcar", "triangular", "epanechnikov"] = "gaussian",
+        *,
+        bandwidth: ArrayLike | Literal["leave-one-out"] = "leave-one-out",
+        fallback: Literal["nearest", "mean", "zero", "nan"] = "nearest",
+    ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.fallback = fallback
@@ -71,7 +80,7 @@ class KernelEstimatorBase(BaseEstimator):
             check_range("bandwidth", each, above=0.0)
         return torch.as_tensor(bandwidths, dtype=X.dtype).expand(X.shape[1]).clone()
 
-    def _pooled(self, X) -> Tensor:
+    def _pooled(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self)
         kernel, rule = self._chosen()
         rows = check_predict_input(self, X).to(self._keys.dtype)
@@ -81,10 +90,12 @@ class KernelEstimatorBase(BaseEstimator):
 class KernelRegressor(RegressorMixin, KernelEstimatorBase):
     """f(x) = sum_i y_i K((x - x_i)/h) / sum_j K((x - x_j)/h): the mean of what was seen near x.
 
-    `kernel` is "gaussian", "boxcar", "triangular" or "epanechnikov". `bandwidth` is h, a number or one for each
-    feature, or "leave-one-out": a multiple of the features' standard deviations, by which each example is best
-    predicted from all others. Where no example lies within h of x, `fallback` is what is predicted: the value of the
-    "nearest", the "mean" of all, "zero" or "nan".
+    Args:
+        kernel: "gaussian", "boxcar", "triangular" or "epanechnikov".
+        bandwidth: h, a number or one for each feature, or "leave-one-out": a multiple of the features' standard
+            deviations, by which each example is best predicted from all others.
+        fallback: What is predicted where no example lies within h of x: the value of the "nearest", the "mean" of all,
+            "zero" or "nan".
 
     >>> KernelRegressor("boxcar", bandwidth=1.0).fit([[0.0], [1.0], [4.0]], [10.0, 20.0, 50.0]).predict([[0.5], [9.0]])
     array([15., 50.])
@@ -92,12 +103,12 @@ class KernelRegressor(RegressorMixin, KernelEstimatorBase):
     Notes: Z11.7, Z11.10.
     """
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         examples, targets = check_regression_input(self, X, y, None)
         self._store(examples.X, targets.unsqueeze(-1))
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         return self._pooled(X).squeeze(-1).numpy()
 
 
@@ -118,14 +129,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimatorBase):
     classes_: np.ndarray
     _rules = CLASS_RULES
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         examples, labels = check_classification_input(self, X, y, None)
         self._store(examples.X, one_hot(labels, len(self.classes_), dtype=examples.X.dtype))
         return self
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         return self._pooled(X).numpy()
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         best = self._pooled(X).argmax(dim=-1).numpy()
         return self.classes_[best]

@@ -3,14 +3,18 @@
 n examples, d features
 """
 
+from typing import Literal, Self
+
 import numpy as np
 import torch
+from jaxtyping import Float, Float64
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 from torch import Tensor
 
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.estimators.given import Examples, check_predict_input, check_range, check_regression_input
+from quoin.estimators.given import Examples, RandomState, check_predict_input, check_range, check_regression_input
 from quoin.optim import cosine, solve_normal_equations
 
 __all__ = ["LinearRegressor", "LinearRegressorBase", "RidgeRegressor", "shortest_least_squares"]
@@ -24,7 +28,7 @@ class LinearRegressorBase(RegressorMixin, BaseEstimator):
     coef_: np.ndarray
     intercept_: float
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)
         return check_predict_input(self, X).numpy() @ self.coef_ + self.intercept_
 
@@ -36,9 +40,12 @@ class LinearRegressorBase(RegressorMixin, BaseEstimator):
 class LinearRegressor(LinearRegressorBase):
     """argmin_{w, b} sum_i s_i (x_i w + b - y_i)^2, and among several the shortest w.
 
-    `solver` is "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation,
-    or singular values where columns depend on one another: neither squares the condition number) or "sgd" (`max_iter`
-    passes of minibatch descent, which end near the same point).
+    Args:
+        solver: "normal" (the normal equations; where columns depend on one another, as "qr"), "qr" (a QR factorisation,
+            or singular values where columns depend on one another: neither squares the condition number) or "sgd"
+            (minibatch descent, which ends near the same point).
+        max_iter: Passes of "sgd" over the data.
+        random_state: Of the minibatches of "sgd"; the other solvers have none.
 
     >>> LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
@@ -46,13 +53,20 @@ class LinearRegressor(LinearRegressorBase):
     Notes: Z3.7, D1.3-12.
     """
 
-    def __init__(self, solver="normal", *, fit_intercept=True, max_iter=100, random_state=None):
+    def __init__(
+        self,
+        solver: Literal["normal", "qr", "sgd"] = "normal",
+        *,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        random_state: RandomState = None,
+    ) -> None:
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         check_range("max_iter", self.max_iter, at_least=1)
         solvers = {"normal": self._normal, "qr": self._qr, "sgd": self._sgd}
         if self.solver not in solvers:
@@ -101,11 +115,11 @@ class RidgeRegressor(LinearRegressorBase):
     scikit-learn's Ridge sums the squares where this takes their mean: its alpha is n · l2.
     """
 
-    def __init__(self, l2=1e-3, *, fit_intercept=True):
+    def __init__(self, l2: float = 1e-3, *, fit_intercept: bool = True) -> None:
         self.l2 = l2
         self.fit_intercept = fit_intercept
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         check_range("l2", self.l2, at_least=0.0)
         examples, targets = check_regression_input(self, X, y, sample_weight)
         mean = examples.weights @ targets if self.fit_intercept else targets.new_zeros(())
@@ -117,7 +131,9 @@ class RidgeRegressor(LinearRegressorBase):
         return self
 
 
-def shortest_least_squares(examples: Examples, targets: Tensor, l2: float = 0.0) -> Tensor:  # (n,) -> (d,)
+def shortest_least_squares(
+    examples: Examples, targets: Float[Tensor, "examples"], l2: float = 0.0
+) -> Float64[Tensor, "features"]:
     """The shortest w of least weighted squares, R^-1 Q^T y, or by singular values where columns depend on one another.
 
     l2 |w|^2 enters as d further rows, sqrt(l2) w = 0. Nothing here squares the condition number.

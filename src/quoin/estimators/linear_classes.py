@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from quoin.estimators.given import Examples, check_predict_input, check_range
+from quoin.estimators.given import ClassWeight, Examples, check_predict_input, check_range
 from quoin.optim import ScoreLoss, fit_linear_scores
 
 __all__ = ["LinearClasses", "warn_of_too_few_steps"]
@@ -23,10 +24,18 @@ class LinearClasses(ClassifierMixin, BaseEstimator):
     intercept_: np.ndarray  # (k,)
     classes_: np.ndarray
 
-    def __init__(self, l2=1e-3, *, fit_intercept=True, class_weight=None, tol=1e-10, max_iter=1000):
+    def __init__(
+        self,
+        l2: float = 1e-3,
+        *,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+    ) -> None:
         self.l2 = l2
         self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
+        self.class_weight: ClassWeight = class_weight
         self.tol = tol
         self.max_iter = max_iter
 
@@ -64,7 +73,7 @@ class LinearClasses(ClassifierMixin, BaseEstimator):
             )
         return self
 
-    def _scores(self, X) -> np.ndarray:  # (n, d) -> (n, k)
+    def _scores(self, X: ArrayLike) -> np.ndarray:  # (n, d) -> (n, k)
         check_is_fitted(self)
         return check_predict_input(self, X).numpy() @ self.coef_.T + self.intercept_
 

@@ -1,16 +1,18 @@
 """A mixture of normal distributions as a scikit-learn density and clustering."""
 
 import warnings
+from typing import Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 from torch import Tensor
 
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.estimators.given import KINDS, as_tensor, check_predict_input, check_range
+from quoin.estimators.given import KINDS, RandomState, as_tensor, check_predict_input, check_range, validate_data
 from quoin.models import GaussianMixture, em_with_restarts
 from quoin.prob import DiagonalNormals, FullNormals, SphericalNormals, TiedNormals
 
@@ -22,9 +24,13 @@ FAMILIES = {"full": FullNormals, "tied": TiedNormals, "diag": DiagonalNormals, "
 class GaussianMixtureEM(DensityMixin, BaseEstimator):
     """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) fitted by EM; predicts the component of the largest responsibility for x.
 
-    `covariance_type` is "full", "tied", "diag" or "spherical". No variance falls below `min_variance` times that of the
-    data, in any
-    direction: EM then keeps its promise that the likelihood never falls, which adding to variances would break.
+    With variances bounded below EM keeps its promise that the likelihood never falls, which adding to them would break.
+
+    Args:
+        covariance_type: "full", "tied", "diag" or "spherical".
+        tol: EM stops once a step raises the log-likelihood by no more than this for each row.
+        min_variance: No variance falls below this times that of the data, in any direction.
+        n_init: Random starts, of which the best is kept.
 
     >>> GaussianMixtureEM(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]]).means_.round(3)
     array([[0.1],
@@ -35,15 +41,15 @@ class GaussianMixtureEM(DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components=1,
+        n_components: int = 1,
         *,
-        covariance_type="full",
-        tol=1e-5,
-        min_variance=1e-6,
-        max_iter=200,
-        n_init=1,
-        random_state=None,
-    ):
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        tol: float = 1e-5,
+        min_variance: float = 1e-6,
+        max_iter: int = 200,
+        n_init: int = 1,
+        random_state: RandomState = None,
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tol = tol
@@ -52,7 +58,7 @@ class GaussianMixtureEM(DensityMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         for name, at_least in (
             ("n_components", 1),
             ("tol", 0.0),
@@ -100,42 +106,42 @@ class GaussianMixtureEM(DensityMixin, BaseEstimator):
         """(k, d, d), (d, d), (k, d) or (k,), by `covariance_type`."""
         return self.model_.covariances.numpy()
 
-    def _rows(self, X) -> Tensor:
+    def _rows(self, X: ArrayLike) -> Tensor:
         check_is_fitted(self)
         return check_predict_input(self, X).to(self.model_.means.dtype)
 
-    def score_samples(self, X) -> np.ndarray:
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """ln p(x) of each row."""
         rows = self._rows(X)
         return self.model_.log_prob(rows).numpy()
 
-    def score(self, X, y=None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The mean of ln p(x)."""
         return float(self.score_samples(X).mean(dtype=np.float64))
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         rows = self._rows(X)
         return self.model_.responsibilities(rows).numpy()
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         rows = self._rows(X)
         return self.model_.predict(rows).numpy()
 
-    def fit_predict(self, X, y=None) -> np.ndarray:
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> np.ndarray:
         return self.fit(X).predict(X)
 
-    def sample(self, n_samples=1, *, random_state=None) -> np.ndarray:
+    def sample(self, n_samples: int = 1, *, random_state: RandomState = None) -> np.ndarray:
         """New rows from the fitted distribution."""
         check_is_fitted(self)
         seed = int(check_random_state(random_state).randint(2**31))
         return self.model_.sample(n_samples, generator=torch.Generator().manual_seed(seed)).numpy()
 
-    def aic(self, X) -> float:
+    def aic(self, X: ArrayLike) -> float:
         """2 p - 2 Σ ln p(x) with p free numbers; lower is better."""
         rows = self._rows(X)
         return self.model_.aic(rows)
 
-    def bic(self, X) -> float:
+    def bic(self, X: ArrayLike) -> float:
         """p ln n - 2 Σ ln p(x); lower is better."""
         rows = self._rows(X)
         return self.model_.bic(rows)

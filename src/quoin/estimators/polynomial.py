@@ -1,6 +1,9 @@
 """Polynomial fitting as a scikit-learn regressor."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.validation import check_is_fitted
@@ -26,11 +29,11 @@ class PolynomialRegressor(RegressorMixin, BaseEstimator):
 
     fit_intercept = True
 
-    def __init__(self, degree=3, *, l2=0.0):
+    def __init__(self, degree: int = 3, *, l2: float = 0.0) -> None:
         self.degree = degree
         self.l2 = l2
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         check_range("degree", self.degree, at_least=0)
         check_range("l2", self.l2, at_least=0.0)
         examples, targets = check_regression_input(self, X, y, sample_weight)
@@ -52,7 +55,7 @@ class PolynomialRegressor(RegressorMixin, BaseEstimator):
         self.intercept_ = mean - float(means @ self.coef_)
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)
         rows = check_predict_input(self, X).double().numpy()
         return self._monomials((rows - self.center_) / self.size_) @ self.coef_ + self.intercept_

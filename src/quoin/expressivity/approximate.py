@@ -70,9 +70,15 @@ def approximate_1d(
     points.
 
     One regularity assumption certifies the error: `lipschitz` K gives K h / 2, `modulus` omega gives omega(h),
-    `curvature` (a bound M of |g''|) gives M h² / 8, for pieces of width h. The assumption is checked on a grid, and a
+    `curvature` M gives M h² / 8, for pieces of width h. The assumption is checked on a grid, and a
     network whose rounding in float64 could exceed what is left of eps is an error. With none of the three N doubles
     until the error on the grid is at most eps.
+
+    Args:
+        g: Takes a float64 tensor of points to its values there.
+        lipschitz: K with |g(x) - g(y)| <= K |x - y|.
+        modulus: omega with |g(x) - g(y)| <= omega(|x - y|).
+        curvature: M with |g''| <= M.
 
     >>> print(approximate_1d(torch.sin, 0.01, (0.0, 3.0), lipschitz=1.0))
     151 hidden units; error at most 0.00993, certified; 4.93e-05 measured
@@ -139,7 +145,7 @@ def _pieces_needed(error: Callable[[int], float], goal: float) -> int:
 
 
 def _estimated(g: Function, eps: float, low: float, high: float) -> Approximation:
-    pieces = 1
+    pieces, measured = 1, math.inf
     while pieces <= _MOST_UNCERTIFIED:
         function = _interpolated(g, low, high, pieces)
         # Not only between the points of before: 4096 points see what a few wide pieces would miss.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -22,7 +23,7 @@ __all__ = ["BreakLine", "break_lines", "gradient_jump", "max_zero_definition", "
 _SAME_LINE = 1e-6  # of normals, and of offsets relative to the window
 
 
-def max_zero_definition(x: Tensor) -> Tensor:  # (..., 2) -> (...)
+def max_zero_definition(x: Real[Tensor, "*batch 2"]) -> Real[Tensor, "*batch"]:
     """max(0, x_1, x_2).
 
     Notes: D1.1-5.
@@ -41,10 +42,14 @@ def max_zero_net() -> nn.Sequential:
 
 
 def gradient_jump(
-    f: Callable[[Tensor], Tensor], points: Tensor, normal: Tensor, step: float
-) -> Tensor:  # (n, d), (d,) -> (n, d)
+    f: Callable[[Tensor], Tensor], points: Float[Tensor, "n d"], normal: Float[Tensor, "d"], step: float
+) -> Float[Tensor, "n d"]:
     """grad f(p + step nu) - grad f(p - step nu) at each point p: what the gradient jumps by across the plane of normal
     nu.
+
+    Args:
+        normal: nu, of length one if `step` is to be a distance.
+        step: Small enough that nothing else changes the gradient between p and p ± step nu.
 
     Notes: D1.1-5.
     """
@@ -60,7 +65,7 @@ def gradient_jump(
 class BreakLine(NamedTuple):
     """A line nu . x = offset on part of which the gradient jumps."""
 
-    normal: Tensor  # (2,), of length one
+    normal: Float[Tensor, "2"]  # of length one
     offset: float
     fraction: float  # the fraction of the line's way through the window on which the gradient jumps
     relative_variation: float  # how much the jump varies along it, relative to its size
@@ -71,6 +76,9 @@ def break_lines(regions: Regions) -> list[BreakLine]:
 
     A network with one hidden layer gives fraction = 1 and relative_variation = 0 on all of them;
     one that does not is no shallow network's function.
+
+    Args:
+        regions: Those of a network with one output, as `regions_in_window` gives them.
 
     Notes: D1.1-5.
     """

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-def sawtooth_definition(x: Tensor, k: int) -> Tensor:
+def sawtooth_definition(x: Real[Tensor, "*batch"], k: int) -> Real[Tensor, "*batch"]:
     """tent(tent(... x)), k times, with tent(x) = 2 min(x, 1 - x): on [0, 1] it goes up and down 2^(k-1) times.
 
     Notes: D1.1-15, DE11.

@@ -21,6 +21,9 @@ def affine_layers(net: nn.Module) -> list[Affine]:
 
     Linear maps with nothing between them become one, and a ReLU at either end gets an identity beyond it.
 
+    Args:
+        net: Linear and ReLU in a row; Identity, Flatten and, in evaluation mode, Dropout may stand between them.
+
     >>> [tuple(each.weight.shape) for each in affine_layers(nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 1)))]
     [(5, 2), (1, 5)]
     """

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -39,8 +40,8 @@ _STEP = 1.5
 
 
 def exponential_sum_definition(
-    x: Tensor, frequencies: Tensor, coefficients: Tensor
-) -> Tensor:  # (..., d), (k, d), (k,) -> (...)
+    x: Float[Tensor, "*batch d"], frequencies: Float[Tensor, "k d"], coefficients: Float[Tensor, "k"]
+) -> Float[Tensor, "*batch"]:
     """sum_i gamma_i exp(<nu_i, x>); products of such sums are such sums, for exp(<nu, x>) exp(<mu, x>) = exp(<nu + mu,
     x>)."""
     check_shapes("... d, k d, k", x=x, frequencies=frequencies, coefficients=coefficients)
@@ -51,22 +52,30 @@ def exponential_sum_definition(
 class ExponentialSum:
     """x -> sum_i gamma_i exp(<nu_i, x - centre>): the same span for every centre, and no overflow far from 0."""
 
-    frequencies: Tensor  # (k, d)
-    coefficients: Tensor  # (k,)
-    center: Tensor  # (d,)
+    frequencies: Float[Tensor, "k d"]
+    coefficients: Float[Tensor, "k"]
+    center: Float[Tensor, "d"]
 
-    def __call__(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def __call__(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         return exponential_sum_definition(x - self.center, self.frequencies, self.coefficients)
 
 
 def fit_exponentials(
-    x: Tensor, values: Tensor, frequencies: Tensor, center: Tensor, rcond: float = 1e-9
-) -> ExponentialSum:  # (n, d), (n,), (k, d), (d,)
-    """The sum of these exponentials nearest to the values in least squares, without directions weaker than `rcond` of
-    the strongest.
+    x: Float[Tensor, "n d"],
+    values: Float[Tensor, "n"],
+    frequencies: Float[Tensor, "k d"],
+    center: Float[Tensor, "d"],
+    rcond: float = 1e-9,
+) -> ExponentialSum:
+    """The sum of these exponentials nearest to the values in least squares.
 
     Exponentials of near frequencies are nearly dependent, and the weak directions are those that take large
     coefficients.
+
+    Args:
+        frequencies: nu_i.
+        center: Subtracted from x in every exponential, so that none overflows far from 0.
+        rcond: Directions weaker than this fraction of the strongest are left out.
     """
     check_shapes("n d, n, k d, d", x=x, values=values, frequencies=frequencies, center=center)
     columns = ((x - center) @ frequencies.T).exp()
@@ -74,7 +83,7 @@ def fit_exponentials(
     return ExponentialSum(frequencies, solution, center)
 
 
-def sup_error_in_span(columns: Tensor, values: Tensor) -> float:  # (n, k), (n,)
+def sup_error_in_span(columns: Float[Tensor, "n k"], values: Float[Tensor, "n"]) -> float:
     """The largest |values - columns c| for the c of least squares: on these points a bound of the span's distance from
     the values."""
     check_shapes("n k, n", columns=columns, values=values)
@@ -106,6 +115,9 @@ def approximate_nd(
 
     sum_i (sum_l c_il ReLU(a_il <nu_i, x> + b_il) + d_i), the inner sum being the network of t -> gamma_i e^t on the
     values of <nu_i, x>
+
+    Args:
+        box: (low, high) of each input.
     """
     ends = [check_interval(side) for side in box]
     if not ends:

@@ -7,9 +7,10 @@ error. What a grid shows of a function is never more than an estimate, for betwe
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
@@ -31,7 +32,9 @@ Function = Callable[[Tensor], Tensor]  # (n,) -> (n,)
 _EPS = torch.finfo(torch.float64).eps
 
 
-def modulus_of_continuity_definition(x: Tensor, values: Tensor, distance: float) -> Tensor:  # (n,), (n,) -> ()
+def modulus_of_continuity_definition(
+    x: Real[Tensor, "n"], values: Real[Tensor, "n"], distance: float
+) -> Float[Tensor, ""]:
     """max |g(x) - g(y)| over all pairs of the given points with |x - y| <= delta."""
     x, values = as_floating(x), as_floating(values)
     near = (x[:, None] - x).abs() <= distance
@@ -40,11 +43,16 @@ def modulus_of_continuity_definition(x: Tensor, values: Tensor, distance: float)
 
 def modulus_of_continuity(
     g: Function, interval: tuple[float, float], distances: Sequence[float], *, num_points: int = 4097
-) -> Tensor:
+) -> Float[Tensor, "distances"]:
     """omega(delta) = sup {|g(x) - g(y)| : |x - y| <= delta} for each distance, taken over equally spaced points, and so
     from below.
 
     A continuous g on a closed interval is uniformly continuous: omega(delta) goes to 0 with delta.
+
+    Args:
+        g: Takes a float64 tensor of points to its values there.
+        distances: delta, from 0 up.
+        num_points: Of the grid on the interval.
 
     >>> modulus_of_continuity(torch.sqrt, (0.0, 1.0), [0.25, 0.0625]).tolist()
     [0.5, 0.25]
@@ -65,6 +73,7 @@ def modulus_of_continuity(
     return torch.stack(found)
 
 
+@runtime_checkable
 class Regularity(Protocol):
     """A regularity assumption on g."""
 
@@ -72,7 +81,7 @@ class Regularity(Protocol):
         """How far interpolation between points `spacing` apart can be from any g of this regularity."""
         ...
 
-    def violation(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> str:
         """The first of equally spaced points that violates it, in words; empty where none does."""
         ...
 
@@ -89,7 +98,7 @@ class Lipschitz(NamedTuple):
     def error(self, spacing: float) -> float:
         return self.constant * spacing / 2
 
-    def violation(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> str:
         # If neighbours satisfy it, all pairs do.
         return _first_violation(x, values, [1], lambda distance: self.constant * distance)
 
@@ -108,7 +117,7 @@ class ContinuityModulus(NamedTuple):
             )
         return allowed
 
-    def violation(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> str:
         lags = [2**power for power in range(len(x).bit_length()) if 2**power < len(x)]
         return _first_violation(x, values, lags, self.error)
 
@@ -121,7 +130,7 @@ class Curvature(NamedTuple):
     def error(self, spacing: float) -> float:
         return self.constant * spacing**2 / 8
 
-    def violation(self, x: Tensor, values: Tensor) -> str:
+    def violation(self, x: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> str:
         x, values = as_floating(x), as_floating(values)
         spacing = float(x[1] - x[0])
         second_difference = (values[2:] - 2 * values[1:-1] + values[:-2]).abs()
@@ -135,9 +144,13 @@ class Curvature(NamedTuple):
         return f"a second derivative of about {found:.6g} > {self.constant:.6g} at x = {float(x[at + 1]):.6g}"
 
 
-def check_regularity(regularity: Regularity, x: Tensor, values: Tensor) -> None:
+def check_regularity(regularity: Regularity, x: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> None:
     """Raise an error where g violates it on equally spaced points; an assumption that none of them violates may still
     be false.
+
+    Args:
+        regularity: `Lipschitz`, `ContinuityModulus` or `Curvature`.
+        values: g at each x.
     """
     if violation := regularity.violation(x, values):
         raise UserError(f"expected g to have the regularity assumed, got {violation}; state a larger bound")
@@ -153,7 +166,7 @@ def check_interval(interval: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def evaluate_on_grid(g: Function, x: Tensor) -> Tensor:
+def evaluate_on_grid(g: Function, x: Real[Tensor, "n ..."]) -> Float[Tensor, "n"]:
     """g(x) in float64; an error where it is no function of points to finite numbers."""
     values = g(x)
     if not isinstance(values, Tensor) or values.shape != x.shape[:1]:

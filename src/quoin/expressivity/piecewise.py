@@ -8,6 +8,7 @@ slopes
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -26,7 +27,9 @@ __all__ = [
 ]
 
 
-def clipped_ramp(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
+def clipped_ramp(
+    x: Real[Tensor, "*#batch"], start: Real[Tensor, "*#batch"], end: Real[Tensor, "*#batch"]
+) -> Float[Tensor, "*#batch"]:
     """(0 ∨ (x - s)) ∧ (t - s): how far x has come on the way from s to t, which for s <= t is ReLU(x - s) - ReLU(x -
     t)."""
     x, start, end = as_floating(x), as_floating(start), as_floating(end)
@@ -34,8 +37,11 @@ def clipped_ramp(x: Tensor, start: Tensor, end: Tensor) -> Tensor:
 
 
 def piecewise_linear_definition(
-    x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor
-) -> Tensor:  # (...), (p + 1,), (p + 2,), () -> (...)
+    x: Real[Tensor, "*batch"],
+    breakpoints: Real[Tensor, "breakpoints"],
+    slopes: Real[Tensor, "breakpoints+1"],
+    offset: Real[Tensor, ""],
+) -> Float[Tensor, "*batch"]:
     """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^p lambda_l ((0 ∨ (x - t_{l-1})) ∧ (t_l - t_{l-1})) + lambda_{p+1} (0 ∨ (x -
     t_p))."""
     x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
@@ -44,7 +50,12 @@ def piecewise_linear_definition(
     return before + between + slopes[-1] * relu(x - breakpoints[-1])
 
 
-def relu_form_definition(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
+def relu_form_definition(
+    x: Real[Tensor, "*batch"],
+    breakpoints: Real[Tensor, "breakpoints"],
+    slopes: Real[Tensor, "breakpoints+1"],
+    offset: Real[Tensor, ""],
+) -> Float[Tensor, "*batch"]:
     """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_{l-1}): each slope jumps where its piece
     begins."""
     x, breakpoints, slopes, offset = (as_floating(each) for each in (x, breakpoints, slopes, offset))
@@ -67,9 +78,9 @@ class PiecewiseLinear:
     Notes: D1.1-2.
     """
 
-    breakpoints: Tensor  # (p + 1,)
-    slopes: Tensor  # (p + 2,)
-    offset: Tensor  # (), the first piece at 0
+    breakpoints: Float[Tensor, "breakpoints"]
+    slopes: Float[Tensor, "breakpoints+1"]
+    offset: Float[Tensor, ""]  # the first piece at 0
 
     def __post_init__(self):
         check_shapes("b, s, ()", breakpoints=self.breakpoints, slopes=self.slopes, offset=self.offset)
@@ -99,24 +110,24 @@ class PiecewiseLinear:
         return len(self.slopes)
 
     @property
-    def jumps(self) -> Tensor:
+    def jumps(self) -> Float[Tensor, "breakpoints"]:
         """lambda_l - lambda_{l-1}, by how much the slope changes at each breakpoint."""
         return self.slopes.diff()
 
     @property
-    def offsets(self) -> Tensor:
+    def offsets(self) -> Float[Tensor, "pieces"]:
         """c_0 ... c_{p+1}, the value of each piece's line at 0."""
         return torch.cat([self.offset[None], self.offset - (self.jumps * self.breakpoints).cumsum(0)])
 
     @property
-    def values(self) -> Tensor:
+    def values(self) -> Float[Tensor, "breakpoints"]:
         """f(t_0) ... f(t_p)."""
         start = self.slopes[:1] * self.breakpoints[:1] + self.offset
         return torch.cat([start, start + (self.slopes[1:-1] * self.breakpoints.diff()).cumsum(0)])[
             : len(self.breakpoints)
         ]
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         if not len(self.breakpoints):
             return self.slopes[0] * x + self.offset
         piece = torch.searchsorted(self.breakpoints.detach(), x.detach().contiguous())
@@ -125,8 +136,11 @@ class PiecewiseLinear:
         return self.values[anchor] + self.slopes[piece] * (x - self.breakpoints[anchor])
 
 
-def interpolant(points: Tensor, values: Tensor) -> PiecewiseLinear:  # (n,), (n,)
+def interpolant(points: Real[Tensor, "n"], values: Real[Tensor, "n"]) -> PiecewiseLinear:
     """The function through (t_i, y_i) that is affine between neighbours and goes on beyond both ends as it was.
+
+    Args:
+        points: t_i, ascending.
 
     >>> through = interpolant(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([1.0, 2.0, 0.0]))
     >>> through(torch.tensor([-1.0, 2.0, 4.0])).tolist()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -27,7 +28,7 @@ SNAP = 1e-11  # relative to the largest value that a unit's terms can add up to
 SAME = 1e-8  # two gradients closer than this, relative to the largest, are one
 
 
-def activation_pattern(net: nn.Module, x: Tensor) -> Tensor:  # (..., d) -> (..., h)
+def activation_pattern(net: nn.Module, x: Real[Tensor, "*batch d"]) -> Bool[Tensor, "*batch h"]:
     """Which hidden units are positive at x: the definition of a region is that this does not change inside it.
 
     Notes: D1.1-14.
@@ -40,9 +41,14 @@ def activation_pattern(net: nn.Module, x: Tensor) -> Tensor:  # (..., d) -> (...
     return torch.cat(found, dim=-1) if found else torch.zeros(*x.shape[:-1], 0, dtype=torch.bool)
 
 
-def piece_maps(layers: Sequence[Affine], patterns: Tensor) -> Affine:  # (P, h) -> (P, m, d), (P, m)
+def piece_maps(layers: Sequence[Affine], patterns: Bool[Tensor, "P h"]) -> Affine:
     """The affine map that the network is where its units have these patterns: A_L D_{L-1} A_{L-1} ... D_1 A_1, D of
-    zeros and ones."""
+    zeros and ones. The weight has shape (P, m, d), the bias (P, m).
+
+    Args:
+        layers: As `affine_layers` gives them.
+        patterns: Whether each hidden unit is positive, layer after layer, one row for each map.
+    """
     weight, bias = (each.expand(len(patterns), *each.shape) for each in layers[0])
     start = 0
     for following in layers[1:]:
@@ -56,12 +62,13 @@ def piece_maps(layers: Sequence[Affine], patterns: Tensor) -> Affine:  # (P, h) 
 class Pieces:
     """The pieces of a network on the segment from `start` to `end`: piece i lies between breaks i and i + 1."""
 
-    breaks: Tensor  # (P + 1,), from 0 at `start` to 1 at `end`
-    patterns: Tensor  # (P, h)
-    values: Tensor  # (P + 1, m), of the network at the breaks
+    breaks: Float[Tensor, "breaks"]  # from 0 at `start` to 1 at `end`
+    patterns: Bool[Tensor, "breaks-1 h"]
+    values: Float[Tensor, "breaks m"]  # of the network at the breaks
 
     @property
-    def slopes(self) -> Tensor:  # (P, m), by the parameter from 0 to 1
+    def slopes(self) -> Float[Tensor, "P m"]:
+        """By the parameter, which goes from 0 to 1."""
         return self.values.diff(dim=0) / self.breaks.diff()[:, None]
 
     @property
@@ -71,7 +78,9 @@ class Pieces:
         return 1 + int((slopes.diff(dim=0).abs().amax(dim=1) > SAME * float(slopes.abs().max())).sum())
 
 
-def pieces_on_segment(net: nn.Module, start: Tensor | Sequence[float], end: Tensor | Sequence[float]) -> Pieces:
+def pieces_on_segment(
+    net: nn.Module, start: Real[Tensor, "d"] | Sequence[float], end: Real[Tensor, "d"] | Sequence[float]
+) -> Pieces:
     """Where a ReLU network changes slope on the way from `start` to `end`, in a net of any number of inputs.
 
     Notes: D1.1-14, D1.1-15.
@@ -112,8 +121,8 @@ class Regions:
     on each."""
 
     mesh: Mesh
-    patterns: Tensor  # (P, h): the units that are positive inside
-    maps: Affine  # (P, m, 2), (P, m): the network there
+    patterns: Bool[Tensor, "P h"]  # the units that are positive inside
+    maps: Affine  # the network there, a map for each region
 
     def __len__(self) -> int:
         return len(self.patterns)
@@ -139,7 +148,9 @@ class Regions:
 
 
 def regions_in_window(
-    net: nn.Module, low: Tensor | Sequence[float] = (-1.0, -1.0), high: Tensor | Sequence[float] = (1.0, 1.0)
+    net: nn.Module,
+    low: Real[Tensor, "2"] | Sequence[float] = (-1.0, -1.0),
+    high: Real[Tensor, "2"] | Sequence[float] = (1.0, 1.0),
 ) -> Regions:
     """Every region of a ReLU network of two inputs that meets the window from corner `low` to corner `high`.
 

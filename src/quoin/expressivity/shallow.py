@@ -6,6 +6,7 @@ n inputs, h hidden units, m outputs
 
 from collections.abc import Callable
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.layers import Affine, affine_definition, dense_definition, relu
@@ -15,9 +16,14 @@ __all__ = ["shallow_definition"]
 
 
 def shallow_definition(
-    x: Tensor, hidden: Affine, last: Affine, activation: Callable[[Tensor], Tensor] = relu
-) -> Tensor:  # (..., n), (h n, h), (m h, m) -> (..., m)
+    x: Float[Tensor, "*batch n"], hidden: Affine, last: Affine, activation: Callable[[Tensor], Tensor] = relu
+) -> Float[Tensor, "*batch m"]:
     """A_2 sigma(A_1 x + b_1) + b_2; for one input and one output sum_i a²_i ReLU(a¹_i x + b¹_i) + b².
+
+    Args:
+        hidden: A_1 and b_1.
+        last: A_2 and b_2.
+        activation: sigma.
 
     Notes: D1.1-1.
     """

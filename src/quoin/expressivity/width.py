@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -23,8 +24,8 @@ __all__ = ["affine_distance", "interior_peak", "max_min_definition", "max_min_ne
 
 
 def max_min_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, maximum: Tensor
-) -> Tensor:  # (n, d), (K, m, d), (K, m), (K-1, m)
+    x: Float[Tensor, "n d"], weight: Float[Tensor, "K m d"], bias: Float[Tensor, "K m"], maximum: Bool[Tensor, "K-1 m"]
+) -> Float[Tensor, "n m"]:
     """g_K of g_1 = l_1 and g_k = max(g_{k-1}, l_k) where `maximum` is true, else min(g_{k-1}, l_k), with l_k(x) = A_k x
     + b_k.
 
@@ -39,7 +40,12 @@ def max_min_definition(
     return g
 
 
-def max_min_net(weight: Tensor, bias: Tensor, maximum: Tensor, low: Tensor | Sequence[float]) -> nn.Sequential:
+def max_min_net(
+    weight: Float[Tensor, "K m d"],
+    bias: Float[Tensor, "K m"],
+    maximum: Bool[Tensor, "K-1 m"],
+    low: Real[Tensor, "d"] | Sequence[float],
+) -> nn.Sequential:
     """`max_min_definition` as a network of K - 1 hidden layers of width d + m, exact wherever x >= low in every
     coordinate.
 
@@ -78,6 +84,9 @@ def narrow_net(
     It goes up and down between g - eps and g + eps, twice as steeply as g ever is: each change of direction is one
     maximum or minimum with a line that leaves everything before it alone. |network - g| <= eps is certain if g obeys
     its Lipschitz constant.
+
+    Args:
+        lipschitz: K with |g_j(x) - g_j(y)| <= K |x - y| for each of the m outputs.
 
     Notes: D1.1-13, DE12.
     """
@@ -150,6 +159,10 @@ def interior_peak(net: nn.Module, low: Sequence[float], high: Sequence[float]) -
     hidden layers are no wider than its input; so it stays at least half the enclosed height of a target away from it,
     somewhere.
 
+    Args:
+        low: Lower left corner of the window, a number for each input.
+        high: Its upper right corner.
+
     Notes: D1.1-13.
     """
     in_features, out_features = affine_layers(net)[0].weight.shape[1], affine_layers(net)[-1].weight.shape[0]
@@ -168,7 +181,7 @@ def interior_peak(net: nn.Module, low: Sequence[float], high: Sequence[float]) -
     return float(values.max() - np.where(border, values, -np.inf).max())
 
 
-def affine_distance(values: Tensor, dim: int) -> float:  # (n, m)
+def affine_distance(values: Float[Tensor, "n m"], dim: int) -> float:
     """The root mean square distance of points from the affine space of `dim` dimensions that is nearest to them.
 
     The outputs of a network lie in such a space, of the dimension of its last hidden layer: no training takes it closer

@@ -1,11 +1,9 @@
-"""Beam search: of all sequences begun, keep the few most probable and go on from each.
-
-b prompts, w beams, v tokens of the vocabulary
-"""
+"""Beam search: of all sequences begun, keep the few most probable and go on from each."""
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -19,19 +17,19 @@ __all__ = ["Beams", "beam_search"]
 class Beams(NamedTuple):
     """The sequences that were left in the end, the best of each prompt first, without the prompt."""
 
-    tokens: Tensor  # (b, w, T); behind its end a sequence is filled with `eos_token_id`
-    lengths: Tensor  # (b, w), with the end
-    # (b, w), ln P of all its tokens given the prompt; -inf where there were fewer sequences than the beam is wide
-    log_probs: Tensor
-    scores: Tensor  # (b, w), what they were ranked by
-    ended: Tensor  # (b, w), False where the maximum length was reached first
+    tokens: Int[Tensor, "batch beams seq"]  # behind its end a sequence is filled with `eos_token_id`
+    lengths: Int[Tensor, "batch beams"]  # with the end
+    # ln P of all its tokens given the prompt; -inf where there were fewer sequences than the beam is wide
+    log_probs: Float[Tensor, "batch beams"]
+    scores: Float[Tensor, "batch beams"]  # what they were ranked by
+    ended: Bool[Tensor, "batch beams"]  # False where the maximum length was reached first
 
 
 @torch.no_grad()
 def beam_search(
     model: TokenPredictor,
     cache: TokenCache,
-    prompt: Tensor,
+    prompt: Int[Tensor, "batch seq"],
     *,
     num_beams: int,
     max_tokens: int,
@@ -44,6 +42,11 @@ def beam_search(
     With α = 0 a sequence is ranked by its probability, so that short ones win; α = 1 goes by the mean of a token. What
     has ended keeps its place until better ones push it out. One beam is greedy search; as many as there are sequences
     miss none.
+
+    Args:
+        cache: One that has not read the prompt yet, as the model's `init_cache` gives it.
+        max_tokens: The most tokens generated for a sequence, the prompt not counted.
+        eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
 
     Notes: M14, Z10.
     """

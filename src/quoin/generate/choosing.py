@@ -1,13 +1,11 @@
 """The next token from its logits: the most probable, or one sampled from the distribution that they give, sharpened or
-cut short.
-
-b sequences, v tokens of the vocabulary
-"""
+cut short."""
 
 import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -16,12 +14,12 @@ from quoin.tensor import as_floating
 __all__ = ["TokenSampler", "greedy_token", "temperature_softmax", "top_k_filter", "top_p_filter"]
 
 
-def greedy_token(logits: Tensor) -> Tensor:  # (..., v) -> (...)
+def greedy_token(logits: Real[Tensor, "*batch vocab"]) -> Int[Tensor, "*batch"]:
     """argmax_i P(i), the first of equals."""
     return logits.argmax(dim=-1)
 
 
-def temperature_softmax(logits: Tensor, temperature: float) -> Tensor:  # (..., v) -> (..., v)
+def temperature_softmax(logits: Real[Tensor, "*batch vocab"], temperature: float) -> Float[Tensor, "*batch vocab"]:
     """P(i)^{1/τ} / sum_j P(j)^{1/τ}: a temperature τ below 1 sharpens the distribution, one above flattens it.
 
     >>> temperature_softmax(torch.tensor([0.8, 0.2]).log(), 0.5)
@@ -33,7 +31,7 @@ def temperature_softmax(logits: Tensor, temperature: float) -> Tensor:  # (..., 
     return torch.softmax((logits - largest) / temperature, dim=-1)
 
 
-def top_k_filter(probs: Tensor, top_k: int) -> Tensor:  # (..., v) -> (..., v)
+def top_k_filter(probs: Float[Tensor, "*batch vocab"], top_k: int) -> Float[Tensor, "*batch vocab"]:
     """The k most probable tokens and no other, their probabilities scaled to sum to one; of equals at the edge the
     first.
 
@@ -47,7 +45,7 @@ def top_k_filter(probs: Tensor, top_k: int) -> Tensor:  # (..., v) -> (..., v)
     return _renormalized(probs, torch.zeros_like(probs, dtype=torch.bool).scatter(-1, ranked, True))
 
 
-def top_p_filter(probs: Tensor, top_p: float) -> Tensor:  # (..., v) -> (..., v)
+def top_p_filter(probs: Float[Tensor, "*batch vocab"], top_p: float) -> Float[Tensor, "*batch vocab"]:
     """The fewest most probable tokens that together have the probability `top_p`, their probabilities scaled to sum to
     one.
 
@@ -67,7 +65,7 @@ class TokenSampler:
     """Sample from the distribution at this temperature, cut to the `top_k` most probable, then to the nucleus of
     probability `top_p`.
 
-    Called with logits (b, v) it gives a token for each row; `generator`, which lies where the logits do, decides which.
+    Called with logits it gives a token for each row; `generator`, which lies where the logits do, decides which.
 
     >>> sampler = TokenSampler(temperature=0.5, top_k=2, generator=torch.Generator().manual_seed(0))
     >>> sampler(torch.tensor([[0.0, 9.0, -1.0], [8.0, 0.0, 0.0]]))
@@ -85,13 +83,13 @@ class TokenSampler:
         if self.top_k is not None:
             _check_top_k(self.top_k)
 
-    def probs(self, logits: Tensor) -> Tensor:  # (..., v) -> (..., v)
+    def probs(self, logits: Real[Tensor, "*batch vocab"]) -> Float[Tensor, "*batch vocab"]:
         """The distribution that is sampled from."""
         probs = temperature_softmax(logits, self.temperature)
         probs = probs if self.top_k is None else top_k_filter(probs, self.top_k)
         return probs if self.top_p == 1 else top_p_filter(probs, self.top_p)
 
-    def __call__(self, logits: Tensor) -> Tensor:  # (b, v) -> (b,)
+    def __call__(self, logits: Real[Tensor, "batch vocab"]) -> Int[Tensor, "batch"]:
         return torch.multinomial(self.probs(logits), 1, generator=self.generator).squeeze(-1)
 
 

@@ -1,14 +1,14 @@
 """Tokens one after another from a trained model, for many sequences side by side: each is chosen, then read.
 
 A model is anything with `decode_step`, and a cache with `select`, as language models and decoders of translations have
-them. Beams are in beam.py, ways to choose in choosing.py.   b sequences, n tokens of the prompt, v tokens of the
-vocabulary
+them. Beams are in beam.py, ways to choose in choosing.py.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -27,21 +27,23 @@ __all__ = [
     "stream_tokens",
 ]
 
-Choose = Callable[[Tensor], Tensor]  # (b, v) logits -> (b,) tokens
+Choose = Callable[[Tensor], Tensor]  # logits (batch, vocab) -> tokens (batch,)
 
 
+@runtime_checkable
 class TokenCache(Protocol):
     """The cache of a model for each sequence of a batch."""
 
-    def select(self, indices: Tensor) -> Any:
+    def select(self, indices: Int[Tensor, "rows"]) -> Any:
         """The cache of these sequences, in this order; one may come twice, or not at all."""
         ...
 
 
+@runtime_checkable
 class TokenPredictor(Protocol):
     """A model that reads tokens and predicts the next."""
 
-    def decode_step(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: Any, tokens: Int[Tensor, "batch new"]) -> tuple[Float[Tensor, "batch new vocab"], Any]:
         """Read new tokens; the logits of the token after each, and the cache after them."""
         ...
 
@@ -49,35 +51,37 @@ class TokenPredictor(Protocol):
 class TokenStep(NamedTuple):
     """One more token of each sequence."""
 
-    tokens: Tensor  # (b,); `eos_token_id` again where a sequence has ended before
-    log_probs: Tensor  # (b,), the model's own ln P of it, 0 where a sequence has ended before
-    ended: Tensor  # (b,), whether the sequence has ended, with this token or before
+    tokens: Int[Tensor, "batch"]  # `eos_token_id` again where a sequence has ended before
+    log_probs: Float[Tensor, "batch"]  # the model's own ln P of it, 0 where a sequence has ended before
+    ended: Bool[Tensor, "batch"]  # whether the sequence has ended, with this token or before
 
 
 class Generated(NamedTuple):
     """Sequences as they were generated, without the prompt."""
 
-    tokens: Tensor  # (b, T); behind its end a sequence is filled with `eos_token_id`
-    lengths: Tensor  # (b,), with the end
-    log_probs: (
-        Tensor  # (b,), ln P of all its tokens given the prompt, by the model as it is: no temperature, nothing cut
-    )
-    ended: Tensor  # (b,), False where the maximum length was reached first
+    tokens: Int[Tensor, "batch seq"]  # behind its end a sequence is filled with `eos_token_id`
+    lengths: Int[Tensor, "batch"]  # with the end
+    # ln P of all its tokens given the prompt, by the model as it is: no temperature, nothing cut
+    log_probs: Float[Tensor, "batch"]
+    ended: Bool[Tensor, "batch"]  # False where the maximum length was reached first
 
 
 def stream_tokens(
     model: TokenPredictor,
     cache: TokenCache,
-    prompt: Tensor,
+    prompt: Int[Tensor, "batch seq"],
     choose: Choose,
     *,
     max_tokens: int,
     eos_token_id: int | None = None,
 ) -> Iterator[TokenStep]:
-    """A token for each sequence of (b, n) `prompt`, then the next, until all have ended with `eos_token_id` or there
+    """A token for each sequence of `prompt`, then the next, until all have ended with `eos_token_id` or there
     are `max_tokens` of them.
 
-    `cache` has not read the prompt yet. A model that says no end goes on to the maximum.
+    Args:
+        cache: One that has not read the prompt yet, as the model's `init_cache` gives it.
+        choose: From logits (batch, vocab) to tokens (batch,), such as `greedy_token` or a `TokenSampler`.
+        eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
     """
     check_request(prompt, max_tokens)
     prompt = as_indices(prompt, "prompt")
@@ -104,13 +108,19 @@ def stream_tokens(
 def generate_tokens(
     model: TokenPredictor,
     cache: TokenCache,
-    prompt: Tensor,
+    prompt: Int[Tensor, "batch seq"],
     choose: Choose,
     *,
     max_tokens: int,
     eos_token_id: int | None = None,
 ) -> Generated:
     """What `stream_tokens` gives, put together.
+
+    Args:
+        cache: One that has not read the prompt yet, as the model's `init_cache` gives it.
+        choose: From logits (batch, vocab) to tokens (batch,), such as `greedy_token` or a `TokenSampler`.
+        max_tokens: The most tokens generated for a sequence, the prompt not counted.
+        eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
 
     Notes: M14.
     """
@@ -122,11 +132,21 @@ def generate_tokens(
 
 
 def greedy_search(
-    model: TokenPredictor, cache: TokenCache, prompt: Tensor, *, max_tokens: int, eos_token_id: int | None = None
+    model: TokenPredictor,
+    cache: TokenCache,
+    prompt: Int[Tensor, "batch seq"],
+    *,
+    max_tokens: int,
+    eos_token_id: int | None = None,
 ) -> Generated:
     """The most probable next token each time: y_{t+1} = argmax_i P(i | y_1 .. y_t).
 
     Each step is best, the whole need not be: that is what `beam_search` looks for.
+
+    Args:
+        cache: One that has not read the prompt yet, as the model's `init_cache` gives it.
+        max_tokens: The most tokens generated for a sequence, the prompt not counted.
+        eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
 
     Notes: M14.
     """
@@ -136,7 +156,7 @@ def greedy_search(
 def sample_tokens(
     model: TokenPredictor,
     cache: TokenCache,
-    prompt: Tensor,
+    prompt: Int[Tensor, "batch seq"],
     *,
     max_tokens: int,
     eos_token_id: int | None = None,
@@ -148,13 +168,21 @@ def sample_tokens(
     """Each next token sampled from its distribution given those before; by default the sequences are samples of the
     model's own distribution.
 
+    Args:
+        cache: One that has not read the prompt yet, as the model's `init_cache` gives it.
+        max_tokens: The most tokens generated for a sequence, the prompt not counted.
+        eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
+        temperature: Above 0: less than 1 sharpens the distribution, more flattens it.
+        top_k: Only this many most probable tokens are sampled from; None keeps all.
+        top_p: Only the fewest most probable tokens that together have this probability are sampled from; 1 keeps all.
+
     Notes: M14.
     """
     choose = TokenSampler(temperature, top_k, top_p, generator)
     return generate_tokens(model, cache, prompt, choose, max_tokens=max_tokens, eos_token_id=eos_token_id)
 
 
-def check_request(prompt: Tensor, max_tokens: int) -> None:
+def check_request(prompt: Int[Tensor, "batch seq"], max_tokens: int) -> None:
     if max_tokens < 1:
         raise UserError(f"expected a maximum of 1 token or more, got {format_value(max_tokens)}: raise it")
     if prompt.ndim != 2 or 0 in prompt.shape or prompt.is_floating_point():

@@ -3,14 +3,14 @@
 Every sampler goes through `schedule.timesteps(num_steps)` and evaluates the denoiser at those timesteps only. It begins
 with a `start` from `sample_initial_noise`, and whoever passes `callback` is given each timestep and the sample there,
 for a strip of images. Solvers of higher order are in diffusion_solvers.py, Langevin steps in langevin.py and guidance
-by labels in
-guidance.py.   b examples (b, ...) of any shape
+by labels in guidance.py.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -18,7 +18,7 @@ from quoin.prob import Denoised, Denoiser, NoiseSchedule, SamplePrediction, post
 
 __all__ = ["StepCallback", "clip_denoiser", "denoise_at", "sample_ddim", "sample_ddpm", "sample_initial_noise"]
 
-StepCallback = Callable[[int, Tensor], None]  # a timestep and the sample (b, ...) there
+StepCallback = Callable[[int, Tensor], None]  # a timestep and the samples (batch, ...) there
 
 
 def sample_initial_noise(
@@ -27,8 +27,8 @@ def sample_initial_noise(
     generator: torch.Generator,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
-) -> Tensor:  # (b, ...)
-    """x_T ~ N(0, I) of `shape` (b, ...), sampled on the generator's device, so that a seed gives the same start on
+) -> Float[Tensor, "batch ..."]:
+    """x_T ~ N(0, I) of `shape`, sampled on the generator's device, so that a seed gives the same start on
     every device.
     """
     if not shape or min(shape) < 1:
@@ -39,13 +39,19 @@ def sample_initial_noise(
 def sample_ddpm(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """Ancestral sampling: x_s ~ q(x_s | x_t, x̂_0(x_t)), the posterior step if the prediction x̂_0 were the data.
+
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        num_steps: How many steps are taken, evenly spaced in the schedule; at most as many as it has.
+        callback: Called with each timestep and the samples there, `start` first and the result last.
 
     Notes: D0-T.
     """
@@ -60,16 +66,21 @@ def sample_ddpm(
 def sample_ddim(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator,
     eta: float = 0.0,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """x_s = √ᾱ_s x̂_0 + √(1 - ᾱ_s - c²) ε̂ + c z, with c = η √[(1 - ᾱ_s)/(1 - ᾱ_t) (1 - ᾱ_t/ᾱ_s)] of the noise new.
 
-    η = 1 is `sample_ddpm`; with η = 0 no noise is added, and the start decides the sample.
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        num_steps: How many steps are taken, evenly spaced in the schedule; at most as many as it has.
+        eta: η from 0 to 1: 0 adds no noise, so that `start` decides the sample; 1 is `sample_ddpm`.
+        callback: Called with each timestep and the samples there, `start` first and the result last.
 
     Notes: D0-T.
     """
@@ -102,15 +113,18 @@ def clip_denoiser(denoiser: Denoiser, schedule: NoiseSchedule, *, low: float, hi
     return denoise
 
 
-def denoise_at(denoiser: Denoiser, noisy: Tensor, t: int) -> Denoised:
+def denoise_at(denoiser: Denoiser, noisy: Float[Tensor, "batch *shape"], t: int) -> Denoised:
     """The denoiser evaluated at one timestep for all examples."""
     return denoiser(noisy, torch.full(noisy.shape[:1], t, device=noisy.device))
 
 
 @torch.no_grad()
 def run_sampler(
-    step: Callable[[Tensor, int, int], Tensor], times: Sequence[int], start: Tensor, callback: StepCallback | None
-) -> Tensor:
+    step: Callable[[Tensor, int, int], Tensor],
+    times: Sequence[int],
+    start: Float[Tensor, "batch *shape"],
+    callback: StepCallback | None,
+) -> Float[Tensor, "batch *shape"]:
     """Steps from time to time; what most samplers are."""
     if len(start) == 0:
         raise UserError("expected at least one sample, got a start with none; ask for 1 or more")

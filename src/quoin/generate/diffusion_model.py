@@ -1,14 +1,14 @@
 """A trained network together with the process it was trained for: a distribution to sample from, as reports, metrics
 and commands need it.
 
-The network works on its own scale, y = (x - loc)/scale with numbers about 1; examples are x.   b examples, of the shape
-`shape`
+The network works on its own scale, y = (x - loc)/scale with numbers about 1; examples are x.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -21,6 +21,7 @@ from quoin.tensor import as_floating
 __all__ = ["DiffusionSampler", "DiffusionSolver", "GuidedDiffusionSampler"]
 
 
+@runtime_checkable
 class DiffusionSolver(Protocol):
     """What all samplers of a diffusion are called by."""
 
@@ -28,19 +29,19 @@ class DiffusionSolver(Protocol):
         self,
         denoiser: Denoiser,
         schedule: NoiseSchedule,
-        start: Tensor,
+        start: Float[Tensor, "batch *shape"],
         *,
         num_steps: int,
         generator: torch.Generator,
         callback: StepCallback | None = None,
-    ) -> Tensor: ...
+    ) -> Float[Tensor, "batch *shape"]: ...
 
 
 class _ScaledSampler(nn.Module):
     """What both models share: the scale, and the reverse process."""
 
-    loc: Tensor
-    scale: Tensor
+    loc: Float[Tensor, "*#shape"]
+    scale: Float[Tensor, "*#shape"]
 
     def __init__(
         self,
@@ -49,8 +50,8 @@ class _ScaledSampler(nn.Module):
         prediction_type: PredictionType,
         shape: Sequence[int],
         *,
-        loc: Tensor,
-        scale: Tensor,
+        loc: Real[Tensor, "*#shape"],
+        scale: Real[Tensor, "*#shape"],
         bounds: tuple[float, float] | None = None,
         num_steps: int = 50,
         sampler: DiffusionSolver = sample_ddim,
@@ -62,11 +63,11 @@ class _ScaledSampler(nn.Module):
         self.register_buffer("loc", as_floating(loc, scale))
         self.register_buffer("scale", as_floating(scale, loc))
 
-    def normalize(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
+    def normalize(self, x: Real[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         """Examples on the network's scale."""
         return (x - self.loc) / self.scale
 
-    def denormalize(self, y: Tensor) -> Tensor:  # (..., *shape) -> (..., *shape)
+    def denormalize(self, y: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Back on the scale of examples."""
         return self.loc + self.scale * y
 
@@ -108,8 +109,18 @@ class _ScaledSampler(nn.Module):
 
 
 class DiffusionSampler(_ScaledSampler):
-    """A distribution by diffusion: network(y_t, t) predicts what `prediction_type` says; `bounds` clip its predictions
-    of y_0, as for images.
+    """A distribution by diffusion, denoised by network(y_t, t).
+
+    Args:
+        prediction_type: What the network predicts: `EpsilonPrediction`, `SamplePrediction` or `VPrediction` of
+            quoin.prob.
+        shape: That of one example, without the batch.
+        loc: What is subtracted from examples: the network works on y = (x - loc)/scale.
+        scale: What they are then divided by.
+        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped, as for images; None clips
+            nothing.
+        num_steps: Steps that `sample` takes unless it is given others; at most as many as the schedule has.
+        sampler: The solver that `sample` uses unless it is given another.
 
     Notes: D0-T.
     """
@@ -125,7 +136,7 @@ class DiffusionSampler(_ScaledSampler):
         generator: torch.Generator,
         num_steps: int | None = None,
         sampler: DiffusionSolver | None = None,
-    ) -> Tensor:  # -> (num_samples, *shape)
+    ) -> Float[Tensor, "{num_samples} *shape"]:
         """New examples by the sampler, and in as many steps, as the model usually takes, or by `sampler` in
         `num_steps`."""
         return self._sample(self.denoiser(), num_samples, num_steps, sampler, generator)
@@ -145,6 +156,19 @@ class DiffusionSampler(_ScaledSampler):
 class GuidedDiffusionSampler(_ScaledSampler):
     """A distribution of examples in classes: network(y_t, t, labels), where the label `num_classes` stands for none.
 
+    Args:
+        prediction_type: What the network predicts: `EpsilonPrediction`, `SamplePrediction` or `VPrediction` of
+            quoin.prob.
+        shape: That of one example, without the batch.
+        loc: What is subtracted from examples: the network works on y = (x - loc)/scale.
+        scale: What they are then divided by.
+        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped, as for images; None clips
+            nothing.
+        num_steps: Steps that `sample` takes unless it is given others; at most as many as the schedule has.
+        sampler: The solver that `sample` uses unless it is given another.
+        guidance_scale: That of classifier-free guidance in `sample` unless it is given another: 1 is none, more
+            exaggerates the class, 0 ignores it.
+
     Notes: D0-T.
     """
 
@@ -156,8 +180,8 @@ class GuidedDiffusionSampler(_ScaledSampler):
         shape: Sequence[int],
         *,
         num_classes: int,
-        loc: Tensor,
-        scale: Tensor,
+        loc: Real[Tensor, "*#shape"],
+        scale: Real[Tensor, "*#shape"],
         bounds: tuple[float, float] | None = None,
         num_steps: int = 50,
         sampler: DiffusionSolver = sample_ddim,
@@ -176,7 +200,7 @@ class GuidedDiffusionSampler(_ScaledSampler):
         )
         self.num_classes, self.guidance_scale = num_classes, guidance_scale
 
-    def denoiser(self, labels: Tensor, guidance_scale: float | None = None) -> Denoiser:  # (b,)
+    def denoiser(self, labels: Int[Tensor, "batch"], guidance_scale: float | None = None) -> Denoiser:
         """On the network's scale, for these classes."""
         if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < self.num_classes:
             raise UserError(
@@ -194,11 +218,11 @@ class GuidedDiffusionSampler(_ScaledSampler):
         num_samples: int,
         *,
         generator: torch.Generator,
-        labels: Tensor | None = None,
+        labels: Int[Tensor, "{num_samples}"] | None = None,
         guidance_scale: float | None = None,
         num_steps: int | None = None,
         sampler: DiffusionSolver | None = None,
-    ) -> Tensor:  # -> (num_samples, *shape)
+    ) -> Float[Tensor, "{num_samples} *shape"]:
         """New examples of these classes, or of each in turn."""
         return self._sample(
             self.denoiser(self._labels(labels, num_samples), guidance_scale), num_samples, num_steps, sampler, generator
@@ -209,7 +233,7 @@ class GuidedDiffusionSampler(_ScaledSampler):
         num_samples: int,
         *,
         generator: torch.Generator,
-        labels: Tensor | None = None,
+        labels: Int[Tensor, "{num_samples}"] | None = None,
         guidance_scale: float | None = None,
         num_steps: int | None = None,
         sampler: DiffusionSolver | None = None,

@@ -8,6 +8,7 @@ that kept x̂_0 and ε̂ would rotate x by the angle, and that is `sample_ddim` 
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.generate.diffusion import StepCallback, denoise_at, run_sampler
@@ -19,13 +20,20 @@ __all__ = ["sample_dpm_solver_2", "sample_euler", "sample_heun"]
 def sample_euler(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator | None = None,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """x_s = x_t + (θ_s - θ_t) v(x_t): along the derivative at x_t.
+
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        num_steps: How many steps are taken, evenly spaced in the schedule; at most as many as it has.
+        generator: Not used, for no noise is added.
+        callback: Called with each timestep and the samples there, `start` first and the result last.
 
     Notes: D0-T.
     """
@@ -40,14 +48,21 @@ def sample_euler(
 def sample_heun(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator | None = None,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """x_s = x_t + (θ_s - θ_t) [v(x_t) + v(x̃_s)]/2, x̃_s being Euler's: two questions a step, but one in the last,
     which goes to x̂_0 itself.
+
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        num_steps: How many steps are taken, evenly spaced in the schedule; at most as many as it has.
+        generator: Not used, for no noise is added.
+        callback: Called with each timestep and the samples there, `start` first and the result last.
 
     Notes: D0-T.
     """
@@ -67,12 +82,12 @@ def sample_heun(
 def sample_dpm_solver_2(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator | None = None,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """The flow in λ = ln(signal/noise), its linear part solved exactly: from t over a middle time m to s, h = λ_s -
     λ_t, r = (λ_m - λ_t)/h,
 
@@ -82,6 +97,12 @@ def sample_dpm_solver_2(
     two for each such step. Of the first order, as in `sample_ddim`, are the last step, whose h is infinite, and the
     first, or first two of an odd number: out of nearly pure noise e^h is so large that it would blow up what ε̂_m and
     ε̂_t differ by.
+
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        generator: Not used, for no noise is added.
+        callback: Called with each timestep that a step begins or ends at, and the samples there.
 
     Notes: D0-T.
     """

@@ -1,6 +1,6 @@
 """Noise carried to data along a velocity field, and the density that it arrives with.
 
-dx/dt = v(x, t) from t = 0, noise, to t = 1, data;   b examples (b, ...) of any shape
+dx/dt = v(x, t) from t = 0, noise, to t = 1, data
 """
 
 import math
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -17,16 +18,25 @@ from quoin.tensor import as_floating
 
 __all__ = ["FlowDensity", "FlowSampler", "VelocityField", "flow_log_prob", "integrate_euler", "integrate_midpoint"]
 
-VelocityField = Callable[[Tensor, Tensor], Tensor]  # x (b, ...), t (b,) -> (b, ...)
+VelocityField = Callable[[Tensor, Tensor], Tensor]  # x (batch, ...), t (batch,) -> (batch, ...)
 FlowStepCallback = Callable[[float, Tensor], None]
 
 DENSITY_STEPS = 100  # of a path whose density is wanted
 
 
 def integrate_euler(
-    velocity: VelocityField, start: Tensor, *, num_steps: int, callback: FlowStepCallback | None = None
-) -> Tensor:
+    velocity: VelocityField,
+    start: Float[Tensor, "batch *shape"],
+    *,
+    num_steps: int,
+    callback: FlowStepCallback | None = None,
+) -> Float[Tensor, "batch *shape"]:
     """x <- x + h v(x, t) with h = 1/num_steps: exact where the paths are straight.
+
+    Args:
+        velocity: v(x, t) in the shape of x, for x (batch, ...) and times t (batch,).
+        start: The noise, x at t = 0.
+        callback: Called with each time and the examples there, from t = 0 to t = 1.
 
     Notes: D0-T.
     """
@@ -34,9 +44,19 @@ def integrate_euler(
 
 
 def integrate_midpoint(
-    velocity: VelocityField, start: Tensor, *, num_steps: int, callback: FlowStepCallback | None = None
-) -> Tensor:
+    velocity: VelocityField,
+    start: Float[Tensor, "batch *shape"],
+    *,
+    num_steps: int,
+    callback: FlowStepCallback | None = None,
+) -> Float[Tensor, "batch *shape"]:
     """x <- x + h v(x + ½h v(x, t), t + ½h): two questions a step, an error that falls with the square of h.
+
+    Args:
+        velocity: v(x, t) in the shape of x, for x (batch, ...) and times t (batch,).
+        start: The noise, x at t = 0.
+        num_steps: Steps from t = 0 to t = 1, so that h is 1/num_steps.
+        callback: Called with each time and the examples there, from t = 0 to t = 1.
 
     Notes: D0-T.
     """
@@ -51,15 +71,19 @@ def integrate_midpoint(
 class FlowDensity(NamedTuple):
     """The log-density of data under a flow, and the noise they come from."""
 
-    output: Tensor  # (b,), nats
-    noise: Tensor  # (b, d)
+    output: Float[Tensor, "batch"]  # nats
+    noise: Float[Tensor, "batch d"]
 
 
-def flow_log_prob(velocity: VelocityField, data: Tensor, *, num_steps: int) -> FlowDensity:  # (b, d)
+def flow_log_prob(velocity: VelocityField, data: Float[Tensor, "batch d"], *, num_steps: int) -> FlowDensity:
     """ln p(x) = ln N(ε; 0, I) - ∫_0^1 tr(∂v/∂x) dt along the path that leads from ε to x, followed backwards by
     midpoints.
 
     The trace is exact, one backward pass for each of d coordinates: for data of a few.
+
+    Args:
+        velocity: v(x, t) in the shape of x, for x (batch, ...) and times t (batch,).
+        num_steps: Steps from t = 1 back to t = 0.
 
     Notes: D0-T.
     """
@@ -78,27 +102,37 @@ class FlowSampler(nn.Module):
     """A distribution by a flow: network(y, t) is the velocity on its own scale, y = (x - loc)/scale, at times from 0 to
     1.
 
+    Args:
+        shape: That of one example, without the batch.
+        num_steps: Midpoint steps that `sample` takes unless it is given others.
+
     Notes: D0-T.
     """
 
-    loc: Tensor
-    scale: Tensor
+    loc: Float[Tensor, "*#shape"]
+    scale: Float[Tensor, "*#shape"]
 
     def __init__(
-        self, network: nn.Module, shape: Sequence[int], *, loc: Tensor, scale: Tensor, num_steps: int = 20
+        self,
+        network: nn.Module,
+        shape: Sequence[int],
+        *,
+        loc: Real[Tensor, "*#shape"],
+        scale: Real[Tensor, "*#shape"],
+        num_steps: int = 20,
     ) -> None:
         super().__init__()
         self.network, self.shape, self.num_steps = network, tuple(shape), num_steps
         self.register_buffer("loc", as_floating(loc, scale))
         self.register_buffer("scale", as_floating(scale, loc))
 
-    def normalize(self, x: Tensor) -> Tensor:  # (b, *shape) -> (b, *shape)
+    def normalize(self, x: Real[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         """Examples on the network's scale."""
         return (x - self.loc) / self.scale
 
     def sample(
         self, num_samples: int, *, generator: torch.Generator, num_steps: int | None = None
-    ) -> Tensor:  # -> (num_samples, *shape)
+    ) -> Float[Tensor, "{num_samples} *shape"]:
         """New examples, by midpoint steps."""
         return self._sample(num_samples, generator, num_steps, None)
 
@@ -108,7 +142,7 @@ class FlowSampler(nn.Module):
         self._sample(num_samples, generator, num_steps, lambda t, state: seen.append((t, state)))
         return SamplePath(tuple(t for t, _ in seen), self.loc + self.scale * torch.stack([state for _, state in seen]))
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (b, d) -> (b,)
+    def log_prob(self, x: Real[Tensor, "batch d"]) -> Float[Tensor, "batch"]:
         """ln p(x) of the flow, followed backwards in small steps: exact but for their length."""
         found = flow_log_prob(self.network, self.normalize(x), num_steps=DENSITY_STEPS).output
         return found - self.scale.log().expand(self.shape).sum()

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -13,14 +14,18 @@ from quoin.tensor.labels import as_indices
 
 __all__ = ["LabeledNetwork", "classifier_free_guidance", "classifier_free_guidance_definition"]
 
-LabeledNetwork = Callable[[Tensor, Tensor, Tensor], Tensor]  # x_t (b, ...), t (b,), labels (b,) -> (b, ...)
+LabeledNetwork = Callable[[Tensor, Tensor, Tensor], Tensor]  # x_t (batch, ...), t and labels (batch,) -> (batch, ...)
 
 
-def classifier_free_guidance_definition(conditional: Tensor, unconditional: Tensor, guidance_scale: float) -> Tensor:
-    """u + w (c - u): away from the unconditional prediction; w = 0 forgets the label, w = 1 obeys it, more exaggerates
-    it.
+def classifier_free_guidance_definition(
+    conditional: Real[Tensor, "*shape"], unconditional: Real[Tensor, "*shape"], guidance_scale: float
+) -> Float[Tensor, "*shape"]:
+    """u + w (c - u): away from the unconditional prediction.
 
     The weights w and 1 - w add up to one, so that it does not matter whether noise, data or velocity is predicted.
+
+    Args:
+        guidance_scale: w: 0 forgets the label, 1 obeys it, more exaggerates it.
 
     Notes: D0-T.
     """
@@ -29,10 +34,14 @@ def classifier_free_guidance_definition(conditional: Tensor, unconditional: Tens
 
 
 def classifier_free_guidance(
-    network: LabeledNetwork, labels: Tensor | None, *, guidance_scale: float, null_label: int
-) -> Callable[[Tensor, Tensor], Tensor]:  # labels (b,)
-    """A network of (x_t, t) that evaluates the conditional one twice, in one pass: with `labels`, and with the label
-    that stands for none.
+    network: LabeledNetwork, labels: Int[Tensor, "batch"] | None, *, guidance_scale: float, null_label: int
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """A network of (x_t, t) that evaluates the conditional one twice, in one pass: with `labels`, and with
+    `null_label`.
+
+    Args:
+        guidance_scale: w of `classifier_free_guidance_definition`, at least 0; 1 is no guidance, 2 to 5 are usual.
+        null_label: The label that stands for none, as in training.
 
     Notes: D0-T.
     """

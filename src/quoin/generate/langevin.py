@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -15,13 +16,22 @@ __all__ = ["annealed_langevin", "langevin"]
 
 @torch.no_grad()
 def langevin(
-    score: Callable[[Tensor], Tensor], start: Tensor, *, step_size: float, num_steps: int, generator: torch.Generator
-) -> Tensor:  # (b, ...) -> (b, ...)
+    score: Callable[[Tensor], Tensor],
+    start: Float[Tensor, "batch *shape"],
+    *,
+    step_size: float,
+    num_steps: int,
+    generator: torch.Generator,
+) -> Float[Tensor, "batch *shape"]:
     """x <- x + δ ∇ln p(x) + √(2δ) z, again and again: for a small δ the distribution of x tends to p, from wherever it
     starts.
 
     For N(μ, Σ) it tends to a normal distribution with covariance Σ (I - ½ δ Σ^-1)^-1, too wide by about δ/2 in every
     direction.
+
+    Args:
+        score: ∇ln p of each example, in the shape of its input.
+        step_size: δ.
 
     Notes: D0-T.
     """
@@ -40,16 +50,22 @@ def langevin(
 def annealed_langevin(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    start: Tensor,
+    start: Float[Tensor, "batch *shape"],
     *,
     num_steps: int,
     generator: torch.Generator,
     num_corrector_steps: int = 5,
     step_size: float = 0.1,
     callback: StepCallback | None = None,
-) -> Tensor:  # (b, ...) -> (b, ...)
+) -> Float[Tensor, "batch *shape"]:
     """At each time, from noise to data, `num_corrector_steps` Langevin steps of δ = step_size · noise² on ln q(x_t); at
     the end x̂_0.
+
+    Args:
+        denoiser: Predicts x̂_0 and ε̂ from x_t (batch, ...) and t (batch,), as `quoin.prob.make_denoiser` makes it.
+        start: The noise x_T, as `sample_initial_noise` gives it.
+        num_steps: How many timesteps of the schedule are visited, evenly spaced.
+        callback: Called with each timestep and the samples there, `start` first and the result last.
 
     Notes: D0-T.
     """

@@ -3,13 +3,14 @@
 A model is anything that gives logits of the levels of each pixel given the pixels before it, as quoin.models' PixelCNN
 does.
 
-    n images, h height, w width, k grey levels
+    k grey levels
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -20,6 +21,7 @@ from quoin.tensor.eval_mode import eval_mode
 __all__ = ["PixelSampler", "PixelScores", "complete_pixels"]
 
 
+@runtime_checkable
 class PixelScores(Protocol):
     """A model of grey images whose pixels have the values 0, 1 / (k - 1), ..., 1."""
 
@@ -27,22 +29,33 @@ class PixelScores(Protocol):
     num_levels: int
     num_classes: int | None
 
-    def predictor(self, images: Tensor, labels: Tensor | None = None) -> Callable[[int], Tensor]:  # (n, 1, h, w), (n,)
-        """What gives the logits (n, k) of the level of pixel 0, 1, 2 and so on, row by row, while `images` are filled
-        in."""
+    def predictor(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Callable[[int], Tensor]:
+        """What gives the logits (batch, k) of the level of pixel 0, 1, 2 and so on, row by row, while `images` are
+        filled in."""
         ...
 
-    def log_prob(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n,)
-        ...
+    def log_prob(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch"]: ...
 
-    def check_labels(self, labels: Tensor | None, num_samples: int) -> None: ...
+    def check_labels(self, labels: Int[Tensor, "{num_samples}"] | None, num_samples: int) -> None: ...
 
 
 @torch.no_grad()
 def complete_pixels(
-    model: PixelScores, images: Tensor, start_pixel: int, choose: TokenSampler, labels: Tensor | None = None
-) -> Tensor:  # (n, 1, h, w), (n,) -> (n, 1, h, w)
+    model: PixelScores,
+    images: Float[Tensor, "batch 1 height width"],
+    start_pixel: int,
+    choose: TokenSampler,
+    labels: Int[Tensor, "batch"] | None = None,
+) -> Float[Tensor, "batch 1 height width"]:
     """`images` with every pixel from number `start_pixel` on, row by row, resampled: x_i ~ P(· | x_{<i}).
+
+    Args:
+        choose: Samples a grey level from the logits of each pixel.
+        labels: The class of each image; None for a model without classes.
 
     Notes: D5.2-8.
     """
@@ -64,17 +77,24 @@ class PixelSampler(nn.Module):
     Notes: D5.2-8.
     """
 
-    def __init__(self, model):  # an nn.Module with PixelScores
+    def __init__(self, model: PixelScores) -> None:
         super().__init__()
-        self.model = model
+        self.model: Any = model  # an nn.Module too
 
-    def log_prob(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n,)
+    def log_prob(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch"]:
         """ln P(x), exact."""
         return self.model.log_prob(images, labels)
 
     def sample(
-        self, num_samples: int, *, generator: torch.Generator, labels: Tensor | None = None, temperature: float = 1.0
-    ) -> Tensor:  # (num_samples,) -> (num_samples, 1, h, w)
+        self,
+        num_samples: int,
+        *,
+        generator: torch.Generator,
+        labels: Int[Tensor, "{num_samples}"] | None = None,
+        temperature: float = 1.0,
+    ) -> Float[Tensor, "{num_samples} 1 height width"]:
         """New images; where the model knows classes, of these, or of each in turn."""
         if num_samples < 1:
             raise UserError(

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from quoin.callbacks import ProgressCallback
 from quoin.errors import UserError, format_value
@@ -44,6 +44,7 @@ def _no_progress(done: int, total: int) -> None:
     pass
 
 
+@runtime_checkable
 class Codec(Protocol):
     """Content to code and back. `method` is its number in the archive; `fingerprint` is empty where every
     machine decodes alike.
@@ -86,6 +87,10 @@ class ModelCodec:
 
     A model with floats may differ from machine to machine: its `fingerprint` names all that must be
     the same (model_fingerprint).
+
+    Args:
+        new_model: Makes a `CodingModel` of bytes, the same at every call.
+        fingerprint: What must be the same to decode, as `model_fingerprint` gives it.
     """
 
     method = 2
@@ -116,6 +121,9 @@ def compress(content: bytes, codec: Codec | None = None, on_progress: ProgressCa
     """`content` as an archive, by context mixing unless another codec is given; stored as it is where the code
     is no shorter.
 
+    Args:
+        on_progress: Called with how much is done and of how much.
+
     >>> archive = compress(b"to be or not to be" * 40)
     >>> len(archive) < 200, decompress(archive) == b"to be or not to be" * 40
     (True, True)
@@ -133,7 +141,12 @@ def compress(content: bytes, codec: Codec | None = None, on_progress: ProgressCa
 
 
 def decompress(archive: bytes, codec: Codec | None = None, on_progress: ProgressCallback = _no_progress) -> bytes:
-    """The content of an archive, checked; `codec` is asked for by archives that one of its kind wrote."""
+    """The content of an archive, checked.
+
+    Args:
+        codec: Needed for archives that one of its kind wrote, and for no others.
+        on_progress: Called with how much is done and of how much.
+    """
     header = read_header(archive)
     known: dict[int, Codec] = {each.method: each for each in (StoreCodec(), ContextMixingCodec())} | (
         {codec.method: codec} if codec else {}
@@ -190,6 +203,9 @@ def write_atomic(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 
     It is written under another name in the same folder, brought to the disk, and renamed; that name is removed
     if anything fails.
+
+    Args:
+        mode: Permissions of the new file.
     """
     handle, draft = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".draft", dir=path.parent)
     try:

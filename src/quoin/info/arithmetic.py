@@ -9,9 +9,10 @@ by symbol. Where all distributions are known before coding, range_coding.py is q
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -38,6 +39,7 @@ _LEAST = 1 << (_BITS - 8)  # a narrower interval has settled its first byte
 _MOST_TOTAL = 1 << 32  # at most 2^-24 of a step is then lost to rounding
 
 
+@runtime_checkable
 class CodingModel(Protocol):
     """What drives a coder: the distribution of the next symbol given those before, in integers, and the step to
     the one after.
@@ -58,7 +60,7 @@ class CodingModel(Protocol):
 class StaticModel:
     """One distribution for every symbol, whatever the symbols before, as a `CodingModel`."""
 
-    def __init__(self, probs: Tensor):  # (k,)
+    def __init__(self, probs: Float[Tensor, "k"]):
         self._frequencies = integer_frequencies(probs)
 
     def frequencies(self) -> Sequence[int]:
@@ -86,8 +88,8 @@ class AdaptiveModel:
         self._context.append(symbol)
 
 
-def integer_frequencies(probs: Tensor, total: int = _MOST_TOTAL) -> list[int]:  # (k,) -> k + 1
-    """`probs` as cumulative integers up to `total`: 1 + floor(p_s (total
+def integer_frequencies(probs: Float[Tensor, "k"], total: int = _MOST_TOTAL) -> list[int]:
+    """`probs` as k + 1 cumulative integers up to `total`: 1 + floor(p_s (total
     - k)) each, and what is left for the most probable.
 
     No symbol is impossible, even where its probability is 0: the dearest costs log2(total) bits, and the others at most
@@ -155,7 +157,7 @@ class ArithmeticEncoder:
     def __init__(self):
         self._low, self._width, self._sent = 0, _WHOLE, bytearray()
 
-    def push(self, symbol: int, frequencies: Sequence[int]) -> None:
+    def push(self, symbol: int, frequencies: Sequence[int] | np.ndarray) -> None:
         """Code one symbol under the distribution that these cumulative frequencies give."""
         below, above, total = _interval_of(frequencies, symbol)
         step = self._width // total
@@ -202,7 +204,7 @@ class ArithmeticDecoder:
         self._data, self._next, self._width = bytes(data), 8, _WHOLE  # next: the index of the byte to read
         self._above_low = int.from_bytes(self._data[:8].ljust(8, b"\0"))
 
-    def pop(self, frequencies: Sequence[int]) -> int:
+    def pop(self, frequencies: Sequence[int] | np.ndarray) -> int:
         """The next symbol: the one whose fraction of the interval holds the number sent."""
         total = int(frequencies[-1])
         step = self._width // total
@@ -258,7 +260,7 @@ def arithmetic_decode(data: bytes, model: CodingModel, count: int) -> list[int]:
     return symbols
 
 
-def _interval_of(frequencies: Sequence[int], symbol: int) -> tuple[int, int, int]:
+def _interval_of(frequencies: Sequence[int] | np.ndarray, symbol: int) -> tuple[int, int, int]:
     if not 0 <= symbol < len(frequencies) - 1:
         raise UserError(
             f"expected a symbol from 0 to {len(frequencies) - 2}, got {format_value(symbol)}; the model knows no other"

@@ -126,6 +126,10 @@ class ContextMixer:
     """Context mixing as defined, in Python's integers: `probs()` gives every stream's P(1), `update(bits)` takes
     every stream's bit.
 
+    Args:
+        num_streams: Sequences of bits that are predicted side by side, at most `MOST_STREAMS`.
+        slot_bits: Each context has a hash table of 2^slot_bits slots.
+
     >>> mixer = ContextMixer(1, 12)
     >>> for bit in [0, 1] * 40:
     ...     _ = mixer.probs()
@@ -197,7 +201,11 @@ class ContextMixer:
 
 
 class ContextModel:
-    """One stream of a mixer as a `CodingModel` of bits, for the arithmetic coder."""
+    """One stream of a mixer as a `CodingModel` of bits, for the arithmetic coder.
+
+    Args:
+        slot_bits: Each context has a hash table of 2^slot_bits slots.
+    """
 
     def __init__(self, slot_bits: int = 20) -> None:
         self._mixer = ContextMixer(1, slot_bits)
@@ -210,7 +218,12 @@ class ContextModel:
 
 
 class VectorizedContextMixer:
-    """`ContextMixer` on arrays, a row for each context and a column for each stream: quicker from a few streams on."""
+    """`ContextMixer` on arrays, a row for each context and a column for each stream: quicker from a few streams on.
+
+    Args:
+        num_streams: Sequences of bits that are predicted side by side, at most `MOST_STREAMS`.
+        slot_bits: Each context has a hash table of 2^slot_bits slots.
+    """
 
     def __init__(self, num_streams: int, slot_bits: int) -> None:
         assert 1 <= num_streams <= MOST_STREAMS

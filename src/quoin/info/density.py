@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution, MultivariateNormal
 
@@ -31,8 +32,11 @@ __all__ = [
 ]
 
 
-def differential_entropy_definition(p: Density | Distribution, base: float = math.e) -> Tensor:  # -> ()
+def differential_entropy_definition(p: Density | Distribution, base: float = math.e) -> Float[Tensor, ""]:
     """h(X) = -∫ p(x) log p(x) dx; of a density in several coordinates this is their joint entropy.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> half = Density(lambda x: 2 + 0 * x, (0, 0.5))
     >>> round(float(differential_entropy_definition(half, base=2)), 9)  # minus one bit
@@ -46,11 +50,12 @@ def differential_entropy_definition(p: Density | Distribution, base: float = mat
     return convert_base(sum_nodes(nodes, -log_p.exp() * log_p), base)
 
 
-def differential_entropy(
-    p: Density | Distribution, base: float = math.e
-) -> Tensor:  # -> the distribution's batch shape
-    """`differential_entropy_definition` in closed form where torch has it: ½ log(2πe σ²) of a normal, log(b - a) of
-    a uniform distribution.
+def differential_entropy(p: Density | Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
+    """`differential_entropy_definition` in closed form where torch has it, for each distribution of a batch: ½ log(2πe
+    σ²) of a normal, log(b - a) of a uniform distribution.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> differential_entropy(torch.distributions.Uniform(0.0, 0.5))
     tensor(-0.6931)
@@ -67,9 +72,9 @@ def differential_entropy(
 
 def kl_by_truncation(
     p: Density | Distribution, q: Density | Distribution, radii: Sequence[float]
-) -> Tensor:  # -> one for each radius
-    """∫ p(x) log(p(x) / q(x)) dx over |x| ≤ R, in nats: D(P || Q) is its limit for R → ∞, and infinite if this
-    grows for ever.
+) -> Float[Tensor, "radii"]:
+    """∫ p(x) log(p(x) / q(x)) dx over |x| ≤ R for each radius R, in nats: D(P || Q) is its limit for R → ∞, and
+    infinite if this grows for ever.
 
     >>> cauchy, normal = torch.distributions.Cauchy(0.0, 1.0), torch.distributions.Normal(0.0, 1.0)
     >>> kl_by_truncation(cauchy, normal, (10, 100, 1000))  # P << Q, and yet
@@ -94,10 +99,15 @@ def kl_by_truncation(
     return torch.stack(found)
 
 
-def conditional_differential_entropy(joint: Density | MultivariateNormal, *given: int, base: float = math.e) -> Tensor:
+def conditional_differential_entropy(
+    joint: Density | MultivariateNormal, *given: int, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """h(Y | X) = -∫ p(x, y) log p(y | x) dx dy, X being the coordinates `given` and Y the others; h(X, Y) - h(X).
 
     Of a normal distribution ½ log((2πe)^m det Σ_{Y|X}) with det Σ_{Y|X} = det Σ / det Σ_XX, batched.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     Notes: Z13.16.
     """
@@ -110,10 +120,15 @@ def conditional_differential_entropy(joint: Density | MultivariateNormal, *given
     return convert_base(conditional_entropy(masses) + (masses.sum(dim=0) * weights.log()).sum(), base)
 
 
-def mutual_information_of_density(joint: Density | MultivariateNormal, *first: int, base: float = math.e) -> Tensor:
+def mutual_information_of_density(
+    joint: Density | MultivariateNormal, *first: int, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """I(X, Y) = ∫ p(x, y) log(p(x, y) / (p_X(x) p_Y(y))) dx dy, X being the coordinates `first` and Y the others.
 
     Of a normal distribution ½ log(det Σ_XX det Σ_YY / det Σ), batched: -½ log(1 - ρ²) for a pair.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> correlated = MultivariateNormal(torch.zeros(2), torch.tensor([[1.0, 0.6], [0.6, 1.0]]))
     >>> mutual_information_of_density(correlated, 0)  # -log 0.8

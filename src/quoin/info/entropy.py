@@ -12,6 +12,7 @@ is the limit itself, which is 0. n outcomes of X, m of Y
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -23,9 +24,12 @@ from quoin.prob.units import convert_base
 __all__ = ["conditional_entropy", "entropy", "joint_entropy", "self_information"]
 
 
-def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (...) -> (...)
+def self_information(probability: Float[Tensor, "*batch"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen, as is
     its gradient there.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> self_information(torch.tensor([1.0, 0.5, 0.125]), base=2)
     tensor([0., 1., 3.])
@@ -42,11 +46,14 @@ def self_information(probability: Tensor, base: float = math.e) -> Tensor:  # (.
     return convert_base(0 - probability.log(), base)  # not -log 1, which floats write as -0
 
 
-def entropy(p: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., n) -> (...)
+def entropy(p: Float[Tensor, "*batch n"] | Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density
     -E log p(X).
 
     The gradient in p_i is -log p_i - 1, which tends to infinity as p_i falls to 0; at p_i = 0 it is given as 0.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> entropy(torch.tensor([0.5, 0.25, 0.25]), base=2)
     tensor(1.5000)
@@ -61,9 +68,13 @@ def entropy(p: Tensor | Distribution, base: float = math.e) -> Tensor:  # (..., 
     return convert_base(_mean_surprise(p, p), base)
 
 
-def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+def joint_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes; its gradient is
     that of `entropy`.
+
+    Args:
+        joint: p(x, y), a row for each x and a column for each y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     Notes: Z13.14.
     """
@@ -71,11 +82,15 @@ def joint_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m)
     return convert_base(_mean_surprise(joint, joint).sum(dim=-1), base)
 
 
-def conditional_entropy(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+def conditional_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(Y | X) = -E log p(Y | X) = -sum_xy p(x, y) log(p(x, y) / p(x)), the surprise left in Y once X is known.
 
     The gradient in p(x, y) is -log p(y | x), which tends to infinity as p(x, y) falls to 0; there it is given as 1,
     what the rest of row x adds, and as 0 where x never happens.
+
+    Args:
+        joint: p(x, y), a row for each x and a column for each y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> conditional_entropy(torch.tensor([[0.5, 0.0], [0.25, 0.25]]), base=2)  # only the second x leaves a bit open
     tensor(0.5000)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -38,13 +39,17 @@ _LEAST_ROWS = 15  # of a group, for each neighbour asked for
 class Estimate(NamedTuple):
     """A number from a sample, and the standard deviation that it would show over many such samples."""
 
-    output: Tensor
-    standard_error: Tensor
+    output: Float[Tensor, "*batch"]
+    standard_error: Float[Tensor, "*batch"]
 
 
-def plug_in_entropy(counts: Tensor, *, base: float = math.e) -> Tensor:  # (..., n) -> (...)
+def plug_in_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(p^) of the proportions p^_i = c_i / N; too low by about (cells - 1) / 2N on average, for rare
     outcomes are missed.
+
+    Args:
+        counts: c_i, how often each outcome was seen.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> plug_in_entropy(torch.tensor([3, 1]), base=2)
     tensor(0.8113, dtype=torch.float64)
@@ -53,12 +58,16 @@ def plug_in_entropy(counts: Tensor, *, base: float = math.e) -> Tensor:  # (...,
     return convert_base(-torch.special.xlogy(proportions, proportions).sum(dim=-1), base)
 
 
-def miller_madow_entropy(counts: Tensor, *, base: float = math.e) -> Estimate:  # (..., n) -> (...)
+def miller_madow_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = math.e) -> Estimate:
     """H(p^) + (cells that occurred - 1) / 2N: the plug-in with the correction of Miller and Madow.
 
     A bias of order 1/N² is left if every outcome that is possible occurred, and a downward one of about half the
     missing cells over N if not. The standard error is that of a mean of N surprises, √(Var_p^(log p^) / N), and zero
     for proportions that are all alike.
+
+    Args:
+        counts: How often each outcome was seen.
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     proportions, total = _proportions(counts, 1)
     surprise = -torch.where(proportions > 0, proportions, 1).log()
@@ -68,20 +77,30 @@ def miller_madow_entropy(counts: Tensor, *, base: float = math.e) -> Estimate:  
     return Estimate(convert_base(corrected, base), convert_base(variance.sqrt(), base))
 
 
-def plug_in_mutual_information(counts: Tensor, *, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+def plug_in_mutual_information(
+    counts: Real[Tensor, "*batch rows columns"], *, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """I of the proportions c_ij / N of pairs; too high by about (rows - 1)(columns - 1) / 2N on average,
     also under independence.
+
+    Args:
+        counts: c_ij, how often each pair was seen.
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     return convert_base(_pointwise(counts)[1], base)
 
 
-def miller_madow_mutual_information(counts: Tensor, *, base: float = math.e) -> Estimate:  # (..., n, m) -> (...)
+def miller_madow_mutual_information(counts: Real[Tensor, "*batch rows columns"], *, base: float = math.e) -> Estimate:
     """I(p^) - (cells - rows - columns + 1) / 2N, counting those that occurred: Miller and Madow's correction
     of three entropies.
 
     May come out below zero where the variables are independent. The variance is that of a mean of N pointwise
     informations, which chance makes f / N² too large for f = (rows - 1)(columns - 1), plus f / 2N², that of the
     chi-square distribution which is all there is at independence.
+
+    Args:
+        counts: How often each pair was seen.
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     proportions, information, pointwise, total = _pointwise(counts)
     cells = (proportions > 0).sum(dim=(-2, -1))
@@ -93,12 +112,15 @@ def miller_madow_mutual_information(counts: Tensor, *, base: float = math.e) -> 
     return Estimate(convert_base(corrected, base), convert_base(variance.sqrt(), base))
 
 
-def knn_entropy(sample: Tensor, *, k: int = 3, base: float = math.e) -> Estimate:  # (n, d) -> ()
+def knn_entropy(sample: Float[Tensor, "n d"], *, k: int = 3, base: float = math.e) -> Estimate:
     """ψ(n) - ψ(k) + log V_d + (d / n) Σ_i log ρ_i, where ρ_i is the distance to the k-th neighbour and V_d the
     unit ball's volume.
 
     The estimate of Kozachenko and Leonenko. Its bias falls like (k/n)^(2/d) for a smooth density on all of R^d and like
     (k/n)^(1/d) where the density breaks off at an edge (too high there); in many dimensions it is large.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     _check_sample(sample, "sample", k)
 
@@ -110,13 +132,18 @@ def knn_entropy(sample: Tensor, *, k: int = 3, base: float = math.e) -> Estimate
 
 
 def knn_kl_divergence(
-    first: Tensor, second: Tensor, *, k: int = 3, base: float = math.e
-) -> Estimate:  # (n, d), (m, d) -> ()
+    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], *, k: int = 3, base: float = math.e
+) -> Estimate:
     """(d / n) Σ_i log(ν_i / ρ_i) + log(m / (n - 1)): ν_i reaches from first_i to its k-th neighbour in `second`,
     ρ_i in `first`.
 
     The estimate of Wang, Kulkarni and Verdu of KL(P || Q). The bias vanishes with n and m, slowly where Q has few rows
     at P's: it is downwards then, and where KL is infinite the estimate is finite all the same.
+
+    Args:
+        first: A sample of P.
+        second: A sample of Q.
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     check_shapes("n d, m d", first=first, second=second)
     check_same_dtype(first, second)
@@ -131,13 +158,16 @@ def knn_kl_divergence(
 
 
 def ksg_mutual_information(
-    x: Tensor, y: Tensor, *, k: int = 3, base: float = math.e
-) -> Estimate:  # (n, d), (n, e) -> ()
+    x: Float[Tensor, "n d"], y: Float[Tensor, "n e"], *, k: int = 3, base: float = math.e
+) -> Estimate:
     """ψ(k) + ψ(n) - (1 / n) Σ_i [ψ(a_i + 1) + ψ(b_i + 1)], the first estimate of Kraskov, Stögbauer and Grassberger.
 
     ρ_i is the largest-coordinate distance of the pair (x_i, y_i) to its k-th neighbour; a_i other rows of x are nearer
     than ρ_i to x_i, and b_i of y to y_i. Without bias, as far as experiments show, for independent variables; too low
     where they nearly determine each other, for k rows cannot show more than about ψ(n).
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     check_shapes("n d, n e", x=x, y=y)
     check_same_dtype(x, y)

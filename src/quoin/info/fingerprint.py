@@ -7,12 +7,13 @@ import platform
 from collections.abc import Mapping
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 __all__ = ["model_fingerprint"]
 
 
-def model_fingerprint(name: str, weights: Mapping[str, Tensor]) -> str:
+def model_fingerprint(name: str, weights: Mapping[str, Shaped[Tensor, "..."]]) -> str:
     """One line: the model's name and a digest of its weights, torch's version, the kernels it chose, the machine
     and the threads.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -18,10 +19,15 @@ from quoin.tensor import check_shapes
 __all__ = ["fisher_information", "fisher_information_definition"]
 
 
-def fisher_information_definition(family: Callable[[Tensor], Tensor], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
+def fisher_information_definition(
+    family: Callable[[Tensor], Tensor], theta: Float[Tensor, "d"]
+) -> Float[Tensor, "d d"]:
     """F(theta) = E[s s^T], s = grad_theta log p_theta(X) the score, for tables: sum_i grad p_i (grad p_i)^T / p_i.
 
     An outcome of probability zero is left out: its gradient is zero too where the family is smooth on both sides.
+
+    Args:
+        family: Takes theta to the table p_theta of probabilities.
 
     Notes: D1.4-18.
     """
@@ -34,11 +40,16 @@ def fisher_information_definition(family: Callable[[Tensor], Tensor], theta: Ten
     return scores.mT @ scores
 
 
-def fisher_information(family: Callable[[Tensor], Tensor | Distribution], theta: Tensor) -> Tensor:  # (d,) -> (d, d)
+def fisher_information(
+    family: Callable[[Tensor], Tensor | Distribution], theta: Float[Tensor, "d"]
+) -> Float[Tensor, "d d"]:
     """`fisher_information_definition` as the curvature of D(p_theta || p_{theta + delta}) = delta^T F
     delta / 2 + O(|delta|^3) at 0.
 
     So it serves densities with a closed form too. The distributions of a batch count as independent variables.
+
+    Args:
+        family: Takes theta to p_theta, a table of probabilities or a torch distribution.
 
     >>> def normal(theta):
     ...     return torch.distributions.Normal(theta[0], theta[1])

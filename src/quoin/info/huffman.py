@@ -2,6 +2,7 @@
 
 import heapq
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info.prefix import PrefixCode, canonical_code, exact_weights
@@ -9,7 +10,7 @@ from quoin.info.prefix import PrefixCode, canonical_code, exact_weights
 __all__ = ["huffman_code", "huffman_lengths"]
 
 
-def huffman_lengths(probs: Tensor) -> list[int | None]:  # (k,)
+def huffman_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
     """Join the two lightest trees until one is left; l_s is the depth at which s then lies. None where q_s = 0.
 
     Of equally light trees the lower goes first, then the one with the smaller symbol: the longest codeword is then as
@@ -39,7 +40,7 @@ def huffman_lengths(probs: Tensor) -> list[int | None]:  # (k,)
     return [depth[symbol] if weight else None for symbol, weight in enumerate(weights)]
 
 
-def huffman_code(probs: Tensor) -> PrefixCode:  # (k,)
+def huffman_code(probs: Float[Tensor, "k"]) -> PrefixCode:
     """The canonical code of `huffman_lengths`: no prefix code has a smaller sum_s q_s l_s.
 
     A single codeword may be longer than -log2 q_s + 1, which Shannon's never is.

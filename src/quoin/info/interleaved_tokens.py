@@ -6,10 +6,11 @@ in the alphabet
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.callbacks import ProgressCallback
@@ -25,6 +26,7 @@ SYMBOLS_PER_STREAM = (
 MOST_STREAMS = 64
 
 
+@runtime_checkable
 class StreamModel(Protocol):
     """A `CodingModel` of many streams: their distributions, and the step to the next."""
 
@@ -56,7 +58,7 @@ class StreamLayout(NamedTuple):
         return [stream * self.num_steps - max(0, stream - self.longest) for stream in range(self.num_streams)]
 
 
-def stream_frequencies(probs: Tensor, total: int = TOTAL) -> Tensor:  # (L, k), float64 -> (L, k + 1), int64
+def stream_frequencies(probs: Float[Tensor, "L k"], total: int = TOTAL) -> Int[Tensor, "L k+1"]:
     """`integer_frequencies` of each row: 1 + floor(p_s (total - k)) each, and what is left for the most probable."""
     if not probs.isfinite().all():
         raise UserError(
@@ -72,7 +74,12 @@ def encode_interleaved(
     new_model: Callable[[int], StreamModel],
     on_progress: ProgressCallback = lambda done, total: None,
 ) -> bytes:
-    """`symbols` under `new_model(L)`: all streams' first symbols, then all their second ones, and so on."""
+    """`symbols` under `new_model(L)`: all streams' first symbols, then all their second ones, and so on.
+
+    Args:
+        new_model: Takes the number L of streams to a new model of them.
+        on_progress: Called with how much is done and of how much.
+    """
     if not len(symbols):
         return b""
     layout, encoder = StreamLayout.from_size(len(symbols)), ArithmeticEncoder()
@@ -95,7 +102,12 @@ def decode_interleaved(
     count: int,
     on_progress: ProgressCallback = lambda done, total: None,
 ) -> list[int]:
-    """The `count` symbols that `encode_interleaved` made `data` of, with a model that steps as the encoder's did."""
+    """The `count` symbols that `encode_interleaved` made `data` of, with a model that steps as the encoder's did.
+
+    Args:
+        new_model: Takes the number of streams to a new model of them.
+        on_progress: Called with how much is done and of how much.
+    """
     if not count:
         return []
     layout, decoder = StreamLayout.from_size(count), ArithmeticDecoder(data)
@@ -105,7 +117,7 @@ def decode_interleaved(
         all_frequencies = model.frequencies()
         active = layout.num_streams if step < layout.num_steps - 1 else layout.longest
         for stream in range(active):
-            streams[stream].append(decoder.pop(all_frequencies[stream]))  # pyright: ignore[reportArgumentType]
+            streams[stream].append(decoder.pop(all_frequencies[stream]))
         if step < layout.num_steps - 1:
             model.update([stream[-1] for stream in streams])
         on_progress(step * layout.num_streams + active, count)

@@ -7,6 +7,7 @@ of X, m of Y
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info.entropy import conditional_entropy, joint_entropy
@@ -16,12 +17,16 @@ from quoin.prob.units import convert_base
 __all__ = ["mutual_information", "mutual_information_definition", "pmi"]
 
 
-def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., n, m)
+def pmi(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch n m"]:
     """log(p(x, y) / (p(x) p(y))), pointwise mutual information: above 0 where x and y occur together more
     often than if independent, minus infinity where never.
 
     Of 16 word pairs, "hot tea" was seen 6 times where independence gives 4, and so is 0.585 = log2(6 / 4) bits
     more probable together.
+
+    Args:
+        joint: p(x, y), a row for each x and a column for each y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> pairs = torch.tensor([[6.0, 2.0], [2.0, 6.0]])  # hot, iced; tea, coffee
     >>> pmi(pairs / pairs.sum(), base=2)
@@ -34,21 +39,29 @@ def pmi(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (..., 
     return convert_base(torch.where(joint == 0, -math.inf, _log_ratio(joint)), base)
 
 
-def mutual_information_definition(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+def mutual_information_definition(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """I(X, Y) = H(X, Y) - H(Y | X) - H(X | Y), what is left of the pair's surprise without what either keeps to itself.
 
     Its gradient is that of `mutual_information`.
+
+    Args:
+        joint: p(x, y), a row for each x and a column for each y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     Notes: Z13.18.
     """
     return joint_entropy(joint, base) - conditional_entropy(joint, base) - conditional_entropy(joint.mT, base)
 
 
-def mutual_information(joint: Tensor, base: float = math.e) -> Tensor:  # (..., n, m) -> (...)
+def mutual_information(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """`mutual_information_definition` as the mean of `pmi` under the joint distribution, where no large terms cancel.
 
     The gradient in p(x, y) is `pmi` - 1, which tends to minus infinity as p(x, y) falls to 0; there it is given as what
     the others of row x and of column y add, -1 each: -2, or -1 where one of the two is empty.
+
+    Args:
+        joint: p(x, y), a row for each x and a column for each y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]), base=2)  # Y = X, a fair coin
     tensor(1.)

@@ -2,12 +2,13 @@
 
 Many images are read in parallel, for that is when such a model is quick; their pixels are interleaved in one code.
 
-    n images, h height, w width, k grey levels
+    k grey levels
 """
 
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Int64
 from torch import Tensor
 
 from quoin.callbacks import ProgressCallback
@@ -21,17 +22,25 @@ __all__ = ["MakePixelModel", "decode_pixels", "encode_pixels"]
 IMAGES_PER_BATCH = 256  # images in parallel
 
 MakePixelModel = Callable[[Tensor], Callable[[int], Tensor]]
-"""From levels (n, h, w), int64, all 0 as yet, what gives the distributions (n, k) of pixel 0, 1, 2 and so on, once
-those before are filled in."""
+"""From levels (images, height, width), int64, all 0 as yet, what gives the distributions (images, k) of pixel 0, 1, 2
+and so on, once those before are filled in."""
 
 
 def encode_pixels(
-    levels: Tensor, make_pixel_model: MakePixelModel, on_progress: ProgressCallback = lambda done, total: None
-) -> bytes:  # (n, h, w), int64
+    levels: Int64[Tensor, "images height width"],
+    make_pixel_model: MakePixelModel,
+    on_progress: ProgressCallback = lambda done, total: None,
+) -> bytes:
     """`levels` as bytes: -log2 P of all images, give or take a byte for all together.
 
     The model is shown what the decoder will show it, pixel by pixel, though all is known here: one pass over whole
     images might round its sums in another order, and one differing bit would break all that follows.
+
+    Args:
+        levels: Grey levels of the images, whole numbers from 0.
+        make_pixel_model: Takes levels, all 0 as yet, to a function that gives the distributions (images, k) of pixel 0,
+            1, 2 and so on, once those before are filled in.
+        on_progress: Called with how much is done and of how much.
     """
     _check(levels)
     encoder, done = ArithmeticEncoder(), 0
@@ -54,9 +63,14 @@ def decode_pixels(
     size: tuple[int, int],
     make_pixel_model: MakePixelModel,
     on_progress: ProgressCallback = lambda done, total: None,
-) -> Tensor:  # -> (n, h, w), int64
+) -> Int64[Tensor, "images height width"]:
     """The `count` images of this height and width that `encode_pixels` made `data` of, with a model that predicts what
     the encoder's did.
+
+    Args:
+        size: Height and width.
+        make_pixel_model: As in `encode_pixels`.
+        on_progress: Called with how much is done and of how much.
     """
     levels, decoder, done = torch.zeros(count, *size, dtype=torch.int64), ArithmeticDecoder(data), 0
     for known in levels.split(IMAGES_PER_BATCH):  # views: what is decoded stands in its place

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -68,7 +69,7 @@ class PrefixCode:
     def lengths(self) -> tuple[int | None, ...]:
         return tuple(None if word is None else len(word) for word in self.codewords)
 
-    def expected_length(self, p: Tensor) -> Tensor:  # (..., k) -> (...)
+    def expected_length(self, p: Float[Tensor, "*batch k"]) -> Float[Tensor, "*batch"]:
         """sum_s p_s l_s bits, infinite where the distribution has a symbol without codeword."""
         check_probs(p, "p")
         if p.shape[-1] != len(self.codewords):
@@ -82,11 +83,11 @@ class PrefixCode:
         missing = ((p > 0) & lengths.isnan()).any(dim=-1)
         return (p * lengths.nan_to_num(0.0)).sum(dim=-1).masked_fill(missing, math.inf)
 
-    def encode(self, symbols: Tensor | bytes) -> bytes:  # (n,)
+    def encode(self, symbols: Integer[Tensor, "symbols"] | bytes) -> bytes:
         """The codewords one after the other, eight bits a byte, the last byte filled with zeros."""
         return self._packer.pack(symbols)
 
-    def decode(self, data: bytes, count: int) -> Tensor:  # -> (n,) int64
+    def decode(self, data: bytes, count: int) -> Int[Tensor, "symbols"]:
         """The `count` symbols that `encode` made `data` of; how many there were, the padded last byte does not show."""
         return self._unpacker.unpack(data, count)
 
@@ -155,7 +156,7 @@ def prefix_decode_definition(code: PrefixCode, bits: str, count: int) -> list[in
     return symbols
 
 
-def exact_weights(probs: Tensor) -> tuple[list[int], int]:  # (k,)
+def exact_weights(probs: Float[Tensor, "k"]) -> tuple[list[int], int]:
     """A checked distribution as integers in units of 1/one, exactly, and that one: rounded logarithms could
     break Kraft's inequality.
     """

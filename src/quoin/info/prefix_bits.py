@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -28,7 +29,7 @@ class Packer:
         short = [word if word and len(word) <= _WORD else "0" for word in codewords]
         self._values = np.array([int(word, 2) for word in short], dtype=np.uint64)
 
-    def pack(self, symbols: Tensor | bytes) -> bytes:
+    def pack(self, symbols: Integer[Tensor, "symbols"] | bytes) -> bytes:
         numbers = self._numbers(symbols)
         lengths = np.take(self._lengths, numbers)
         if len(numbers) and lengths.min() < 0:
@@ -110,7 +111,7 @@ class Unpacker:
         self._first = np.cumsum(self._count) - self._count  # of at: where in `_met` they stand
         self._met = met[met >= 0]
 
-    def unpack(self, data: bytes, count: int) -> Tensor:
+    def unpack(self, data: bytes, count: int) -> Int[Tensor, "symbols"]:
         if count < 0:
             raise UserError(f"expected a count of at least 0, got {count}; ask for as many symbols as were coded")
         symbols = self._read(data)[:count] if self._certain is None else np.full(count, self._certain)

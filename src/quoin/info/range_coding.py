@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -18,7 +19,7 @@ from quoin.prob import check_probs
 __all__ = ["range_decode", "range_encode"]
 
 
-def range_encode(symbols: Tensor, probs: Tensor) -> bytes:  # (n,), (n, k) or (k,)
+def range_encode(symbols: Integer[Tensor, "n"], probs: Float[Tensor, "n k"] | Float[Tensor, "k"]) -> bytes:
     """`symbols` as bytes under one distribution for all of them, or a distribution for each; `arithmetic_encode` with
     the same distributions is its definition.
     """
@@ -43,7 +44,7 @@ def range_encode(symbols: Tensor, probs: Tensor) -> bytes:  # (n,), (n, k) or (k
     return encoder.get_compressed().astype("<u4").tobytes()
 
 
-def range_decode(data: bytes, probs: Tensor, count: int) -> Tensor:  # -> (n,)
+def range_decode(data: bytes, probs: Float[Tensor, "n k"] | Float[Tensor, "k"], count: int) -> Int[Tensor, "n"]:
     """The `count` symbols that `range_encode` made `data` of under the same distributions."""
     probabilities = _checked(probs, count)
     if len(data) % 4:

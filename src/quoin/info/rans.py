@@ -31,6 +31,10 @@ def rans_encode_definition(bits: Sequence[Sequence[int]], probs: Sequence[Sequen
     the decoder's order.
 
     A bit that is certain (p = 0 or WHOLE) leaves no trace.
+
+    Args:
+        bits: For each of T steps the bits of L streams.
+        probs: p of each, whole numbers from 0 to WHOLE.
     """
     num_streams = len(bits[0])
     states, words = [LEAST_STATE] * num_streams, []
@@ -47,7 +51,12 @@ def rans_encode_definition(bits: Sequence[Sequence[int]], probs: Sequence[Sequen
 
 
 def rans_encode(bits: np.ndarray, probs: np.ndarray) -> bytes:  # (T, L), (T, L)
-    """`rans_encode_definition`, all streams of a step at once."""
+    """`rans_encode_definition`, all streams of a step at once.
+
+    Args:
+        bits: (T, L), 0 or 1.
+        probs: (T, L), whole numbers from 0 to WHOLE.
+    """
     states, words = np.full(bits.shape[1], LEAST_STATE, np.int64), []
     for bit, step_probs in zip(bits[::-1], probs[::-1]):
         one, zero = bit != 0, WHOLE - step_probs.astype(np.int64)
@@ -96,7 +105,11 @@ class RANSDecoder:
 
 
 def context_mixing_encode(content: bytes, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
-    """`content` by context mixing: for each block the size of its code (4 bytes) and the code; nothing for nothing."""
+    """`content` by context mixing: for each block the size of its code (4 bytes) and the code; nothing for nothing.
+
+    Args:
+        on_progress: Called with how much is done and of how much.
+    """
     coded_blocks = []
     for start, size in _blocks(len(content)):
         block = np.frombuffer(content, np.uint8, size, start)
@@ -123,6 +136,9 @@ def context_mixing_encode(content: bytes, on_progress: ProgressCallback = lambda
 def context_mixing_decode(code: bytes, length: int, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
     """The `length` bytes that `context_mixing_encode` made `code` of; bytes that are no such code raise an error where
     that can be detected.
+
+    Args:
+        on_progress: Called with how much is done and of how much.
     """
     if length > MOST_TIMES_SMALLER * len(code):
         raise _damaged()

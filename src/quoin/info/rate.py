@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,20 +23,23 @@ MOST_TEXTS = 2**20  # texts listed at once, each with a message for every state 
 class RateBounds(NamedTuple):
     """Between what the entropy rate lies."""
 
-    lower: Tensor
-    upper: Tensor
+    lower: Float[Tensor, ""]
+    upper: Float[Tensor, ""]
 
 
 class RateEstimate(NamedTuple):
     """A mean over independent sequences, and its standard error."""
 
-    output: Tensor
-    standard_error: Tensor
+    output: Float[Tensor, ""]
+    standard_error: Float[Tensor, ""]
 
 
-def entropy_rate(chain: MarkovChain, base: float = math.e) -> Tensor:
+def entropy_rate(chain: MarkovChain, base: float = math.e) -> Float[Tensor, ""]:
     """H' = -sum_i π_i sum_j A_ij log A_ij: the entropy of the next step, in the distribution π that the
     chain settles in.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> chain = MarkovChain(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [1.0, 0.0]]))
     >>> entropy_rate(chain, base=2)  # two of three steps are tossed
@@ -49,6 +53,9 @@ def hmm_entropy_rate_bounds(model: HiddenMarkovModel, num_symbols: int, base: fl
     n = `num_symbols` symbols.
 
     Both come nearer with each symbol, the gap shrinking as fast as the chain forgets where it began.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     initial, transition, emission = _stationary(model)
     k, m = emission.shape
@@ -81,6 +88,12 @@ def hmm_entropy_rate(
 
     Where the bounds cannot be listed. That the beginning is not known makes it too large, by less than the bounds'
     gap at `burn_in`.
+
+    Args:
+        num_symbols: n, those of each sequence that count.
+        num_paths: Independent sequences, two or more.
+        burn_in: b, the symbols of each sequence before those that count.
+        base: Of the logarithm: 2 for bits, e for nats.
     """
     initial, transition, emission = _stationary(model)
     stationary = HiddenMarkovModel(MarkovChain(initial, transition), CategoricalEmission(emission))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,13 +20,17 @@ __all__ = ["conditional_cross_entropy", "density_ratio", "is_absolutely_continuo
 
 
 def conditional_cross_entropy(
-    joint: Tensor, q: Tensor, base: float = math.e
-) -> Tensor:  # (..., n, m), (..., n, m) -> (...)
+    joint: Float[Tensor, "*batch n m"], q: Float[Tensor, "*batch n m"], base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """E_x H(P(y | x), Q(y | x)) = -sum_xy P(x, y) log Q(y | x), least where every row of q is the conditional
     distribution of `joint`.
 
-    `joint` is the population, a table of pairs; `q` the model, whose row x is a distribution of y. Gradients are
-    those of `distribution_cross_entropy`.
+    Gradients are those of `distribution_cross_entropy`.
+
+    Args:
+        joint: The population, a table of pairs.
+        q: The model, whose row x is a distribution of y.
+        base: Of the logarithm: 2 for bits, e for nats.
 
     Notes: M27.
     """
@@ -38,7 +43,7 @@ def conditional_cross_entropy(
     return convert_base(0 - (joint * surprise).sum(dim=(-2, -1)), base)
 
 
-def is_absolutely_continuous(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def is_absolutely_continuous(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Bool[Tensor, "*batch"]:
     """P << Q: what Q calls impossible is so under P, q_i = 0 implies p_i = 0.
 
     Notes: D6-4.
@@ -47,7 +52,7 @@ def is_absolutely_continuous(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (...,
     return ((q != 0) | (p == 0)).all(dim=-1)
 
 
-def radon_nikodym(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+def radon_nikodym(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     """dP/dQ, the weights that make Q into P: P[A] = sum_{i in A} (dP/dQ)_i q_i, hence p_i / q_i; where q_i = 0 any
     would do, we take 0.
 
@@ -67,9 +72,11 @@ def radon_nikodym(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...
     return p / torch.where(q == 0, 1, q)
 
 
-def density_ratio(p: Callable[[Tensor], Tensor], q: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:  # -> as p(x)
-    """dP/dQ = p(x) / q(x) at points x, for distributions that are given by densities; where q(x) = 0 any value would
-    do, we take 0.
+def density_ratio(
+    p: Callable[[Tensor], Tensor], q: Callable[[Tensor], Tensor], x: Real[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """dP/dQ = p(x) / q(x) at points x, of the shape of p(x), for distributions that are given by densities; where q(x)
+    = 0 any value would do, we take 0.
 
     Notes: D6-2.
     """

@@ -1,5 +1,6 @@
 """Shannon's code: each symbol gets its surprise in bits, rounded up, which costs no symbol more than a bit."""
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info.prefix import PrefixCode, canonical_code, exact_weights, kraft_sum
@@ -7,7 +8,7 @@ from quoin.info.prefix import PrefixCode, canonical_code, exact_weights, kraft_s
 __all__ = ["shannon_code", "shannon_lengths"]
 
 
-def shannon_lengths(probs: Tensor) -> list[int | None]:  # (k,)
+def shannon_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
     """l_s = ceil(-log2 q_s), so that q_s/2 < 2^(-l_s) <= q_s, hence Kraft's sum is at most 1; None where q_s = 0.
 
     >>> import torch
@@ -29,7 +30,7 @@ def _rounded_up(weights: list[int], total: int) -> list[int | None]:
     return [length + (weight << length < total) if weight else None for length, weight in zip(least, weights)]
 
 
-def shannon_code(probs: Tensor) -> PrefixCode:  # (k,)
+def shannon_code(probs: Float[Tensor, "k"]) -> PrefixCode:
     """The canonical code of `shannon_lengths`: H(q) <= sum_s q_s l_s < H(q) + 1 in bits.
 
     >>> import torch

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -22,10 +23,10 @@ class DeadUnits(NamedTuple):
     """The units of one ReLU that are zero for every example."""
 
     layer: str
-    dead: Tensor  # (units...), True where dead
+    dead: Bool[Tensor, "*units"]  # True where dead
 
 
-def activation_sparsity(model: nn.Module, x: Tensor) -> list[Sparsity]:  # (n, ...)
+def activation_sparsity(model: nn.Module, x: Real[Tensor, "batch ..."]) -> list[Sparsity]:
     """For each `torch.nn.ReLU` of the model, the fraction of its outputs on the batch `x` that are exactly zero.
 
     Notes: D1-9.
@@ -33,7 +34,7 @@ def activation_sparsity(model: nn.Module, x: Tensor) -> list[Sparsity]:  # (n, .
     return [Sparsity(step.layer, float((step.output == 0).double().mean())) for step in _rectified(model, x)]
 
 
-def dead_units(model: nn.Module, x: Tensor) -> list[DeadUnits]:  # (n, ...)
+def dead_units(model: nn.Module, x: Real[Tensor, "batch ..."]) -> list[DeadUnits]:
     """For each `torch.nn.ReLU` of the model, its units that are zero on all examples of `x`.
 
     Such a unit has no gradient on this data, in any weight that enters or leaves it, and stays as it is.

@@ -2,7 +2,7 @@
 
 Weights are asked for beside the model's own pass, whose outputs stay the same to the bit (to rounding where torch's own
 layers would have taken a fused path, on which nobody can be asked). What the maps look like is
-`quoin.plot`'s matter.   h heads, n queries, m keys
+`quoin.plot`'s matter.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -36,7 +37,7 @@ class AttentionMaps(NamedTuple):
     """The weights of every head in one call of one layer, and what the positions are called."""
 
     layer: str  # the layer's name in the model, as in named_modules()
-    weights: Tensor  # (h, n, m)
+    weights: Float[Tensor, "heads query key"]
     query_labels: tuple[str, ...]  # numbers from 1 until they are named
     key_labels: tuple[str, ...]
 
@@ -51,7 +52,9 @@ class AttentionMaps(NamedTuple):
         return self._replace(query_labels=tuple(map(str, queries)), key_labels=tuple(map(str, keys)))
 
 
-def attention_maps(model: nn.Module, *inputs: Tensor, tokens: Sequence[str] | None = None) -> list[AttentionMaps]:
+def attention_maps(
+    model: nn.Module, *inputs: Shaped[Tensor, "..."], tokens: Sequence[str] | None = None
+) -> list[AttentionMaps]:
     """The maps of all attentions in the order in which `model(*inputs)` calls them, for one input: a batch of one.
 
     `tokens` name the positions on both sides; for a model whose layers differ in length, name them afterwards with
@@ -105,7 +108,7 @@ def has_attention(model: nn.Module) -> bool:
     return bool(_attentions(model))
 
 
-def attention_entropy(weights: Tensor) -> Tensor:  # (h, n, m) -> (h,)
+def attention_entropy(weights: Real[Tensor, "heads query key"]) -> Float[Tensor, "heads"]:
     """-Σ_j w_ij ln w_ij in nats, the mean over queries i: 0 where each sees one key, ln m where all m alike.
 
     Queries that see nothing are left out. NaN where some weights are negative, or all queries see nothing: no
@@ -118,7 +121,7 @@ def attention_entropy(weights: Tensor) -> Tensor:  # (h, n, m) -> (h,)
     return _mean_over_queries(entropies.masked_fill((weights < 0).any(dim=-1), torch.nan), weights)
 
 
-def attention_distance(weights: Tensor) -> Tensor:  # (h, n, n) -> (h,)
+def attention_distance(weights: Real[Tensor, "heads seq seq"]) -> Float[Tensor, "heads"]:
     """Σ_j w_ij |i - j|, the mean over queries i: how far away the positions are that a head attends to; for a causal
     head, how far back.
 

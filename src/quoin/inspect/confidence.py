@@ -1,6 +1,7 @@
 """How sure a classifier is far away from all data."""
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -10,7 +11,9 @@ __all__ = ["confidence_along_ray"]
 
 
 @torch.no_grad()
-def confidence_along_ray(model: nn.Module, x: Tensor, scales: Tensor) -> Tensor:  # (...), (k,) -> (k,)
+def confidence_along_ray(
+    model: nn.Module, x: Real[Tensor, "..."], scales: Real[Tensor, "scales"]
+) -> Float[Tensor, "scales"]:
     """max_i softmax(f(a x))_i for each factor a in `scales`, where f gives logits and x is one example.
 
     A ReLU network is affine beyond some point of the ray, a u + v: where u has one largest entry the confidence tends

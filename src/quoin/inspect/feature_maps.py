@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -24,13 +25,13 @@ class FeatureMaps(NamedTuple):
 
     layer: str
     kind: str
-    maps: Tensor  # (channels, h, w); a dense layer's units are maps of one pixel
+    maps: Real[Tensor, "channels height width"]  # a dense layer's units are maps of one pixel
 
 
 @torch.no_grad()
 def feature_maps(
-    model: nn.Module, image: Tensor, layers: Sequence[str] | None = None
-) -> list[FeatureMaps]:  # (c, h, w)
+    model: nn.Module, image: Real[Tensor, "channels height width"], layers: Sequence[str] | None = None
+) -> list[FeatureMaps]:
     """The maps of these `layers`, or of all innermost modules in calling order; outputs of other shapes are passed
     over.
 

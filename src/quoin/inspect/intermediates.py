@@ -5,6 +5,7 @@ The whole graph with each operation and its adjoint is quoin.autodiff's work.
 
 from typing import NamedTuple
 
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -17,10 +18,10 @@ class Intermediate(NamedTuple):
 
     layer: str  # the module's name in the model, as in named_modules()
     module: nn.Module
-    output: Tensor
+    output: Shaped[Tensor, "..."]
 
 
-def intermediates(model: nn.Module, x: Tensor) -> list[Intermediate]:
+def intermediates(model: nn.Module, x: Shaped[Tensor, "..."]) -> list[Intermediate]:
     """The outputs of all innermost modules, in the order in which `model(x)` calls them; a module called twice is there
     twice.
 

@@ -1,6 +1,7 @@
 """The rank of the Jacobian: how many directions of the input a model still depends on."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -8,7 +9,7 @@ from quoin.errors import UserError
 __all__ = ["jacobian_rank"]
 
 
-def jacobian_rank(model: nn.Module, x: Tensor) -> int:  # (...) one example
+def jacobian_rank(model: nn.Module, x: Float[Tensor, "..."]) -> int:
     """The rank of the Jacobian of `model` at the example `x`, at most the size of the narrowest layer it passed.
 
     Singular values below max(m, n) eps s_1 count as zero. The rank of a *matrix of activations* shows less: an

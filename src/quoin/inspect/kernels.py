@@ -4,6 +4,7 @@ small images.
 
 from typing import NamedTuple
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError, did_you_mean, format_value
@@ -19,7 +20,7 @@ class Kernels(NamedTuple):
     """The weights of one layer, each unit's as an image of small numbers."""
 
     layer: str
-    weight: Tensor  # (units, input channels a unit reads, height, width)
+    weight: Float[Tensor, "units channels height width"]  # the channels are those that a unit reads
 
 
 def kernels(model: nn.Module, layer: str | None = None) -> Kernels:
@@ -39,9 +40,9 @@ def kernels(model: nn.Module, layer: str | None = None) -> Kernels:
     return Kernels(layer, found[layer].weight.detach())
 
 
-def pixel_weights(model: nn.Module, image_shape: tuple[int, int, int]) -> Kernels:  # (c, h, w)
-    """The weights of the model's first dense layer that reads whole images, as images: what each of its units looks
-    for."""
+def pixel_weights(model: nn.Module, image_shape: tuple[int, int, int]) -> Kernels:
+    """The weights of the model's first dense layer that reads whole images (channels, height, width), as images: what
+    each of its units looks for."""
     channels, height, width = image_shape
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError, did_you_mean, format_value
@@ -25,7 +26,7 @@ def find_layer(model: nn.Module, layer: str) -> nn.Module:
 
 
 @contextmanager
-def capture_outputs(model: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Tensor]]:
+def capture_outputs(model: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Shaped[Tensor, "..."]]]:
     """Within, a call of one of these layers leaves its output under the layer's name; the last call counts if there are
     several."""
     found: dict[str, Tensor] = {}
@@ -58,7 +59,7 @@ def capture_outputs(model: nn.Module, layers: Sequence[str]) -> Iterator[dict[st
         )
 
 
-def layer_output(model: nn.Module, x: Tensor, layer: str) -> Tensor:
+def layer_output(model: nn.Module, x: Shaped[Tensor, "..."], layer: str) -> Shaped[Tensor, "..."]:
     """What the layer puts out when the model is called with `x`, in the graph."""
     with capture_outputs(model, [layer]) as found:
         model(x)

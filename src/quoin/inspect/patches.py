@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -30,18 +31,23 @@ class Patch(NamedTuple):
 @torch.no_grad()
 def top_activating_patches(
     model: nn.Module,
-    images: Tensor,
+    images: Real[Tensor, "samples channels height width"],
     layer: str,
     *,
     channels: Sequence[int] | None = None,
     count: int = 8,
     fields: ReceptiveFields | None = None,
-) -> list[list[Patch]]:  # (n, c, h, w)
+) -> list[list[Patch]]:
     """For each channel k of the layer, the `count` images whose largest activation max_ij a_kij is largest, cut to its
     receptive field.
 
     Each image counts once, at its best position: neighbouring positions of one image would show the same thing again.
-    Of equal activations the earlier image comes first. `fields` are those of the layer, where they are known already.
+    Of equal activations the earlier image comes first.
+
+    Args:
+        layer: Its name, as in `model.named_modules()`.
+        channels: Which to look at; all unless given.
+        fields: Those of the layer, where they are known already.
     """
     check_shapes("n c h w", images=images)
     if len(images) == 0 or count < 1:
@@ -78,8 +84,8 @@ def _best_positions(output: Tensor) -> tuple[Tensor, Tensor]:  # (n, c', h', w')
 
 
 def crop_patches(
-    images: Tensor, patches: Sequence[Patch], *, fill: float = 0.5
-) -> Tensor:  # (n, c, h, w) -> (k, c, ph, pw)
+    images: Float[Tensor, "samples channels height width"], patches: Sequence[Patch], *, fill: float = 0.5
+) -> Float[Tensor, "patches channels patch_height patch_width"]:
     """The patches cut out of the images, all of one size: what lies beyond the border, where the field saw padding, is
     `fill`."""
     check_shapes("n c h w", images=images)
@@ -96,8 +102,9 @@ def crop_patches(
     return cut
 
 
-def plot_patches(images: Tensor, found: Sequence[Sequence[Patch]]) -> Plot:  # (n, c, h, w) in [0, 1]
-    """A row for each channel, its strongest patch first, each over the channel's number and its activation."""
+def plot_patches(images: Float[Tensor, "samples channels height width"], found: Sequence[Sequence[Patch]]) -> Plot:
+    """A row for each channel, its strongest patch first, each over the channel's number and its activation; images are
+    in [0, 1]."""
     flat = [patch for patches in found for patch in patches]
     captions = [f"{patch.channel}: {patch.activation:.2g}" for patch in flat]
     return image_grid(crop_patches(images.cpu(), flat), captions, columns=len(found[0]))

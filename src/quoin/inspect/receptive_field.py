@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -32,7 +33,7 @@ class ReceptiveField(NamedTuple):
 class ReceptiveFields(NamedTuple):
     """The boxes of all positions of one layer; an output without rows and columns has the one position (0, 0)."""
 
-    boxes: Tensor  # (h', w', 4), int64
+    boxes: Int[Tensor, "rows columns 4"]  # top, bottom, left, right
 
     def at(self, row: int, column: int) -> ReceptiveField:
         """The pixels inside the image that position (row, column) depends on; an empty box if it sees padding alone."""
@@ -46,11 +47,15 @@ class ReceptiveFields(NamedTuple):
 
 
 def receptive_fields(model: nn.Module, layer: str, image_shape: tuple[int, int, int]) -> ReceptiveFields:  # (c, h, w)
-    """For every position of this `layer`, the least box of pixels that holds all it depends on.
+    """For every position of this layer, the least box of pixels that holds all it depends on.
 
     A weight that happens to be zero still counts as a dependence: the field belongs to the architecture. The work is
     done on the CPU in float64, where torch has no convolution that mixes neighbouring outputs on the way (as Winograd's
     does).
+
+    Args:
+        layer: Its name, as in `model.named_modules()`.
+        image_shape: (channels, height, width).
 
     >>> model = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.MaxPool2d(2))
     >>> receptive_fields(model, "1", (1, 8, 8)).at(1, 2)

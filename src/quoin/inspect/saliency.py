@@ -1,9 +1,10 @@
 """Saliency: the gradient of a score with respect to the image, and two ways to make it easier to read.
 
-n images, q classes, s_k the score of class k
+s_k is the score of class k
 """
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -14,7 +15,9 @@ __all__ = ["input_gradient", "input_x_gradient", "saliency", "smoothgrad"]
 
 
 @torch.enable_grad()
-def input_gradient(model: nn.Module, x: Tensor, classes: Tensor | None = None) -> Tensor:  # (n, ...), (n,) -> (n, ...)
+def input_gradient(
+    model: nn.Module, x: Float[Tensor, "batch *shape"], classes: Int[Tensor, "batch"] | None = None
+) -> Float[Tensor, "batch *shape"]:
     """d s_k(x) / dx, for each example the gradient of the score of its class k; of its highest score where no classes
     are given.
 
@@ -50,28 +53,34 @@ def input_gradient(model: nn.Module, x: Tensor, classes: Tensor | None = None) -
 
 
 def input_x_gradient(
-    model: nn.Module, x: Tensor, classes: Tensor | None = None
-) -> Tensor:  # (n, ...), (n,) -> (n, ...)
+    model: nn.Module, x: Float[Tensor, "batch *shape"], classes: Int[Tensor, "batch"] | None = None
+) -> Float[Tensor, "batch *shape"]:
     """x_i d s_k(x) / dx_i: what each pixel gives to the score of its class.
 
     For a ReLU network without biases the terms add up to the score itself, s_k(x) = x . ds_k/dx (Euler).
+
+    Args:
+        classes: k of each example; that of its highest score unless given.
     """
     return x * input_gradient(model, x, classes)
 
 
 def smoothgrad(
     model: nn.Module,
-    x: Tensor,
-    classes: Tensor | None = None,
+    x: Float[Tensor, "batch *shape"],
+    classes: Int[Tensor, "batch"] | None = None,
     *,
     noise: float,
     num_samples: int = 25,
     generator: torch.Generator,
-) -> Tensor:  # (n, ...), (n,) -> (n, ...)
+) -> Float[Tensor, "batch *shape"]:
     """The mean over z ~ N(0, noise^2 I) of d s_k(x + z) / dx, which leaves out the details of a single point
     (SmoothGrad).
 
-    `noise` is in the units of `x`. Where no classes are given, k is the class of the highest score at `x` itself.
+    Args:
+        classes: k of each example; that of the highest score at `x` itself unless given.
+        noise: The standard deviation of z, in the units of `x`.
+        num_samples: How many z the mean is taken over.
     """
     if num_samples < 1 or noise < 0:
         raise UserError(
@@ -87,7 +96,7 @@ def smoothgrad(
     return total / num_samples
 
 
-def saliency(gradient: Tensor) -> Tensor:  # (n, c, h, w) -> (n, h, w)
+def saliency(gradient: Real[Tensor, "batch channels height width"]) -> Float[Tensor, "batch height width"]:
     """max_c |g_chw| / max_chw |g_chw|: one number from 0 to 1 for each pixel of an image; a gradient of zero stays
     zero."""
     if gradient.ndim != 4:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -75,7 +76,7 @@ class StabilityReport:
         return curves(series, title="Stability by layer", x_label="module, input side first", log_y=True)
 
 
-def gradient_norms(model: nn.Module, x: Tensor, loss_fn: LossFn) -> list[float]:  # (n, ...)
+def gradient_norms(model: nn.Module, x: Real[Tensor, "batch ..."], loss_fn: LossFn) -> list[float]:
     """||dJ/dh_l|| for the output h_l of every module in calling order, where J = loss_fn(model(x)).
 
     Notes: Z5.18.
@@ -84,7 +85,7 @@ def gradient_norms(model: nn.Module, x: Tensor, loss_fn: LossFn) -> list[float]:
 
 
 @torch.enable_grad()
-def stability_report(model: nn.Module, x: Tensor, loss_fn: LossFn) -> StabilityReport:  # (n, ...)
+def stability_report(model: nn.Module, x: Real[Tensor, "batch ..."], loss_fn: LossFn) -> StabilityReport:
     """The size of outputs, of gradients with respect to them and to the weights, for every module of one forward and
     backward pass.
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -24,7 +25,7 @@ class LayerSummary(NamedTuple):
 
 
 @torch.no_grad()
-def layer_summary(model: nn.Module, x: Tensor) -> list[LayerSummary]:  # (n, ...)
+def layer_summary(model: nn.Module, x: Real[Tensor, "batch ..."]) -> list[LayerSummary]:
     """The innermost modules in the order in which the model calls them, as they answer the batch `x`.
 
     >>> model = nn.Sequential(nn.Linear(2, 5), nn.ReLU())

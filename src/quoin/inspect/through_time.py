@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,17 +23,24 @@ __all__ = ["GradientThroughTime", "contraction_bound", "gradients_through_time",
 class GradientThroughTime(NamedTuple):
     """Spectral norms of the derivative of the last state by each one before, the nearest first."""
 
-    norms: Tensor  # (T,) for the lags 1 .. T
-    jacobians: Tensor  # (T, s, s): ∂(state T)/∂(state T - lag), the state of an LSTM being its output and its cell
+    norms: Float[Tensor, "lags"]  # for the lags 1 .. T
+    # ∂(state T)/∂(state T - lag), the state of an LSTM being its output and its cell
+    jacobians: Float[Tensor, "lags states states"]
 
 
 def gradients_through_time(
-    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
+    cell: Cell,
+    inputs: Float[Tensor, "steps features"],
+    state: Sequence[Float[Tensor, "hidden"]],
+    weights: RecurrentWeights,
 ) -> GradientThroughTime:
-    """‖∂h_T/∂h_s‖ for s = T - 1, ..., 0 along one sequence (T, d) from `state`, each (h,): the spectral norm of the
-    product of Jacobians.
+    """‖∂h_T/∂h_s‖ for s = T - 1, ..., 0 along one sequence of T steps: the spectral norm of the product of Jacobians.
 
         ∂h_T/∂h_s = J_T J_{T-1} ... J_{s+1},  J_t = ∂h_t/∂h_{t-1}
+
+    Args:
+        cell: One step, such as `quoin.layers.rnn_cell_definition`.
+        state: h_0, as the cell takes it: (h,), of an LSTM (h, c).
 
     Notes: D1.1-27c.
     """
@@ -57,11 +65,15 @@ def gradients_through_time(
     return GradientThroughTime(torch.linalg.matrix_norm(jacobians, ord=2), jacobians)
 
 
-def contraction_bound(weight_hh: Tensor, num_lags: int, max_derivative: float = 1.0) -> Tensor:  # (h, h) -> (num_lags,)
-    """(‖W_h‖ sup|φ'|)^lag for the lags 1 .. num_lags, above which no derivative of a plain cell lies; sup|φ'| is 1 for
-    tanh.
+def contraction_bound(
+    weight_hh: Float[Tensor, "hidden hidden"], num_lags: int, max_derivative: float = 1.0
+) -> Float[Tensor, "{num_lags}"]:
+    """(‖W_h‖ sup|φ'|)^lag for the lags 1 .. num_lags, above which no derivative of a plain cell lies.
 
     Where ‖W_h‖ sup|φ'| < 1 the derivative vanishes whatever is read.
+
+    Args:
+        max_derivative: sup|φ'| of the activation: 1 for tanh, 1/4 for the sigmoid.
 
     Notes: D1.1-27c.
     """
@@ -70,9 +82,14 @@ def contraction_bound(weight_hh: Tensor, num_lags: int, max_derivative: float = 
 
 
 def plot_gradients_through_time(
-    found: Mapping[str, GradientThroughTime], bounds: Mapping[str, Tensor] | None = None
+    found: Mapping[str, GradientThroughTime], bounds: Mapping[str, Float[Tensor, "_lags"]] | None = None
 ) -> Plot:
-    """The norms against the lag, on a logarithmic axis, and bounds beside them."""
+    """The norms against the lag, on a logarithmic axis, and bounds beside them.
+
+    Args:
+        found: What `gradients_through_time` gave, by the names of the curves.
+        bounds: What `contraction_bound` gave, by the names of these curves.
+    """
     lines = {name: (list(range(1, len(each.norms) + 1)), each.norms.tolist()) for name, each in found.items()}
     lines |= {name: (list(range(1, len(each) + 1)), each.tolist()) for name, each in (bounds or {}).items()}
     return curves(lines, x_label="lag t - s", y_label="norm of ∂h_t/∂h_s", log_y=True)

@@ -1,6 +1,7 @@
 """The shape of a cloud of points, as a layer sees it."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -9,7 +10,7 @@ from quoin.tensor import check_shapes
 __all__ = ["num_connected_components"]
 
 
-def num_connected_components(points: Tensor, radius: float) -> int:  # (n, d)
+def num_connected_components(points: Float[Tensor, "points dim"], radius: float) -> int:
     """The number of connected components when points at a distance of at most `radius` are joined.
 
     A continuous layer can merge components and never makes new ones; an injective one (an invertible affine map and

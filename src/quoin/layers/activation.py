@@ -8,6 +8,7 @@ entry by entry, is in quoin.tensor.
 import math
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.tensor import as_floating
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-def relu(x: Tensor) -> Tensor:
+def relu(x: Real[Tensor, "*shape"]) -> Real[Tensor, "*shape"]:
     """max(0, x), entry by entry, with derivative 0 at 0.
 
     Notes: D1-3.
@@ -35,7 +36,7 @@ def relu(x: Tensor) -> Tensor:
     return torch.where(x <= 0, 0, x)
 
 
-def relu_derivative(x: Tensor) -> Tensor:
+def relu_derivative(x: Real[Tensor, "*shape"]) -> Real[Tensor, "*shape"]:
     """1 where x > 0 and 0 elsewhere, at 0 too (there the derivative jumps, and 0 is the convention); NaN stays NaN.
 
     Notes: D1-3.
@@ -43,7 +44,7 @@ def relu_derivative(x: Tensor) -> Tensor:
     return torch.where(x > 0, 1, torch.where(x <= 0, 0, x))
 
 
-def sigmoid(x: Tensor) -> Tensor:
+def sigmoid(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 / (1 + e^-x), written for x < 0 as e^x / (1 + e^x): then no exponential overflows.
 
     Notes: D1-5.
@@ -53,7 +54,7 @@ def sigmoid(x: Tensor) -> Tensor:
     return torch.where(x < 0, small, 1) / (1 + small)
 
 
-def sigmoid_derivative(x: Tensor) -> Tensor:
+def sigmoid_derivative(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """sigmoid(x) sigmoid(-x), which is sigmoid (1 - sigmoid) and at most 1/4.
 
     Notes: D1-5.
@@ -62,7 +63,7 @@ def sigmoid_derivative(x: Tensor) -> Tensor:
     return sigmoid(x) * sigmoid(-x)  # 1 - sigmoid(x) would lose every digit for large x
 
 
-def tanh(x: Tensor) -> Tensor:
+def tanh(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """(1 - e^-2x) / (1 + e^-2x) = 2 sigmoid(2x) - 1, taken at |x| and given the sign of x.
 
     For very negative x the quotient would be inf / inf, and near 0 the difference 1 - e^-2x would lose its digits.
@@ -74,7 +75,7 @@ def tanh(x: Tensor) -> Tensor:
     return torch.where(x < 0, decay, -decay) / (2 + decay)
 
 
-def tanh_derivative(x: Tensor) -> Tensor:
+def tanh_derivative(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 - tanh(x)^2, as 4 sigmoid(2x) sigmoid(-2x).
 
     Notes: D1-4.
@@ -82,7 +83,7 @@ def tanh_derivative(x: Tensor) -> Tensor:
     return 4 * sigmoid_derivative(2 * as_floating(x))
 
 
-def gelu(x: Tensor) -> Tensor:
+def gelu(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """x Phi(x) with the standard normal distribution function Phi(x) = erfc(-x / sqrt 2) / 2.
 
     Notes: D1-6.
@@ -91,7 +92,7 @@ def gelu(x: Tensor) -> Tensor:
     return x * _normal_distribution(x)
 
 
-def gelu_derivative(x: Tensor) -> Tensor:
+def gelu_derivative(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Phi(x) + x phi(x) with the standard normal density phi.
 
     Notes: D1-6.
@@ -100,7 +101,7 @@ def gelu_derivative(x: Tensor) -> Tensor:
     return _normal_distribution(x) + x * (-x.square() / 2).exp() / math.sqrt(2 * math.pi)
 
 
-def elu(x: Tensor) -> Tensor:
+def elu(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """x where x > 0, and e^x - 1 elsewhere.
 
     Notes: D1-7.
@@ -108,7 +109,7 @@ def elu(x: Tensor) -> Tensor:
     return torch.where(x > 0, x, torch.expm1(_at_most_zero(x)))
 
 
-def elu_derivative(x: Tensor) -> Tensor:
+def elu_derivative(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """1 where x > 0, and e^x elsewhere: continuous at 0, unlike that of ReLU.
 
     Notes: D1-7.

@@ -7,6 +7,7 @@ import copy
 from typing import TypeVar
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -53,7 +54,7 @@ def add_batch_norm(model: Model) -> Model:
 
 
 @torch.no_grad()
-def check_batch_norm(model: nn.Module, batch: Tensor) -> None:
+def check_batch_norm(model: nn.Module, batch: Shaped[Tensor, "..."]) -> None:
     """Raise an error for a training batch that leaves a batch normalisation of `model` one value a channel: each would
     be its own mean.
 

@@ -4,13 +4,14 @@ Each size comes twice: the definition, a sum over the kernel's entries, and the 
 takes a padding that differs from side to side. In a model `torch.nn.Conv1d` and `Conv2d` are the block. Convolution
 proper, with the kernel turned round, is in convolve.py, the layer's matrix in conv_dense.py, sizes in windows.py.
 
-    n examples, c input channels, d output channels, g groups, l length, h height, w width, k kernel
+    n examples, c input channels, d output channels, g groups
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -30,20 +31,23 @@ __all__ = [
 
 
 def cross_correlate1d_definition(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
+    x: Float[Tensor, "batch in_channels length"],
+    weight: Float[Tensor, "out_channels group_channels kernel"],
+    bias: Float[Tensor, "out_channels"] | None = None,
     *,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-) -> Tensor:  # (n, c, l), (d, c / groups, k), (d,) -> (n, d, l')
+) -> Float[Tensor, "batch out_channels out_length"]:
     """H_di = u_d + sum_c sum_a V_dca X_c,(s i + r a): every output channel has one kernel for each input channel,
     results added up.
 
     The index of X counts padded entries, which are zero outside X. With g groups, output channel d sees only its own c
     / g inputs.
+
+    Args:
+        padding: Zeros on each side, as in torch.nn, or ((before, after),).
 
     Notes: Z7.12, Z7.13.
     """
@@ -53,21 +57,24 @@ def cross_correlate1d_definition(
 
 
 def cross_correlate2d_definition(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels group_channels kernel_height kernel_width"],
+    bias: Float[Tensor, "out_channels"] | None = None,
     *,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-) -> Tensor:  # (n, c, h, w), (d, c / groups, k_h, k_w), (d,) -> (n, d, h', w')
+) -> Float[Tensor, "batch out_channels out_height out_width"]:
     """H_dij = u_d + sum_c sum_ab V_dcab X_c,(s i + r a),(s j + r b): every output channel has one kernel for each input
     channel.
 
-    `padding` is a number q for each side of each axis, as in torch.nn, or ((top, bottom), (left, right)); totals p are
-    parted by `split_padding`. The window starts at the first padded entry, so that q = delta puts offset 0 in the
-    middle of a kernel of 2 delta + 1.
+    The window starts at the first padded entry, so that padding by q = delta puts offset 0 in the middle of a
+    kernel of 2 delta + 1.
+
+    Args:
+        padding: A number q for each side of each axis, as in torch.nn, or ((top, bottom), (left, right)); totals p are
+            parted by `split_padding`.
 
     Notes: Z7.5, Z7.8, Z7.10, Z7.11, Z7.12, Z7.13.
     """
@@ -77,16 +84,19 @@ def cross_correlate2d_definition(
 
 
 def cross_correlate1d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
+    x: Float[Tensor, "batch in_channels length"],
+    weight: Float[Tensor, "out_channels group_channels kernel"],
+    bias: Float[Tensor, "out_channels"] | None = None,
     *,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-) -> Tensor:  # (n, c, l), (d, c / groups, k), (d,) -> (n, d, l')
+) -> Float[Tensor, "batch out_channels out_length"]:
     """`cross_correlate1d_definition` on torch's kernel.
+
+    Args:
+        padding: Zeros on each side, as in torch.nn, or ((before, after),).
 
     Notes: Z7.12, Z7.13.
     """
@@ -95,16 +105,19 @@ def cross_correlate1d(
 
 
 def cross_correlate2d(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels group_channels kernel_height kernel_width"],
+    bias: Float[Tensor, "out_channels"] | None = None,
     *,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-) -> Tensor:  # (n, c, h, w), (d, c / groups, k_h, k_w), (d,) -> (n, d, h', w')
+) -> Float[Tensor, "batch out_channels out_height out_width"]:
     """`cross_correlate2d_definition` on torch's kernel.
+
+    Args:
+        padding: Zeros on each side of each axis, as in torch.nn, or ((top, bottom), (left, right)).
 
     Notes: Z7.5, Z7.8, Z7.10, Z7.11, Z7.12, Z7.13.
     """
@@ -113,8 +126,8 @@ def cross_correlate2d(
 
 
 def slide_kernel(
-    x: Tensor, kernel: Tensor, activation: Callable[[Tensor], Tensor] = relu
-) -> Tensor:  # (..., l), (k,) -> (..., l - k + 1)
+    x: Float[Tensor, "*batch length"], kernel: Float[Tensor, "size"], activation: Callable[[Tensor], Tensor] = relu
+) -> Float[Tensor, "*batch length-size+1"]:
     """y_i = sigma(a_1 x_i + a_2 x_{i+1} + ... + a_k x_{i+k-1}): one kernel along a vector, with neither bias nor
     padding.
 
@@ -130,8 +143,11 @@ def slide_kernel(
 
 
 def convolutional_layer_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, activation: Callable[[Tensor], Tensor] = relu
-) -> Tensor:  # (n, c, h, w), (d, c, k_h, k_w), (d,) -> (n, d, h - k_h + 1, w - k_w + 1)
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels in_channels kernel_height kernel_width"],
+    bias: Float[Tensor, "out_channels"],
+    activation: Callable[[Tensor], Tensor] = relu,
+) -> Float[Tensor, "batch out_channels height-kernel_height+1 width-kernel_width+1"]:
     """sigma(V * X + u), the layer a convolutional network is a stack of: d features of each small patch, the same at
     every position.
 
@@ -185,7 +201,7 @@ def _checked(
     return slides(x.shape[2:], weight.shape[2:], stride=stride, padding=padding, dilation=dilation)
 
 
-def check_groups(weight: Tensor, channels: int, groups: int) -> None:
+def check_groups(weight: Float[Tensor, "out_channels group_channels *kernel"], channels: int, groups: int) -> None:
     """Raise an error for kernels (d, c / groups, ...) that do not fit so many input channels in so many groups."""
     check_whole("number of groups", groups, 1)
     out_channels, group_channels = weight.shape[:2]

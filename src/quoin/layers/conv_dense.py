@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -20,19 +21,23 @@ __all__ = ["convolution_matrix"]
 
 
 def convolution_matrix(
-    weight: Tensor,
+    weight: Float[Tensor, "out_channels group_channels *kernel"],
     input_shape: Sequence[int],
     *,
     stride: PerAxis = 1,
     padding: Padding = 0,
     dilation: PerAxis = 1,
     groups: int = 1,
-    # (d, c / groups, k_h, k_w), (c, h, w) -> (d h' w', c h w); likewise (d, c / groups, k), (c, l) -> (d l', c l)
-) -> Tensor:
+) -> Float[Tensor, "outputs inputs"]:
     """The A with A vec(X) = vec(H) for `cross_correlate1d` and `cross_correlate2d`, both flattened channel by channel.
 
     A_(dij),(cmn) = sum_ab V_dcab [m = s i + r a - q] [n = s j + r b - q], q the padding before, [true] = 1 and [false]
-    = 0: blocks with the same number all along each diagonal (Toeplitz), banded because the kernel is short.
+    = 0: blocks with the same number all along each diagonal (Toeplitz), banded because the kernel is short. It has a
+    row for each of the d h' w' outputs and a column for each of the c h w inputs, or d l' and c l of one dimension.
+
+    Args:
+        input_shape: (c, h, w), or (c, l) for kernels of one dimension.
+        padding: A number for each side of each axis, or (before, after) for each axis.
 
     Notes: D1.1-23.
     """

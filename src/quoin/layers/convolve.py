@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -19,7 +20,7 @@ __all__ = ["convolution_integral", "convolve1d", "convolve1d_definition", "convo
 _MOST_POINTS = 10_000_000  # of the grid: 80 MB in float64
 
 
-def convolve1d_definition(f: Tensor, g: Tensor) -> Tensor:  # (n,), (m,) -> (n + m - 1,)
+def convolve1d_definition(f: Float[Tensor, "n"], g: Float[Tensor, "m"]) -> Float[Tensor, "n+m-1"]:
     """(f * g)(i) = sum_a f(a) g(i - a), both being zero outside their arrays, which begin at index 0.
 
     >>> convolve1d_definition(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
@@ -34,7 +35,7 @@ def convolve1d_definition(f: Tensor, g: Tensor) -> Tensor:  # (n,), (m,) -> (n +
     return sum((f[a] * moved for a, moved in enumerate(shifted)), start=f.new_zeros(()))
 
 
-def convolve2d_definition(f: Tensor, g: Tensor) -> Tensor:  # (n, m), (p, q) -> (n + p - 1, m + q - 1)
+def convolve2d_definition(f: Float[Tensor, "n m"], g: Float[Tensor, "p q"]) -> Float[Tensor, "n+p-1 m+q-1"]:
     """(f * g)(i, j) = sum_ab f(a, b) g(i - a, j - b), both being zero outside their arrays, which begin at (0, 0).
 
     Notes: Z7.7.
@@ -48,7 +49,7 @@ def convolve2d_definition(f: Tensor, g: Tensor) -> Tensor:  # (n, m), (p, q) -> 
     return output
 
 
-def convolve1d(f: Tensor, g: Tensor) -> Tensor:  # (n,), (m,) -> (n + m - 1,)
+def convolve1d(f: Float[Tensor, "n"], g: Float[Tensor, "m"]) -> Float[Tensor, "n+m-1"]:
     """`convolve1d_definition` on torch's kernel: g padded on both sides and correlated with f turned round.
 
     Notes: Z7.7.
@@ -57,7 +58,7 @@ def convolve1d(f: Tensor, g: Tensor) -> Tensor:  # (n,), (m,) -> (n + m - 1,)
     return cross_correlate1d(g[None, None], f.flip(0)[None, None], padding=len(f) - 1)[0, 0]
 
 
-def convolve2d(f: Tensor, g: Tensor) -> Tensor:  # (n, m), (p, q) -> (n + p - 1, m + q - 1)
+def convolve2d(f: Float[Tensor, "n m"], g: Float[Tensor, "p q"]) -> Float[Tensor, "n+p-1 m+q-1"]:
     """`convolve2d_definition` on torch's kernel: g padded on all sides and correlated with f turned round in both axes.
 
     Notes: Z7.7.
@@ -70,11 +71,11 @@ def convolve2d(f: Tensor, g: Tensor) -> Tensor:  # (n, m), (p, q) -> (n + p - 1,
 def convolution_integral(
     f: Callable[[Tensor], Tensor],
     g: Callable[[Tensor], Tensor],
-    x: Tensor,
+    x: Float[Tensor, "*batch d"],
     support: Sequence[tuple[float, float]],
     *,
     num_points: int = 400,
-) -> Tensor:  # (..., d) -> (...)
+) -> Float[Tensor, "*batch"]:
     """(f * g)(x), the integral of f(z) g(x - z) over z in R^d, by the midpoint rule with `num_points` cells along each
     axis.
 

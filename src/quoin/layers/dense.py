@@ -1,12 +1,13 @@
 """Dense layers from their definition; the fast form is `torch.nn.Linear` followed by an activation module.
 
-Stacks of them are in quoin.models, matrices with structure in structured.py.   n inputs, m outputs
+Stacks of them are in quoin.models, matrices with structure in structured.py.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,7 +17,11 @@ from quoin.tensor import as_floating, check_shapes
 __all__ = ["Affine", "affine_definition", "collapse", "dense_definition"]
 
 
-def affine_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., n), (m, n), (m,) -> (..., m)
+def affine_definition(
+    x: Real[Tensor, "*batch in_features"],
+    weight: Real[Tensor, "out_features in_features"],
+    bias: Real[Tensor, "out_features"],
+) -> Float[Tensor, "*batch out_features"]:
     """A x + b: entry i is sum_j A_ij x_j + b_i.
 
     Notes: D1-1, D1-16.
@@ -27,8 +32,11 @@ def affine_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..
 
 
 def dense_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, activation: Callable[[Tensor], Tensor] = relu
-) -> Tensor:  # (..., n), (m, n), (m,) -> (..., m)
+    x: Real[Tensor, "*batch in_features"],
+    weight: Real[Tensor, "out_features in_features"],
+    bias: Real[Tensor, "out_features"],
+    activation: Callable[[Tensor], Tensor] = relu,
+) -> Float[Tensor, "*batch out_features"]:
     """sigma(A x + b), the activation sigma working on each entry.
 
     Notes: D1-18.
@@ -37,13 +45,15 @@ def dense_definition(
 
 
 class Affine(NamedTuple):
-    """The affine map x -> A x + b."""
+    """The affine map x -> A x + b, or a batch of such maps."""
 
-    weight: Tensor  # (m, n)
-    bias: Tensor  # (m,)
+    weight: Float[Tensor, "*batch out_features in_features"]
+    bias: Float[Tensor, "*batch out_features"]
 
 
-def collapse(weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Affine:
+def collapse(
+    weights: Sequence[Real[Tensor, "_out_features _in_features"]], biases: Sequence[Real[Tensor, "_out_features"]]
+) -> Affine:
     """The one affine map that affine maps in a row are, the first applied first: (A2 A1, A2 b1 + b2), and so on.
 
     Notes: D1-17.

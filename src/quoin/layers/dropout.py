@@ -8,6 +8,7 @@ again.
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,7 +17,9 @@ from quoin.tensor import check_floating, check_shapes
 __all__ = ["dropout_definition", "dropout_mask"]
 
 
-def dropout_definition(x: Tensor, mask: Tensor, probability: float) -> Tensor:  # (...), (...) -> (...)
+def dropout_definition(
+    x: Float[Tensor, "*shape"], mask: Bool[Tensor, "*shape"], probability: float
+) -> Float[Tensor, "*shape"]:
     """x_j / (1 - p) where the mask is true and 0 where it is false; with masks of true entries of probability 1 - p the
     mean is x.
 
@@ -38,7 +41,9 @@ def dropout_definition(x: Tensor, mask: Tensor, probability: float) -> Tensor:  
     return x * (mask.to(x.dtype) / (1 - probability))  # multiplied even if false, so that a NaN is not hidden
 
 
-def dropout_mask(shape: Sequence[int], probability: float, *, generator: torch.Generator | None = None) -> Tensor:
+def dropout_mask(
+    shape: Sequence[int], probability: float, *, generator: torch.Generator | None = None
+) -> Bool[Tensor, "..."]:
     """A mask whose entries are independent: false with probability p, else true; not a fixed fraction p of them.
 
     A generator in the state of torch's own gives, on the CPU, the mask that `torch.nn.Dropout(p)` would use.

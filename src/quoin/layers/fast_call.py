@@ -7,6 +7,7 @@ Only decode steps are written with it; a forward pass calls its layers as every 
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from quoin.layers.feed_forward import FeedForward
@@ -21,7 +22,7 @@ def submodules(owner: nn.Module, *names: str) -> list[Any]:
     return [found[name] if name in found else getattr(owner, name) for name in names]
 
 
-def fast_call(module: nn.Module | None, x: Tensor) -> Tensor:
+def fast_call(module: nn.Module | None, x: Shaped[Tensor, "..."]) -> Float[Tensor, "..."]:
     """module(x); where no gradient is asked for, by the layer's function alone.
 
     A module with hooks is called as ever, and so is one compiled; a class of its own, as parametrised and adapted

@@ -1,8 +1,9 @@
-"""The position-wise feed-forward network of a Transformer: one MLP at each position.   w embed_dim, h hidden_dim"""
+"""The position-wise feed-forward network of a Transformer: one MLP at each position."""
 
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -14,14 +15,21 @@ __all__ = ["FeedForward", "feed_forward_definition"]
 
 
 def feed_forward_definition(
-    x: Tensor,
-    up_weight: Tensor,
-    up_bias: Tensor,
-    down_weight: Tensor,
-    down_bias: Tensor,
+    x: Float[Tensor, "*batch embed"],
+    up_weight: Float[Tensor, "hidden embed"],
+    up_bias: Float[Tensor, "hidden"],
+    down_weight: Float[Tensor, "embed hidden"],
+    down_bias: Float[Tensor, "embed"],
     activation: Callable[[Tensor], Tensor] = relu,
-) -> Tensor:  # (..., w), (h, w), (h,), (w, h), (w,) -> (..., w)
+) -> Float[Tensor, "*batch embed"]:
     """W₂ φ(W₁ x + b₁) + b₂ for the vector x at each position, the same weights at all of them.
+
+    Args:
+        up_weight: W₁.
+        up_bias: b₁.
+        down_weight: W₂.
+        down_bias: b₂.
+        activation: φ.
 
     Notes: Z11.T.
     """
@@ -29,7 +37,10 @@ def feed_forward_definition(
 
 
 class FeedForward(nn.Module):
-    """`feed_forward_definition` with its weights; hidden_dim is four times embed_dim unless given.
+    """`feed_forward_definition` with its weights.
+
+    Args:
+        hidden_dim: Hidden units at each position; 4 `embed_dim` unless given.
 
     >>> FeedForward(8)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
@@ -59,5 +70,5 @@ class FeedForward(nn.Module):
             nn.init.xavier_uniform_(linear.weight, generator=generator)
             nn.init.zeros_(linear.bias)
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., w) -> (..., w)
+    def forward(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
         return self.down_proj(self.activation(self.up_proj(x)))

@@ -1,8 +1,9 @@
-"""The gated feed-forward network: SwiGLU and its like.   w embed_dim, h hidden_dim"""
+"""The gated feed-forward network: SwiGLU and its like."""
 
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -13,7 +14,7 @@ from quoin.tensor import check_shapes
 __all__ = ["GatedFeedForward", "gated_feed_forward_definition", "silu"]
 
 
-def silu(x: Tensor) -> Tensor:
+def silu(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """x sigmoid(x), entry by entry; `torch.nn.functional.silu` is the fast form.
 
     >>> silu(torch.tensor([-1.0, 0.0, 1.0]))
@@ -23,15 +24,21 @@ def silu(x: Tensor) -> Tensor:
 
 
 def gated_feed_forward_definition(
-    x: Tensor,
-    gate_weight: Tensor,
-    up_weight: Tensor,
-    down_weight: Tensor,
+    x: Float[Tensor, "*batch embed"],
+    gate_weight: Float[Tensor, "hidden embed"],
+    up_weight: Float[Tensor, "hidden embed"],
+    down_weight: Float[Tensor, "embed hidden"],
     activation: Callable[[Tensor], Tensor] = silu,
-) -> Tensor:  # (..., w), (h, w), (h, w), (w, h) -> (..., w)
-    """W₃ (φ(W₁ x) ⊙ W₂ x) for the vector x at each position: one map gives the hidden units, another the gate of each.
+) -> Float[Tensor, "*batch embed"]:
+    """W₃ (φ(W₁ x) ⊙ W₂ x) for the vector x at each position, the same weights at all of them.
 
     With φ = silu it is SwiGLU.
+
+    Args:
+        gate_weight: W₁, which gives the gates.
+        up_weight: W₂, which gives the hidden units.
+        down_weight: W₃.
+        activation: φ.
     """
     check_shapes("... w, h w, h w, w h", x=x, gate_weight=gate_weight, up_weight=up_weight, down_weight=down_weight)
     return (activation(x @ gate_weight.T) * (x @ up_weight.T)) @ down_weight.T
@@ -71,6 +78,6 @@ class GatedFeedForward(nn.Module):
         ):
             nn.init.xavier_uniform_(matrix, generator=generator)
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., w) -> (..., w)
+    def forward(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
         gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
         return self.down_proj(self.activation(gate) * up)

@@ -4,12 +4,13 @@ A plain stack of masked convolutions has a blind spot: what lies right of a pixe
 up as far as to the side. Here a vertical stack sees the rows above, whole, and a horizontal one its own row from the
 left; at each place the vertical stack passes its features to the horizontal one, never the other way round.
 
-    n images, c channels, h height, w width, k side of the kernel
+    c channels
 """
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers.activation import sigmoid, tanh
@@ -22,31 +23,31 @@ __all__ = ["GatedPixelLayer", "GatedPixelWeights", "PixelStacks", "gated_pixel_l
 class PixelStacks(NamedTuple):
     """Features of each pixel: `horizontal` ones know all that comes before it, `vertical` ones the rows above."""
 
-    horizontal: Tensor  # (n, c, h, w)
-    vertical: Tensor  # (n, c, h, w)
+    horizontal: Float[Tensor, "batch channels height width"]
+    vertical: Float[Tensor, "batch channels height width"]
 
 
 class GatedPixelWeights(NamedTuple):
-    """The kernels of one layer, whole, and the biases of their gates; of 2c channels the first c are candidates, the
+    """The kernels of one layer, whole, and the biases of their gates; of 2c `gates` the first c are candidates, the
     others gates."""
 
-    rows: Tensor  # (2c, c, k, k)  V, of which the rows up to the centre's count
-    row: Tensor  # (2c, c, 1, k)  H, of which the entries up to the centre's count
-    across: Tensor  # (2c, 2c)  P, from the vertical stack to the horizontal one
-    out: Tensor  # (c, c)  R
-    rows_bias: Tensor  # (2c,)  b_v
-    row_bias: Tensor  # (2c,)  b_h
-    out_bias: Tensor  # (c,)  b
+    rows: Float[Tensor, "gates channels kernel kernel"]  # V, of which the rows up to the centre's count
+    row: Float[Tensor, "gates channels 1 kernel"]  # H, of which the entries up to the centre's count
+    across: Float[Tensor, "gates gates"]  # P, from the vertical stack to the horizontal one
+    out: Float[Tensor, "channels channels"]  # R
+    rows_bias: Float[Tensor, "gates"]  # b_v
+    row_bias: Float[Tensor, "gates"]  # b_h
+    out_bias: Float[Tensor, "channels"]  # b
 
 
 def gated_pixel_layer_definition(
-    stacks: PixelStacks, weights: GatedPixelWeights, shift: Tensor | None = None
-) -> PixelStacks:  # shift: (n, 4c), of the vertical gates and of the horizontal ones
+    stacks: PixelStacks, weights: GatedPixelWeights, shift: Float[Tensor, "batch shifts"] | None = None
+) -> PixelStacks:
     """v' = g(a + s_v) and h' = h + b + R g(M H * h + b_h + P a + s_h), with a = M V * v + b_v and g(y, z) = tanh(y) ⊙
     σ(z).
 
     The masks M leave V the rows up to a pixel's own and H its own row up to itself. The shift s says what the whole
-    image is about.
+    image is about: 4c numbers, those of the vertical gates before those of the horizontal ones.
 
     Notes: D5.2-8.
     """
@@ -89,16 +90,16 @@ class GatedPixelLayer(nn.Module):
         self.out = MaskedConv2d(channels, channels, mask_b(1), generator=generator)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, stacks: PixelStacks, shift: Tensor | None = None) -> PixelStacks:
+    def forward(self, stacks: PixelStacks, shift: Float[Tensor, "batch shifts"] | None = None) -> PixelStacks:
         from_vertical, vertical = self.vertical_stack(stacks.vertical, shift)
         return PixelStacks(self.horizontal_stack(stacks.horizontal, from_vertical), vertical)
 
     def vertical_stack(
-        self, vertical: Tensor, shift: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:  # (n, c, h, w), (n, 4c)
-        """What the vertical stack passes to the horizontal one, (n, 2c, h, w), and what it gives to the next layer, (n,
-        c, h, w).
-        """
+        self,
+        vertical: Float[Tensor, "batch channels height width"],
+        shift: Float[Tensor, "batch 4*channels"] | None = None,
+    ) -> tuple[Float[Tensor, "batch 2*channels height width"], Float[Tensor, "batch channels height width"]]:
+        """What the vertical stack passes to the horizontal one, and what it gives to the next layer."""
         above = self.rows(vertical)
         from_vertical = self.across(above)
         if shift is not None:
@@ -107,8 +108,10 @@ class GatedPixelLayer(nn.Module):
         return from_vertical, _gate(above)
 
     def horizontal_stack(
-        self, horizontal: Tensor, from_vertical: Tensor
-    ) -> Tensor:  # (n, c, h, w), (n, 2c, h, w) -> (n, c, h, w)
+        self,
+        horizontal: Float[Tensor, "batch channels height width"],
+        from_vertical: Float[Tensor, "batch 2*channels height width"],
+    ) -> Float[Tensor, "batch channels height width"]:
         """What the horizontal stack gives to the next layer."""
         return horizontal + self.out(self.dropout(_gate(self.row(horizontal) + from_vertical)))
 

@@ -4,12 +4,13 @@ A graph is a list of directed edges (2, e), sources above targets: what source s
 goes both ways is listed twice. The definition writes out the matrix of the graph; the fast form sums over the edges and
 never does.
 
-    v nodes, e edges, n features a node before the layer, m after
+    v nodes, e edges, n features a node
 """
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int64, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -30,16 +31,19 @@ class EdgeList(NamedTuple):
     """Edges with a weight each, checked to lie among `num_nodes` nodes; one that goes from a node to itself is a self
     loop."""
 
-    edge_index: Tensor  # (2, e), int64: sources above targets
-    edge_weight: Tensor  # (e,)
+    edge_index: Int64[Tensor, "2 edges"]  # int64: sources above targets
+    edge_weight: Float[Tensor, "edges"]
     num_nodes: int
 
 
 def adjacency_matrix(
-    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None
-) -> Tensor:  # (2, e), (e,) -> (v, v)
+    edge_index: Int64[Tensor, "2 edges"], num_nodes: int, edge_weight: Float[Tensor, "edges"] | None = None
+) -> Float[Tensor, "{num_nodes} {num_nodes}"]:
     """A_ts, the summed weight of the edges from node s to node t, each of weight 1 if none is given; 0 where there is
     no edge.
+
+    Args:
+        edge_index: Sources in the first row, targets in the second.
 
     >>> adjacency_matrix(torch.tensor([[0, 1], [1, 2]]), 3)
     tensor([[0., 0., 0.],
@@ -52,7 +56,7 @@ def adjacency_matrix(
     return edge_weight.new_zeros(num_nodes, num_nodes).index_put((targets, sources), edge_weight, accumulate=True)
 
 
-def normalized_adjacency(adjacency: Tensor) -> Tensor:  # (v, v) -> (v, v)
+def normalized_adjacency(adjacency: Real[Tensor, "nodes nodes"]) -> Float[Tensor, "nodes nodes"]:
     """Â = D^-1/2 (A + I) D^-1/2 with the diagonal D_tt = Σ_s (A + I)_ts: each node hears itself, and mixing does not
     swell.
 
@@ -68,8 +72,11 @@ def normalized_adjacency(adjacency: Tensor) -> Tensor:  # (v, v) -> (v, v)
 
 
 def graph_convolution_definition(
-    features: Tensor, adjacency: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:  # (..., v, n), (v, v), (n, m), (m,) -> (..., v, m)
+    features: Float[Tensor, "*batch nodes in_features"],
+    adjacency: Real[Tensor, "nodes nodes"],
+    weight: Float[Tensor, "in_features out_features"],
+    bias: Float[Tensor, "out_features"] | None = None,
+) -> Float[Tensor, "*batch nodes out_features"]:
     """Â H W + b with the normalised adjacency Â: row t is Σ_s Â_ts h_s W + b, a sum over t and its neighbours s.
 
     An activation behind it makes the layer σ(Â H W + b).
@@ -82,13 +89,17 @@ def graph_convolution_definition(
 
 
 def normalized_edges(
-    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None
-) -> EdgeList:  # (2, e), (e,) -> e + v links
+    edge_index: Int64[Tensor, "2 edges"], num_nodes: int, edge_weight: Float[Tensor, "edges"] | None = None
+) -> EdgeList:
     """The entries of Â as a list of links: w_ts / √(d_t d_s) for each edge from s to t, and a self loop 1 / d_t at each
     node t.
 
     d_t = 1 + Σ w_ts over the edges that come in. A graph is normalised once; what its weights are learned by, gradients
     reach.
+
+    Args:
+        edge_index: Sources in the first row, targets in the second.
+        edge_weight: w_ts; 1 for every edge unless given.
 
     Notes: D1.1-25.
     """
@@ -100,7 +111,9 @@ def normalized_edges(
     return EdgeList(edge_index, scale[targets] * edge_weight * scale[sources], num_nodes)
 
 
-def propagate(features: Tensor, edges: EdgeList) -> Tensor:  # (..., v, n) -> (..., v, n)
+def propagate(
+    features: Real[Tensor, "*batch nodes features"], edges: EdgeList
+) -> Float[Tensor, "*batch nodes features"]:
     """Each link carries its source's features, times its weight, to its target, where all that arrives adds up.
 
     h'_t = Σ w_ts h_s over the links from s to t, in e n multiplications where a matrix takes v² n.
@@ -139,7 +152,9 @@ class GCNConv(nn.Module):
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_features, out_features), generator=generator))
         self.bias = nn.Parameter(torch.zeros(out_features))
 
-    def forward(self, features: Tensor, edges: EdgeList) -> Tensor:  # (..., v, n) -> (..., v, m)
+    def forward(
+        self, features: Float[Tensor, "*batch nodes in_features"], edges: EdgeList
+    ) -> Float[Tensor, "*batch nodes out_features"]:
         in_features, out_features = self.weight.shape
         _check_nodes(features, edges)
         if features.shape[-1] != in_features:

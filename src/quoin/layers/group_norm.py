@@ -1,8 +1,9 @@
 """Group normalisation: every image normalises each group of channels by its own mean and variance.
 
-b images, c channels, g groups
+c channels, g groups
 """
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,8 +14,13 @@ __all__ = ["group_norm_definition"]
 
 
 def group_norm_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, *, num_groups: int, eps: float = EPS
-) -> NormOutput:  # (b, c, ...)
+    x: Float[Tensor, "batch channels *positions"],
+    weight: Float[Tensor, "channels"],
+    bias: Float[Tensor, "channels"],
+    *,
+    num_groups: int,
+    eps: float = EPS,
+) -> NormOutput:
     """γ_c (x - mean) / √(var + ε) + β_c, mean and variance over the c/g channels of a group and all positions, for each
     image.
 

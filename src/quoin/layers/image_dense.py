@@ -4,10 +4,11 @@ short.
 One image has one channel here; channels, stride and padding come in conv.py. The fast form of the dense layer is
 `torch.nn.Linear` on flattened images, that of the shared one `cross_correlate2d` with as much padding as reach.
 
-    h height, w width; a, b offsets from -A to A and from -B to B, stored from index 0
+    a, b offsets from -A to A and from -B to B, stored from index 0: 2A + 1 rows and 2B + 1 columns of them
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,8 +25,10 @@ __all__ = [
 
 
 def image_dense_definition(
-    x: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (..., h, w), (p, q, h, w), (p, q) -> (..., p, q)
+    x: Float[Tensor, "*batch height width"],
+    weight: Float[Tensor, "out_height out_width height width"],
+    bias: Float[Tensor, "out_height out_width"],
+) -> Float[Tensor, "*batch out_height out_width"]:
     """H_ij = U_ij + sum_kl W_ijkl X_kl: every pixel of the output sees every pixel of the input with a weight of its
     own.
 
@@ -36,7 +39,9 @@ def image_dense_definition(
     return torch.einsum("ijkl,...kl->...ij", weight, x) + bias
 
 
-def weights_by_offset(weight: Tensor) -> Tensor:  # (h, w, h, w) -> (h, w, 2h - 1, 2w - 1)
+def weights_by_offset(
+    weight: Float[Tensor, "height width height width"],
+) -> Float[Tensor, "height width 2*height-1 2*width-1"]:
     """V_ijab = W_i,j,i+a,j+b, the same weights indexed by offset; zero where (i + a, j + b) is outside the image.
 
     Notes: Z7.3.
@@ -52,9 +57,14 @@ def weights_by_offset(weight: Tensor) -> Tensor:  # (h, w, h, w) -> (h, w, 2h - 
 
 
 def offset_dense_definition(
-    x: Tensor, offsets: Tensor, bias: Tensor
-) -> Tensor:  # (..., h, w), (h, w, 2A + 1, 2B + 1), (h, w)
+    x: Float[Tensor, "*batch height width"],
+    offsets: Float[Tensor, "height width row_offsets column_offsets"],
+    bias: Float[Tensor, "height width"],
+) -> Float[Tensor, "*batch height width"]:
     """H_ij = U_ij + sum_ab V_ijab X_i+a,j+b, X being zero outside the image.
+
+    Args:
+        offsets: V, with the offset (0, 0) in the middle of the last two axes, whose sizes are odd.
 
     Notes: Z7.3.
     """
@@ -64,11 +74,16 @@ def offset_dense_definition(
 
 
 def shared_dense_definition(
-    x: Tensor, kernel: Tensor, bias: Tensor
-) -> Tensor:  # (..., h, w), (2A + 1, 2B + 1), () -> (..., h, w)
+    x: Float[Tensor, "*batch height width"],
+    kernel: Float[Tensor, "row_offsets column_offsets"],
+    bias: Float[Tensor, ""],
+) -> Float[Tensor, "*batch height width"]:
     """H_ij = u + sum_ab V_ab X_i+a,j+b, V and u the same at every position: shift X and H shifts, but for the border.
 
     X is zero outside the image. With A = h - 1 and B = w - 1 every pixel is seen; smaller ones make it local.
+
+    Args:
+        kernel: V, with the offset (0, 0) in the middle and sizes that are odd.
 
     Notes: Z7.4, Z7.5.
     """
@@ -77,8 +92,13 @@ def shared_dense_definition(
     return torch.einsum("ab,...ijab->...ij", kernel, _neighbors(x, kernel)) + bias
 
 
-def cut_offsets(kernel: Tensor, radius: int) -> Tensor:  # (..., 2A + 1, 2B + 1) -> (..., 2 radius + 1, 2 radius + 1)
+def cut_offsets(
+    kernel: Float[Tensor, "*batch row_offsets column_offsets"], radius: int
+) -> Float[Tensor, "*batch 2*{radius}+1 2*{radius}+1"]:
     """The weights of the offsets with |a|, |b| <= radius; those further away are left out, which makes the layer local.
+
+    Args:
+        kernel: With the offset (0, 0) in the middle and sizes that are odd.
 
     Notes: Z7.5.
     """

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -23,7 +24,9 @@ Made = TypeVar("Made")
 Rule = Callable[[int, int, torch.Generator | None], Tensor]
 
 
-def small_normal(fan_out: int, fan_in: int, generator: torch.Generator | None = None) -> Tensor:  # (fan_out, fan_in)
+def small_normal(
+    fan_out: int, fan_in: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "{fan_out} {fan_in}"]:
     """Weights from N(0, 0.01^2) whatever the sizes: enough for a few layers, but a factor n 10^-4 a layer vanishes.
 
     Notes: Z5.20.
@@ -32,7 +35,9 @@ def small_normal(fan_out: int, fan_in: int, generator: torch.Generator | None = 
     return 0.01 * _normal(fan_out, fan_in, generator)
 
 
-def torch_default(fan_out: int, fan_in: int, generator: torch.Generator | None = None) -> Tensor:  # (fan_out, fan_in)
+def torch_default(
+    fan_out: int, fan_in: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "{fan_out} {fan_in}"]:
     """Weights uniform on [-1, 1] / sqrt(fan_in), of variance 1 / (3 fan_in): what `torch.nn.Linear` starts with.
 
     Notes: Z5.20.
@@ -41,7 +46,9 @@ def torch_default(fan_out: int, fan_in: int, generator: torch.Generator | None =
     return (2 * torch.rand(fan_out, fan_in, generator=generator, device=_device(generator)) - 1) / math.sqrt(fan_in)
 
 
-def xavier_normal(fan_out: int, fan_in: int, generator: torch.Generator | None = None) -> Tensor:  # (fan_out, fan_in)
+def xavier_normal(
+    fan_out: int, fan_in: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "{fan_out} {fan_in}"]:
     """Weights from N(0, 2 / (fan_in + fan_out)): forward and backward factors with mean one, for slopes near one.
 
     Notes: Z5.19.
@@ -50,7 +57,9 @@ def xavier_normal(fan_out: int, fan_in: int, generator: torch.Generator | None =
     return math.sqrt(2 / (fan_in + fan_out)) * _normal(fan_out, fan_in, generator)
 
 
-def kaiming_normal(fan_out: int, fan_in: int, generator: torch.Generator | None = None) -> Tensor:  # (fan_out, fan_in)
+def kaiming_normal(
+    fan_out: int, fan_in: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "{fan_out} {fan_in}"]:
     """Weights from N(0, 2 / fan_in): twice the variance of a linear layer, as ReLU passes half of the mean square.
 
     Notes: Z5.19.
@@ -61,6 +70,9 @@ def kaiming_normal(fan_out: int, fan_in: int, generator: torch.Generator | None 
 
 def init_weights(model: nn.Module, init: Rule, *, generator: torch.Generator | None = None) -> None:
     """Give every `torch.nn.Linear` of `model` weights sampled by `init`, in the order of `modules()`, and zero biases.
+
+    Args:
+        init: From fan_out, fan_in and the generator to a weight (fan_out, fan_in), such as `kaiming_normal`.
 
     >>> model = nn.Sequential(nn.Linear(50, 200), nn.ReLU(), nn.Linear(200, 10))
     >>> init_weights(model, kaiming_normal, generator=torch.Generator().manual_seed(0))

@@ -5,12 +5,13 @@ The definition multiplies the kernel by a mask. The block keeps no more of the k
 mask's ones, and moves the image instead. What stacks of them see, and how to see everything before a pixel, is in
 gated_pixels.py.
 
-    n images, c input channels, d output channels, h height, w width, p x q the kernel, both odd
+    p x q the kernel, both odd
 """
 
 import math
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -21,7 +22,7 @@ from quoin.tensor import check_shapes
 __all__ = ["MaskedConv2d", "mask_a", "mask_b", "mask_rows_above", "mask_rows_through", "masked_conv2d_definition"]
 
 
-def mask_a(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_a(kernel_size: PerAxis) -> Bool[Tensor, "kernel_height kernel_width"]:
     """Everything before the centre: what a first layer may see of an image whose pixel at the centre is to be
     predicted.
 
@@ -36,7 +37,7 @@ def mask_a(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
     return (rows < 0) | ((rows == 0) & (columns < 0))
 
 
-def mask_b(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_b(kernel_size: PerAxis) -> Bool[Tensor, "kernel_height kernel_width"]:
     """`mask_a` and the centre: what later layers may see, for the features at the centre know nothing of its pixel.
 
     >>> mask_b((1, 3)).int()
@@ -48,21 +49,24 @@ def mask_b(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
     return mask_a(kernel_size) | ((rows == 0) & (columns == 0))
 
 
-def mask_rows_above(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_rows_above(kernel_size: PerAxis) -> Bool[Tensor, "kernel_height kernel_width"]:
     """The rows above the centre, whole."""
     rows, columns = _from_center(kernel_size)
     return (rows < 0).expand(len(rows), columns.shape[1])
 
 
-def mask_rows_through(kernel_size: PerAxis) -> Tensor:  # -> (p, q), bool
+def mask_rows_through(kernel_size: PerAxis) -> Bool[Tensor, "kernel_height kernel_width"]:
     """The rows above the centre and its own, whole: for features that know nothing of their own row."""
     rows, columns = _from_center(kernel_size)
     return (rows <= 0).expand(len(rows), columns.shape[1])
 
 
 def masked_conv2d_definition(
-    x: Tensor, weight: Tensor, mask: Tensor, bias: Tensor | None = None
-) -> Tensor:  # (n, c, h, w), (d, c, p, q), (p, q), (d,) -> (n, d, h, w)
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels in_channels kernel_height kernel_width"],
+    mask: Bool[Tensor, "kernel_height kernel_width"],
+    bias: Float[Tensor, "out_channels"] | None = None,
+) -> Float[Tensor, "batch out_channels height width"]:
     """H = u + (M ⊙ V) * X: a convolution that keeps the size, its kernel V zero wherever the mask M is.
 
     Notes: D5.2-8.
@@ -84,9 +88,16 @@ class MaskedConv2d(nn.Module):
     Notes: D5.2-8.
     """
 
-    mask: Tensor  # of the box
+    mask: Bool[Tensor, "box_height box_width"]  # of the box
 
-    def __init__(self, in_channels: int, out_channels: int, mask: Tensor, *, generator: torch.Generator | None = None):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        mask: Bool[Tensor, "kernel_height kernel_width"],
+        *,
+        generator: torch.Generator | None = None,
+    ):
         super().__init__()
         for name, channels in (("input", in_channels), ("output", out_channels)):
             check_whole(f"number of {name} channels", channels, 1)
@@ -108,13 +119,15 @@ class MaskedConv2d(nn.Module):
         )
         self.bias = nn.Parameter(torch.empty(out_channels).uniform_(-bound, bound, generator=generator))
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, d, h, w)
+    def forward(
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels height width"]:
         weight = self.weight if self._whole else self.weight * self.mask
         if any(self._sides):  # torch copies even where there is nothing to pad
             x = nn.functional.pad(x, self._sides)
         return nn.functional.conv2d(x, weight, self.bias)
 
-    def full_weight(self) -> Tensor:  # (d, c, p, q)
+    def full_weight(self) -> Float[Tensor, "out_channels in_channels kernel_height kernel_width"]:
         """The kernel as the definition takes it, with zeros outside the box."""
         return nn.functional.pad(self.weight * self.mask, self._outside)
 

@@ -15,6 +15,7 @@ too small for it raises an error, is in batch_norm.py.   b examples, c features 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -41,19 +42,19 @@ EPS = 1e-5  # what torch.nn adds to a variance
 class Moments(NamedTuple):
     """A mean and a variance; the variance divides by the number of entries unless given."""
 
-    mean: Tensor
-    variance: Tensor
+    mean: Float[Tensor, "*statistics"]
+    variance: Float[Tensor, "*statistics"]
 
 
 class NormOutput(NamedTuple):
     """What a normalisation gives, with the statistics it took from its input (ε is not in the variance)."""
 
-    output: Tensor
-    mean: Tensor
-    variance: Tensor
+    output: Float[Tensor, "..."]
+    mean: Float[Tensor, "*statistics"]
+    variance: Float[Tensor, "*statistics"]
 
 
-def moments(x: Tensor, dims: Sequence[int] | None = None, *, keepdim: bool = False) -> Moments:
+def moments(x: Float[Tensor, "..."], dims: Sequence[int] | None = None, *, keepdim: bool = False) -> Moments:
     """mean = (1/|x|) Σ x_i and var = (1/|x|) Σ (x_i - mean)², of all entries or over `dims`; `torch.var_mean(x,
     correction=0)` is as fast.
 
@@ -75,8 +76,13 @@ def moments(x: Tensor, dims: Sequence[int] | None = None, *, keepdim: bool = Fal
 
 
 def batch_norm_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, *, channel_dim: int = 1, eps: float = EPS
-) -> NormOutput:  # (b, c) or (b, c, ...), (c,), (c,) -> (as x), (c,), (c,)
+    x: Float[Tensor, "batch *features"],
+    weight: Float[Tensor, "channels"],
+    bias: Float[Tensor, "channels"],
+    *,
+    channel_dim: int = 1,
+    eps: float = EPS,
+) -> NormOutput:
     """γ_c (x - mean_c) / √(var_c + ε) + β_c in training, the statistics of channel c over the batch and all positions.
 
     A (b, n, c) tensor has its channels last: say `channel_dim=-1`. The fast forms `nn.BatchNorm1d` and `nn.BatchNorm2d`
@@ -96,8 +102,12 @@ def batch_norm_definition(
 
 
 def position_batch_norm_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = EPS
-) -> NormOutput:  # (b, ...), (...), (...) -> (b, ...), (...), (...)
+    x: Float[Tensor, "batch *features"],
+    weight: Float[Tensor, "*features"],
+    bias: Float[Tensor, "*features"],
+    *,
+    eps: float = EPS,
+) -> NormOutput:
     """γ_nc (T_bnc - mean T_•nc) / √(var T_•nc + ε) + β_nc: statistics for each position, over the batch alone.
 
     On (b, c) this is `batch_norm_definition`. With positions no framework does it so; `nn.BatchNorm1d(n * c)` on
@@ -112,8 +122,14 @@ def position_batch_norm_definition(
 
 
 def batch_norm_eval_definition(
-    x: Tensor, running: Moments, weight: Tensor, bias: Tensor, *, channel_dim: int = 1, eps: float = EPS
-) -> Tensor:  # (b, c) or (b, c, ...), (c,) four times -> (as x)
+    x: Float[Tensor, "batch *features"],
+    running: Moments,
+    weight: Float[Tensor, "channels"],
+    bias: Float[Tensor, "channels"],
+    *,
+    channel_dim: int = 1,
+    eps: float = EPS,
+) -> Float[Tensor, "batch *features"]:
     """γ_c (x - μ_c) / √(σ_c² + ε) + β_c with the running averages of training: one affine map for each channel,
     whatever the batch.
 
@@ -136,6 +152,10 @@ def update_running_stats(running: Moments, batch: Moments, count: int, *, moment
     So torch does it: training divides by the biased variance σ̂², testing by an average of unbiased ones. Keras
     averages the biased ones, and calls 1 - m the momentum.
 
+    Args:
+        batch: Moments of this batch, the variance the biased one, as `moments` gives it.
+        momentum: m, the weight of this batch.
+
     Notes: D1.6-12.
     """
     if count < 2:
@@ -152,19 +172,23 @@ def update_running_stats(running: Moments, batch: Moments, count: int, *, moment
 
 
 def dense_batch_norm_definition(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    scale: Tensor,
-    shift: Tensor,
+    x: Real[Tensor, "batch in_features"],
+    weight: Real[Tensor, "out_features in_features"],
+    bias: Real[Tensor, "out_features"],
+    scale: Float[Tensor, "out_features"],
+    shift: Float[Tensor, "out_features"],
     activation: Callable[[Tensor], Tensor] = relu,
     *,
     eps: float = EPS,
-) -> Tensor:  # (b, d), (c, d), (c,), (c,), (c,) -> (b, c)
+) -> Float[Tensor, "batch out_features"]:
     """φ(BN(W x + b)): batch norm between a dense layer and its activation, where b cancels and the shift β takes its
     place.
 
     Hence the fast form is `nn.Sequential(nn.Linear(d, c, bias=False), nn.BatchNorm1d(c), nn.ReLU())`.
+
+    Args:
+        scale: γ of the batch norm.
+        shift: β of the batch norm.
 
     Notes: Z8.6.
     """
@@ -172,8 +196,12 @@ def dense_batch_norm_definition(
 
 
 def layer_norm_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = EPS
-) -> NormOutput:  # (..., c), (c,), (c,) -> (..., c), (...), (...); or with (n, c) for c
+    x: Float[Tensor, "..."],
+    weight: Float[Tensor, "*normalized"],
+    bias: Float[Tensor, "*normalized"],
+    *,
+    eps: float = EPS,
+) -> NormOutput:
     """γ (x - mean) / √(var + ε) + β with a mean and variance for each example, over as many of its last axes as γ has.
 
     A γ of shape (c,) normalises every position of a (b, n, c) tensor by itself, as transformers do; one of shape (n, c)
@@ -191,7 +219,9 @@ def layer_norm_definition(
     return _normalized(x, range(x.ndim - weight.ndim, x.ndim), weight, bias, eps)
 
 
-def rms_norm_definition(x: Tensor, weight: Tensor, *, eps: float = EPS) -> Tensor:  # (..., c), (c,) -> (..., c)
+def rms_norm_definition(
+    x: Float[Tensor, "*batch features"], weight: Float[Tensor, "features"], *, eps: float = EPS
+) -> Float[Tensor, "*batch features"]:
     """γ x / √(mean x² + ε), the mean over the last axis; `nn.RMSNorm(c, eps)` is the fast form.
 
     >>> import torch

@@ -3,7 +3,7 @@
 The fast forms are `torch.nn.MaxPool2d` and `torch.nn.AvgPool2d`. Left out: windows that stick out at the end (their
 `ceil_mode`), and averages that do not count the padding (`count_include_pad=False`).
 
-    n examples, c channels, h height, w width
+    c channels
 """
 
 import itertools
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -21,14 +22,14 @@ __all__ = ["avg_pool2d_definition", "max_pool2d_definition", "pool2d_definition"
 
 
 def pool2d_definition(
-    x: Tensor,
+    x: Float[Tensor, "batch channels height width"],
     kernel_size: PerAxis,
     reduce: Callable[[Tensor], Tensor],
     *,
     stride: PerAxis | None = None,
     padding: Padding = 0,
     fill: float = 0.0,
-) -> Tensor:  # (n, c, h, w) -> (n, c, h', w')
+) -> Float[Tensor, "batch channels out_height out_width"]:
     """Y_cij = summary of X_c,(s i + a),(s j + b) over the window's a and b; `reduce` takes entries (..., m) to (...).
 
     Without a stride the windows touch and do not overlap. The padding holds `fill`, and is at most half a window wide,
@@ -58,8 +59,12 @@ def pool2d_definition(
 
 
 def max_pool2d_definition(
-    x: Tensor, kernel_size: PerAxis, *, stride: PerAxis | None = None, padding: Padding = 0
-) -> Tensor:  # (n, c, h, w) -> (n, c, h', w')
+    x: Float[Tensor, "batch channels height width"],
+    kernel_size: PerAxis,
+    *,
+    stride: PerAxis | None = None,
+    padding: Padding = 0,
+) -> Float[Tensor, "batch channels out_height out_width"]:
     """Y_cij = max of X_c,(s i + a),(s j + b) over the window; padding is minus infinity, so that it never wins.
 
     Of equal entries the first, row by row, is the one that has the gradient.
@@ -72,8 +77,12 @@ def max_pool2d_definition(
 
 
 def avg_pool2d_definition(
-    x: Tensor, kernel_size: PerAxis, *, stride: PerAxis | None = None, padding: Padding = 0
-) -> Tensor:  # (n, c, h, w) -> (n, c, h', w')
+    x: Float[Tensor, "batch channels height width"],
+    kernel_size: PerAxis,
+    *,
+    stride: PerAxis | None = None,
+    padding: Padding = 0,
+) -> Float[Tensor, "batch channels out_height out_width"]:
     """Y_cij = mean of X_c,(s i + a),(s j + b) over the window; padding counts, as zeros, as it does by default in
     torch.nn.
 

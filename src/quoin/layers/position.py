@@ -4,7 +4,7 @@ Attention alone does not see the order of its tokens. Encodings added to the tok
 embeddings of queries and keys are in rotary.py, and relative position biases, which are added to the scores, in
 position_bias.py.
 
-    n positions counted from 0, d features a token, k features behind a projection
+    n positions counted from 0, d features a token
 """
 
 import functools
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -35,17 +36,17 @@ BASE = 10000.0  # the slowest pair of features rotates once in about 2π · 1000
 class PositionalQKV(NamedTuple):
     """Queries, keys and values of the tokens of one sequence."""
 
-    query: Tensor  # (n, k)
-    key: Tensor  # (n, k)
-    value: Tensor  # (n, v)
+    query: Float[Tensor, "seq head_dim"]
+    key: Float[Tensor, "seq head_dim"]
+    value: Float[Tensor, "seq value_dim"]
 
 
 def positional_qkv_definition(
-    x: Tensor,
+    x: Float[Tensor, "seq embed"],
     query_map: Callable[[Tensor, int], Tensor],
     key_map: Callable[[Tensor, int], Tensor],
     value_map: Callable[[Tensor, int], Tensor],
-) -> PositionalQKV:  # (n, d) -> (n, k), (n, k), (n, v)
+) -> PositionalQKV:
     """q_m = f_q(x_m, m), k_m = f_k(x_m, m) and v_m = f_v(x_m, m): each map is given the token and the position it
     stands at.
 
@@ -64,8 +65,8 @@ def positional_qkv_definition(
 
 
 def additive_position_definition(
-    x: Tensor, weight: Tensor, encoding: Tensor
-) -> Tensor:  # (..., n, d), (k, d), (n, d) -> (..., n, k)
+    x: Real[Tensor, "*batch seq embed"], weight: Real[Tensor, "out_features embed"], encoding: Real[Tensor, "seq embed"]
+) -> Float[Tensor, "*batch seq out_features"]:
     """f(x_m, m) = W (x_m + pe_m): the encoding of its position is added to a token before it is projected.
 
     The fast form is `nn.Linear` behind `SinusoidalPositionalEncoding` or `LearnedPositionalEmbedding`, one addition for
@@ -80,7 +81,7 @@ def additive_position_definition(
 
 def sinusoidal_encoding_definition(
     num_positions: int, embed_dim: int, *, base: float = BASE
-) -> Tensor:  # (n, d), float64
+) -> Float64[Tensor, "{num_positions} {embed_dim}"]:
     """pe[m, 2i] = sin(m / base^(2i/d)) and pe[m, 2i+1] = cos(m / base^(2i/d)), for positions m = 0 ... n-1 and i = 0
     ... d/2-1.
 
@@ -94,7 +95,9 @@ def sinusoidal_encoding_definition(
     return torch.tensor(encoding, dtype=torch.float64).reshape(num_positions, embed_dim)
 
 
-def position_angles(positions: Tensor, embed_dim: int, *, base: float = BASE) -> Tensor:  # (...) -> (..., d/2), float64
+def position_angles(
+    positions: Real[Tensor, "*batch"], embed_dim: int, *, base: float = BASE
+) -> Float64[Tensor, "*batch {embed_dim}//2"]:
     """m θ_i with θ_i = base^(-2i/d) for i = 0 ... d/2-1: the angle by which position m rotates each pair of features,
     in radians.
 
@@ -110,7 +113,7 @@ def position_angles(positions: Tensor, embed_dim: int, *, base: float = BASE) ->
 
 def sinusoidal_encoding(
     num_positions: int, embed_dim: int, *, start: int = 0, base: float = BASE
-) -> Tensor:  # (n, d), float64
+) -> Float64[Tensor, "{num_positions} {embed_dim}"]:
     """`sinusoidal_encoding_definition` all at once, for the positions start ... start + n-1.
 
     Two encodings have the inner product Σ_i cos((m - n) θ_i), which depends on their distance alone.
@@ -141,7 +144,9 @@ class PositionTable:
     def __init__(self, rows: Callable[[int], Tensor]):
         self.rows, self.kept = rows, torch.empty(0)
 
-    def __call__(self, start: int, stop: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    def __call__(
+        self, start: int, stop: int, dtype: torch.dtype, device: torch.device
+    ) -> Float[Tensor, "{stop}-{start} ..."]:
         kept = self.kept
         if len(kept) < stop or kept.dtype != dtype or kept.device != device:
             length = max(stop, 2 * len(kept)) if len(kept) < stop else len(kept)
@@ -167,7 +172,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.embed_dim, self.base = embed_dim, base
         self.encoding = PositionTable(functools.partial(sinusoidal_encoding, embed_dim=embed_dim, base=base))
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
+    def forward(self, x: Float[Tensor, "*batch seq embed"], offset: int = 0) -> Float[Tensor, "*batch seq embed"]:
         _check_tokens(x, self.embed_dim)
         check_offset(offset)
         return x + self.encoding(offset, offset + x.shape[-2], x.dtype, x.device)
@@ -193,7 +198,7 @@ class LearnedPositionalEmbedding(nn.Module):
             )
         self.weight = nn.Parameter(0.02 * torch.randn(num_positions, embed_dim, generator=generator))
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
+    def forward(self, x: Float[Tensor, "*batch seq embed"], offset: int = 0) -> Float[Tensor, "*batch seq embed"]:
         known, embed_dim = self.weight.shape
         _check_tokens(x, embed_dim)
         check_offset(offset)

@@ -9,9 +9,10 @@ added to the scores, (heads, queries, keys); keys stand at positions 0, 1, ...  
 import bisect
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Float64, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -34,8 +35,12 @@ __all__ = [
 
 def relative_distances(
     queries: int, keys: int, offset: int = 0, *, device: torch.device | None = None
-) -> Tensor:  # (n, m)
+) -> Int[Tensor, "{queries} {keys}"]:
     """j - (i + offset): how far key j stands from query i, whose position is i + offset; negative for what came before.
+
+    Args:
+        queries: How many there are.
+        keys: How many there are.
 
     >>> relative_distances(2, 3, offset=1)
     tensor([[-1,  0,  1],
@@ -47,7 +52,7 @@ def relative_distances(
     return torch.arange(keys, device=device) - torch.arange(offset, offset + queries, device=device).unsqueeze(-1)
 
 
-def alibi_slopes(num_heads: int) -> Tensor:  # (h,), float64
+def alibi_slopes(num_heads: int) -> Float64[Tensor, "{num_heads}"]:
     """2^(-8i/h) for heads i = 1 ... h if h is a power of two; else those of the next lower power p, then 2^(-8i/2p) for
     i = 1, 3, 5, ...
 
@@ -59,9 +64,16 @@ def alibi_slopes(num_heads: int) -> Tensor:  # (h,), float64
     return torch.exp2(-_alibi_exponents(num_heads))
 
 
-def alibi_definition(num_heads: int, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m), float64
+def alibi_definition(
+    num_heads: int, queries: int, keys: int, offset: int = 0
+) -> Float64[Tensor, "{num_heads} {queries} {keys}"]:
     """-slope |j - i|: each head lowers the score of a key in proportion to its distance, by a slope of its own; nothing
     is learned.
+
+    Args:
+        queries: How many there are.
+        keys: How many there are.
+        offset: The position of the first query, where the keys begin at 0.
 
     Notes: D3-9.
     """
@@ -81,7 +93,7 @@ class ALiBi(nn.Module):
     Notes: D3-9.
     """
 
-    exponents: Tensor
+    exponents: Float[Tensor, "heads"]
 
     def __init__(self, num_heads: int):
         super().__init__()
@@ -89,7 +101,7 @@ class ALiBi(nn.Module):
         # rounds them.
         self.register_buffer("exponents", _alibi_exponents(num_heads).float(), persistent=False)
 
-    def forward(self, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m)
+    def forward(self, queries: int, keys: int, offset: int = 0) -> Float[Tensor, "heads {queries} {keys}"]:
         wide = torch.promote_types(self.exponents.dtype, torch.float32)
         slopes = torch.exp2(-self.exponents.to(wide))
         return -slopes[:, None, None] * relative_distances(queries, keys, offset, device=slopes.device).abs()
@@ -98,13 +110,14 @@ class ALiBi(nn.Module):
         return f"{len(self.exponents)}"
 
 
+@runtime_checkable
 class DistanceBuckets(Protocol):
     """A rule that sorts distances into `num_buckets` kinds that share a bias."""
 
     @property
     def num_buckets(self) -> int: ...
 
-    def __call__(self, distance: Tensor) -> Tensor:
+    def __call__(self, distance: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
         """The bucket of each distance, from 0 to num_buckets - 1."""
         ...
 
@@ -133,7 +146,7 @@ class CausalBuckets:
             )
         object.__setattr__(self, "boundaries", _bucket_boundaries(self.num_buckets, self.max_distance))
 
-    def __call__(self, distance: Tensor) -> Tensor:
+    def __call__(self, distance: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
         distance = as_indices(distance, "distance")
         return torch.bucketize(
             (-distance).clamp(min=0), torch.tensor(self.boundaries, device=distance.device), right=True
@@ -161,7 +174,7 @@ class BidirectionalBuckets:
             )
         object.__setattr__(self, "side", CausalBuckets(self.num_buckets // 2, self.max_distance))
 
-    def __call__(self, distance: Tensor) -> Tensor:
+    def __call__(self, distance: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
         distance = as_indices(distance, "distance")
         after = distance > 0
         return after * (self.num_buckets // 2) + self.side(-distance.abs())
@@ -184,14 +197,21 @@ class ClippedBuckets:
     def num_buckets(self) -> int:
         return 2 * self.max_distance + 1
 
-    def __call__(self, distance: Tensor) -> Tensor:
+    def __call__(self, distance: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
         return as_indices(distance, "distance").clamp(-self.max_distance, self.max_distance) + self.max_distance
 
 
 def relative_position_bias_definition(
-    table: Tensor, buckets: DistanceBuckets, queries: int, keys: int, offset: int = 0
-) -> Tensor:  # (buckets, h) -> (h, n, m)
+    table: Float[Tensor, "buckets heads"], buckets: DistanceBuckets, queries: int, keys: int, offset: int = 0
+) -> Float[Tensor, "heads {queries} {keys}"]:
     """b_h[bucket(j - i)]: what is learned is one bias for each head and each kind of distance.
+
+    Args:
+        table: The learned biases b.
+        buckets: Sorts distances, such as `CausalBuckets()`.
+        queries: How many there are.
+        keys: How many there are.
+        offset: The position of the first query, where the keys begin at 0.
 
     Notes: D3-9.
     """
@@ -203,6 +223,9 @@ class RelativePositionBias(nn.Module):
     tokens.
 
     The biases start normal with standard deviation 0.02, sampled by `generator`.
+
+    Args:
+        buckets: Sorts distances; `BidirectionalBuckets()` unless given.
 
     >>> RelativePositionBias(4, CausalBuckets())(queries=2, keys=5, offset=3).shape
     torch.Size([4, 2, 5])
@@ -218,7 +241,7 @@ class RelativePositionBias(nn.Module):
         self.buckets = BidirectionalBuckets() if buckets is None else buckets
         self.table = nn.Parameter(0.02 * torch.randn(self.buckets.num_buckets, num_heads, generator=generator))
 
-    def forward(self, queries: int, keys: int, offset: int = 0) -> Tensor:  # (h, n, m)
+    def forward(self, queries: int, keys: int, offset: int = 0) -> Float[Tensor, "heads {queries} {keys}"]:
         _check_sizes(queries, keys, offset)
         # There are n + m - 1 distances, from the last query's to the first key up to the first query's to the last key.
         distances = torch.arange(1 - queries - offset, keys - offset, device=self.table.device)

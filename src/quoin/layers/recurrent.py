@@ -4,13 +4,14 @@ A cell reads one input of a sequence and the hidden state that the inputs before
 step in turn with the same weights, `recurrent_definition` stacks layers and adds the backward direction. Weights are
 laid out as torch's, the gates one below the other.
 
-    b sequences, T steps, d inputs, h units, g gates (1, 3 or 4)
+    T steps, d inputs, h hidden units, g gates (1, 3 or 4), of which the weights have g h rows, the `gate_units`
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -37,58 +38,59 @@ __all__ = [
 class RecurrentWeights(NamedTuple):
     """What one layer has in one direction. Two biases, as torch has: only a GRU's candidate tells them apart."""
 
-    weight_ih: Tensor  # (g h, d)
-    weight_hh: Tensor  # (g h, h)
-    bias_ih: Tensor  # (g h,)
-    bias_hh: Tensor  # (g h,)
+    weight_ih: Float[Tensor, "gate_units in_features"]
+    weight_hh: Float[Tensor, "gate_units hidden"]
+    bias_ih: Float[Tensor, "gate_units"]
+    bias_hh: Float[Tensor, "gate_units"]
 
 
+@runtime_checkable
 class CellStep(Protocol):
     """One step of a cell: its output first, and the hidden state that the next step starts from."""
 
     @property
-    def output(self) -> Tensor: ...
+    def output(self) -> Float[Tensor, "*batch hidden"]: ...
 
     @property
-    def state(self) -> tuple[Tensor, ...]: ...
+    def state(self) -> tuple[Float[Tensor, "*batch hidden"], ...]: ...
 
 
 class RNNStep(NamedTuple):
     """A step of a plain cell."""
 
-    output: Tensor  # (..., h)
-    preactivation: Tensor  # (..., h) before the activation
+    output: Float[Tensor, "*batch hidden"]
+    preactivation: Float[Tensor, "*batch hidden"]  # before the activation
 
     @property
-    def state(self) -> tuple[Tensor, ...]:
+    def state(self) -> tuple[Float[Tensor, "*batch hidden"], ...]:
         return (self.output,)
 
 
 class GRUStep(NamedTuple):
     """A step of a gated recurrent unit."""
 
-    output: Tensor  # (..., h)
-    reset: Tensor  # (..., h) in (0, 1)
-    update: Tensor  # (..., h) in (0, 1): the fraction of the old hidden state that stays
-    candidate: Tensor  # (..., h) in (-1, 1)
+    output: Float[Tensor, "*batch hidden"]
+    reset: Float[Tensor, "*batch hidden"]  # in (0, 1)
+    update: Float[Tensor, "*batch hidden"]  # in (0, 1): the fraction of the old hidden state that stays
+    candidate: Float[Tensor, "*batch hidden"]  # in (-1, 1)
 
     @property
-    def state(self) -> tuple[Tensor, ...]:
+    def state(self) -> tuple[Float[Tensor, "*batch hidden"], ...]:
         return (self.output,)
 
 
 class LSTMStep(NamedTuple):
     """A step of a cell with long short-term memory."""
 
-    output: Tensor  # (..., h)
-    cell: Tensor  # (..., h), the cell state
-    input_gate: Tensor  # (..., h) in (0, 1)
-    forget_gate: Tensor  # (..., h) in (0, 1)
-    output_gate: Tensor  # (..., h) in (0, 1)
-    candidate: Tensor  # (..., h) in (-1, 1)
+    output: Float[Tensor, "*batch hidden"]
+    cell: Float[Tensor, "*batch hidden"]  # the cell state
+    input_gate: Float[Tensor, "*batch hidden"]  # in (0, 1)
+    forget_gate: Float[Tensor, "*batch hidden"]  # in (0, 1)
+    output_gate: Float[Tensor, "*batch hidden"]  # in (0, 1)
+    candidate: Float[Tensor, "*batch hidden"]  # in (-1, 1)
 
     @property
-    def state(self) -> tuple[Tensor, ...]:
+    def state(self) -> tuple[Float[Tensor, "*batch hidden"], ...]:
         return (self.output, self.cell)
 
 
@@ -96,10 +98,13 @@ Cell = Callable[[Tensor, Sequence[Tensor], RecurrentWeights], CellStep]
 
 
 def rnn_cell_definition(
-    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights, activation: Callable[[Tensor], Tensor] = tanh
-) -> RNNStep:  # (..., d), ((..., h),) -> (..., h)
+    x: Float[Tensor, "*batch in_features"],
+    state: Sequence[Float[Tensor, "*batch hidden"]],
+    weights: RecurrentWeights,
+    activation: Callable[[Tensor], Tensor] = tanh,
+) -> RNNStep:
     """h_t = φ(W_x x_t + W_h h_{t-1} + b), the bias b in its two parts; the notes write the matrices on the right,
-    transposed.
+    transposed. The state is (h,).
 
     Notes: Z9.0, D1.1-27.
     """
@@ -109,11 +114,13 @@ def rnn_cell_definition(
 
 
 def gru_cell_definition(
-    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
-) -> GRUStep:  # (..., d), ((..., h),) -> (..., h)
+    x: Float[Tensor, "*batch in_features"], state: Sequence[Float[Tensor, "*batch hidden"]], weights: RecurrentWeights
+) -> GRUStep:
     """A mean of the old hidden state and a candidate, weighted by a gate: h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n.
 
         r = σ(W_xr x + W_hr h + b_r),  z = σ(W_xz x + W_hz h + b_z),  n = tanh(W_xn x + b_xn + r ⊙ (W_hn h + b_hn))
+
+    The state is (h,).
 
     Notes: Z10.
     """
@@ -125,12 +132,14 @@ def gru_cell_definition(
 
 
 def lstm_cell_definition(
-    x: Tensor, state: Sequence[Tensor], weights: RecurrentWeights
-) -> LSTMStep:  # (..., d), 2 of (..., h) -> (..., h)
+    x: Float[Tensor, "*batch in_features"], state: Sequence[Float[Tensor, "*batch hidden"]], weights: RecurrentWeights
+) -> LSTMStep:
     """A memory that is kept, written to and read through gates: c_t = f ⊙ c_{t-1} + i ⊙ g and h_t = o ⊙ tanh(c_t).
 
         i, f, o = σ(W_x x_t + W_h h_{t-1} + b), each with weights of its own, and g = tanh(W_xg x_t + W_hg h_{t-1} +
         b_g)
+
+    The state is (h, c).
 
     Notes: Z10.
     """
@@ -143,12 +152,18 @@ def lstm_cell_definition(
 
 
 def unroll(
-    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: RecurrentWeights | Sequence[RecurrentWeights]
-) -> tuple[CellStep, ...]:  # (b, T, d) -> T steps
+    cell: Cell,
+    inputs: Float[Tensor, "batch time in_features"],
+    state: Sequence[Float[Tensor, "batch hidden"]],
+    weights: RecurrentWeights | Sequence[RecurrentWeights],
+) -> tuple[CellStep, ...]:
     """h_1, ..., h_T, each from its input and the hidden state before it: a network of T layers whose weights are one
     and the same.
 
-    Weights given one for each step untie them: the same network with a copy in every layer.
+    Args:
+        cell: One step, such as `gru_cell_definition`.
+        state: What the first step starts from: (h,), of an LSTM (h, c).
+        weights: Once, or one for each step, which unties them: the same network with a copy in every layer.
 
     Notes: D1.1-27, Z9.0.
     """
@@ -169,20 +184,30 @@ def unroll(
 class Recurrent(NamedTuple):
     """All that layers of cells gave."""
 
-    output: Tensor  # (b, T, h) of the last layer; (b, T, 2 h) both ways
-    state: tuple[Tensor, ...]  # after the last step read, each (layers x directions, b, h) as torch stacks them
+    output: Float[Tensor, "batch time out_features"]  # of the last layer: the hidden units, or both ways' side by side
+    # after the last step read, layers and directions as torch stacks them
+    state: tuple[Float[Tensor, "layers_and_directions batch hidden"], ...]
     steps: tuple[tuple[tuple[CellStep, ...], ...], ...]  # by layer, direction (the second reads from the end), and step
 
 
 def recurrent_definition(
-    cell: Cell, inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Sequence[RecurrentWeights]]
-) -> Recurrent:  # (b, T, d), each (layers x directions, b, h)
+    cell: Cell,
+    inputs: Float[Tensor, "batch time in_features"],
+    state: Sequence[Float[Tensor, "layers_and_directions batch hidden"]],
+    weights: Sequence[Sequence[RecurrentWeights]],
+) -> Recurrent:
     """Layers of cells, each reading the outputs of the one below; with two directions a layer reads the sequence from
     both ends.
 
         deep: x^{l+1}_t = h^l_t,  both ways: x^{l+1}_t = (forward h^l_t, backward h^l_t)
 
-    `weights[layer][direction]`; torch.nn.RNN, GRU and LSTM with `batch_first` are the fast form.
+    torch.nn.RNN, GRU and LSTM with `batch_first` are the fast form.
+
+    Args:
+        cell: One step, such as `gru_cell_definition`.
+        state: What the first steps start from, (h,) or of an LSTM (h, c), stacked as torch stacks layers and
+            directions.
+        weights: By layer and direction: `weights[layer][direction]`.
 
     Notes: Z10.
     """

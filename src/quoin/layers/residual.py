@@ -3,8 +3,7 @@ difference.
 
 The definitions show the connections; convolution and normalisation have definitions of their own in this package. A
 convolution before a normalisation has no bias, as that would only be subtracted again. Attributes of the modules are
-named as in torchvision, so that its weights load by name.   n images, c channels, o output channels, h and w pixels, k
-side of the kernel
+named as in torchvision, so that its weights load by name.
 """
 
 import math
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -37,17 +37,17 @@ __all__ = [
 class ResidualForward(NamedTuple):
     """A block taken apart: the output, and the two terms of its sum."""
 
-    output: Tensor
-    residual: Tensor  # F(x)
-    shortcut: Tensor  # s(x)
+    output: Float[Tensor, "*shape"]
+    residual: Float[Tensor, "*shape"]  # F(x)
+    shortcut: Float[Tensor, "*shape"]  # s(x)
 
 
-def identity(x: Tensor) -> Tensor:
+def identity(x: Shaped[Tensor, "*shape"]) -> Shaped[Tensor, "*shape"]:
     return x
 
 
 def residual_definition(
-    x: Tensor,
+    x: Float[Tensor, "..."],
     body: Callable[[Tensor], Tensor],
     shortcut: Callable[[Tensor], Tensor] = identity,
     activation: Callable[[Tensor], Tensor] = identity,
@@ -71,18 +71,22 @@ class ConvNorm(NamedTuple):
     Without a mean and a variance, the running averages, the batch is normalised by its own.
     """
 
-    kernel: Tensor  # (o, c, k, k)
-    scale: Tensor  # (o,)  gamma
-    shift: Tensor  # (o,)  beta
-    mean: Tensor | None = None  # (o,)
-    variance: Tensor | None = None  # (o,)
+    kernel: Float[Tensor, "out_channels in_channels size size"]
+    scale: Float[Tensor, "out_channels"]  # gamma
+    shift: Float[Tensor, "out_channels"]  # beta
+    mean: Float[Tensor, "out_channels"] | None = None
+    variance: Float[Tensor, "out_channels"] | None = None
 
-    def __call__(self, x: Tensor, stride: int = 1, *, eps: float = EPS) -> Tensor:  # (n, c, h, w) -> (n, o, h', w')
+    def __call__(
+        self, x: Float[Tensor, "batch in_channels height width"], stride: int = 1, *, eps: float = EPS
+    ) -> Float[Tensor, "batch out_channels out_height out_width"]:
         return self.normalize(
             cross_correlate2d_definition(x, self.kernel, stride=stride, padding=self.kernel.shape[-1] // 2), eps
         )
 
-    def normalize(self, x: Tensor, eps: float = EPS) -> Tensor:  # (n, o, h, w)
+    def normalize(
+        self, x: Float[Tensor, "batch out_channels height width"], eps: float = EPS
+    ) -> Float[Tensor, "batch out_channels height width"]:
         if self.mean is None or self.variance is None:
             return batch_norm_definition(x, self.scale, self.shift, eps=eps).output
         return batch_norm_eval_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
@@ -95,10 +99,20 @@ class ConvNorm(NamedTuple):
 
 
 def basic_block_definition(
-    x: Tensor, first: ConvNorm, second: ConvNorm, project: ConvNorm | None = None, *, stride: int = 1
+    x: Float[Tensor, "batch in_channels height width"],
+    first: ConvNorm,
+    second: ConvNorm,
+    project: ConvNorm | None = None,
+    *,
+    stride: int = 1,
 ) -> ResidualForward:
     """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalised, and a 1x1 shortcut s where the shape
     changes.
+
+    Args:
+        first: B1, which has the stride.
+        second: B2.
+        project: The 1x1 convolution of the shortcut s; None is the identity.
 
     Notes: D1.6-5, Z8.9.
     """
@@ -106,7 +120,7 @@ def basic_block_definition(
 
 
 def bottleneck_definition(
-    x: Tensor,
+    x: Float[Tensor, "batch in_channels height width"],
     narrow: ConvNorm,
     across: ConvNorm,
     widen: ConvNorm,
@@ -121,6 +135,13 @@ def bottleneck_definition(
     With strides (s, 1, 1) and eps 1.001e-5 it is the block of Keras' ResNet, with (1, s, 1) that of torchvision
     ("v1.5").
 
+    Args:
+        narrow: B1.
+        across: B2.
+        widen: B3.
+        project: The 1x1 convolution of the shortcut s; None is the identity.
+        strides: Of B1, B2 and B3; the shortcut has their product.
+
     Notes: D1.6-15, DE23.
     """
 
@@ -133,7 +154,7 @@ def bottleneck_definition(
 
 
 def resnext_definition(
-    x: Tensor,
+    x: Float[Tensor, "batch in_channels height width"],
     narrow: ConvNorm,
     across: ConvNorm,
     widen: ConvNorm,
@@ -145,8 +166,13 @@ def resnext_definition(
     """relu(N(T_1(x) + ... + T_g(x)) + s(x)): bottlenecks T_i side by side, each with its fraction of the inner
     channels.
 
-    T_i is a 1x1 convolution to its group, a 3x3 within the group, and a 1x1 back; N normalises their sum. `across`
-    holds a kernel (channels, channels / groups, 3, 3), the form of a grouped convolution.
+    T_i is a 1x1 convolution to its group, a 3x3 within the group, and a 1x1 back; N normalises their sum.
+
+    Args:
+        narrow: The 1x1 convolutions of all T_i to their groups.
+        across: The 3x3 ones, with a kernel (channels, channels / groups, 3, 3), the form of a grouped convolution.
+        widen: The 1x1 ones back, and N.
+        project: The 1x1 convolution of the shortcut s; None is the identity.
 
     Notes: Z8.9.
     """
@@ -169,6 +195,9 @@ def resnext_definition(
 class Residual(nn.Module):
     """`residual_definition` about any two modules, without an activation: body(x) + shortcut(x).
 
+    Args:
+        shortcut: The identity unless given.
+
     >>> block = Residual(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3)))
     >>> block(torch.zeros(2, 3)).shape
     torch.Size([2, 3])
@@ -181,7 +210,7 @@ class Residual(nn.Module):
         self.body = body
         self.shortcut = nn.Identity() if shortcut is None else shortcut
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         check_floating(x)
         residual, kept = self.body(x), self.shortcut(x)
         _check_sum(residual, kept)
@@ -207,8 +236,9 @@ class BasicBlock(nn.Module):
         self.downsample = _projection(in_channels, out_channels, stride)
 
     def forward(
-        self, x: Tensor
-    ) -> Tensor:  # (n, in_channels, h, w) -> (n, out_channels, h / stride, w / stride), rounded up
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels out_height out_width"]:
+        """The height and width are divided by the stride, rounded up."""
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
         h = self.relu1(self.bn1(self.conv1(x)))
@@ -232,8 +262,9 @@ class _Narrowed(nn.Module):
         self.downsample = _projection(in_channels, out_channels, stride)
 
     def forward(
-        self, x: Tensor
-    ) -> Tensor:  # (n, in_channels, h, w) -> (n, out_channels, h / stride, w / stride), rounded up
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels out_height out_width"]:
+        """The height and width are divided by the stride, rounded up."""
         _check_channels(x, self.conv1.in_channels)
         kept = x if self.downsample is None else self.downsample(x)
         h = self.relu1(self.bn1(self.conv1(x)))

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Float64, Int, Real, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -35,11 +36,14 @@ __all__ = [
 
 def rotary_matrix(
     position: float, head_dim: int, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (d, d), float64
+) -> Float64[Tensor, "{head_dim} {head_dim}"]:
     """R_m, block diagonal with the rotations (cos mθ_i, -sin mθ_i; sin mθ_i, cos mθ_i), θ_i = base^(-2i/d) for i = 0
     ... d/2-1.
 
-    R_mᵀ R_n = R_{n-m}. Clockwise, as the notes print it, is R_{-m}.
+    R_mᵀ R_n = R_{n-m}.
+
+    Args:
+        clockwise: Gives R_{-m}, as the notes print it.
 
     Notes: D3-8.
     """
@@ -50,9 +54,17 @@ def rotary_matrix(
 
 
 def apply_rotary_definition(
-    x: Tensor, positions: Tensor, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (..., n, d), (n,) -> (..., n, d)
+    x: Float[Tensor, "*batch seq head_dim"],
+    positions: Real[Tensor, "seq"],
+    *,
+    base: float = BASE,
+    clockwise: bool = False,
+) -> Float[Tensor, "*batch seq head_dim"]:
     """R_m x_m at each position m, with the rotation matrix written out.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     Notes: D3-8.
     """
@@ -63,10 +75,18 @@ def apply_rotary_definition(
 
 
 def apply_half_split_rotary_definition(
-    x: Tensor, positions: Tensor, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (..., n, d), (n,) -> (..., n, d)
+    x: Float[Tensor, "*batch seq head_dim"],
+    positions: Real[Tensor, "seq"],
+    *,
+    base: float = BASE,
+    clockwise: bool = False,
+) -> Float[Tensor, "*batch seq head_dim"]:
     """P R_m Pᵀ x_m, where P takes features 2i and 2i+1 to i and i + d/2: the same rotations, of pairs that lie half a
     head_dim apart.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     Notes: D3-8.
     """
@@ -75,9 +95,18 @@ def apply_half_split_rotary_definition(
 
 
 def rotary_position_definition(
-    x: Tensor, weight: Tensor, positions: Tensor, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (..., n, d), (k, d), (n,) -> (..., n, k)
+    x: Float[Tensor, "*batch seq in_features"],
+    weight: Float[Tensor, "head_dim in_features"],
+    positions: Real[Tensor, "seq"],
+    *,
+    base: float = BASE,
+    clockwise: bool = False,
+) -> Float[Tensor, "*batch seq head_dim"]:
     """f(x_m, m) = R_m W x_m: a query or key is projected and then rotated by its position; a value is only projected.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     Notes: D3-5, D3-8.
     """
@@ -87,10 +116,18 @@ def rotary_position_definition(
 
 
 def apply_rotary(
-    x: Tensor, positions: Tensor, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (..., n, d), (..., n) -> (..., n, d)
+    x: Float[Tensor, "*batch seq head_dim"],
+    positions: Real[Tensor, "*#batch seq"],
+    *,
+    base: float = BASE,
+    clockwise: bool = False,
+) -> Float[Tensor, "*batch seq head_dim"]:
     """`apply_rotary_definition` without its matrices, for positions (n,) or of each sequence its own, as far as they
     broadcast.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     >>> apply_rotary(torch.tensor([[2.0, 0.0]]), torch.tensor([torch.pi / 6]))
     tensor([[1.7321, 1.0000]])
@@ -101,10 +138,18 @@ def apply_rotary(
 
 
 def apply_half_split_rotary(
-    x: Tensor, positions: Tensor, *, base: float = BASE, clockwise: bool = False
-) -> Tensor:  # (..., n, d), (..., n) -> (..., n, d)
+    x: Float[Tensor, "*batch seq head_dim"],
+    positions: Real[Tensor, "*#batch seq"],
+    *,
+    base: float = BASE,
+    clockwise: bool = False,
+) -> Float[Tensor, "*batch seq head_dim"]:
     """`apply_half_split_rotary_definition` without its matrices: `apply_rotary` for weights trained with pairs (i, i +
     d/2), such as Llama's.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     Notes: D3-8.
     """
@@ -116,6 +161,10 @@ class RotaryEmbedding(nn.Module):
     call.
 
     The rotation is computed in float32 at least, and returned in the input's dtype.
+
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
 
     >>> rotary = RotaryEmbedding(8)
     >>> x = torch.ones(1, 2, 5, 8)
@@ -129,7 +178,7 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         self.table = _RotaryTable(head_dim, base, clockwise)
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
+    def forward(self, x: Float[Tensor, "*batch seq head_dim"], offset: int = 0) -> Float[Tensor, "*batch seq head_dim"]:
         return _rotate_pairs(x, self.table(x, offset))
 
     def extra_repr(self) -> str:
@@ -140,6 +189,10 @@ class HalfSplitRotaryEmbedding(nn.Module):
     """`apply_half_split_rotary` of queries or keys (..., n, d) at positions offset ... offset + n-1, the angles kept
     from call to call.
 
+    Args:
+        base: Of the frequencies θ_i = base^(-2i/d); Hugging Face's `rope_theta`.
+        clockwise: Whether to rotate the other way, by R_{-m}.
+
     Notes: D3-8.
     """
 
@@ -147,14 +200,14 @@ class HalfSplitRotaryEmbedding(nn.Module):
         super().__init__()
         self.table = _RotaryTable(head_dim, base, clockwise)
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:  # (..., n, d) -> (..., n, d)
+    def forward(self, x: Float[Tensor, "*batch seq head_dim"], offset: int = 0) -> Float[Tensor, "*batch seq head_dim"]:
         return _rotate_halves(x, self.table(x, offset))
 
     def extra_repr(self) -> str:
         return str(self.table)
 
 
-def to_half_split(weight: Tensor, num_heads: int) -> Tensor:  # (heads d, ...) -> (heads d, ...)
+def to_half_split(weight: Shaped[Tensor, "rows *columns"], num_heads: int) -> Shaped[Tensor, "rows *columns"]:
     """The weight or bias of a query or key projection for `HalfSplitRotaryEmbedding`, from one for `RotaryEmbedding`:
     scores stay as they are.
 
@@ -163,14 +216,14 @@ def to_half_split(weight: Tensor, num_heads: int) -> Tensor:  # (heads d, ...) -
     return _reordered(weight, num_heads, half_split_order)
 
 
-def to_interleaved(weight: Tensor, num_heads: int) -> Tensor:  # (heads d, ...) -> (heads d, ...)
+def to_interleaved(weight: Shaped[Tensor, "rows *columns"], num_heads: int) -> Shaped[Tensor, "rows *columns"]:
     """The weight or bias of a query or key projection for `RotaryEmbedding`, from one for `HalfSplitRotaryEmbedding`:
     undoes `to_half_split`.
     """
     return _reordered(weight, num_heads, lambda dim: half_split_order(dim).argsort())
 
 
-def half_split_order(head_dim: int) -> Tensor:  # (d,)
+def half_split_order(head_dim: int) -> Int[Tensor, "{head_dim}"]:
     """Which of the features paired as neighbours stands where when they are paired by halves: 0, 2, ..., d-2, 1, 3,
     ..., d-1."""
     check_rotary_dim(head_dim)

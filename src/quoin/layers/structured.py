@@ -5,6 +5,7 @@ sparse product are the fast forms. Gradients reach the few free numbers through 
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,7 +14,7 @@ from quoin.tensor import as_floating, check_shapes
 __all__ = ["convolution_as_dense", "graph_as_dense", "recurrence_as_dense"]
 
 
-def convolution_as_dense(kernel: Tensor, length: int) -> Tensor:  # (k,) -> (length - k + 1, length)
+def convolution_as_dense(kernel: Float[Tensor, "size"], length: int) -> Float[Tensor, "{length}-size+1 {length}"]:
     """The matrix A with A_ij = a_{j-i} for 0 <= j - i < k and 0 elsewhere: A x slides the kernel a along x.
 
     >>> convolution_as_dense(torch.tensor([1.0, 2.0]), 3)
@@ -35,7 +36,9 @@ def convolution_as_dense(kernel: Tensor, length: int) -> Tensor:  # (k,) -> (len
     return torch.where(inside, kernel[offset.clamp(0, size - 1)], 0)
 
 
-def recurrence_as_dense(weight_ih: Tensor, weight_hh: Tensor, num_steps: int) -> list[Tensor]:
+def recurrence_as_dense(
+    weight_ih: Float[Tensor, "hidden in_features"], weight_hh: Float[Tensor, "hidden hidden"], num_steps: int
+) -> list[Float[Tensor, "hidden {num_steps}*in_features+hidden"]]:
     """The matrices of a recurrent net unrolled, (m, n) and (m, m): layer t is [0 ... W_x ... 0 | W_h] on (x_1, ...,
     x_T, h_{t-1}).
 
@@ -55,7 +58,9 @@ def recurrence_as_dense(weight_ih: Tensor, weight_hh: Tensor, num_steps: int) ->
     return layers
 
 
-def graph_as_dense(adjacency: Tensor, weight: Tensor) -> Tensor:  # (v, v), (n, m) -> (v m, v n)
+def graph_as_dense(
+    adjacency: Real[Tensor, "nodes nodes"], weight: Real[Tensor, "in_features out_features"]
+) -> Float[Tensor, "nodes*out_features nodes*in_features"]:
     """The Kronecker product of A and W^T, which takes the rows of H, laid end to end, to the rows of A H W.
 
     Node u hears node v only where A_uv is not zero, and every edge carries the same W.

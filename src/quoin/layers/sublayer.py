@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers.dropout import check_probability
@@ -12,7 +13,7 @@ __all__ = ["PostNorm", "PreNorm", "SublayerConnection", "post_norm_definition", 
 Map = Callable[[Tensor], Tensor]
 
 
-def pre_norm_definition(x: Tensor, sublayer: Map, norm: Map) -> Tensor:
+def pre_norm_definition(x: Float[Tensor, "*batch embed"], sublayer: Map, norm: Map) -> Float[Tensor, "*batch embed"]:
     """x + sublayer(norm(x)): the residual stream is a sum that no norm ever touches, so a stack
     of such sublayers closes with one more norm.
 
@@ -21,7 +22,7 @@ def pre_norm_definition(x: Tensor, sublayer: Map, norm: Map) -> Tensor:
     return x + sublayer(norm(x))
 
 
-def post_norm_definition(x: Tensor, sublayer: Map, norm: Map) -> Tensor:
+def post_norm_definition(x: Float[Tensor, "*batch embed"], sublayer: Map, norm: Map) -> Float[Tensor, "*batch embed"]:
     """norm(x + sublayer(x)): the order of the first Transformer.
 
     Notes: Z11.T.
@@ -43,13 +44,15 @@ class SublayerConnection(nn.Module):
         check_probability(dropout)
         self.norm, self.dropout = norm, nn.Dropout(dropout)
 
-    def sublayer_input(self, x: Tensor) -> Tensor:
+    def sublayer_input(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
         raise NotImplementedError
 
-    def add_output(self, x: Tensor, output: Tensor) -> Tensor:
+    def add_output(
+        self, x: Float[Tensor, "*batch embed"], output: Float[Tensor, "*batch embed"]
+    ) -> Float[Tensor, "*batch embed"]:
         raise NotImplementedError
 
-    def forward(self, x: Tensor, sublayer: Map) -> Tensor:
+    def forward(self, x: Float[Tensor, "*batch embed"], sublayer: Map) -> Float[Tensor, "*batch embed"]:
         return self.add_output(x, sublayer(self.sublayer_input(x)))
 
 
@@ -65,13 +68,15 @@ class PreNorm(SublayerConnection):
 
     normalizes_output = False
 
-    def forward(self, x: Tensor, sublayer: Map) -> Tensor:
+    def forward(self, x: Float[Tensor, "*batch embed"], sublayer: Map) -> Float[Tensor, "*batch embed"]:
         return x + self.dropout(sublayer(self.norm(x)))
 
-    def sublayer_input(self, x: Tensor) -> Tensor:
+    def sublayer_input(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
         return fast_call(self._modules["norm"], x)
 
-    def add_output(self, x: Tensor, output: Tensor) -> Tensor:
+    def add_output(
+        self, x: Float[Tensor, "*batch embed"], output: Float[Tensor, "*batch embed"]
+    ) -> Float[Tensor, "*batch embed"]:
         return x + fast_call(self._modules["dropout"], output)
 
 
@@ -83,11 +88,13 @@ class PostNorm(SublayerConnection):
 
     normalizes_output = True
 
-    def forward(self, x: Tensor, sublayer: Map) -> Tensor:
+    def forward(self, x: Float[Tensor, "*batch embed"], sublayer: Map) -> Float[Tensor, "*batch embed"]:
         return self.norm(x + self.dropout(sublayer(x)))
 
-    def sublayer_input(self, x: Tensor) -> Tensor:
+    def sublayer_input(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
         return x
 
-    def add_output(self, x: Tensor, output: Tensor) -> Tensor:
+    def add_output(
+        self, x: Float[Tensor, "*batch embed"], output: Float[Tensor, "*batch embed"]
+    ) -> Float[Tensor, "*batch embed"]:
         return fast_call(self._modules["norm"], x + fast_call(self._modules["dropout"], output))

@@ -3,14 +3,13 @@
 A block is put together from its sublayers, so that any attention, any feed-forward network and any norm may stand in
 it; `transformer_block` and `decoder_block` make the usual ones by their sizes. How a sublayer joins the residual stream
 is in sublayer.py; stacks of blocks are models.
-
-    b sequences, n positions, m positions of the memory, w embed_dim
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.layers.attention import (
@@ -47,17 +46,17 @@ MakeNorm = Callable[[int], nn.Module]
 class TransformerBlockForward(NamedTuple):
     """A block taken apart: its output, and the residual stream between its two sublayers."""
 
-    output: Tensor  # (b, n, w)
-    attended: Tensor  # (b, n, w)
+    output: Float[Tensor, "batch seq embed"]
+    attended: Float[Tensor, "batch seq embed"]
 
 
 def transformer_block_definition(
-    x: Tensor,
+    x: Float[Tensor, "batch seq embed"],
     attend: Map,
     feed_forward: Map,
     norms: tuple[Map, Map],
     connection: ConnectionDefinition = pre_norm_definition,
-) -> TransformerBlockForward:  # (b, n, w) -> (b, n, w)
+) -> TransformerBlockForward:
     """y = connection(x, attend, N₁), then z = connection(y, feed_forward, N₂): an encoder's block, and with a causal
     attention a language model's.
 
@@ -70,22 +69,25 @@ def transformer_block_definition(
 class DecoderBlockForward(NamedTuple):
     """A block taken apart: its output, and the residual stream after each of its attentions."""
 
-    output: Tensor  # (b, n, w)
-    self_attended: Tensor  # (b, n, w)
-    cross_attended: Tensor  # (b, n, w)
+    output: Float[Tensor, "batch seq embed"]
+    self_attended: Float[Tensor, "batch seq embed"]
+    cross_attended: Float[Tensor, "batch seq embed"]
 
 
 def decoder_block_definition(
-    x: Tensor,
-    memory: Tensor,
+    x: Float[Tensor, "batch seq embed"],
+    memory: Float[Tensor, "batch memory_seq memory_dim"],
     attend: Map,
     cross_attend: Callable[[Tensor, Tensor], Tensor],
     feed_forward: Map,
     norms: tuple[Map, Map, Map],
     connection: ConnectionDefinition = pre_norm_definition,
-) -> DecoderBlockForward:  # (b, n, w), (b, m, w) -> (b, n, w)
+) -> DecoderBlockForward:
     """y = connection(x, attend, N₁), u = connection(y, attend to the memory, N₂), then z = connection(u, feed_forward,
     N₃), where `attend` is causal.
+
+    Args:
+        cross_attend: Attention from x, its first argument, to the memory, its second.
 
     Notes: Z11.T.
     """
@@ -95,8 +97,12 @@ def decoder_block_definition(
 
 
 class TransformerBlock(nn.Module):
-    """`transformer_block_definition` of these sublayers; `connection` is `PreNorm` or `PostNorm`, `norm(embed_dim)`
-    makes a norm.
+    """`transformer_block_definition` of these sublayers.
+
+    Args:
+        connection: `PreNorm` or `PostNorm`.
+        norm: Makes a norm of so many features, such as `nn.RMSNorm`.
+        dropout: Of the output of each sublayer.
 
     >>> block = TransformerBlock(MultiHeadAttention(8, num_heads=2), FeedForward(8), norm=nn.RMSNorm)
     >>> block(torch.zeros(3, 5, 8), causal=True).shape
@@ -122,8 +128,13 @@ class TransformerBlock(nn.Module):
         self.embed_dim, self.make_norm = attention.embed_dim, norm
 
     def forward(
-        self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, n, w) -> (b, n, w)
+        self,
+        x: Float[Tensor, "batch seq embed"],
+        *,
+        lengths: Int[Tensor, "batch"] | None = None,
+        mask: Bool[Tensor, "... #seq #seq"] | Bool[Tensor, "#seq"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch seq embed"]:
         """Lengths, masks and causality are the attention's; padding counts as zeros, whatever it holds."""
         x, *_, mask = show(x, x, x, mask, lengths)
         x = self.attention_connection(x, lambda y: self.attention(y, mask=mask, causal=causal))
@@ -133,7 +144,7 @@ class TransformerBlock(nn.Module):
         """An empty cache for at most `max_seq_len` positions."""
         return self.attention.init_cache(batch_size, max_seq_len)
 
-    def decode_step(self, cache: AttentionCache, x: Tensor) -> AttentionStepOutput:  # (b, new, w) -> (b, new, w)
+    def decode_step(self, cache: AttentionCache, x: Float[Tensor, "batch new embed"]) -> AttentionStepOutput:
         """What `forward`, causal, gives for new positions, where the cache holds all before them."""
         before, attention, behind, feed_forward = submodules(
             self, "attention_connection", "attention", "feed_forward_connection", "feed_forward"
@@ -157,7 +168,7 @@ class DecoderBlockCache(NamedTuple):
     def seq_len(self) -> int:
         return self.self_attention.seq_len
 
-    def select(self, indices: Tensor) -> "DecoderBlockCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "DecoderBlockCache":
         """The cache of these sequences, in this order."""
         return DecoderBlockCache(self.self_attention.select(indices), self.cross_attention.select(indices))
 
@@ -165,6 +176,11 @@ class DecoderBlockCache(NamedTuple):
 class DecoderBlock(nn.Module):
     """`decoder_block_definition` of these sublayers: causal self-attention, `cross_attention` to a memory, a
     feed-forward network.
+
+    Args:
+        connection: `PreNorm` or `PostNorm`.
+        norm: Makes a norm of so many features, such as `nn.RMSNorm`.
+        dropout: Of the output of each sublayer.
 
     >>> block = decoder_block(8, num_heads=2)
     >>> block(torch.zeros(3, 5, 8), torch.zeros(3, 7, 8), memory_lengths=torch.tensor([7, 2, 3])).shape
@@ -191,8 +207,13 @@ class DecoderBlock(nn.Module):
         self.embed_dim, self.make_norm = attention.embed_dim, norm
 
     def forward(
-        self, x: Tensor, memory: Tensor, *, lengths: Tensor | None = None, memory_lengths: Tensor | None = None
-    ) -> Tensor:  # (b, n, w), (b, m, w) -> (b, n, w)
+        self,
+        x: Float[Tensor, "batch seq embed"],
+        memory: Float[Tensor, "batch memory_seq memory_dim"],
+        *,
+        lengths: Int[Tensor, "batch"] | None = None,
+        memory_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch seq embed"]:
         """`lengths` count the positions of x that are not padding, `memory_lengths` those of the memory; padding counts
         as zeros."""
         x, *_, mask = show(x, x, x, None, lengths)
@@ -201,7 +222,11 @@ class DecoderBlock(nn.Module):
         return self.feed_forward_connection(x, self.feed_forward)
 
     def init_cache(
-        self, memory: Tensor, max_seq_len: int, *, memory_lengths: Tensor | None = None
+        self,
+        memory: Float[Tensor, "batch memory_seq memory_dim"],
+        max_seq_len: int,
+        *,
+        memory_lengths: Int[Tensor, "batch"] | None = None,
     ) -> DecoderBlockCache:
         """An empty cache for at most `max_seq_len` positions; keys and values of the memory are computed here, once."""
         return DecoderBlockCache(
@@ -210,8 +235,8 @@ class DecoderBlock(nn.Module):
         )
 
     def decode_step(
-        self, cache: DecoderBlockCache, x: Tensor
-    ) -> tuple[Tensor, DecoderBlockCache]:  # (b, new, w) -> (b, new, w)
+        self, cache: DecoderBlockCache, x: Float[Tensor, "batch new embed"]
+    ) -> tuple[Float[Tensor, "batch new embed"], DecoderBlockCache]:
         """What `forward` gives for new positions, where the cache holds all before them."""
         before, between, behind = (
             self.attention_connection,
@@ -242,8 +267,15 @@ def transformer_block(
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> TransformerBlock:
-    """A `TransformerBlock` with layer norms by its sizes; `inner_attention` is how it attends, `rotary` rotates queries
-    and keys by position.
+    """A `TransformerBlock` with layer norms by its sizes.
+
+    Args:
+        hidden_dim: Hidden units of the feed-forward network; 4 `embed_dim` unless given.
+        activation: Of the feed-forward network.
+        inner_attention: How it attends; `ExactAttention()` unless given.
+        rotary: Rotates queries and keys by their position, such as a `RotaryEmbedding`; None does not.
+        connection: `PreNorm` or `PostNorm`.
+        dropout: Of the output of each sublayer; that of attention weights is the inner attention's.
     """
     attention = MultiHeadAttention(
         embed_dim, num_heads, inner_attention=inner_attention, rotary=rotary, generator=generator
@@ -264,8 +296,17 @@ def decoder_block(
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
 ) -> DecoderBlock:
-    """A `DecoderBlock` with layer norms by its sizes; `inner_attention` and `rotary` are of its self-attention, the
-    other is exact."""
+    """A `DecoderBlock` with layer norms by its sizes.
+
+    Args:
+        hidden_dim: Hidden units of the feed-forward network; 4 `embed_dim` unless given.
+        activation: Of the feed-forward network.
+        inner_attention: How the self-attention attends, `ExactAttention()` unless given; attention to the memory is
+            exact.
+        rotary: Rotates queries and keys of the self-attention by their position; None does not.
+        connection: `PreNorm` or `PostNorm`.
+        dropout: Of the output of each sublayer; that of attention weights is the inner attention's.
+    """
     attention = MultiHeadAttention(
         embed_dim, num_heads, inner_attention=inner_attention, rotary=rotary, generator=generator
     )

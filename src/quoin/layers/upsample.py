@@ -1,10 +1,9 @@
 """An image made twice as large and convolved, as decoders do it: from its definition, and with four ninths of the
 products.
-
-b images, c input channels, o output channels, h height, w width
 """
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -14,7 +13,7 @@ from quoin.tensor import check_shapes
 __all__ = ["UpsampledConv2d", "upsample_conv2d", "upsample_conv2d_definition", "upsample_nearest_definition"]
 
 
-def upsample_nearest_definition(x: Tensor) -> Tensor:  # (..., h, w) -> (..., 2h, 2w)
+def upsample_nearest_definition(x: Shaped[Tensor, "*batch height width"]) -> Shaped[Tensor, "*batch 2*height 2*width"]:
     """y[2i + a, 2j + b] = x[i, j] for a, b in {0, 1}: every pixel becomes a square of four.
 
     >>> upsample_nearest_definition(torch.tensor([[1, 2]]))
@@ -25,16 +24,20 @@ def upsample_nearest_definition(x: Tensor) -> Tensor:  # (..., h, w) -> (..., 2h
 
 
 def upsample_conv2d_definition(
-    x: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels in_channels 3 3"],
+    bias: Float[Tensor, "out_channels"],
+) -> Float[Tensor, "batch out_channels 2*height 2*width"]:
     """K ⋆ doubled(x) + bias: the image twice as large, then a 3 x 3 kernel over it, padded to keep the size."""
     _check(x, weight, bias)
     return cross_correlate2d_definition(upsample_nearest_definition(x), weight, padding=1) + bias.view(-1, 1, 1)
 
 
 def upsample_conv2d(
-    x: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (b, c, h, w), (o, c, 3, 3), (o,) -> (b, o, 2h, 2w)
+    x: Float[Tensor, "batch in_channels height width"],
+    weight: Float[Tensor, "out_channels in_channels 3 3"],
+    bias: Float[Tensor, "out_channels"],
+) -> Float[Tensor, "batch out_channels 2*height 2*width"]:
     """`upsample_conv2d_definition` on the small image, by one transposed convolution.
 
     Of the nine pixels that a kernel covers in the doubled image, those of one square are equal, and their weights may
@@ -55,7 +58,9 @@ class UpsampledConv2d(nn.Conv2d):
     def __init__(self, in_channels: int, out_channels: int):
         super().__init__(in_channels, out_channels, 3, padding=1)
 
-    def forward(self, input: Tensor) -> Tensor:  # (b, c, h, w) -> (b, o, 2h, 2w)
+    def forward(
+        self, input: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels 2*height 2*width"]:
         return upsample_conv2d(input, self.weight, self.bias)  # pyright: ignore[reportArgumentType]
 
 

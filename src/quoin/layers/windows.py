@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -142,7 +143,7 @@ def slides(
     return tuple(found)
 
 
-def pad(x: Tensor, along: Sequence[SlideSpec], value: float = 0.0) -> Tensor:
+def pad(x: Shaped[Tensor, "..."], along: Sequence[SlideSpec], value: float = 0.0) -> Shaped[Tensor, "..."]:
     """x with `value` put around its last axes."""
     widths = [
         width for slide in reversed(along) for width in (slide.before, slide.after)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -37,8 +38,12 @@ __all__ = [
 ]
 
 
-def minimax_value_definition(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,) -> ()
+def minimax_value_definition(real: Float[Tensor, "n"], fake: Float[Tensor, "m"]) -> Float[Tensor, ""]:
     """V(D, G) = (1/n) Σ_i ln D(x_i) + (1/m) Σ_j ln(1 - D(G(z_j))) from probabilities; D wants it large, G small.
+
+    Args:
+        real: D(x_i) of the real examples.
+        fake: D(G(z_j)) of the generated ones.
 
     >>> minimax_value_definition(torch.tensor([0.5]), torch.tensor([0.5]))  # a D that cannot classify: -ln 4
     tensor(-1.3863)
@@ -50,8 +55,12 @@ def minimax_value_definition(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,
     return real.log().mean() + (1 - fake).log().mean()
 
 
-def minimax_value(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,) -> ()
+def minimax_value(real: Float[Tensor, "n"], fake: Float[Tensor, "m"]) -> Float[Tensor, ""]:
     """`minimax_value_definition` from logits a = ln D/(1 - D): no logarithm of what rounds to 0.
+
+    Args:
+        real: Logits of the discriminator at real examples.
+        fake: Its logits at generated ones.
 
     Notes: D5.2-7.
     """
@@ -59,7 +68,7 @@ def minimax_value(real: Tensor, fake: Tensor) -> Tensor:  # (n,), (m,) -> ()
     return logsigmoid(real).mean() + saturating_loss(fake).mean()
 
 
-def saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
+def saturating_loss(fake: Float[Tensor, "m"]) -> Float[Tensor, "m"]:
     """ln(1 - D(G(z))) of each fake from its logit a, the term of V that G can change; its derivative in a is -D.
 
     Notes: D5.2-7.
@@ -68,7 +77,7 @@ def saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
     return logsigmoid(-fake)
 
 
-def non_saturating_loss_definition(fake: Tensor) -> Tensor:  # (m,) -> (m,)
+def non_saturating_loss_definition(fake: Float[Tensor, "m"]) -> Float[Tensor, "m"]:
     """-ln D(G(z)) of each fake from probabilities, what G minimises in practice: the same fixed point as under V, by
     another gradient.
 
@@ -78,7 +87,7 @@ def non_saturating_loss_definition(fake: Tensor) -> Tensor:  # (m,) -> (m,)
     return -fake.log()
 
 
-def non_saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
+def non_saturating_loss(fake: Float[Tensor, "m"]) -> Float[Tensor, "m"]:
     """`non_saturating_loss_definition` from logits a; its derivative in a is D - 1.
 
     A generator whose fakes are all found out, D near 0, still learns by it, and hardly by `saturating_loss`.
@@ -89,7 +98,7 @@ def non_saturating_loss(fake: Tensor) -> Tensor:  # (m,) -> (m,)
     return -logsigmoid(fake)  # softplus(-a) is the same, but torch's is linear beyond 20
 
 
-def optimal_discriminator(p: Tensor, p_fake: Tensor) -> Tensor:  # (...), (...) -> (...)
+def optimal_discriminator(p: Real[Tensor, "*shape"], p_fake: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """D*(x) = p(x) / (p(x) + p_G(x)) from two densities, or two tables, at the same x; 1/2 where neither has any mass.
 
     >>> optimal_discriminator(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 0.5]))
@@ -107,7 +116,9 @@ def optimal_discriminator(p: Tensor, p_fake: Tensor) -> Tensor:  # (...), (...) 
     return torch.where(total == 0, 0.5, p / torch.where(total == 0, 1, total))
 
 
-def adversarial_value(p: Tensor, p_fake: Tensor, discriminator: Tensor) -> Tensor:  # (..., s) three times -> (...)
+def adversarial_value(
+    p: Float[Tensor, "*batch s"], p_fake: Float[Tensor, "*batch s"], discriminator: Float[Tensor, "*batch s"]
+) -> Float[Tensor, "*batch"]:
     """V(D, G) = Σ_x p(x) ln D(x) + p_G(x) ln(1 - D(x)) of distributions that are tables, D(x) at the same outcomes.
 
     At `optimal_discriminator` it is 2 JS(p, p_G) - ln 4, which is least, -ln 4, where p_G = p.
@@ -126,13 +137,17 @@ def adversarial_value(p: Tensor, p_fake: Tensor, discriminator: Tensor) -> Tenso
 class InputGradients(NamedTuple):
     """What a function of examples gives, and how it changes with each of them."""
 
-    output: Tensor  # (n,)
-    gradients: Tensor  # (n, ...), of the shape of the examples
+    output: Float[Tensor, "n"]
+    gradients: Float[Tensor, "n ..."]  # of the shape of the examples
 
 
-def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Tensor) -> InputGradients:  # (n, ...)
+def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Float[Tensor, "n ..."]) -> InputGradients:
     """∇f(x_i), one example at a time; it can be differentiated again, so that a penalty on it reaches the weights of
-    f."""
+    f.
+
+    Args:
+        function: f, from a batch of examples to one number for each.
+    """
     _check_some(x, "x")
     outputs, gradients = [], []
     for example in x:
@@ -144,10 +159,13 @@ def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Tensor) 
     return InputGradients(torch.stack(outputs), torch.cat(gradients))
 
 
-def input_gradients(function: Callable[[Tensor], Tensor], x: Tensor) -> InputGradients:  # (n, ...)
+def input_gradients(function: Callable[[Tensor], Tensor], x: Float[Tensor, "n ..."]) -> InputGradients:
     """`input_gradients_definition` for all examples at once, as the gradient of Σ_i f(x_i).
 
     That holds if no example changes f at another, so that f must have no batch normalisation in training mode.
+
+    Args:
+        function: f, from a batch of examples to one number for each.
     """
     _check_some(x, "x")
     x = x.detach().requires_grad_()
@@ -161,20 +179,28 @@ def input_gradients(function: Callable[[Tensor], Tensor], x: Tensor) -> InputGra
         return InputGradients(output, torch.autograd.grad(output.sum(), x, create_graph=True)[0])
 
 
-def r1_penalty(gradients: Tensor, weight: float) -> Tensor:  # (n, ...) -> ()
+def r1_penalty(gradients: Float[Tensor, "n ..."], weight: float) -> Float[Tensor, ""]:
     """(γ/2) (1/n) Σ_i |∇D(x_i)|² at real examples, D its logit (R1): a discriminator that is flat where the data are.
 
     The game of a point mass against a linear D shows what it is for: without it both run in circles, with it they come
     to rest.
+
+    Args:
+        gradients: ∇D(x_i), as `input_gradients` gives them.
+        weight: γ, from 0 up.
     """
     _check_penalty_weight(weight)
     _check_some(gradients, "gradients")
     return weight / 2 * gradients.flatten(1).square().sum(dim=1).mean()
 
 
-def gradient_penalty(gradients: Tensor, weight: float) -> Tensor:  # (n, ...) -> ()
+def gradient_penalty(gradients: Float[Tensor, "n ..."], weight: float) -> Float[Tensor, ""]:
     """λ (1/n) Σ_i (|∇D(x_i)| - 1)² at `interpolate_examples`, D a critic without sigmoid (WGAN-GP): gradients of norm 1
     between real and fake.
+
+    Args:
+        gradients: ∇D(x_i), as `input_gradients` gives them.
+        weight: λ, from 0 up.
     """
     _check_penalty_weight(weight)
     _check_some(gradients, "gradients")
@@ -183,8 +209,8 @@ def gradient_penalty(gradients: Tensor, weight: float) -> Tensor:  # (n, ...) ->
 
 
 def interpolate_examples(
-    real: Tensor, fake: Tensor, *, generator: torch.Generator
-) -> Tensor:  # (n, ...), (n, ...) -> (n, ...)
+    real: Float[Tensor, "n *shape"], fake: Float[Tensor, "n *shape"], *, generator: torch.Generator
+) -> Float[Tensor, "n *shape"]:
     """u x + (1 - u) G(z) with a uniform u in [0, 1) for each pair: points on the way from fake to real."""
     if real.shape != fake.shape:
         raise UserError(

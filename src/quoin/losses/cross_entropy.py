@@ -1,11 +1,12 @@
 """Cross-entropy on logits: from its definition, and on torch's fused kernel. One value per example.
 
-The target is a label per example (integers), or a distribution over the classes per example (floats).   q classes
+The target is a label per example (integers), or a distribution over the classes per example (floats).
 """
 
 from contextlib import suppress
 
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,8 +20,11 @@ __all__ = ["balanced_class_weights", "cross_entropy", "cross_entropy_definition"
 
 
 def cross_entropy_definition(
-    logits: Tensor, target: Tensor, *, class_weights: Tensor | None = None
-) -> Tensor:  # (..., q), (...) or (..., q), (q,) -> (...)
+    logits: Float[Tensor, "*batch classes"],
+    target: Integer[Tensor, "*batch"] | Float[Tensor, "*batch classes"],
+    *,
+    class_weights: Float[Tensor, "classes"] | None = None,
+) -> Float[Tensor, "*batch"]:
     """log sum_k exp(o_k) - sum_j y_j o_j for logits o and target distribution y; sum_j w_j y_j (log sum_k exp(o_k) -
     o_j) with weights.
 
@@ -40,12 +44,19 @@ def cross_entropy_definition(
 
 
 def cross_entropy(
-    logits: Tensor, target: Tensor, *, class_weights: Tensor | None = None
-) -> Tensor:  # (..., q), (...) or (..., q), (q,) -> (...)
+    logits: Float[Tensor, "*batch classes"],
+    target: Integer[Tensor, "*batch"] | Float[Tensor, "*batch classes"],
+    *,
+    class_weights: Float[Tensor, "classes"] | None = None,
+) -> Float[Tensor, "*batch"]:
     """`cross_entropy_definition` on torch's kernel.
 
     A weighted loss is that of each example times its class's weight; `empirical_risk` divides by the number of
     examples, where torch's own mean would divide by the sum of weights.
+
+    Args:
+        target: Labels, or for each example a distribution over the classes.
+        class_weights: w_j, one for each class; every class counts 1 unless given.
 
     Notes: Z4.8, M4.
     """
@@ -61,9 +72,9 @@ def cross_entropy(
     return functional.cross_entropy(rows, targets, class_weights, reduction="none").reshape(logits.shape[:-1])
 
 
-def balanced_class_weights(labels: Tensor, num_classes: int) -> Tensor:  # (n,) -> (q,)
-    """n / (q n_c) for each class c: every class then weighs the same in the loss, and the mean weight of an example is
-    one.
+def balanced_class_weights(labels: Integer[Tensor, "n"], num_classes: int) -> Float[Tensor, "{num_classes}"]:
+    """n / (q n_c) for each class c of q, which n_c of the n labels name: every class then weighs the same in the loss,
+    and the mean weight of an example is one.
 
     >>> balanced_class_weights(torch.tensor([0, 0, 0, 1]), 2)
     tensor([0.6667, 2.0000])

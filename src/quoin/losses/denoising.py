@@ -4,7 +4,7 @@ it comes from.
     -ln p(x_0) <= D(q(x_T | x_0)‖p(x_T)) + Σ_{t=2}^T E D(q(x_{t-1} | x_t, x_0)‖p(x_{t-1} | x_t)) + E[-ln p(x_0 | x_1)]
 
 with p(x_T) standard normal and p(x_{t-1} | x_t) the posterior step with the denoiser's x̂_0 for x_0, so that a
-divergence is a weighted squared error. The process is in quoin.prob.   b examples (b, ...), t a time each (b,)
+divergence is a weighted squared error. The process is in quoin.prob.
 """
 
 import math
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -39,14 +40,25 @@ __all__ = [
     "sampled_diffusion_vlb",
 ]
 
-Network = Callable[[Tensor, Tensor], Tensor]  # x_t (b, ...), t (b,) -> (b, ...)
+Network = Callable[[Tensor, Tensor], Tensor]  # x_t (batch, ...), t (batch,) -> (batch, ...)
 
 
 def denoising_loss(
-    network: Network, schedule: NoiseSchedule, prediction_type: PredictionType, clean: Tensor, t: Tensor, noise: Tensor
-) -> Tensor:  # (b, ...), (b,), (b, ...) -> (b,)
+    network: Network,
+    schedule: NoiseSchedule,
+    prediction_type: PredictionType,
+    clean: Float[Tensor, "batch *shape"],
+    t: Integer[Tensor, "batch"],
+    noise: Float[Tensor, "batch *shape"],
+) -> Float[Tensor, "batch"]:
     """The simple loss: the mean of (target - network(x_t, t))² over an example's numbers, at x_t = √ᾱ_t x_0 + √(1 -
     ᾱ_t) ε.
+
+    Args:
+        prediction_type: What the network predicts, and so the target: ε, x_0 or v.
+        clean: x_0.
+        t: Timesteps from 1 to T, one for each example.
+        noise: ε ~ N(0, I).
 
     Notes: D0-T.
     """
@@ -57,8 +69,11 @@ def denoising_loss(
 
 
 def flow_matching_loss(
-    velocity: Network, data: Tensor, noise: Tensor, t: Tensor
-) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
+    velocity: Network,
+    data: Float[Tensor, "batch *shape"],
+    noise: Float[Tensor, "batch *shape"],
+    t: Float[Tensor, "batch"],
+) -> Float[Tensor, "batch"]:
     """The mean of (x - ε - v(x_t, t))² over an example's numbers, at x_t = (1 - t) ε + t x.
 
     Notes: D0-T.
@@ -68,7 +83,7 @@ def flow_matching_loss(
     return _mean_square(linear_path_velocity(noise, data) - velocity(linear_path(noise, data, t), t))
 
 
-def prior_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (b,)
+def prior_kl(schedule: NoiseSchedule, clean: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch"]:
     """D(q(x_T | x_0)‖N(0, I)): what of the data is still there when the noise should be pure.
 
     Notes: D0-T.
@@ -79,10 +94,13 @@ def prior_kl(schedule: NoiseSchedule, clean: Tensor) -> Tensor:  # (b, ...) -> (
 
 
 def denoising_kl_definition(
-    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, t: int
-) -> Tensor:  # (b, ...), (b, ...) -> (b,)
+    schedule: NoiseSchedule, clean: Float[Tensor, "batch *shape"], prediction: Float[Tensor, "batch *shape"], t: int
+) -> Float[Tensor, "batch"]:
     """D(q(x_{t-1} | x_t, x_0)‖q(x_{t-1} | x_t, x̂_0)) = ‖μ̃ - μ‖² / (2 β̃_t), the distributions having one variance:
     β̃_t = β_t (1 - ᾱ_{t-1})/(1 - ᾱ_t).
+
+    Args:
+        prediction: x̂_0, the prediction of x_0 and not of the noise.
 
     Notes: D0-T.
     """
@@ -94,9 +112,15 @@ def denoising_kl_definition(
 
 
 def denoising_kl(
-    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, t: Tensor
-) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b,)
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"],
+    prediction: Float[Tensor, "batch *shape"],
+    t: Integer[Tensor, "batch"],
+) -> Float[Tensor, "batch"]:
     """`denoising_kl_definition` for a time each, as ½ [SNR_{t-1} - SNR_t] ‖x_0 - x̂_0‖² with SNR = ᾱ/(1 - ᾱ), t >= 2.
+
+    Args:
+        prediction: x̂_0, the prediction of x_0 and not of the noise.
 
     Notes: D0-T.
     """
@@ -114,12 +138,20 @@ def denoising_kl(
 
 
 def reconstruction_log_prob(
-    schedule: NoiseSchedule, clean: Tensor, prediction: Tensor, *, bin_width: float = 0.0
-) -> Tensor:  # (b, ...) -> (b,)
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"],
+    prediction: Float[Tensor, "batch *shape"],
+    *,
+    bin_width: float = 0.0,
+) -> Float[Tensor, "batch"]:
     """ln p(x_0 | x_1) for N(x̂_0, β_1 I): its density, or with a `bin_width` the probability of each value's bin.
 
     Values on a grid, such as grey levels, have bins x ± bin_width/2; the bins of an example at the ends, -1 and 1, go
     on for ever.
+
+    Args:
+        prediction: x̂_0, predicted from x_1.
+        bin_width: Distance of two neighbouring values of the data; 0 for a density.
 
     Notes: D0-T.
     """
@@ -142,16 +174,25 @@ def reconstruction_log_prob(
 class DiffusionVLB(NamedTuple):
     """The bound in nats an example, and the three terms that it is the sum of."""
 
-    output: Tensor  # (b,)
-    prior: Tensor  # (b,), what x_T still has of x_0
-    denoising: Tensor  # (b,), the divergences of times 2 to T
-    reconstruction: Tensor  # (b,), -ln p(x_0 | x_1)
+    output: Float[Tensor, "batch"]
+    prior: Float[Tensor, "batch"]  # what x_T still has of x_0
+    denoising: Float[Tensor, "batch"]  # the divergences of times 2 to T
+    reconstruction: Float[Tensor, "batch"]  # -ln p(x_0 | x_1)
 
 
 def diffusion_vlb(
-    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, *, generator: torch.Generator, bin_width: float = 0.0
-) -> DiffusionVLB:  # (b, ...)
+    denoiser: Denoiser,
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"],
+    *,
+    generator: torch.Generator,
+    bin_width: float = 0.0,
+) -> DiffusionVLB:
     """The variational bound, each of its T terms by one sample of x_t.
+
+    Args:
+        denoiser: Takes x_t and t to predictions of x_0 and of the noise.
+        bin_width: As in `reconstruction_log_prob`; 0 for a bound on the density.
 
     Notes: D0-T.
     """
@@ -165,16 +206,20 @@ def diffusion_vlb(
 def sampled_diffusion_vlb(
     denoiser: Denoiser,
     schedule: NoiseSchedule,
-    clean: Tensor,
+    clean: Float[Tensor, "batch *shape"],
     *,
     num_times: int,
     generator: torch.Generator,
     bin_width: float = 0.0,
-) -> DiffusionVLB:  # (b, ...)
+) -> DiffusionVLB:
     """`diffusion_vlb` with `num_times` times for each example instead of all: the same mean, at a fraction of the cost.
 
     The times are stratified: one from each of `num_times` equal pieces of 2 ... T, shifted by one random number an
     example.
+
+    Args:
+        denoiser: Takes x_t and t to predictions of x_0 and of the noise.
+        bin_width: As in `reconstruction_log_prob`; 0 for a bound on the density.
 
     Notes: D0-T.
     """

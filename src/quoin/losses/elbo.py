@@ -8,6 +8,7 @@ samples of it
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -18,8 +19,8 @@ __all__ = ["ElboGroupings", "elbo_definition", "elbo_groupings"]
 
 
 def elbo_definition(
-    log_joint: Tensor, log_q: Tensor, weights: Tensor
-) -> Tensor:  # (n, ...), (n, ...), (n, ...) -> (...)
+    log_joint: Real[Tensor, "n *batch"], log_q: Real[Tensor, "n *batch"], weights: Real[Tensor, "n *batch"]
+) -> Float[Tensor, "*batch"]:
     """Σ_i w_i (ln p(x, z_i) - ln q(z_i)): the bound itself if w_i is how much of q lies at z_i, an estimate of it if
     w_i = 1/m.
 
@@ -43,15 +44,15 @@ def elbo_definition(
 class ElboGroupings(NamedTuple):
     """One number, six times: Y is what was observed, q the distribution of z that stands for the posterior."""
 
-    reconstruction: Tensor  # -D(q‖p(z)) + E ln p(y | z)
-    ratio: Tensor  # E ln [p(y | z) / q(z)] + E ln p(z)
-    joint: Tensor  # E ln p(z, y) + H(q)
-    kl_to_posterior: Tensor  # ln p(y) - D(q‖p(z | y))
-    posterior_ratio: Tensor  # E ln [p(y) / q(z)] + E ln p(z | y)
-    posterior_joint: Tensor  # E ln [p(y) p(z | y)] + H(q)
+    reconstruction: Float[Tensor, ""]  # -D(q‖p(z)) + E ln p(y | z)
+    ratio: Float[Tensor, ""]  # E ln [p(y | z) / q(z)] + E ln p(z)
+    joint: Float[Tensor, ""]  # E ln p(z, y) + H(q)
+    kl_to_posterior: Float[Tensor, ""]  # ln p(y) - D(q‖p(z | y))
+    posterior_ratio: Float[Tensor, ""]  # E ln [p(y) / q(z)] + E ln p(z | y)
+    posterior_joint: Float[Tensor, ""]  # E ln [p(y) p(z | y)] + H(q)
 
 
-def elbo_groupings(prior: Tensor, likelihood: Tensor, q: Tensor) -> ElboGroupings:  # (n,), (n,), (n,)
+def elbo_groupings(prior: Float[Tensor, "n"], likelihood: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> ElboGroupings:
     """The bound of a finite z by each of its six groupings: two ways to split p(z, y), and three to pair the factors
     with q.
 

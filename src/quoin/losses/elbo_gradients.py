@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -28,9 +29,14 @@ __all__ = [
 
 
 def score_function_gradient_definition(
-    values: Tensor, log_q: Tensor, parameter: Tensor
-) -> Tensor:  # (m,), (m,) -> as parameter
+    values: Float[Tensor, "m"], log_q: Float[Tensor, "m"], parameter: Float[Tensor, "*shape"]
+) -> Float[Tensor, "*shape"]:
     """∇_φ E f(Z) as (1/m) Σ_i f(z_i) ∇_φ ln q(z_i), sample by sample: f is only evaluated, never differentiated.
+
+    Args:
+        values: f(z_i).
+        log_q: ln q(z_i), differentiable in `parameter`.
+        parameter: φ.
 
     Notes: D6-24.
     """
@@ -38,10 +44,15 @@ def score_function_gradient_definition(
     return torch.stack([value * score for value, score in zip(values.detach(), scores, strict=True)]).mean(dim=0)
 
 
-def elbo_reinforce(model: LatentModel, q: ReparameterizedDistribution, x: Tensor, noise: Tensor) -> Tensor:
+def elbo_reinforce(
+    model: LatentModel, q: ReparameterizedDistribution, x: Shaped[Tensor, "..."], noise: Float[Tensor, "m *batch k"]
+) -> Float[Tensor, "*batch"]:
     """Approach 0: (1/m) Σ_i [ln p(x, z_i) - ln q(z_i)], its gradient in φ by f ∇_φ ln q with f = ln p(x, z) - ln q(z).
 
     It asks nothing of the model but its values, z may be discrete, and the gradient has the largest variance.
+
+    Args:
+        noise: ε_i of the m samples z_i = q.transform(ε_i), as `q.sample_noise` gives them.
 
     Notes: D6-24, DE55.
     """
@@ -50,9 +61,14 @@ def elbo_reinforce(model: LatentModel, q: ReparameterizedDistribution, x: Tensor
     return _score_surrogate(log_joint, log_q, seen).mean(dim=0)
 
 
-def elbo_reinforce_baseline(model: LatentModel, q: ReparameterizedDistribution, x: Tensor, noise: Tensor) -> Tensor:
+def elbo_reinforce_baseline(
+    model: LatentModel, q: ReparameterizedDistribution, x: Shaped[Tensor, "..."], noise: Float[Tensor, "m *batch k"]
+) -> Float[Tensor, "*batch"]:
     """Approach 0 with a baseline: from each f(z_i) the mean of the other samples is subtracted, which E ∇_φ ln q = 0
     allows.
+
+    Args:
+        noise: As in `elbo_reinforce`, of at least two samples.
 
     Notes: D6-24.
     """
@@ -68,9 +84,14 @@ def elbo_reinforce_baseline(model: LatentModel, q: ReparameterizedDistribution, 
     return _score_surrogate(log_joint, log_q, seen - others).mean(dim=0)
 
 
-def elbo_reparameterized(model: LatentModel, q: ReparameterizedDistribution, x: Tensor, noise: Tensor) -> Tensor:
+def elbo_reparameterized(
+    model: LatentModel, q: ReparameterizedDistribution, x: Shaped[Tensor, "..."], noise: Float[Tensor, "m *batch k"]
+) -> Float[Tensor, "*batch"]:
     """Approach 1, the reparametrisation trick: z_i = g(ε_i) moves with φ, and ∇_φ E f(Z) = E ∇_φ f(g(ε)) for
     differentiable f and g.
+
+    Args:
+        noise: ε_i of the m samples z_i = q.transform(ε_i), as `q.sample_noise` gives them.
 
     Notes: D6-25.
     """
@@ -80,10 +101,18 @@ def elbo_reparameterized(model: LatentModel, q: ReparameterizedDistribution, x: 
 
 
 def elbo_analytic_kl(
-    model: LatentModel, q: ReparameterizedDistribution, x: Tensor, noise: Tensor, *, kl: Tensor
-) -> Tensor:
+    model: LatentModel,
+    q: ReparameterizedDistribution,
+    x: Shaped[Tensor, "..."],
+    noise: Float[Tensor, "m *batch k"],
+    *,
+    kl: Float[Tensor, "*batch"],
+) -> Float[Tensor, "*batch"]:
     """Approach 2: -D(q‖p_Z) + (1/m) Σ_i ln p(x | g(ε_i)), with the divergence `kl` (...) in closed form, such as
     `kl_standard_normal`.
+
+    Args:
+        noise: ε_i of the m samples z_i = q.transform(ε_i), as `q.sample_noise` gives them.
 
     Notes: D6-26, DE56.
     """
@@ -100,17 +129,15 @@ def elbo_analytic_kl(
 class BonnetPriceGradients(NamedTuple):
     """∇_μ E f(Z) and ∇_Σ E f(Z) for Z ~ N(μ, Σ)."""
 
-    mean: Tensor  # (..., k)
-    covariance: Tensor  # (..., k, k), symmetric
+    mean: Float[Tensor, "*batch k"]
+    covariance: Float[Tensor, "*batch k k"]  # symmetric
 
 
-def bonnet_price_gradients(
-    f: Callable[[Tensor], Tensor], z: Tensor
-) -> BonnetPriceGradients:  # f: (m, ..., k) -> (m, ...)
+def bonnet_price_gradients(f: Callable[[Tensor], Tensor], z: Float[Tensor, "m *batch k"]) -> BonnetPriceGradients:
     """∇_μ E f = E ∇f (Bonnet) and ∇_Σ E f = ½ E ∇²f (Price), as means over samples z of the normal distribution.
 
-    f must treat its rows independently and be twice differentiable: a ReLU network has no curvature to show, and needs
-    another approach.
+    f takes (m, ..., k) to (m, ...). It must treat its rows independently and be twice differentiable: a ReLU network
+    has no curvature to show, and needs another approach.
 
     >>> found = bonnet_price_gradients(lambda z: z[..., 0] ** 2, torch.tensor([[1.0], [-1.0]]))  # E Z² = μ² + Σ
     >>> found.mean.item(), found.covariance.item()
@@ -126,12 +153,17 @@ def bonnet_price_gradients(
     return BonnetPriceGradients(gradients.detach().mean(dim=0), torch.stack(rows, dim=-2).mean(dim=0) / 2)
 
 
-def elbo_bonnet_price(model: LatentModel, q: NormalDistribution, x: Tensor, noise: Tensor) -> Tensor:
+def elbo_bonnet_price(
+    model: LatentModel, q: NormalDistribution, x: Shaped[Tensor, "..."], noise: Float[Tensor, "m *batch k"]
+) -> Float[Tensor, "*batch"]:
     """Approach 3: (1/m) Σ_i ln p(x, z_i) + H(q), its gradient in μ and Σ by the gradient and the Hessian of ln p(x, ·):
     `bonnet_price_gradients`.
 
     Costs k backward passes; the Hessian has less variance than gradient times noise, and none where ln p(x, z) is
     quadratic in z.
+
+    Args:
+        noise: ε_i of the m samples z_i = q.transform(ε_i), as `q.sample_noise` gives them.
 
     Notes: D6-27.
     """

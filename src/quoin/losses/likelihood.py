@@ -5,6 +5,7 @@ From log-probabilities already at hand, or from a model with `log_prob` (see quo
 """
 
 import torch
+from jaxtyping import Float, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -14,7 +15,9 @@ from quoin.tensor import check_labels, check_shapes, one_hot
 __all__ = ["conditional_nll", "cross_entropy_from_probs", "density_nll", "expected_nll", "nll_loss"]
 
 
-def nll_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:  # (..., q), (...) -> (...)
+def nll_loss(
+    log_probabilities: Float[Tensor, "*batch classes"], labels: Integer[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
     """-ln P(y_i | x_i) for each example; the sum over examples is -ln P(Y | X) = -ln prod_i P(y_i | x_i).
 
     Notes: Z4.6.
@@ -32,7 +35,9 @@ def nll_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:  # (..., q), 
     return -log_probabilities.gather(-1, labels.long().unsqueeze(-1)).squeeze(-1)
 
 
-def cross_entropy_from_probs(probabilities: Tensor, target: Tensor) -> Tensor:  # (..., q), (...) or (..., q) -> (...)
+def cross_entropy_from_probs(
+    probabilities: Float[Tensor, "*batch classes"], target: Integer[Tensor, "*batch"] | Float[Tensor, "*batch classes"]
+) -> Float[Tensor, "*batch"]:
     """-sum_j y_j ln p_j for predicted probabilities p and a target distribution y, or a label standing for its one-hot
     distribution.
 
@@ -50,15 +55,17 @@ def cross_entropy_from_probs(probabilities: Tensor, target: Tensor) -> Tensor:  
     return distribution_cross_entropy(target, probabilities)
 
 
-def conditional_nll(model: ConditionalModel, y: Tensor, x: Tensor) -> Tensor:  # -> one value per pair
-    """L(x, y) = -ln P(y | x), the cross-entropy loss of each labelled pair.
+def conditional_nll(
+    model: ConditionalModel, y: Shaped[Tensor, "..."], x: Shaped[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """L(x, y) = -ln P(y | x), the cross-entropy loss of each labelled pair: one value for each.
 
     Notes: M4.
     """
     return -model.log_prob(y, x)
 
 
-def expected_nll(model: ConditionalModel, y: Tensor, x: Tensor) -> Tensor:  # -> ()
+def expected_nll(model: ConditionalModel, y: Shaped[Tensor, "..."], x: Shaped[Tensor, "..."]) -> Float[Tensor, ""]:
     """E[-ln P(y | x)] over a sample of pairs; the model that makes it least is the one sought (see `quoin.optim.fit`).
 
     Notes: M3, M12.
@@ -66,7 +73,7 @@ def expected_nll(model: ConditionalModel, y: Tensor, x: Tensor) -> Tensor:  # ->
     return _mean(conditional_nll(model, y, x))
 
 
-def density_nll(model: UnconditionalModel, y: Tensor) -> Tensor:  # -> ()
+def density_nll(model: UnconditionalModel, y: Shaped[Tensor, "..."]) -> Float[Tensor, ""]:
     """E[-ln P(y)] over a sample without inputs.
 
     Notes: M15.

@@ -4,6 +4,7 @@ A margin that is not a number gives a loss that is none.   n examples, d feature
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
@@ -14,8 +15,11 @@ from quoin.tensor import as_floating, check_shapes, logsumexp
 __all__ = ["hinge_loss", "kernel_svm_objective", "logistic_loss", "logistic_loss_definition", "svm_objective"]
 
 
-def logistic_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
+def logistic_loss_definition(margins: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """ln(1 + e^{-m}) = ln(e^0 + e^{-m}): what logistic regression minimises.
+
+    Args:
+        margins: m of each example, as `margin` gives them: positive where the decision is right.
 
     Notes: M9.
     """
@@ -23,7 +27,7 @@ def logistic_loss_definition(margins: Tensor) -> Tensor:  # (...) -> (...)
     return logsumexp(torch.stack([torch.zeros_like(margins), -margins], dim=-1))
 
 
-def logistic_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
+def logistic_loss(margins: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """`logistic_loss_definition` on torch's kernel, exact to rounding for margins of any size.
 
     Its mean has no minimiser on data that a hyperplane separates: longer weights always give less. Add an l2 penalty
@@ -36,8 +40,11 @@ def logistic_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
     )  # softplus(-m) drops e^m below m = -20, up to a million float64 roundings
 
 
-def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
+def hinge_loss(margins: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """max(0, 1 - m): nothing for an example that is right by a margin of one.
+
+    Args:
+        margins: m of each example, as `margin` gives them: positive where the decision is right.
 
     >>> hinge_loss(torch.tensor([-1.0, 0.0, 0.5, 1.0, 7.0]))
     tensor([2.0000, 1.0000, 0.5000, 0.0000, 0.0000])
@@ -47,8 +54,12 @@ def hinge_loss(margins: Tensor) -> Tensor:  # (...) -> (...)
     return torch.relu(1 - as_floating(margins))
 
 
-def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,), (d,) -> ()
+def svm_objective(margins: Real[Tensor, "n"], weight: Real[Tensor, "d"], l2: float) -> Float[Tensor, ""]:
     """The linear support vector machine: mean hinge loss plus (l2 / 2) |w|^2.
+
+    Args:
+        margins: m of each example, as `margin` gives them: positive where the decision is right.
+        weight: w.
 
     Notes: D5.2-4.
     """
@@ -58,12 +69,23 @@ def svm_objective(margins: Tensor, weight: Tensor, l2: float) -> Tensor:  # (n,)
 
 
 def kernel_svm_objective(
-    coefficients: Tensor, gram: Tensor, y: Tensor, l2: float, *, bias: Tensor | None = None
-) -> Tensor:  # (n,), (n, n), (n,) -> ()
+    coefficients: Real[Tensor, "n"],
+    gram: Real[Tensor, "n n"],
+    y: Real[Tensor, "n"],
+    l2: float,
+    *,
+    bias: Real[Tensor, ""] | None = None,
+) -> Float[Tensor, ""]:
     """The same with scores s_i = sum_j K_ij a_j + b for a kernel's Gram matrix K, and |w|^2 = a^T K a: no w is ever
     written down.
 
     With K = X X^T and w = X^T a it is `svm_objective` of the margins 2 y (X w + b).
+
+    Args:
+        coefficients: a.
+        gram: K.
+        y: Labels, -1 or 1.
+        bias: b; none unless given.
 
     Notes: D5.2-4.
     """

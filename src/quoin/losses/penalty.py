@@ -8,6 +8,7 @@ weight_decay=λ)`.
 from collections.abc import Iterable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,7 +17,7 @@ from quoin.tensor import check_floating, check_shapes
 __all__ = ["input_dropout_penalty", "l1_penalty", "l2_penalty", "l2_regularized_loss"]
 
 
-def l2_penalty(weights: Tensor | Iterable[Tensor], l2: float) -> Tensor:  # (...) each -> ()
+def l2_penalty(weights: Float[Tensor, "..."] | Iterable[Float[Tensor, "..."]], l2: float) -> Float[Tensor, ""]:
     """(λ / 2) |w|^2, the sum over all entries of all weights given; its gradient is λ w.
 
     Notes: Z3.31, D1.6-4.
@@ -24,7 +25,7 @@ def l2_penalty(weights: Tensor | Iterable[Tensor], l2: float) -> Tensor:  # (...
     return l2 / 2 * torch.stack([each.square().sum() for each in _checked(weights, l2)]).sum()
 
 
-def l1_penalty(weights: Tensor | Iterable[Tensor], l1: float) -> Tensor:  # (...) each -> ()
+def l1_penalty(weights: Float[Tensor, "..."] | Iterable[Float[Tensor, "..."]], l1: float) -> Float[Tensor, ""]:
     """λ sum_j |w_j|: pulls every weight towards zero by the same force, so that small ones reach it; at 0 the gradient
     is 0.
 
@@ -33,7 +34,9 @@ def l1_penalty(weights: Tensor | Iterable[Tensor], l1: float) -> Tensor:  # (...
     return l1 * torch.stack([each.abs().sum() for each in _checked(weights, l1)]).sum()
 
 
-def l2_regularized_loss(loss: Tensor, weights: Tensor | Iterable[Tensor], l2: float) -> Tensor:  # (), (...) each -> ()
+def l2_regularized_loss(
+    loss: Float[Tensor, ""], weights: Float[Tensor, "..."] | Iterable[Float[Tensor, "..."]], l2: float
+) -> Float[Tensor, ""]:
     """L(w, b) + (λ / 2) |w|^2: what weight decay minimises.
 
     A gradient step of learning rate η on it multiplies w by 1 - ηλ and then takes the step of L.
@@ -48,7 +51,7 @@ def l2_regularized_loss(loss: Tensor, weights: Tensor | Iterable[Tensor], l2: fl
     return loss + l2_penalty(weights, l2)
 
 
-def input_dropout_penalty(X: Tensor, weight: Tensor, probability: float) -> Tensor:  # (n, d), (d,) -> ()
+def input_dropout_penalty(X: Float[Tensor, "n d"], weight: Float[Tensor, "d"], probability: float) -> Float[Tensor, ""]:
     """What dropout of the inputs adds, on average, to the squares of a linear model: p / (1 - p) sum_j w_j^2 sum_i
     X_ij^2.
 

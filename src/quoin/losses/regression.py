@@ -7,6 +7,7 @@ entries: a single number is one of one entry, give it a last axis with `unsqueez
 
 import math
 
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
@@ -16,7 +17,7 @@ from quoin.tensor import as_floating, check_shapes
 __all__ = ["gaussian_nll", "mae", "mean_power_error", "mse", "squared_loss"]
 
 
-def squared_loss(prediction: Tensor, target: Tensor) -> Tensor:  # (...), (...) -> (...)
+def squared_loss(prediction: Real[Tensor, "*shape"], target: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """(prediction - target)^2 / 2 for each example; `empirical_risk` takes the mean.
 
     Notes: Z3.3.
@@ -25,7 +26,9 @@ def squared_loss(prediction: Tensor, target: Tensor) -> Tensor:  # (...), (...) 
     return (as_floating(prediction, target) - as_floating(target, prediction)).square() / 2
 
 
-def gaussian_nll(prediction: Tensor, target: Tensor, scale: float) -> Tensor:  # (...), (...) -> (...)
+def gaussian_nll(
+    prediction: Real[Tensor, "*shape"], target: Real[Tensor, "*shape"], scale: float
+) -> Float[Tensor, "*shape"]:
     """-log N(target; prediction, scale^2) = log(2 pi scale^2) / 2 + (target - prediction)^2 / (2 scale^2) for each
     example.
 
@@ -36,7 +39,9 @@ def gaussian_nll(prediction: Tensor, target: Tensor, scale: float) -> Tensor:  #
     return squared_loss(prediction, target) / scale**2 + math.log(2 * math.pi * scale**2) / 2
 
 
-def mean_power_error(prediction: Tensor, target: Tensor, power: float) -> Tensor:  # (..., d), (..., d) -> (...)
+def mean_power_error(
+    prediction: Float[Tensor, "*batch d"], target: Float[Tensor, "*batch d"], power: float
+) -> Float[Tensor, "*batch"]:
     """(1/d) sum_j |v_j - w_j|^power for a power of at least 1.
 
     Notes: D1.3-9.
@@ -49,7 +54,7 @@ def mean_power_error(prediction: Tensor, target: Tensor, power: float) -> Tensor
     return (prediction - target).abs().pow(power).mean(dim=-1)
 
 
-def mae(prediction: Tensor, target: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+def mae(prediction: Float[Tensor, "*batch d"], target: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
     """The mean absolute error, `mean_power_error` of power 1.
 
     Notes: D1.3-9.
@@ -58,7 +63,7 @@ def mae(prediction: Tensor, target: Tensor) -> Tensor:  # (..., d), (..., d) -> 
     return functional.l1_loss(prediction, target, reduction="none").mean(dim=-1)
 
 
-def mse(prediction: Tensor, target: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+def mse(prediction: Float[Tensor, "*batch d"], target: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
     """The mean squared error, `mean_power_error` of power 2; without the half of `squared_loss`.
 
     >>> import torch

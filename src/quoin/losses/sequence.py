@@ -1,9 +1,7 @@
-"""The loss of padded sequences of tokens.
-
-b sequences, t tokens of the longest, v tokens of the vocabulary
-"""
+"""The loss of padded sequences of tokens."""
 
 import torch
+from jaxtyping import Float, Int64, Integer
 from torch import Tensor
 from torch.nn import functional
 
@@ -14,8 +12,8 @@ __all__ = ["sequence_cross_entropy", "sequence_cross_entropy_definition"]
 
 
 def sequence_cross_entropy_definition(
-    logits: Tensor, target: Tensor, lengths: Tensor
-) -> Tensor:  # (b, t, v), (b, t), (b,) -> (b, t)
+    logits: Float[Tensor, "batch seq vocab"], target: Integer[Tensor, "batch seq"], lengths: Integer[Tensor, "batch"]
+) -> Float[Tensor, "batch seq"]:
     """-ln P(y_i) at each of the first l positions of a sequence of length l, and 0 at its padding.
 
     Notes: M14.
@@ -29,8 +27,8 @@ def sequence_cross_entropy_definition(
 
 
 def sequence_cross_entropy(
-    logits: Tensor, target: Tensor, lengths: Tensor
-) -> Tensor:  # (b, t, v), (b, t), (b,) -> (b, t)
+    logits: Float[Tensor, "batch seq vocab"], target: Int64[Tensor, "batch seq"], lengths: Integer[Tensor, "batch"]
+) -> Float[Tensor, "batch seq"]:
     """`sequence_cross_entropy_definition` on torch's kernel; what stands at padding, be it NaN, changes neither value
     nor gradient.
 

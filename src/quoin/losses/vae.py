@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,22 +23,29 @@ __all__ = ["GaussianVAELoss", "gaussian_vae_loss", "gaussian_vae_loss_definition
 class GaussianVAELoss(NamedTuple):
     """The loss, and the two terms that it weighs against each other."""
 
-    output: Tensor  # ()
-    kl: Tensor  # (n,), how far q(z | x_n) is from the prior
-    reconstruction: Tensor  # (n,), squared errors over 2 s²
+    output: Float[Tensor, ""]
+    kl: Float[Tensor, "n"]  # how far q(z | x_n) is from the prior
+    reconstruction: Float[Tensor, "n"]  # squared errors over 2 s²
 
 
 def gaussian_vae_loss_definition(
-    x: Tensor,  # (n, ...)
-    mean: Tensor,  # μ_φ(x), (n, k)
-    std: Tensor,  # σ_φ(x), (n, k)
-    noise: Tensor,  # ε ~ N(0, I), (m, n, k)
-    decode: Callable[[Tensor], Tensor],  # μ_θ: (n, k) -> (n, ...)
-    decoder_std: float,  # s
+    x: Float[Tensor, "n *shape"],
+    mean: Float[Tensor, "n k"],
+    std: Float[Tensor, "n k"],
+    noise: Float[Tensor, "m n k"],
+    decode: Callable[[Tensor], Tensor],
+    decoder_std: float,
 ) -> GaussianVAELoss:
     """(1/N) Σ_n [D(q(z | x_n)‖N(0, I)) + (1/M) Σ_m ‖x_n - μ_θ(μ_φ(x_n) + σ_φ(x_n) ε_nm)‖² / (2s²)], sample by sample.
 
     It is minus the bound of a decoder N(μ_θ(z), s² I) without the constant (d/2) ln 2πs² of an example of d numbers.
+
+    Args:
+        mean: μ_φ(x).
+        std: σ_φ(x).
+        noise: ε ~ N(0, I).
+        decode: μ_θ, from (n, k) to the shape of x.
+        decoder_std: s.
 
     Notes: D6-28, DE59, DE60.
     """
@@ -49,13 +57,18 @@ def gaussian_vae_loss_definition(
 
 
 def gaussian_vae_loss(
-    x: Tensor, mean: Tensor, log_std: Tensor, noise: Tensor, decode: Callable[[Tensor], Tensor], decoder_std: float
-) -> Tensor:  # ()
+    x: Float[Tensor, "n *shape"],
+    mean: Float[Tensor, "n k"],
+    log_std: Float[Tensor, "n k"],
+    noise: Float[Tensor, "m n k"],
+    decode: Callable[[Tensor], Tensor],
+    decoder_std: float,
+) -> Float[Tensor, ""]:
     """`gaussian_vae_loss_definition(...).output` from ln σ_φ, all samples decoded at once.
 
     >>> x, noise = torch.ones(4, 3), torch.zeros(1, 4, 2)
-    >>> mean = log_variance = torch.zeros(4, 2)
-    >>> gaussian_vae_loss(x, mean, log_variance, noise, lambda z: torch.zeros(len(z), 3), 1.0)  # 3 / 2
+    >>> mean = log_std = torch.zeros(4, 2)
+    >>> gaussian_vae_loss(x, mean, log_std, noise, lambda z: torch.zeros(len(z), 3), 1.0)  # 3 / 2
     tensor(1.5000)
 
     Notes: D6-28, DE59, DE60.
@@ -74,11 +87,20 @@ def gaussian_vae_loss(
 
 
 def vae_losses(
-    model: LatentModel, q: DiagonalNormal, x: Tensor, noise: Tensor, *, kl_weight: float = 1.0
-) -> Tensor:  # q of (n, k), (n, ...), (m, n, k) -> (n,)
+    model: LatentModel,
+    q: DiagonalNormal,
+    x: Real[Tensor, "n *shape"],
+    noise: Float[Tensor, "m n k"],
+    *,
+    kl_weight: float = 1.0,
+) -> Float[Tensor, "n"]:
     """β D(q(z | x)‖N(0, I)) - (1/M) Σ_m ln p(x | z_m), for each x: minus the bound if β = 1, for any decoder.
 
     To minimise its sum over the examples in the parameters of encoder and decoder alike is the algorithm.
+
+    Args:
+        noise: ε_m of the M samples z_m = q.transform(ε_m).
+        kl_weight: β; another than 1 makes it a β-VAE.
 
     Notes: D6-23, DE59.
     """
@@ -90,6 +112,10 @@ def kl_warmup(progress: float, ratio: float) -> float:
     """β = min(1, progress / ratio): the divergence counts for nothing at first and in full after `ratio` of the run.
 
     Under its full weight from the start the posterior may collapse to the prior before the decoder has learnt to use z.
+
+    Args:
+        progress: The fraction of the run that is done, from 0 to 1.
+        ratio: The fraction of the run after which β is 1; 0 for no warm-up.
 
     >>> [kl_warmup(progress, 0.2) for progress in (0.0, 0.1, 0.5)]
     [0.0, 0.5, 1.0]

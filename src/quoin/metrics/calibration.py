@@ -1,11 +1,9 @@
-"""What a posterior is good for: how unsure it is, what to do about it, and whether its numbers can be believed.
-
-n examples, q classes, a actions
-"""
+"""What a posterior is good for: how unsure it is, what to do about it, and whether its numbers can be believed."""
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64, Int, Integer, Real, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,8 +20,8 @@ __all__ = [
 ]
 
 
-def predictive_entropy(probabilities: Tensor) -> Tensor:  # (..., q) -> (...)
-    """H(P(C | x)) = -sum_c P(c | x) ln P(c | x): 0 where one class is certain, ln q where all are alike.
+def predictive_entropy(probabilities: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch"]:
+    """H(P(C | x)) = -sum_c P(c | x) ln P(c | x): 0 where one class is certain, ln q where all q are alike.
 
     Notes: D5.2-10.
     """
@@ -33,11 +31,13 @@ def predictive_entropy(probabilities: Tensor) -> Tensor:  # (..., q) -> (...)
 class Decision(NamedTuple):
     """The action for each example, and what every action is expected to cost."""
 
-    output: Tensor  # (...), numbers of actions
-    expected_cost: Tensor  # (..., a)
+    output: Int[Tensor, "*batch"]  # numbers of actions
+    expected_cost: Float[Tensor, "*batch actions"]
 
 
-def minimize_expected_cost(probabilities: Tensor, cost: Tensor) -> Decision:  # (..., q), (a, q)
+def minimize_expected_cost(
+    probabilities: Float[Tensor, "*batch classes"], cost: Real[Tensor, "actions classes"]
+) -> Decision:
     """The action of least expected cost, argmin_a sum_c P(c | x) cost(a, c); the first of equals.
 
     With cost 1 for every wrong class and 0 for the right one it is the most probable class.
@@ -57,16 +57,22 @@ def minimize_expected_cost(probabilities: Tensor, cost: Tensor) -> Decision:  # 
 class CalibrationCurve(NamedTuple):
     """Stated against observed, by bins of equal width on [0, 1]; an empty bin has no means (NaN)."""
 
-    confidence: Tensor  # (bins,) float64, the mean probability stated
-    frequency: Tensor  # (bins,) float64, the fraction of those events that happened
-    counts: Tensor  # (bins,)
+    confidence: Float64[Tensor, "bins"]  # the mean probability stated
+    frequency: Float64[Tensor, "bins"]  # the fraction of those events that happened
+    counts: Int[Tensor, "bins"]
 
 
-def calibration_curve(probabilities: Tensor, outcomes: Tensor, *, num_bins: int = 10) -> CalibrationCurve:  # (n,), (n,)
+def calibration_curve(
+    probabilities: Real[Tensor, "examples"], outcomes: Shaped[Tensor, "examples"], *, num_bins: int = 10
+) -> CalibrationCurve:
     """How often what was given probability p happened, for p in each of the bins ((k - 1)/bins, k/bins]; 0 is in the
     first.
 
     A calibrated forecast has frequency = confidence: P[C = c | P(c | x) = p] = p.
+
+    Args:
+        outcomes: 1 or True for what happened, 0 or False for what did not.
+        num_bins: Bins of equal width on [0, 1].
 
     Notes: D5.2-10.
     """
@@ -93,9 +99,14 @@ def calibration_curve(probabilities: Tensor, outcomes: Tensor, *, num_bins: int 
     return CalibrationCurve(confidence, frequency, counts)
 
 
-def expected_calibration_error(probabilities: Tensor, labels: Tensor, *, num_bins: int = 15) -> float:  # (n, q), (n,)
+def expected_calibration_error(
+    probabilities: Float[Tensor, "examples classes"], labels: Integer[Tensor, "examples"], *, num_bins: int = 15
+) -> float:
     """sum_bins (fraction of examples) · |frequency - confidence| for the class each example is given, the most probable
     one.
+
+    Args:
+        num_bins: Bins of equal width on [0, 1], as in `calibration_curve`.
 
     Notes: D5.2-10.
     """

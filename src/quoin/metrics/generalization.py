@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -38,9 +39,9 @@ class Population(NamedTuple):
     with weight times density.
     """
 
-    x: Tensor  # (n, ...)
-    y: Tensor  # (n, ...)
-    probability: Tensor  # (n,)
+    x: Shaped[Tensor, "n ..."]
+    y: Shaped[Tensor, "n ..."]
+    probability: Float[Tensor, "n"]
 
 
 class RiskEstimate(NamedTuple):
@@ -79,6 +80,9 @@ def expected_risk(model: Model, loss: Loss, population: Population) -> float:
     Exact for a finite distribution, and for a density as exact as the rule of `population_from_density`; to be had only
     where P is known.
 
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
+
     Notes: Z3.23.
     """
     x, y, probability = population
@@ -102,6 +106,11 @@ def population_from_density(
 
     Gauss-Legendre nodes on each axis: for smooth p and l the error falls faster than any power of `num_nodes`. The
     rectangle must hold all but a millionth of the mass; the weights are those of the rule, not divided by their sum.
+
+    Args:
+        x_range: Low and high end of the rectangle in x, both finite.
+        y_range: The same in y.
+        num_nodes: On each axis.
 
     Notes: Z3.23.
     """
@@ -128,8 +137,11 @@ def population_from_density(
     return Population(x, y, probability)
 
 
-def estimate_risk(model: Model, loss: Loss, x: Tensor, y: Tensor) -> RiskEstimate:  # (n, ...), (n, ...)
+def estimate_risk(model: Model, loss: Loss, x: Shaped[Tensor, "n ..."], y: Shaped[Tensor, "n ..."]) -> RiskEstimate:
     """The mean loss over examples that the model has not seen, with its standard error: an unbiased estimate of R.
+
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
 
     Notes: Z3.24, D1.3-6.
     """
@@ -150,15 +162,25 @@ def monte_carlo_risk(
     """R by Monte-Carlo, for a distribution that can be sampled though not written down: `estimate_risk` of
     `num_examples` fresh samples.
 
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
+        sample: Takes a number of examples and a generator to that many x and y.
+
     Notes: Z3.23.
     """
     return estimate_risk(model, loss, *sample(num_examples, generator))
 
 
 def generalization_gap(
-    model: Model, loss: Loss, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor]
+    model: Model,
+    loss: Loss,
+    train: tuple[Shaped[Tensor, "train ..."], Shaped[Tensor, "train ..."]],
+    test: tuple[Shaped[Tensor, "test ..."], Shaped[Tensor, "test ..."]],
 ) -> GeneralizationGap:
     """Test error minus training error of a fitted model, for (x, y) that it was fitted to and (x, y) that it was not.
+
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
 
     Notes: Z3.20.
     """

@@ -4,6 +4,7 @@ quoin.losses."""
 import math
 
 import torch
+from jaxtyping import Bool, Float, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,13 +14,20 @@ __all__ = ["bits_per_character", "perplexity"]
 
 
 def perplexity(
-    nll: Tensor, *, mask: Tensor | None = None, lengths: Tensor | None = None
-) -> Tensor:  # (..., n) -> (...)
+    nll: Float[Tensor, "*batch n"],
+    *,
+    mask: Bool[Tensor, "*#batch #n"] | None = None,
+    lengths: Integer[Tensor, "*batch"] | None = None,
+) -> Float[Tensor, "*batch"]:
     """exp((1/n) sum_t -ln P(x_t | x_1 .. x_{t-1})): the number of equally probable tokens with the same uncertainty.
 
-    `nll` are the nats -ln P of each token, as `cross_entropy(logits, tokens)` gives them. Where texts are padded, the
-    mean is over the tokens that `mask`, (..., n), and `lengths`, (...), count, and what was computed at the padding
-    never matters.
+    Where texts are padded, the mean is over the tokens that both `mask` and `lengths` count, and what was computed at
+    the padding never matters.
+
+    Args:
+        nll: -ln P of each token in nats, as `cross_entropy(logits, tokens)` gives them.
+        mask: True where a token counts.
+        lengths: How many tokens of each text count, from its first.
 
     >>> perplexity(torch.tensor([8.0, 2.0, 4.0]).log())
     tensor(4.)
@@ -52,7 +60,7 @@ def perplexity(
     return torch.exp(masked_mean(nll, mask, dim=-1))
 
 
-def bits_per_character(nats: Tensor, num_characters: int) -> Tensor:  # (...) -> (...)
+def bits_per_character(nats: Real[Tensor, "*shape"], num_characters: int) -> Float[Tensor, "*shape"]:
     """-log2 P(text) / characters, from the nats of all its tokens together: it compares models whatever their tokens
     are.
 

@@ -3,12 +3,13 @@ should be.
 
 A generator may give perfect samples of a few modes and none of the others: mode collapse. What a mode is, is for the
 caller to say: the classes that a classifier of real examples knows, or the bumps of a distribution that was made of
-bumps.   n samples, q modes, d numbers a sample
+bumps.
 """
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -27,7 +28,7 @@ class ModeCoverage(NamedTuple):
     unassigned_fraction: float  # the fraction of samples that belong to no mode
 
 
-def mode_coverage(modes: Tensor, expected_probs: Tensor) -> ModeCoverage:  # (n,) whole numbers, (q,)
+def mode_coverage(modes: Integer[Tensor, "samples"], expected_probs: Float[Tensor, "modes"]) -> ModeCoverage:
     """The mode of each sample, -1 for none, beside `expected_probs`, the distribution of the modes among real examples.
 
     >>> mode_coverage(torch.tensor([0, 0, 0, 1, -1]), torch.tensor([0.5, 0.25, 0.25]))  # of four, one 1 and no 2
@@ -54,7 +55,9 @@ def mode_coverage(modes: Tensor, expected_probs: Tensor) -> ModeCoverage:  # (n,
     )
 
 
-def nearest_modes(samples: Tensor, centers: Tensor, radius: float) -> Tensor:  # (n, d), (q, d) -> (n,)
+def nearest_modes(
+    samples: Float[Tensor, "samples features"], centers: Float[Tensor, "modes features"], radius: float
+) -> Int[Tensor, "samples"]:
     """The centre that each sample is nearest to, -1 where even that is farther than `radius`.
 
     >>> nearest_modes(torch.tensor([[0.1], [4.0], [1.9]]), torch.tensor([[0.0], [2.0]]), 0.5)

@@ -1,11 +1,9 @@
-"""How well a score ranks positives above negatives: the ROC curve and the area under it. Labels are 0 and 1.
-
-n examples, k distinct scores
-"""
+"""How well a score ranks positives above negatives: the ROC curve and the area under it. Labels are 0 and 1."""
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -18,13 +16,17 @@ class RocCurve(NamedTuple):
     """What calling every example at or above each threshold positive gets right and wrong, thresholds falling from
     infinity."""
 
-    false_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the fraction of negatives called positive
-    true_positive_rate: Tensor  # (k + 1,) float64, from 0 to 1: the fraction of positives called positive
-    thresholds: Tensor  # (k + 1,)
+    false_positive_rate: Float64[Tensor, "points"]  # from 0 to 1: the fraction of negatives called positive
+    true_positive_rate: Float64[Tensor, "points"]  # from 0 to 1: the fraction of positives called positive
+    thresholds: Float[Tensor, "points"]
 
 
-def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
-    """True against false positive rate, one point for each distinct score and (0, 0) before them."""
+def roc_curve(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> RocCurve:
+    """True against false positive rate, one point for each distinct score and (0, 0) before them.
+
+    Args:
+        labels: 1 for positives, 0 for negatives.
+    """
     _check(scores, labels)
     scores = (
         scores if scores.is_floating_point() else scores.double()
@@ -43,16 +45,24 @@ def roc_curve(scores: Tensor, labels: Tensor) -> RocCurve:  # (n,), (n,)
     )
 
 
-def roc_auc_definition(scores: Tensor, labels: Tensor) -> float:  # (n,), (n,)
-    """The probability that a random positive scores above a random negative, a tie counting half; over all pairs."""
+def roc_auc_definition(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> float:
+    """The probability that a random positive scores above a random negative, a tie counting half; over all pairs.
+
+    Args:
+        labels: 1 for positives, 0 for negatives.
+    """
     _check(scores, labels)
     above = scores[labels == 1].unsqueeze(-1)
     below = scores[labels == 0]
     return float(((above > below).double() + (above == below).double() / 2).mean())
 
 
-def roc_auc(scores: Tensor, labels: Tensor) -> float:  # (n,), (n,)
-    """`roc_auc_definition` as the area under `roc_curve`, by trapezia: one sort instead of all pairs."""
+def roc_auc(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> float:
+    """`roc_auc_definition` as the area under `roc_curve`, by trapezia: one sort instead of all pairs.
+
+    Args:
+        labels: 1 for positives, 0 for negatives.
+    """
     curve = roc_curve(scores, labels)
     return float(torch.trapezoid(curve.true_positive_rate, curve.false_positive_rate))
 

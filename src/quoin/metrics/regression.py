@@ -1,5 +1,6 @@
 """Numbers to watch of predicted numbers, over a whole data set."""
 
+from jaxtyping import Real, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -9,13 +10,13 @@ from quoin.tensor import as_floating
 __all__ = ["r2_score", "root_mean_squared_error"]
 
 
-def root_mean_squared_error(prediction: Tensor, target: Tensor) -> float:
+def root_mean_squared_error(prediction: Real[Tensor, "*shape"], target: Real[Tensor, "*shape"]) -> float:
     """sqrt((1/n) sum_i (prediction_i - target_i)^2): the typical error, in the target's unit."""
     check_some(prediction)
     return float((2 * squared_loss(prediction.detach(), target)).mean().sqrt())
 
 
-def r2_score(prediction: Tensor, target: Tensor) -> float:
+def r2_score(prediction: Real[Tensor, "*shape"], target: Real[Tensor, "*shape"]) -> float:
     """The fraction of the target's variance that is explained: 1 - sum_i (y_i - prediction_i)^2 / sum_i (y_i - mean
     y)^2."""
     check_some(prediction)
@@ -29,6 +30,6 @@ def r2_score(prediction: Tensor, target: Tensor) -> float:
     return 1 - float(residual / total)
 
 
-def check_some(examples: Tensor) -> None:
+def check_some(examples: Shaped[Tensor, "..."]) -> None:
     if examples.numel() == 0:
         raise UserError("expected at least one example to measure, got none; leave out empty data sets")

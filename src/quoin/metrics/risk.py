@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Float64, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -11,8 +12,13 @@ from quoin.tensor.eval_mode import eval_mode
 __all__ = ["empirical_risk", "held_out_loss", "held_out_losses"]
 
 
-def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor, target: Tensor) -> Tensor:
+def empirical_risk(
+    loss: Callable[[Tensor, Tensor], Tensor], prediction: Shaped[Tensor, "..."], target: Shaped[Tensor, "..."]
+) -> Float[Tensor, ""]:
     """The training loss: the mean over the examples, (1/n) sum_i l_i.
+
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
 
     >>> import torch
     >>> from quoin.losses import squared_loss
@@ -30,14 +36,17 @@ def empirical_risk(loss: Callable[[Tensor, Tensor], Tensor], prediction: Tensor,
 def held_out_loss(
     model: Callable[[Tensor], Tensor],
     loss: Callable[[Tensor, Tensor], Tensor],
-    x: Tensor,
-    y: Tensor,
+    x: Shaped[Tensor, "n ..."],
+    y: Shaped[Tensor, "n ..."],
     *,
     batch_size: int = 4096,
 ) -> float:
     """The test loss: (1/n) sum_i loss(f(x_i), y_i) over examples that training did not see, worked off in batches.
 
     A module is put into evaluation mode meanwhile; every example counts once, whatever the batches.
+
+    Args:
+        loss: Takes predictions and targets to one number for each example, not to their mean.
 
     Notes: D1.3-5.
     """
@@ -48,11 +57,11 @@ def held_out_loss(
 def held_out_losses(
     model: Callable[[Tensor], Tensor],
     loss: Callable[[Tensor, Tensor], Tensor],
-    x: Tensor,
-    y: Tensor,
+    x: Shaped[Tensor, "n ..."],
+    y: Shaped[Tensor, "n ..."],
     *,
     batch_size: int = 4096,
-) -> Tensor:
+) -> Float64[Tensor, "n ..."]:
     """The losses of which `held_out_loss` is the mean, one for each example, in float64 on the CPU."""
     if len(x) != len(y) or len(y) == 0 or batch_size < 1:
         raise UserError(

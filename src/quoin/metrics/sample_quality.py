@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -46,11 +47,14 @@ class DensityAndCoverage(NamedTuple):
 
 
 def density_and_coverage_definition(
-    real: Tensor, samples: Tensor, num_neighbors: int = NUM_NEIGHBORS
+    real: Float[Tensor, "n d"], samples: Float[Tensor, "m d"], num_neighbors: int = NUM_NEIGHBORS
 ) -> DensityAndCoverage:
     """density = 1/(km) Σ_j Σ_i [y_j ∈ B_i], coverage = 1/n Σ_i [some y_j ∈ B_i], for (n, d) and (m, d), pair by pair.
 
     B_i is the closed ball about x_i whose radius is the distance to the k-th nearest of the other real examples.
+
+    Args:
+        num_neighbors: k.
 
     Notes: D5.2-9.
     """
@@ -65,9 +69,12 @@ def density_and_coverage_definition(
 
 
 def density_and_coverage(
-    real: Tensor, samples: Tensor, num_neighbors: int = NUM_NEIGHBORS
-) -> DensityAndCoverage:  # (n, d), (m, d)
+    real: Float[Tensor, "n d"], samples: Float[Tensor, "m d"], num_neighbors: int = NUM_NEIGHBORS
+) -> DensityAndCoverage:
     """`density_and_coverage_definition` on torch's kernels, a block of balls at a time.
+
+    Args:
+        num_neighbors: k: a real example's ball reaches its k-th nearest other one.
 
     >>> real = torch.tensor([[0.0], [1.0], [2.0], [10.0]])
     >>> density_and_coverage(real, torch.tensor([[0.5], [9.0]]), num_neighbors=1)  # radii 1, 1, 1 and 8
@@ -85,7 +92,7 @@ def density_and_coverage(
     return DensityAndCoverage(inside / (num_neighbors * len(samples)), held / len(real))
 
 
-def nearest_distances_definition(samples: Tensor, references: Tensor) -> Tensor:  # (m, d), (n, d) -> (m,)
+def nearest_distances_definition(samples: Float[Tensor, "m d"], references: Float[Tensor, "n d"]) -> Float[Tensor, "m"]:
     """min_i ‖y_j - x_i‖ for each sample y_j.
 
     Notes: D5.2-9.
@@ -94,7 +101,7 @@ def nearest_distances_definition(samples: Tensor, references: Tensor) -> Tensor:
     return torch.stack([torch.stack([torch.dist(y, x) for x in references]).min() for y in samples])
 
 
-def nearest_distances(samples: Tensor, references: Tensor) -> Tensor:  # (m, d), (n, d) -> (m,)
+def nearest_distances(samples: Float[Tensor, "m d"], references: Float[Tensor, "n d"]) -> Float[Tensor, "m"]:
     """`nearest_distances_definition`, a block of samples at a time.
 
     Notes: D5.2-9.
@@ -105,7 +112,7 @@ def nearest_distances(samples: Tensor, references: Tensor) -> Tensor:  # (m, d),
     )
 
 
-def nn_distance_ratio(samples: Tensor, real: Tensor, train: Tensor) -> float:  # (m, d), (n, d), (t, d)
+def nn_distance_ratio(samples: Float[Tensor, "m d"], real: Float[Tensor, "n d"], train: Float[Tensor, "t d"]) -> float:
     """The median distance of a sample to its nearest training example, over that of new real examples.
 
     About 1 for samples of the same distribution, near 0 for a model that repeats its training examples; above 1 the
@@ -121,9 +128,14 @@ def nn_distance_ratio(samples: Tensor, real: Tensor, train: Tensor) -> float:  #
     return float(nearest_distances(samples, train).median()) / usual
 
 
-def bits_per_dimension(log_prob: Tensor, num_dimensions: int) -> float:  # (n,)
+def bits_per_dimension(log_prob: Float[Tensor, "n"], num_dimensions: int) -> float:
     """-(1/n) Σ_i ln p(x_i) / (d ln 2): what a code made for the model spends on a pixel, where p is the probability of
-    an exact image."""
+    an exact image.
+
+    Args:
+        log_prob: ln p(x_i), in nats.
+        num_dimensions: d, the numbers of an example: channels × height × width of an image.
+    """
     check_floating(log_prob, "log_prob")
     if log_prob.numel() == 0 or num_dimensions < 1:
         raise UserError(
@@ -143,10 +155,15 @@ class SampleQuality(NamedTuple):
 
 
 def sample_quality(
-    samples: Tensor, real: Tensor, features: Callable[[Tensor], Tensor], *, train: Tensor
+    samples: Real[Tensor, "m *shape"],
+    real: Real[Tensor, "n *shape"],
+    features: Callable[[Tensor], Tensor],
+    *,
+    train: Real[Tensor, "t *shape"],
 ) -> SampleQuality:
-    """Everything above for `samples` (m, *shape) beside `real` examples (n, *shape) that the model did not learn from,
-    and its `train`.
+    """Fréchet distance, density, coverage and distances to neighbours of a generative model's `samples`.
+
+    They are measured beside `real` examples that the model did not learn from, and beside those of its training set.
 
     `features` takes examples to (n, d) numbers in which what matters of them lies near the surface, such as the last
     hidden layer of a classifier; distances of pixels see a digit moved by one pixel as another digit. Measures depend

@@ -6,6 +6,7 @@ n tokens to predict, T tokens in a window
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,13 +20,13 @@ LOGITS_PER_BLOCK = 2**24  # of one forward pass: 64 MB
 
 @torch.no_grad()
 def sliding_window_nll(
-    model: Callable[[Tensor], Tensor], tokens: Tensor, *, window: int, stride: int
-) -> Tensor:  # (n + 1,) -> (n,)
+    model: Callable[[Tensor], Tensor], tokens: Integer[Tensor, "tokens"], *, window: int, stride: int
+) -> Float[Tensor, "tokens-1"]:
     """-ln P(x_t | what its window shows of x_{<t}) for t = 1 .. n; `tokens[0]` is only read, and `model` gives (b, T,
     vocabulary) logits.
 
     Every window of `window` tokens predicts the last `stride` of its positions, so each token is predicted once, from
-    at least window - fresh tokens before it wherever there are so many.
+    at least window - stride tokens before it wherever there are so many.
     """
     if not 1 <= stride <= window:
         raise UserError(

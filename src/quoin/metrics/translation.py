@@ -26,7 +26,10 @@ def bleu(
 
         100 min(1, exp(1 - r / c)) (p_1 p_2 p_3 p_4)^{1/4}  for c tokens in the hypotheses and r in the references
 
-    Words are sacrebleu's own (13a). It is a number of a whole corpus: the counts of all sentences are added up.
+    It is a number of a whole corpus: the counts of all sentences are added up.
+
+    Args:
+        tokens: What n-grams are made of: words as sacrebleu cuts them (13a), or single characters.
 
     >>> round(bleu(["the cat sat on the mat"], ["the cat sat on a mat"]), 1)
     53.7

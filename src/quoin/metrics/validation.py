@@ -1,6 +1,6 @@
 """Errors on data held out from a fit: by folds, by the number of examples, and over the epochs.
 
-`fit(x, y)` gives back a model, a function of x. Rows come from `quoin.data.kfold` or anywhere else.   n examples
+`fit(x, y)` gives back a model, a function of x. Rows come from `quoin.data.kfold` or anywhere else.
 """
 
 import math
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float64, Int, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -25,16 +26,16 @@ class CrossValidation(NamedTuple):
 
     training_error: float
     validation_error: float
-    training_errors: Tensor  # (k,)
-    validation_errors: Tensor  # (k,)
+    training_errors: Float64[Tensor, "folds"]
+    validation_errors: Float64[Tensor, "folds"]
 
 
 class LearningCurve(NamedTuple):
     """Errors of fits to the first few examples and to more of them."""
 
-    sizes: Tensor  # (s,)
-    training_errors: Tensor  # (s,)
-    test_errors: Tensor  # (s,)
+    sizes: Int[Tensor, "sizes"]
+    training_errors: Float64[Tensor, "sizes"]
+    test_errors: Float64[Tensor, "sizes"]
 
 
 class EarlyStop(NamedTuple):
@@ -46,10 +47,19 @@ class EarlyStop(NamedTuple):
 
 
 def cross_validate(
-    fit: Fit, loss: Loss, x: Tensor, y: Tensor, folds: Iterable[tuple[Tensor, Tensor]]
+    fit: Fit,
+    loss: Loss,
+    x: Shaped[Tensor, "examples ..."],
+    y: Shaped[Tensor, "examples ..."],
+    folds: Iterable[tuple[Integer[Tensor, "_train"], Integer[Tensor, "_validation"]]],
 ) -> CrossValidation:
     """Fit on each fold's training rows, measure there and on its validation rows, and average both errors over the
     folds.
+
+    Args:
+        fit: Takes x and y to a fitted model, itself a function of x.
+        loss: Takes predictions and targets to one number for each example, not to their mean.
+        folds: Training and validation rows of each, as `quoin.data.kfold` gives them.
 
     >>> from quoin.losses import squared_loss
     >>> x, y = torch.zeros(4), torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -77,10 +87,18 @@ def cross_validate(
 
 
 def learning_curve(
-    fit: Fit, loss: Loss, train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], sizes: Sequence[int]
+    fit: Fit,
+    loss: Loss,
+    train: tuple[Shaped[Tensor, "train ..."], Shaped[Tensor, "train ..."]],
+    test: tuple[Shaped[Tensor, "test ..."], Shaped[Tensor, "test ..."]],
+    sizes: Sequence[int],
 ) -> LearningCurve:
     """Training and test error of fits to the first m training examples, for each m of `sizes`; shuffle them first if
     they are sorted.
+
+    Args:
+        fit: Takes x and y to a fitted model, itself a function of x.
+        loss: Takes predictions and targets to one number for each example, not to their mean.
 
     Notes: Z3.29.
     """

@@ -44,6 +44,9 @@ def small_alexnet(
 ) -> ImageClassifier:
     """AlexNet for small images: 3 x 3 kernels, no stride, half the channels or fewer, one pooling less; sides from 8.
 
+    Args:
+        image_shape: (channels, height, width).
+
     Notes: D1-8b, Z8.0.
     """
     check_image_model(image_shape, num_classes, smallest=8)

@@ -1,9 +1,7 @@
-"""A classifier of images by self-attention over their rows, whose mean decides.
-
-n images, c channels, h rows, w pixels a row, q classes
-"""
+"""A classifier of images by self-attention over their rows, whose mean decides."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -26,7 +24,7 @@ class AttentionBlock(nn.Module):
         self.attention = MultiHeadAttention(embed_dim, num_heads, generator=generator)
         self.norm = nn.LayerNorm(embed_dim)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, h, embed_dim) -> (n, h, embed_dim)
+    def forward(self, x: Float[Tensor, "batch rows embed"]) -> Float[Tensor, "batch rows embed"]:
         return x + self.attention(self.norm(x))
 
 
@@ -77,8 +75,8 @@ class AttentionClassifier(nn.Module):
             nn.init.xavier_uniform_(linear.weight, generator=generator)
             nn.init.zeros_(linear.bias)
 
-    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(images, self.image_shape)
-        rows = images.transpose(1, 2).flatten(2)  # (n, h, c w): all channels of a row are one token
+        rows = images.transpose(1, 2).flatten(2)  # (batch, rows, channels * width): all channels of a row are one token
         x = self.blocks(self.dropout(self.position_embedding(self.embed(rows))))
         return self.head(self.norm(self.dropout(x)).mean(dim=1))

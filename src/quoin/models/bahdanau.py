@@ -1,14 +1,13 @@
 """A recurrent decoder that attends to the source before each token: from its definition, and as a block.
 
 The encoder and the whole model are in seq2seq.py, additive attention in quoin.layers.
-
-    b pairs, n source tokens, t target tokens, w embed_dim, h hidden_dim, m memory_dim, v target tokens in all
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.layers import AdditiveAttention, CellStep, RecurrentWeights, additive_attention_definition
@@ -32,29 +31,38 @@ __all__ = ["BahdanauCache", "BahdanauDecoder", "BahdanauOutput", "BahdanauStepOu
 class BahdanauOutput(NamedTuple):
     """A decoder's hidden states for each target token, and its attention weights before each."""
 
-    output: Tensor  # (b, t, h), the hidden states s_1 .. s_t
-    contexts: Tensor  # (b, t, m)
-    weights: Tensor  # (b, t, n)
-    state: tuple[Tensor, ...]  # each (b, h), after the last token
+    output: Float[Tensor, "batch target_seq hidden"]  # the hidden states s_1 .. s_t
+    contexts: Float[Tensor, "batch target_seq memory"]
+    weights: Float[Tensor, "batch target_seq source_seq"]
+    state: tuple[Float[Tensor, "batch hidden"], ...]  # after the last token
 
 
 def bahdanau_decoder_definition(
-    embedded: Tensor,
-    memory: Tensor,
-    state: tuple[Tensor, ...],
-    query_weight: Tensor,
-    key_weight: Tensor,
-    output_weight: Tensor,
+    embedded: Float[Tensor, "batch target_seq embed"],
+    memory: Float[Tensor, "batch source_seq memory"],
+    state: tuple[Float[Tensor, "batch hidden"], ...],
+    query_weight: Float[Tensor, "units hidden"],
+    key_weight: Float[Tensor, "units memory"],
+    output_weight: Float[Tensor, "units"],
     cell: Callable[[Tensor, Sequence[Tensor], RecurrentWeights], CellStep],
     weights: RecurrentWeights,
-    mask: Tensor | None = None,
-) -> BahdanauOutput:  # (b, t, w), (b, n, m), each (b, h), (a, h), (a, m), (a,) and a mask (b, 1, n)
+    mask: Bool[Tensor, "#batch 1 source_seq"] | None = None,
+) -> BahdanauOutput:
     """Before each step the decoder attends to the source again: s_t = cell((y_t, c_t), s_{t-1}) with c_t = sum_i
     α(s_{t-1}, h_i) h_i.
 
         α(s, h_i) = softmax_i(w^T tanh(W_s s + W_h h_i)) over the source's real positions
 
-    `cell` is `gru_cell_definition` or one like it, and `state` the hidden state it starts from, s_0 first.
+    Args:
+        embedded: The target's embeddings y_t.
+        memory: The encoder's outputs h_i.
+        state: What the cell starts from, s_0 first.
+        query_weight: W_s.
+        key_weight: W_h.
+        output_weight: w.
+        cell: `gru_cell_definition` or one like it.
+        weights: Those of the cell.
+        mask: True at the source's real positions; None where all are.
 
     Notes: Z11.23.
     """
@@ -80,7 +88,7 @@ class BahdanauCache(NamedTuple):
     memory: AdditiveMemory
     recurrent: RecurrentState
 
-    def select(self, indices: Tensor) -> "BahdanauCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "BahdanauCache":
         """The cache of these sequences, in this order."""
         key, value, mask = self.memory
         indices = indices.to(value.device)
@@ -94,9 +102,9 @@ class BahdanauCache(NamedTuple):
 class BahdanauStepOutput(NamedTuple):
     """As `NextTokenOutput`, and the attention weights before each new position."""
 
-    logits: Tensor  # (b, new, v)
+    logits: Float[Tensor, "batch new vocab"]
     cache: BahdanauCache
-    weights: Tensor  # (b, new, n)
+    weights: Float[Tensor, "batch new source_seq"]
 
 
 class BahdanauDecoder(nn.Module):
@@ -105,9 +113,12 @@ class BahdanauDecoder(nn.Module):
 
         scores_t = W (s_t, c_t) + b
 
-    With several layers the uppermost gives the query. The first `num_suppressed` tokens of the vocabulary are special
-    tokens that are read and never predicted. `memory_dim` is the encoder's `memory_dim`, `attention_dim` the units of
-    the score.
+    With several layers the uppermost gives the query.
+
+    Args:
+        memory_dim: The encoder's `memory_dim`.
+        attention_dim: Units of the attention's score; `hidden_dim` unless given.
+        num_suppressed: So many first tokens of the vocabulary are special tokens that are read and never predicted.
 
     Notes: Z11.23.
     """
@@ -144,7 +155,7 @@ class BahdanauDecoder(nn.Module):
             self.attention.project_memory(source.memory, source.memory, lengths=source.lengths), source.state
         )
 
-    def decode_step(self, cache: BahdanauCache, tokens: Tensor) -> BahdanauStepOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: BahdanauCache, tokens: Int[Tensor, "batch new"]) -> BahdanauStepOutput:
         """Read one or more new tokens, each after attending to the source."""
         embedded = self.dropout(embed(self.token_embedding, tokens))
         recurrent, outputs, all_weights = cache.recurrent, [], []

@@ -2,6 +2,7 @@
 losses."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -30,7 +31,7 @@ class LinearScore(nn.Module):
             raise UserError(f"expected at least one feature, got {num_features}; give the number of columns")
         self.linear = zero_init_linear(num_features, 1)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, 2)
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch 2"]:
         if x.ndim < 2 or x.shape[1:].numel() != self.linear.in_features:
             raise UserError(
                 f"expected a batch of examples of {self.linear.in_features} numbers each, got shape {tuple(x.shape)}; "

@@ -1,8 +1,6 @@
-"""Linear classifiers: one score for each class, fitted by likelihood (softmax regression) or as if it were regression.
+"""Linear classifiers: a score for each class, fitted by likelihood (softmax regression) or as if it were regression."""
 
-n examples, d features, q classes
-"""
-
+from jaxtyping import Float, Integer, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -14,8 +12,8 @@ __all__ = ["SoftmaxRegression", "one_hot_regression", "softmax_regression_defini
 
 
 def softmax_regression_definition(
-    x: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (..., d), (q, d), (q,) -> (..., q)
+    x: Real[Tensor, "*batch features"], weight: Float[Tensor, "classes features"], bias: Float[Tensor, "classes"]
+) -> Float[Tensor, "*batch classes"]:
     """The logits o_i = sum_j w_ij x_j + b_i, one for each class.
 
     Notes: Z4.1.
@@ -43,7 +41,7 @@ class SoftmaxRegression(nn.Module):
             )
         self.linear = zero_init_linear(num_features, num_classes)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, q)
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch classes"]:
         if x.ndim < 2 or x.shape[1:].numel() != self.linear.in_features:
             raise UserError(
                 f"expected a batch of examples of {self.linear.in_features} numbers each, got shape {tuple(x.shape)}; "
@@ -52,7 +50,9 @@ class SoftmaxRegression(nn.Module):
         return self.linear(x.flatten(1))
 
 
-def one_hot_regression(X: Tensor, labels: Tensor, num_classes: int) -> LinearFit:  # (n, d), (n,) -> (q, d), (q,)
+def one_hot_regression(
+    X: Float[Tensor, "examples features"], labels: Integer[Tensor, "examples"], num_classes: int
+) -> LinearFit:
     """Classification as regression: least squares on the one-hot labels; `predict(x).argmax(-1)` decides.
 
     Its outputs sum to one, because the targets do and the bias alone fits that sum; they are no probabilities, for they

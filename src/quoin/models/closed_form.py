@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -18,17 +19,17 @@ __all__ = ["LinearFit", "least_squares", "least_squares_by_qr", "normal_equation
 class LinearFit(NamedTuple):
     """A straight line, plane or hyperplane: what a closed form finds."""
 
-    weight: Tensor  # (d,), or (k, d) for k targets
-    bias: Tensor  # (), or (k,)
+    weight: Float[Tensor, "*targets features"]  # no axis of targets where there is one
+    bias: Float[Tensor, "*targets"]
 
-    def predict(self, x: Tensor) -> Tensor:  # (..., d) -> (...), or (..., k)
-        """W x + b for each example."""
+    def predict(self, x: Real[Tensor, "*batch features"]) -> Float[Tensor, "..."]:
+        """W x + b for each example: a number, or one for each of the targets on a last axis."""
         check_shapes("... d, d" if self.weight.ndim == 1 else "... d, k d", x=x, weight=self.weight)
         x, weight = as_floating(x, self.weight), as_floating(self.weight, x)
         return x @ weight.mT + self.bias if weight.ndim == 2 else x @ weight + self.bias
 
 
-def normal_equations(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
+def normal_equations(X: Float[Tensor, "examples features"], y: Float[Tensor, "examples *targets"]) -> LinearFit:
     """The definition: ([X, 1]^T [X, 1])^-1 [X, 1]^T y, for columns that do not depend on one another.
 
     The gradient of the mean squared error is zero there and nowhere else. Products square the condition number; the
@@ -43,7 +44,7 @@ def normal_equations(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, 
     return _fit(torch.cholesky_solve(design.mT @ targets, factor), y)
 
 
-def least_squares_by_qr(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
+def least_squares_by_qr(X: Float[Tensor, "examples features"], y: Float[Tensor, "examples *targets"]) -> LinearFit:
     """R^-1 Q^T y for [X, 1] = Q R: the normal equations without the square, for columns that do not depend on one
     another.
 
@@ -57,7 +58,7 @@ def least_squares_by_qr(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (
     return _fit(torch.linalg.solve_triangular(R, Q.mT @ targets, upper=True), y)
 
 
-def least_squares(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
+def least_squares(X: Float[Tensor, "examples features"], y: Float[Tensor, "examples *targets"]) -> LinearFit:
     """The (w, b) of least mean squared error, and among several the shortest: [X, 1]^+ y, by singular values.
 
     For columns of full rank it is what `normal_equations` gives. Where columns depend on one another the minimisers
@@ -71,7 +72,7 @@ def least_squares(X: Tensor, y: Tensor) -> LinearFit:  # (n, d), (n,) or (n, k)
     return _fit(torch.linalg.lstsq(design.cpu(), targets.cpu(), driver="gelsd").solution.to(X.device), y)
 
 
-def ridge(X: Tensor, y: Tensor, l2: float) -> LinearFit:  # (n, d), (n,) or (n, k)
+def ridge(X: Float[Tensor, "examples features"], y: Float[Tensor, "examples *targets"], l2: float) -> LinearFit:
     """The minimiser of (1/n) sum_i (w^T x_i + b - y_i)^2 / 2 + l2 |w|^2 / 2; the bias is not penalised.
 
     With columns and targets centred, w = (X^T X + n l2 I)^-1 X^T y = X^T (X X^T + n l2 I)^-1 y: the smaller system is

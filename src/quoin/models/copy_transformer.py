@@ -3,13 +3,12 @@ logits of the next symbol.
 
 How it attends is given from outside, one inner attention a block, so that attentions can be compared in one and the
 same network.
-
-    b sequences, n positions, c symbols, w embed_dim
 """
 
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -50,13 +49,13 @@ class CopyTransformerBlock(nn.Module):
         )
         _draw(self.feed_forward, generator)
 
-    def forward(self, x: Tensor) -> Tensor:  # (b, n, w) -> (b, n, w)
+    def forward(self, x: Float[Tensor, "batch seq embed"]) -> Float[Tensor, "batch seq embed"]:
         x = x + self.attention(self.norms[0](x), causal=True)
         return x + self.feed_forward(self.norms[1](x))
 
     def decode_step(
-        self, cache: AttentionCache, x: Tensor
-    ) -> tuple[Tensor, AttentionCache]:  # (b, new, w) -> (b, new, w)
+        self, cache: AttentionCache, x: Float[Tensor, "batch new embed"]
+    ) -> tuple[Float[Tensor, "batch new embed"], AttentionCache]:
         """The same for new positions, where the cache holds all before them."""
         attended, cache = self.attention.decode_step(cache, self.norms[0](x))
         x = x + attended
@@ -99,7 +98,7 @@ class CopyTransformer(nn.Module):
         nn.init.normal_(self.token_embedding.weight, generator=generator)
         _draw(self.lm_head, generator)
 
-    def forward(self, symbols: Tensor) -> Tensor:  # (b, n) -> (b, n, c)
+    def forward(self, symbols: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         x = self.position_embedding(self.token_embedding(symbols))
         for block in self.blocks:
             x = block(x)
@@ -110,8 +109,8 @@ class CopyTransformer(nn.Module):
         return [block.attention.init_cache(batch_size, max_seq_len) for block in self._blocks()]
 
     def decode_step(
-        self, caches: Sequence[AttentionCache], symbols: Tensor
-    ) -> tuple[Tensor, list[AttentionCache]]:  # (b, new) -> (b, new, c)
+        self, caches: Sequence[AttentionCache], symbols: Int[Tensor, "batch new"]
+    ) -> tuple[Float[Tensor, "batch new vocab"], list[AttentionCache]]:
         """Read the next symbols: what `forward` gives there, and the caches after them."""
         x = self.position_embedding(self.token_embedding(symbols), offset=caches[0].seq_len)
         after = []

@@ -2,14 +2,14 @@
 z.
 
 What a network gives out is no covariance: it must be made symmetric and positive definite. Here it is the Cholesky
-factor that
-is computed, its diagonal by softplus and above a floor.   k latent coordinates, d numbers an example
+factor that is computed, its diagonal by softplus and above a floor.   k latent coordinates, d numbers an example
 """
 
 import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
@@ -32,10 +32,10 @@ MIN_STD = (
 
 
 def scale_tril_from_entries(
-    entries: Tensor, dim: int, *, min_std: float = MIN_STD
-) -> Tensor:  # (..., d (d + 1) / 2) -> (..., d, d)
-    """Any numbers as a Cholesky factor L: row by row into the lower triangle, the diagonal as min_std + ln(1 + e^a) >
-    0.
+    entries: Float[Tensor, "*batch entries"], dim: int, *, min_std: float = MIN_STD
+) -> Float[Tensor, "*batch {dim} {dim}"]:
+    """Any d (d + 1) / 2 numbers as a Cholesky factor L: row by row into the lower triangle, the diagonal as min_std +
+    ln(1 + e^a) > 0.
 
     >>> scale_tril_from_entries(torch.zeros(3), 2, min_std=0.0)  # ln 2 on the diagonal
     tensor([[0.6931, 0.0000],
@@ -57,9 +57,12 @@ def scale_tril_from_entries(
 
 
 def covariance_definition(
-    entries: Tensor, dim: int, *, min_std: float = MIN_STD
-) -> Tensor:  # (..., d (d + 1) / 2) -> (..., d, d)
+    entries: Float[Tensor, "*batch entries"], dim: int, *, min_std: float = MIN_STD
+) -> Float[Tensor, "*batch {dim} {dim}"]:
     """Σ = L L^T with L = `scale_tril_from_entries`: symmetric, and positive definite whatever the entries are.
+
+    Args:
+        min_std: Added to the diagonal of L.
 
     Notes: D6-11, DE71.
     """
@@ -81,7 +84,7 @@ class DiagonalNormalNet(nn.Module):
         self.dim, self.min_std = sizes[-1], min_std
         self.net = MLP([*sizes[:-1], 2 * self.dim], activation=nn.Tanh, generator=generator)
 
-    def forward(self, z: Tensor) -> DiagonalNormal:  # (..., k) -> distribution on (..., d)
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> DiagonalNormal:
         mean, entries = _rows(self.net, z).chunk(2, dim=-1)
         return DiagonalNormal(mean, (softplus(entries) + self.min_std).log())
 
@@ -89,6 +92,10 @@ class DiagonalNormalNet(nn.Module):
 class TriangularNormalNet(nn.Module):
     """From z to N(μ(z), L(z) L(z)^T) with `scale_tril_from_entries`: every covariance can be reached, at d (d + 3) / 2
     outputs.
+
+    Args:
+        sizes: Layer sizes from the input through the hidden layers to the number of coordinates.
+        min_std: Added to the diagonal of L.
 
     Notes: D6-11, DE71.
     """
@@ -99,7 +106,7 @@ class TriangularNormalNet(nn.Module):
         self.dim, self.min_std = sizes[-1], min_std
         self.net = MLP([*sizes[:-1], self.dim * (self.dim + 3) // 2], activation=nn.Tanh, generator=generator)
 
-    def forward(self, z: Tensor) -> TriangularNormal:  # (..., k) -> distribution on (..., d)
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> TriangularNormal:
         outputs = _rows(self.net, z)
         return TriangularNormal(
             outputs[..., : self.dim], scale_tril_from_entries(outputs[..., self.dim :], self.dim, min_std=self.min_std)
@@ -109,6 +116,10 @@ class TriangularNormalNet(nn.Module):
 class DeepLatentGaussian(nn.Module, LatentModel):
     """Z ~ N(0, I_k) and X | Z = z from the normal distribution that a network makes of z; its evidence has no closed
     form.
+
+    Args:
+        latent_dim: k, as many as the decoder has inputs.
+        decoder: The network from z to the distribution of x.
 
     >>> model = DeepLatentGaussian(2, DiagonalNormalNet([2, 16, 5], generator=torch.Generator().manual_seed(0)))
     >>> model.sample(3, generator=torch.Generator().manual_seed(0)).shape
@@ -127,14 +138,16 @@ class DeepLatentGaussian(nn.Module, LatentModel):
             )
         self.latent_dim, self.decoder = latent_dim, decoder
 
-    def forward(self, z: Tensor) -> NormalDistribution:  # (..., k) -> distribution on (..., d)
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> NormalDistribution:
         """The distribution of x given z."""
         return self.decoder(z)
 
-    def log_prior(self, z: Tensor) -> Tensor:  # (..., k) -> (...)
+    def log_prior(self, z: Real[Tensor, "*batch latent"]) -> Float[Tensor, "*batch"]:
         return -as_floating(z).square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (..., d), (m, ..., k) -> (m, ...)
+    def log_likelihood(
+        self, x: Float[Tensor, "*#batch features"], z: Float[Tensor, "*#batch latent"]
+    ) -> Float[Tensor, "*#batch"]:
         """ln N(x; μ(z), Σ(z)).
 
         Notes: D6-11.
@@ -148,14 +161,14 @@ class DeepLatentGaussian(nn.Module, LatentModel):
 
     def sample_prior(
         self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, k)
+    ) -> Float[Tensor, "*sample latent"]:
         start = next(self.parameters())
         return torch.randn(
             (*sample_shape, self.latent_dim), generator=generator, dtype=start.dtype, device=start.device
         )
 
     @torch.no_grad()
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} features"]:
         """New examples: z from the prior, then x given z."""
         return self(self.sample_prior((num_samples,), generator=generator)).sample(generator=generator)
 

@@ -2,7 +2,7 @@
 of its own.
 
 Where a residual block sums, a dense block concatenates. Names of weights are torchvision's
-(`features.denseblock1.denselayer1.norm1.weight`).   k growth, the channels that a layer adds; l layers in a block
+(`features.denseblock1.denselayer1.norm1.weight`).
 """
 
 import re
@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -32,8 +33,8 @@ NARROWING = 4  # the 1x1 convolution of a layer leaves this many times the chann
 
 
 def dense_block_definition(
-    x: Tensor, layers: Sequence[Callable[[Tensor], Tensor]]
-) -> Tensor:  # (n, c, h, w) -> (n, c + l k, h, w)
+    x: Float[Tensor, "batch channels height width"], layers: Sequence[Callable[[Tensor], Tensor]]
+) -> Float[Tensor, "batch out_channels height width"]:
     """[x_0, x_1, ..., x_l] with x_i = H_i([x_0, ..., x_{i-1}]) and x_0 = x, the brackets being concatenation along the
     channels.
 
@@ -51,6 +52,9 @@ def dense_block_definition(
 class DenseLayer(nn.Module):
     """[x, H(x)] with H = 3x3 relu norm 1x1 relu norm, so that layers in a row are a dense block: normalised before, not
     after.
+
+    Args:
+        growth_rate: Channels that the layer adds.
 
     Notes: Z8.0.
     """
@@ -70,11 +74,13 @@ class DenseLayer(nn.Module):
         self.relu2 = nn.ReLU()
         self.conv2 = nn.Conv2d(bottleneck_channels, growth_rate, 3, padding=1, bias=False)
 
-    def added(self, x: Tensor) -> Tensor:  # (n, in_channels, h, w) -> (n, growth_rate, h, w)
+    def added(self, x: Float[Tensor, "batch in_channels height width"]) -> Float[Tensor, "batch growth height width"]:
         """H(x), the channels that this layer adds."""
         return self.conv2(self.relu2(self.norm2(self.conv1(self.relu1(self.norm1(x))))))
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, in_channels, h, w) -> (n, in_channels + growth_rate, h, w)
+    def forward(
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels height width"]:
         return torch.cat([x, self.added(x)], dim=1)
 
 
@@ -82,7 +88,14 @@ class DenseNet(nn.Module):
     """classifier(mean over pixels of relu(features(x))): dense blocks, and between two a transition that halves
     channels and sides.
 
-    `stem` is what the image passes first, and gives `channels`. Weights start as `init_image_weights` says.
+    Weights start as `init_image_weights` says.
+
+    Args:
+        image_shape: (channels, height, width).
+        stem: What the image passes first.
+        channels: How many the stem gives.
+        block_config: How many layers each dense block has.
+        growth_rate: Channels that each layer adds.
 
     Notes: Z8.0.
     """
@@ -116,7 +129,7 @@ class DenseNet(nn.Module):
         self.classifier = nn.Linear(channels, num_classes)
         init_image_weights(self, generator)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(x, self.image_shape)
         return self.classifier(self.relu(self.features(x)).mean(dim=(2, 3)))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -13,6 +14,10 @@ __all__ = ["DropoutMLP"]
 
 class DropoutMLP(nn.Module):
     """`MLP` with each hidden layer followed by dropout; in `eval()` mode it is that MLP.
+
+    Args:
+        sizes: Layer sizes from the input through the hidden layers to the output.
+        activation: Makes the activation of a hidden layer.
 
     The classifier of the notes, dense 128 ReLU, dropout 0.2, dense 10 softmax on 28 x 28 images:
 
@@ -44,5 +49,5 @@ class DropoutMLP(nn.Module):
             generator=generator,
         )
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, sizes[-1])
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out_features"]:
         return self.mlp(x)

@@ -1,6 +1,7 @@
-"""Token embeddings: the table made, and tokens looked up in it.   b sequences, n positions, w embed_dim"""
+"""Token embeddings: the table made, and tokens looked up in it.   w embed_dim"""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -28,7 +29,7 @@ def make_embedding(
     return table
 
 
-def embed(table: nn.Embedding, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, w)
+def embed(table: nn.Embedding, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq embed"]:
     """The embeddings of tokens, which must be integers from 0 on that the table has."""
     if tokens.ndim != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
         got = f"{tokens.dtype} of shape {tuple(tokens.shape)}"

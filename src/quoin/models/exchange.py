@@ -30,6 +30,9 @@ def import_dense(
 ) -> None:  # (in_features, out_features), (out_features,)
     """Set the weights of each `torch.nn.Linear` of `model` from kernels and biases: the inverse of `export_dense`.
 
+    Args:
+        layers: For each the kernel (in_features, out_features), as in Keras, and the bias (out_features,).
+
     Notes: D0-1.
     """
     linears = _linears(model)

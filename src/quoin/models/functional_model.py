@@ -4,6 +4,7 @@ comes out."""
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -21,7 +22,7 @@ def num_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in _parameters(model).values())
 
 
-def parameter_vector(model: nn.Module) -> Tensor:  # (p,)
+def parameter_vector(model: nn.Module) -> Float[Tensor, "parameters"]:
     """theta: a copy of all parameters laid end to end, in the order of `model.parameters()`.
 
     Notes: D1-0.
@@ -30,7 +31,7 @@ def parameter_vector(model: nn.Module) -> Tensor:  # (p,)
     return torch.cat(pieces) if pieces else torch.empty(0)
 
 
-def functional_model(model: nn.Module, theta: Tensor) -> Callable[[Tensor], Tensor]:  # (p,)
+def functional_model(model: nn.Module, theta: Float[Tensor, "parameters"]) -> Callable[[Tensor], Tensor]:
     """f_theta: the function that `model` computes with the parameters theta; the model itself stays as it is.
 
     Gradients with respect to theta are those of the parameters, laid end to end.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -30,7 +31,10 @@ GROUPS = 8  # of channels that are normalised together
 class GAN(nn.Module):
     """x = G(z) with z ~ N(0, I_k), and D(x), the logit of the probability that x is real; calling the model is G.
 
-    G maps (n, k) to (n, *shape), D maps that to (n,).
+    Args:
+        generator: G, from (n, k) to (n, *shape).
+        discriminator: D, from that to (n,).
+        latent_dim: k.
 
     >>> model = mlp_gan(2, latent_dim=3, generator=torch.Generator().manual_seed(0))
     >>> model.sample(5, generator=torch.Generator().manual_seed(1)).shape
@@ -44,25 +48,25 @@ class GAN(nn.Module):
         _check_latent(latent_dim)
         self.generator, self.discriminator, self.latent_dim = generator, discriminator, latent_dim
 
-    def forward(self, z: Tensor) -> Tensor:  # (n, k) -> (n, *shape)
+    def forward(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch ..."]:
         if z.ndim != 2 or z.shape[1] != self.latent_dim:
             raise UserError(
                 f"expected noise (n, {self.latent_dim}), got shape {tuple(z.shape)}; sample it with `sample_latent`"
             )
         return self.generator(z)
 
-    def decode_mean(self, latent: Tensor) -> Tensor:  # (n, k) -> (n, *shape)
+    def decode_mean(self, latent: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch ..."]:
         """G(z), deterministic given z."""
         return self(latent)
 
-    def sample_latent(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, k)
+    def sample_latent(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} latent"]:
         """z, as many times."""
         check_num_samples(num_samples)
         like = next(self.parameters())
         return torch.randn(num_samples, self.latent_dim, generator=generator, dtype=like.dtype, device=like.device)
 
     @torch.no_grad()
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, *shape)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} ..."]:
         """New examples, independent.
 
         Notes: D5.2-7.
@@ -77,7 +81,7 @@ class LogitHead(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n,)
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
         return self.net(x).squeeze(-1)
 
 
@@ -103,6 +107,10 @@ class ImageDiscriminator(nn.Module):
     unit.
 
     No normalisation: a penalty on ∇D(x) needs a D that sees one image at a time.
+
+    Args:
+        image_shape: (channels, height, width).
+        base_channels: Channels at full size; twice that at half, four times at a quarter.
     """
 
     def __init__(self, image_shape: ImageShape, *, base_channels: int):
@@ -116,7 +124,7 @@ class ImageDiscriminator(nn.Module):
         )  # fmt: skip
         self.head = nn.Linear(base_channels * height * right // 4, 1)
 
-    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n,)
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch"]:
         check_image_batch(images, self.image_shape)
         return self.head(self.features(2 * images - 1)).squeeze(-1)
 
@@ -125,11 +133,13 @@ class ImageDiscriminator(nn.Module):
 def conv_gan(
     image_shape: ImageShape, *, latent_dim: int = 32, base_channels: int = 16, generator: torch.Generator | None = None
 ) -> GAN:
-    """A small convolutional pair for images in [0, 1] whose sides are multiples of 4; `base_channels` channels at full
-    size, twice that at half.
+    """A small convolutional pair for images in [0, 1] whose sides are multiples of 4.
 
     G: a dense layer to a quarter of the sides, two doublings with a convolution each, a sigmoid. D:
     `ImageDiscriminator`.
+
+    Args:
+        base_channels: Channels at full size, a multiple of 8; twice that at half.
 
     >>> model = conv_gan((1, 8, 8), generator=torch.Generator().manual_seed(0))
     >>> images = model.sample(3, generator=torch.Generator().manual_seed(1))

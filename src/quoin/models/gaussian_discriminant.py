@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -21,8 +22,8 @@ __all__ = ["GaussianDiscriminant", "LabeledSample"]
 class LabeledSample(NamedTuple):
     """Examples with their classes."""
 
-    x: Tensor  # (n, *shape)
-    y: Tensor  # (n,)
+    x: Float[Tensor, "batch ..."]
+    y: Int[Tensor, "batch"]
 
 
 class GaussianDiscriminant(nn.Module):
@@ -30,8 +31,8 @@ class GaussianDiscriminant(nn.Module):
     covariance or one each.
 
     It predicts by Bayes' rule, argmax_c P(c | x), which no other rule beats if the distribution is the true one. The
-    numbers of an example may have any shape, such as 28 × 28 pixels: `means` is (q, *shape), and covariances are of the
-    d numbers in a row.
+    numbers of an example may have any shape, such as 28 × 28 pixels, behind any axes of a batch: `means` is (q,
+    *shape), and covariances are of the d numbers in a row.
 
     >>> model = GaussianDiscriminant(torch.tensor([0.5, 0.5]), torch.tensor([[-1.0], [1.0]]), torch.eye(1))
     >>> model.posterior(torch.tensor([[0.0], [0.5]]))
@@ -41,11 +42,16 @@ class GaussianDiscriminant(nn.Module):
     Notes: D5.2-1, D5.2-2.
     """
 
-    means: Tensor  # (q, d)
-    factors: Tensor  # (q or 1, d, d), lower triangular: covariance = factor factor^T
-    log_priors: Tensor  # (q,)
+    means: Float[Tensor, "classes numbers"]
+    factors: Float[Tensor, "_classes_or_one numbers numbers"]  # lower triangular: covariance = factor factor^T
+    log_priors: Float[Tensor, "classes"]
 
-    def __init__(self, priors: Tensor, means: Tensor, covariances: Tensor):
+    def __init__(
+        self,
+        priors: Float[Tensor, "classes"],
+        means: Float[Tensor, "classes ..."],
+        covariances: Float[Tensor, "... numbers numbers"],
+    ):
         super().__init__()
         check_probs(priors, "priors")
         if means.ndim < 2 or len(means) != len(priors) or means[0].numel() == 0:
@@ -69,8 +75,8 @@ class GaussianDiscriminant(nn.Module):
 
     @classmethod
     def from_prototypes(
-        cls, prototypes: Tensor, std: float, *, priors: Tensor | None = None
-    ) -> "GaussianDiscriminant":  # (q, *shape)
+        cls, prototypes: Float[Tensor, "classes ..."], std: float, *, priors: Float[Tensor, "classes"] | None = None
+    ) -> "GaussianDiscriminant":
         """Pictures known to the last digit: the prototype of the class plus N(0, std^2) on each pixel; classes equally
         common.
 
@@ -87,10 +93,16 @@ class GaussianDiscriminant(nn.Module):
 
     @classmethod
     def fit(
-        cls, x: Tensor, y: Tensor, num_classes: int, *, shared_covariance: bool = False, reg_covar: float = 0.0
+        cls,
+        x: Float[Tensor, "examples ..."],
+        y: Integer[Tensor, "examples"],
+        num_classes: int,
+        *,
+        shared_covariance: bool = False,
+        reg_covar: float = 0.0,
     ) -> "GaussianDiscriminant":
-        """The most probable distribution for examples x (n, *shape) with labels y (n,): frequencies, means and
-        covariances, each over its own number.
+        """The most probable distribution for examples x with labels y: frequencies, means and covariances, each over
+        its own number.
 
         `shared_covariance` takes one covariance for all classes, about each one's mean: boundaries are then planes.
         `reg_covar` is added to every variance, as a fraction of the mean variance of the numbers.
@@ -124,7 +136,7 @@ class GaussianDiscriminant(nn.Module):
             covariances = torch.stack([away[y == c].mT @ away[y == c] / counts[c] for c in range(num_classes)]) + floor
         return cls(counts.to(x.dtype) / len(y), means.reshape(num_classes, *x.shape[1:]), covariances)
 
-    def log_joint(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
+    def log_joint(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*batch classes"]:
         """ln p(c, x) = ln P(c) + ln p(x | c) for every class, by triangular solves: far from all means nothing
         underflows.
 
@@ -144,29 +156,29 @@ class GaussianDiscriminant(nn.Module):
         )
         return (self.log_priors.unsqueeze(-1) - squares / 2 - volume).mT.reshape(*before, -1)
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*batch classes"]:
         """The log joint, whose softmax over the classes is the posterior: scores for any loss of scores."""
         return self.log_joint(x)
 
-    def posterior(self, x: Tensor) -> Tensor:  # (..., *shape) -> (..., q)
+    def posterior(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*batch classes"]:
         """P(c | x) = p(c, x) / p(x), in logs.
 
         Notes: D5.2-2.
         """
         return self.log_joint(x).softmax(dim=-1)
 
-    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (...), (..., *shape) -> (...)
+    def log_prob(self, y: Integer[Tensor, "*batch"], x: Float[Tensor, "..."]) -> Float[Tensor, "*batch"]:
         """ln P(y | x)."""
         logs = self.log_joint(x).log_softmax(dim=-1)
         check_shapes("..., ... q", y=y, logs=logs)
         check_labels(y, logs.shape[-1])
         return logs.gather(-1, y.long().unsqueeze(-1)).squeeze(-1)
 
-    def log_density(self, x: Tensor) -> Tensor:  # (..., *shape) -> (...)
+    def log_density(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*batch"]:
         """ln p(x) = ln sum_c p(c, x)."""
         return self.log_joint(x).logsumexp(dim=-1)
 
-    def predict(self, x: Tensor) -> Tensor:  # (..., *shape) -> (...)
+    def predict(self, x: Float[Tensor, "..."]) -> Int[Tensor, "*batch"]:
         """argmax_c P(c | x), the first of equals.
 
         Notes: D5.2-2.

@@ -1,6 +1,6 @@
 """Graph convolutional networks: graph convolutions one after another, ReLU between them.
 
-After k layers a node has heard from the nodes at most k edges away, and from no other.   v nodes
+After k layers a node has heard from the nodes at most k edges away, and from no other.
 """
 
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import cast
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -44,10 +45,14 @@ class GCN(nn.Module):
             for in_features, out_features in pairwise(self.sizes)
         )
 
-    def forward(self, features: Tensor, edges: EdgeList) -> Tensor:  # (..., v, sizes[0]) -> (..., v, sizes[-1])
+    def forward(
+        self, features: Float[Tensor, "*batch nodes in_features"], edges: EdgeList
+    ) -> Float[Tensor, "*batch nodes out_features"]:
         return self.steps(features, edges)[-1]
 
-    def steps(self, features: Tensor, edges: EdgeList) -> list[Tensor]:
+    def steps(
+        self, features: Float[Tensor, "*batch nodes in_features"], edges: EdgeList
+    ) -> list[Float[Tensor, "*batch nodes _features"]]:
         """What stands at the nodes after each layer: hidden ones under ReLU, then the output."""
         found = []
         for number, layer in enumerate(self.layers, start=1):
@@ -64,6 +69,10 @@ class NodeClassifier(nn.Module):
     The features are the identity, one of its own for each node: all that the model knows is who is joined to whom, and
     all nodes take part in every prediction, labelled or not. The graph is no parameter; it moves along to a device but
     is not saved.
+
+    Args:
+        edges: The graph, as `quoin.layers.normalized_edges` gives it.
+        hidden_dims: Features of a node in each hidden layer.
     """
 
     def __init__(
@@ -79,18 +88,19 @@ class NodeClassifier(nn.Module):
     def edges(self) -> EdgeList:
         return EdgeList(cast(Tensor, self.edge_index), cast(Tensor, self.edge_weight), self.num_nodes)
 
-    def forward(self, numbers: Tensor) -> Tensor:  # (n, 1), whole numbers in any dtype -> (n, num_classes)
+    def forward(self, numbers: Real[Tensor, "batch 1"]) -> Float[Tensor, "batch classes"]:
+        """The logits of these nodes; their whole numbers may come in any dtype."""
         if numbers.ndim != 2 or numbers.shape[1] != 1:
             raise UserError(
                 f"expected the numbers of nodes in one column, got shape {tuple(numbers.shape)}; give one number a row"
             )
         return self.scores()[self._nodes(numbers[:, 0])]
 
-    def scores(self) -> Tensor:  # (v, num_classes)
+    def scores(self) -> Float[Tensor, "nodes classes"]:
         """The output at every node."""
         return self.gcn(self.identity(), self.edges)
 
-    def identity(self) -> Tensor:  # (v, v)
+    def identity(self) -> Float[Tensor, "nodes nodes"]:
         """The features of the nodes."""
         return torch.eye(self.num_nodes, dtype=self.edges.edge_weight.dtype, device=self.edges.edge_weight.device)
 

@@ -2,14 +2,16 @@
 samples new examples from it.
 
 Where Q̂ has a density that can be computed, the model is a `DensityModel` too. Nothing is said here of how Q̂ is
-learnt: a likelihood,
-a bound on one, a game or a score; how close Q̂ is to Q is measured in quoin.metrics.   n examples of any shape
+learnt: a likelihood, a bound on one, a game or a score; how close Q̂ is to Q is measured in quoin.metrics.
+
+n examples of any shape
 """
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int, Real, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -42,8 +44,8 @@ class GenerativeModel(Protocol):
     Notes: D5.2-5.
     """
 
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:
-        """`num_samples` independent samples from Q̂, (num_samples, *shape)."""
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} ..."]:
+        """`num_samples` independent samples from Q̂."""
         ...
 
 
@@ -54,8 +56,8 @@ class DensityModel(GenerativeModel, Protocol):
     Notes: D5.2-5.
     """
 
-    def log_prob(self, x: Tensor) -> Tensor:
-        """ln q̂(x) of each example, (n, *shape) to (n,)."""
+    def log_prob(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
+        """ln q̂(x) of each example."""
         ...
 
 
@@ -68,8 +70,8 @@ class DecoderModel(GenerativeModel, Protocol):
         """Numbers of a latent."""
         ...
 
-    def decode_mean(self, latent: Tensor) -> Tensor:
-        """E[x | z] of each latent, (n, latent_dim) to (n, *shape), in [0, 1] of images."""
+    def decode_mean(self, latent: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch ..."]:
+        """E[x | z] of each latent, in [0, 1] of images."""
         ...
 
 
@@ -79,7 +81,7 @@ def check_num_samples(num_samples: int) -> None:
         raise UserError(f"expected at least one example to sample, got {num_samples}; ask for 1 or more")
 
 
-def sample_in_batches(sample: Callable[[int], Tensor], num_samples: int) -> Tensor:  # -> (num_samples, *shape)
+def sample_in_batches(sample: Callable[[int], Tensor], num_samples: int) -> Shaped[Tensor, "{num_samples} ..."]:
     """`num_samples` examples by calls of `sample`, a thousand at a time: many more at once would not fit into
     memory."""
     check_num_samples(num_samples)
@@ -87,8 +89,8 @@ def sample_in_batches(sample: Callable[[int], Tensor], num_samples: int) -> Tens
 
 
 def latent_traversal(
-    latent: Tensor, coordinates: Tensor, num_values: int
-) -> tuple[Tensor, Tensor]:  # (k,), (r,) -> (c,), (r, c, k)
+    latent: Float[Tensor, "latent"], coordinates: Int[Tensor, "coordinates"], num_values: int
+) -> tuple[Float[Tensor, "{num_values}"], Float[Tensor, "coordinates {num_values} latent"]]:
     """The values that coordinates of a latent take in turn, from one end of the prior to the other, and the latents
     that have them.
 
@@ -110,6 +112,9 @@ class GaussianKDE(nn.Module):
     It works for examples of any shape, such as images 3 × 100 × 100, and is what a trained model has to beat: with a
     small s it copies.
 
+    Args:
+        bandwidth: s, the standard deviation of the noise.
+
     >>> model = GaussianKDE(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), 0.1)
     >>> model.sample(1000, generator=torch.Generator().manual_seed(0)).shape
     torch.Size([1000, 2])
@@ -117,9 +122,9 @@ class GaussianKDE(nn.Module):
     Notes: D5.2-5.
     """
 
-    examples: Tensor  # (n, *shape)
+    examples: Float[Tensor, "examples ..."]
 
-    def __init__(self, examples: Tensor, bandwidth: float):
+    def __init__(self, examples: Float[Tensor, "examples ..."], bandwidth: float):
         super().__init__()
         check_floating(examples, "examples")
         if examples.ndim < 2 or not examples.numel():
@@ -132,7 +137,12 @@ class GaussianKDE(nn.Module):
         self._distribution()  # raises an error for a bandwidth that is not above 0
 
     @classmethod
-    def fit(cls, x: Tensor, held_out: Tensor, bandwidths: Tensor) -> "GaussianKDE":  # (n, *shape), (m, *shape), (k,)
+    def fit(
+        cls,
+        x: Float[Tensor, "examples *shape"],
+        held_out: Float[Tensor, "held_out *shape"],
+        bandwidths: Real[Tensor, "bandwidths"],
+    ) -> "GaussianKDE":
         """The model of the examples x with that of the `bandwidths` under which other examples of the same distribution
         are most probable.
 
@@ -148,7 +158,7 @@ class GaussianKDE(nn.Module):
         return max(tried, key=lambda model: float(model.log_prob(held_out).mean()))
 
     @torch.no_grad()
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, *shape)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} ..."]:
         """An example chosen evenly, and noise on it.
 
         Notes: D5.2-5.
@@ -160,7 +170,7 @@ class GaussianKDE(nn.Module):
             .reshape(num_samples, *self.examples.shape[1:])
         )
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (n, *shape) -> (n,)
+    def log_prob(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
         """ln q̂(x) = ln (1/n) Σ_i N(x; x_i, s² I).
 
         Notes: D5.2-5.

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers import keeps_global_rng
@@ -20,9 +21,13 @@ class Inception(nn.Module):
     """Four paths over the same image, joined along the channels: 1 x 1; 1 x 1 then 3 x 3; the same again; pooling then
     1 x 1.
 
-    The numbers are the paths' output channels, a pair being the narrowing 1 x 1 convolution and the 3 x 3 after it.
-    Every convolution is normalised over the batch and goes through ReLU. The paper's third path is 5 x 5; torchvision's
-    weights, which people have, are 3 x 3.
+    Every convolution is normalised over the batch and goes through ReLU.
+
+    Args:
+        ch1x1: Output channels of the 1 x 1 path.
+        ch3x3: Output channels of the narrowing 1 x 1 convolution and of the 3 x 3 after it.
+        ch5x5: The same for the third path, 5 x 5 in the paper and 3 x 3 here, as in torchvision's weights.
+        pool_proj: Output channels of the 1 x 1 convolution behind the pooling.
 
     Notes: Z8.0.
     """
@@ -39,8 +44,8 @@ class Inception(nn.Module):
         self.pool_proj = nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), _convolution(in_channels, pool_proj, 1))
 
     def forward(
-        self, x: Tensor
-    ) -> Tensor:  # (n, in_channels, h, w) -> (n, ch1x1 + ch3x3[1] + ch5x5[1] + pool_proj, h, w)
+        self, x: Float[Tensor, "batch in_channels height width"]
+    ) -> Float[Tensor, "batch out_channels height width"]:
         return torch.cat([self.ch1x1(x), self.ch3x3(x), self.ch5x5(x), self.pool_proj(x)], dim=1)
 
 
@@ -84,6 +89,9 @@ def small_googlenet(
     image_shape: ImageShape, num_classes: int, *, generator: torch.Generator | None = None
 ) -> ImageClassifier:
     """GoogLeNet for small images: one convolution, with stride two for sides from 16, and three modules; sides from 8.
+
+    Args:
+        image_shape: (channels, height, width).
 
     Notes: Z8.0.
     """

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError, did_you_mean, format_value
@@ -71,7 +72,7 @@ class ConfigReader:
         )
 
 
-def read_folder(folder: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_folder(folder: str | Path) -> tuple[dict[str, Any], dict[str, Shaped[Tensor, "..."]]]:
     """The config and all tensors, from one file or from the shards that an index lists."""
     folder = Path(folder)
     config = read_json(folder / "config.json")

@@ -1,6 +1,7 @@
 """What the convolutional networks share: features of the image, found by convolutions, and a head with one logit for
 each class."""
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.models.image_init import ImageShape
@@ -22,6 +23,6 @@ class ImageClassifier(nn.Module):
         self.features = features
         self.head = head
 
-    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(images, self.image_shape)
         return self.head(self.features(images))

@@ -4,6 +4,7 @@ n examples, d features, q outputs
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -15,7 +16,12 @@ __all__ = ["relu_interpolant"]
 DIRECTIONS = 64  # tried, to find a line on which the inputs lie well apart
 
 
-def relu_interpolant(x: Tensor, y: Tensor, *, generator: torch.Generator | None = None) -> MLP:  # (n, d), (n, q)
+def relu_interpolant(
+    x: Float[Tensor, "examples features"],
+    y: Float[Tensor, "examples outputs"],
+    *,
+    generator: torch.Generator | None = None,
+) -> MLP:
     """An MLP of sizes [d, n, q] with f(x_i) = y_i for all n distinct inputs, whatever their labels.
 
     On a line a the inputs lie at t_i = a·x_i, sorted and distinct for almost every a. With t_0 before the first and y_0

@@ -1,13 +1,14 @@
 """Ridge regression with a kernel, by way of the kernel matrix alone, and on random features that stand in for the
 kernel.
 
-n examples, d in_features, k features
+n examples
 """
 
 import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -22,18 +23,24 @@ class KernelFit(NamedTuple):
     """x ↦ Σ_i a_i k(x_i, x) + b: what `kernel_ridge` finds."""
 
     kernel: PairKernel
-    points: Tensor  # (n, d)
-    weights: Tensor  # (n,), which sum to zero
-    bias: Tensor  # ()
+    points: Float[Tensor, "examples in_features"]
+    weights: Float[Tensor, "examples"]  # which sum to zero
+    bias: Float[Tensor, ""]
 
-    def predict(self, x: Tensor) -> Tensor:  # (m, d) -> (m,)
+    def predict(self, x: Float[Tensor, "batch in_features"]) -> Float[Tensor, "batch"]:
         return kernel_matrix(self.kernel, x, self.points) @ self.weights + self.bias
 
 
-def kernel_ridge(kernel: PairKernel, X: Tensor, y: Tensor, l2: float) -> KernelFit:  # (n, d), (n,)
+def kernel_ridge(
+    kernel: PairKernel, X: Float[Tensor, "examples in_features"], y: Float[Tensor, "examples"], l2: float
+) -> KernelFit:
     """What `ridge` gives on features ψ with ψ(x)·ψ(y) = k(x, y), without them: a = (H K H + n l2 I)^-1 H y.
 
     H = I - 11ᵀ/n centres, for the bias is not penalised. The weights on ψ are Σ_i a_i ψ(x_i).
+
+    Args:
+        kernel: k, from two tensors (..., d) to (...), such as `partial(rbf_kernel, gamma=0.5)`.
+        l2: Weight of the penalty, above 0, as in `ridge`.
 
     Notes: D4.1-14.
     """
@@ -59,14 +66,18 @@ class FourierRegression(nn.Module):
     """x ↦ w·ψ(x) + b on random Fourier features of the Gaussian kernel, fitted in closed form: memory for so many
     features, not all in use.
 
+    Args:
+        num_features: The most features that `fit` may use.
+        gamma: γ of the kernel e^{-γ‖x-y‖²}.
+
     Notes: D4.1-14.
     """
 
-    projection: Tensor
-    phases: Tensor
-    weight: Tensor
-    bias: Tensor
-    in_use: Tensor
+    projection: Float[Tensor, "features in_features"]
+    phases: Float[Tensor, "features"]
+    weight: Float[Tensor, "features"]
+    bias: Float[Tensor, ""]
+    in_use: Int[Tensor, ""]
 
     def __init__(self, in_features: int, num_features: int, gamma: float):
         super().__init__()
@@ -80,8 +91,14 @@ class FourierRegression(nn.Module):
 
     @torch.no_grad()
     def fit(
-        self, X: Tensor, y: Tensor, l2: float, *, projection: Tensor, phases: Tensor
-    ) -> None:  # (n, d), (n,), (k, d), (k,)
+        self,
+        X: Float[Tensor, "examples in_features"],
+        y: Float[Tensor, "examples"],
+        l2: float,
+        *,
+        projection: Float[Tensor, "features in_features"],
+        phases: Float[Tensor, "features"],
+    ) -> None:
         """Ridge on the features along these directions, at most as many as there is memory for, in their type."""
         count = len(projection)
         if not 0 < count <= len(self.weight):
@@ -92,7 +109,7 @@ class FourierRegression(nn.Module):
             buffer.zero_()[:count] = values.to(buffer)
         self.bias.copy_(found.bias)
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def forward(self, x: Float[Tensor, "*batch in_features"]) -> Float[Tensor, "*batch"]:
         used = slice(int(self.in_use))
         return (
             fourier_features_definition(x, self.projection[used], self.phases[used], self.gamma) @ self.weight[used]

@@ -4,11 +4,11 @@ shorter contexts.
     P(x | c) = (n(c, x) - D(n(c, x))) / n(c) + γ(c) P(x | shorter),   γ(c) = sum_x D(n(c, x)) / n(c)
 
 Counts of n-grams shorter than the longest are not how often they occur but after how many different tokens: `Francisco`
-is common, and yet
-unlikely where no `San` stands before it.   m tokens in the vocabulary
+is common, and yet unlikely where no `San` stands before it.
 """
 
 import torch
+from jaxtyping import Float, Float64, Int, Real
 from torch import Tensor
 
 from quoin.models.ngram import NgramModel
@@ -20,7 +20,7 @@ __all__ = ["kneser_ney_counts", "kneser_ney_discounts", "kneser_ney_ngram", "kne
 WITHOUT_EVIDENCE = (0.5, 1.0, 1.5)  # where a text is too small or too regular to estimate them
 
 
-def kneser_ney_discounts(counts: Tensor) -> Tensor:  # (...) -> (4,)
+def kneser_ney_discounts(counts: Real[Tensor, "..."]) -> Float64[Tensor, "4"]:
     """D(0) = 0 and D(j) = j - (j + 1) Y t_{j+1} / t_j for j = 1, 2, and 3 or more, with Y = t_1 / (t_1 + 2 t_2).
 
     t_j is how many n-grams have count j, so that what is taken off is what such n-grams would lose in a second text of
@@ -38,9 +38,14 @@ def kneser_ney_discounts(counts: Tensor) -> Tensor:  # (...) -> (4,)
 
 
 def kneser_ney_probs(
-    counts: Tensor, discounts: Tensor, lower_order: Tensor
-) -> Tensor:  # (..., m), (4,), (..., m) -> (..., m)
-    """(n(c, x) - D(n(c, x))) / n(c) + γ(c) P(x) with P = `lower_order`; P itself where nothing follows c."""
+    counts: Real[Tensor, "*#batch vocab"], discounts: Float[Tensor, "4"], lower_order: Real[Tensor, "*#batch vocab"]
+) -> Float[Tensor, "*#batch vocab"]:
+    """(n(c, x) - D(n(c, x))) / n(c) + γ(c) P(x) with P = `lower_order`; P itself where nothing follows c.
+
+    Args:
+        counts: n(c, x) for each token x on the last axis.
+        discounts: D(0), ..., D(3), as `kneser_ney_discounts` gives them; the last is that of larger counts too.
+    """
     total = counts.sum(dim=-1, keepdim=True)
     lower_order = as_floating(lower_order, discounts)
     taken = discounts.to(lower_order.dtype)[counts.clamp(max=3).long()]  # as bytes they would be a mask
@@ -48,7 +53,7 @@ def kneser_ney_probs(
     return torch.where(total > 0, mixed, lower_order)
 
 
-def kneser_ney_counts(counts: NgramCounts) -> Tensor:  # -> (v,)
+def kneser_ney_counts(counts: NgramCounts) -> Int[Tensor, "nodes"]:
     """How often each of the longest n-grams occurs; of each shorter one, how many different tokens stand before it."""
     before = torch.zeros_like(counts.counts)
     second, longest = counts.begins[1], counts.begins[-2]

@@ -6,6 +6,7 @@ P(x_1 .. x_T) = P(x_1) Π P(x_t | x_1 .. x_{t-1})
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from jaxtyping import Float, Int
 from torch import Tensor
 
 __all__ = ["CausalLM", "DecodingCache", "NextTokenOutput"]
@@ -15,17 +16,15 @@ __all__ = ["CausalLM", "DecodingCache", "NextTokenOutput"]
 class DecodingCache(Protocol):
     """The cache of a language model: what it keeps of the tokens read, for each sequence of a batch."""
 
-    def select(self, indices: Tensor) -> "DecodingCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "DecodingCache":
         """The cache of these sequences, in this order; one may come twice (beams) or not at all (finished)."""
         ...
 
 
 class NextTokenOutput(NamedTuple):
-    """Unnormalised log-probabilities of the token after each new position, (batch, new, vocabulary), and the cache
-    after them.
-    """
+    """Unnormalised log-probabilities of the token after each new position, and the cache after them."""
 
-    logits: Tensor
+    logits: Float[Tensor, "batch new vocab"]
     cache: DecodingCache
 
 
@@ -35,16 +34,15 @@ class CausalLM(Protocol):
 
     vocab_size: int
 
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """(batch, T) tokens to (batch, T, vocabulary) logits; entry t is the distribution of token t + 1 given tokens 0
-        .. t."""
+    def __call__(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
+        """Logits of the next token; entry t is the distribution of token t + 1 given tokens 0 .. t."""
         ...
 
     def init_cache(self, batch_size: int, max_seq_len: int) -> DecodingCache:
         """An empty cache; `max_seq_len` is the most tokens that will be read."""
         ...
 
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:
-        """Read one or more new tokens (batch, new). Equal to `__call__` on all tokens read so far, at the new
+    def decode_step(self, cache: DecodingCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
+        """Read one or more new tokens. Equal to `__call__` on all tokens read so far, at the new
         positions."""
         ...

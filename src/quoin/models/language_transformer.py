@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -41,7 +42,7 @@ class TransformerCache:
     def seq_len(self) -> int:
         return self.blocks[0].seq_len
 
-    def select(self, indices: Tensor) -> "TransformerCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "TransformerCache":
         """The cache of these sequences, in this order."""
         return TransformerCache(tuple(block.select(indices) for block in self.blocks))
 
@@ -50,9 +51,14 @@ class TransformerLanguageModel(nn.Module):
     """Logits of each next token from those up to it: logits = W_e N(blocks(W_e[tokens] + positions)), with one table
     W_e if tied.
 
-    `position_embedding` adds where a token stands; without it the blocks must know by themselves, by rotary embeddings
-    or biases. `context_length` is the most tokens that can be read at all, if there is such a bound. Weights are
-    initialised by `init_language_weights`.
+    Weights are initialised by `init_language_weights`.
+
+    Args:
+        position_embedding: Adds where a token stands; without it the blocks must know by themselves, by rotary
+            embeddings or biases.
+        context_length: The most tokens that can be read at all; None sets no bound.
+        tie_embeddings: Whether W_e gives the logits too; else they have a matrix of their own.
+        dropout: Of the embeddings; the blocks have their own.
 
     >>> from quoin.layers import SinusoidalPositionalEncoding
     >>> blocks = [transformer_block(8, num_heads=2)]
@@ -85,7 +91,7 @@ class TransformerLanguageModel(nn.Module):
         self.lm_head = None if tie_embeddings else nn.Linear(self.embed_dim, vocab_size, bias=False)
         init_language_weights(self, generator)
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, v)
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         return self._logits(self.transformer(self.dropout(self._embed(tokens, 0)), causal=True))
 
     def init_cache(self, batch_size: int, max_seq_len: int) -> TransformerCache:
@@ -97,7 +103,7 @@ class TransformerLanguageModel(nn.Module):
             )
         return TransformerCache(tuple(block.init_cache(batch_size, max_seq_len) for block in self.transformer.blocks))
 
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecodingCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens; equal to `forward` on all tokens read so far, at the new positions."""
         if not isinstance(cache, TransformerCache):
             raise UserError(
@@ -123,8 +129,10 @@ class TransformerLanguageModel(nn.Module):
 class GPT(TransformerLanguageModel):
     """The Transformer of GPT-2: learned positional embeddings, pre-norm, GELU, tied embeddings.
 
-    `make_attention()` gives each block another attention than exact; `dropout` is of the embeddings, of the weights of
-    exact attention, and of the output of each sublayer.
+    Args:
+        context_length: The most tokens that can be read, each at a learned position.
+        dropout: Of the embeddings, of the weights of exact attention, and of the output of each sublayer.
+        make_attention: Called once for each block, gives it another attention than exact.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> model = GPT(65, embed_dim=16, num_heads=2, num_layers=2, context_length=32, generator=rng)
@@ -163,7 +171,7 @@ class GPT(TransformerLanguageModel):
         )
 
 
-def tanh_gelu(x: Tensor) -> Tensor:
+def tanh_gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """GELU by the formula with tanh that GPT-2 was trained with; within a thousandth of the exact one."""
     return nn.functional.gelu(x, approximate="tanh")
 

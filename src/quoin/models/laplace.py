@@ -3,14 +3,14 @@
     P(x | c) = (n(c, x) + ε P(x | shorter)) / (n(c) + ε),   n(c) = sum_x n(c, x)
 
 n(c) counts contexts, that is occurrences with a successor: the last token of a text has none, and counted nonetheless
-it would take the sum
-below one.   m tokens in the vocabulary
+it would take the sum below one.   m tokens in the vocabulary
 """
 
 import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,8 +22,10 @@ __all__ = ["laplace_bigram", "laplace_ngram", "laplace_probs", "laplace_trigram"
 
 
 def laplace_probs(
-    counts: Tensor, pseudo_count: float | Tensor, lower_order: Tensor
-) -> Tensor:  # (..., m), (..., m) -> (..., m)
+    counts: Real[Tensor, "*#batch vocab"],
+    pseudo_count: float | Real[Tensor, "..."],
+    lower_order: Real[Tensor, "*#batch vocab"],
+) -> Float[Tensor, "*#batch vocab"]:
     """(n(c, x) + ε P(x)) / (n(c) + ε) with ε = `pseudo_count` and P = `lower_order`; P itself where nothing follows c.
 
     Notes: Z9.6c.
@@ -40,8 +42,12 @@ def laplace_probs(
     return torch.where(known, smoothed, lower_order)
 
 
-def laplace_unigram(counts: Tensor, pseudo_count: float | Tensor) -> Tensor:  # (m,) -> (m,)
+def laplace_unigram(counts: Real[Tensor, "vocab"], pseudo_count: float | Real[Tensor, ""]) -> Float[Tensor, "vocab"]:
     """P(x) = (n(x) + ε₁/m) / (n + ε₁) for n tokens.
+
+    Args:
+        counts: n(x) of each token.
+        pseudo_count: ε₁; 0 gives the relative frequencies.
 
     >>> laplace_unigram(torch.tensor([3, 1, 0, 0]), 4.0)
     tensor([0.5000, 0.2500, 0.1250, 0.1250])
@@ -53,8 +59,14 @@ def laplace_unigram(counts: Tensor, pseudo_count: float | Tensor) -> Tensor:  # 
     return laplace_probs(counts, pseudo_count, torch.full((m,), 1 / m, dtype=dtype))
 
 
-def laplace_bigram(counts: Tensor, unigram: Tensor, pseudo_count: float | Tensor) -> Tensor:  # (m, m), (m,) -> (m, m)
+def laplace_bigram(
+    counts: Real[Tensor, "vocab vocab"], unigram: Float[Tensor, "vocab"], pseudo_count: float | Real[Tensor, "..."]
+) -> Float[Tensor, "vocab vocab"]:
     """P(x' | x) = (n(x, x') + ε₂ P(x')) / (n(x) + ε₂), n(x) counting the x that have a successor.
+
+    Args:
+        unigram: P, as `laplace_unigram` gives it.
+        pseudo_count: ε₂; 0 gives the relative frequencies of what follows x.
 
     Notes: Z9.5, ZE20.
     """
@@ -62,10 +74,16 @@ def laplace_bigram(counts: Tensor, unigram: Tensor, pseudo_count: float | Tensor
 
 
 def laplace_trigram(
-    counts: Tensor, unigram: Tensor, pseudo_count: float | Tensor
-) -> Tensor:  # (m, m, m), (m,) -> (m, m, m)
+    counts: Real[Tensor, "vocab vocab vocab"],
+    unigram: Float[Tensor, "vocab"],
+    pseudo_count: float | Real[Tensor, "..."],
+) -> Float[Tensor, "vocab vocab vocab"]:
     """P(x'' | x, x') = (n(x, x', x'') + ε₃ P(x'')) / (n(x, x') + ε₃): the distribution of single tokens stands in, not
     that of pairs.
+
+    Args:
+        unigram: P, as `laplace_unigram` gives it.
+        pseudo_count: ε₃; 0 gives the relative frequencies of what follows x, x'.
 
     Notes: Z9.6, ZE20.
     """

@@ -39,6 +39,9 @@ def small_lenet(
 ) -> ImageClassifier:
     """LeNet as one would lay it today: padded 3 x 3 convolutions, ReLU, max pooling and more channels; sides from 8.
 
+    Args:
+        image_shape: (channels, height, width).
+
     Notes: Z8.0.
     """
     check_image_model(image_shape, num_classes, smallest=8)

@@ -1,12 +1,13 @@
 """Linear regression: the model, and the distribution of its targets under Gaussian noise. The closed-form fits are in
 closed_form.py.
 
-n examples, d features
+d features
 """
 
 import math
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -15,7 +16,9 @@ from quoin.tensor import as_floating, check_shapes
 __all__ = ["LinearGaussian", "LinearRegression", "linear_regression_definition"]
 
 
-def linear_regression_definition(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # (..., d), (d,), () -> (...)
+def linear_regression_definition(
+    x: Real[Tensor, "*batch features"], weight: Float[Tensor, "features"], bias: Float[Tensor, ""]
+) -> Float[Tensor, "*batch"]:
     """w_1 x_1 + ... + w_d x_d + b for each example.
 
     Notes: Z3.1.
@@ -44,7 +47,7 @@ class LinearRegression(nn.Module):
             raise UserError(f"expected at least one feature, got {num_features}; give the number of columns")
         self.linear = zero_init_linear(num_features, 1)
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def forward(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         if x.ndim == 0 or x.shape[-1] != self.linear.in_features:
             raise UserError(
                 f"expected examples of {self.linear.in_features} features on the last axis, got shape "
@@ -69,13 +72,13 @@ class LinearGaussian(LinearRegression):
             raise UserError(f"expected a positive, finite scale (standard deviation), got {scale}; give e.g. 1.0")
         self.scale = float(scale)
 
-    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (...), (..., d) -> (...)
+    def log_prob(self, y: Real[Tensor, "*batch"], x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         """-log(2 pi scale^2) / 2 - (y - w^T x - b)^2 / (2 scale^2)."""
         check_shapes("..., ... d", y=y, x=x)
         return -((y - self(x)) / self.scale).square() / 2 - math.log(2 * math.pi) / 2 - math.log(self.scale)
 
     @torch.no_grad()
-    def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., d) -> (...)
+    def sample(self, x: Float[Tensor, "*batch features"], *, generator: torch.Generator) -> Float[Tensor, "*batch"]:
         """w^T x + b + noise, the noise sampled from N(0, scale^2)."""
         mean = self(x)
         return mean + self.scale * torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)

@@ -49,6 +49,12 @@ def llama_block(
     """A block of Llama: x + attend(RMSNorm(x)), then x + SwiGLU(RMSNorm(x)), without biases, positions by half-split
     rotary embeddings.
 
+    Args:
+        num_kv_heads: Heads of keys and values; `num_heads` unless given.
+        base: Of the rotary embeddings; Hugging Face's `rope_theta`.
+        eps: Of the RMS norms.
+        activation: Of the gates.
+
     >>> import torch
     >>> llama_block(8, 4, 21, num_kv_heads=2)(torch.zeros(3, 5, 8), causal=True).shape
     torch.Size([3, 5, 8])

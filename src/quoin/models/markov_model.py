@@ -2,13 +2,14 @@
 
     P(x_1 .. x_T) = P(x_1) Π P(x_t | x_1 .. x_{t-1}),   which in a chain of order k looks back no farther than x_{t-k}
 
-Chains on any states, their long run and their paths are in quoin.prob.   b sequences, T tokens, m in the vocabulary
+Chains on any states, their long run and their paths are in quoin.prob.   T tokens, m in the vocabulary
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -28,9 +29,12 @@ _SLACK = 1e-4  # a distribution that float32 rounded must pass
 
 
 def chain_rule_log_prob_definition(
-    model: CausalLM, tokens: Tensor, first_logits: Tensor
-) -> Tensor:  # (b, T), (m,) -> (b,)
+    model: CausalLM, tokens: Integer[Tensor, "batch seq"], first_logits: Float[Tensor, "vocab"]
+) -> Float[Tensor, "batch"]:
     """ln P(x_1) + sum_t ln P(x_t | x_1 .. x_{t-1}), the model reading one token after the other.
+
+    Args:
+        first_logits: Those of the first token, before which the model has read none.
 
     Notes: Z9.1.
     """
@@ -43,8 +47,13 @@ def chain_rule_log_prob_definition(
     return log_prob
 
 
-def chain_rule_log_prob(model: CausalLM, tokens: Tensor, first_logits: Tensor) -> Tensor:  # (b, T), (m,) -> (b,)
+def chain_rule_log_prob(
+    model: CausalLM, tokens: Integer[Tensor, "batch seq"], first_logits: Float[Tensor, "vocab"]
+) -> Float[Tensor, "batch"]:
     """`chain_rule_log_prob_definition` with all positions at once.
+
+    Args:
+        first_logits: Those of the first token, before which the model has read none.
 
     Notes: Z9.1.
     """
@@ -66,9 +75,11 @@ def _sequences(tokens: Tensor) -> Tensor:
 
 
 def markov_log_prob_definition(
-    transition: Sequence[Tensor], tokens: Tensor
-) -> Tensor:  # (m,) * j for j = 1 .. k + 1; (T,) -> ()
+    transition: Sequence[Float[Tensor, "..."]], tokens: Integer[Tensor, "seq"]
+) -> Float[Tensor, ""]:
     """ln P(x_1) + ln P(x_2 | x_1) + ... + sum_{t > k} ln P(x_t | x_{t-k} .. x_{t-1}), each read off its table.
+
+    The tables have 1, 2, ..., k + 1 axes, each of the whole vocabulary.
 
     Notes: Z9.2.
     """
@@ -84,9 +95,9 @@ def markov_log_prob_definition(
 class MarkovCache:
     """The last k tokens of each sequence, or as many as were read."""
 
-    recent: Tensor  # (b, up to k)
+    recent: Int[Tensor, "batch recent"]
 
-    def select(self, indices: Tensor) -> "MarkovCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "MarkovCache":
         return MarkovCache(self.recent[indices])
 
 
@@ -103,7 +114,7 @@ class MarkovModel(nn.Module):
     Notes: Z9.2.
     """
 
-    def __init__(self, transition: Sequence[Tensor]) -> None:
+    def __init__(self, transition: Sequence[Float[Tensor, "..."]]) -> None:
         super().__init__()
         m = transition[0].shape[-1] if len(transition) and transition[0].ndim else 0
         if m < 1 or [tuple(table.shape) for table in transition] != [
@@ -127,18 +138,18 @@ class MarkovModel(nn.Module):
         self.transition = nn.ParameterList([nn.Parameter(table) for table in transition])
         self.vocab_size, self.order = m, len(transition) - 1
 
-    def first_logits(self) -> Tensor:  # -> (m,)
+    def first_logits(self) -> Float[Tensor, "vocab"]:
         """ln P of the first token of all."""
         return self.transition[0].log()
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (b, T) -> (b, T, m)
+    def forward(self, tokens: Integer[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         return self.decode_step(self.init_cache(len(tokens)), tokens).logits
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> MarkovCache:
         """An empty cache."""
         return MarkovCache(torch.zeros(batch_size, 0, dtype=torch.int64, device=self.transition[0].device))
 
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, m)
+    def decode_step(self, cache: DecodingCache, tokens: Integer[Tensor, "batch new"]) -> NextTokenOutput:
         assert isinstance(cache, MarkovCache)
         check_token_ids(tokens, self.vocab_size, ndim=2)
         read, k = torch.cat([cache.recent, tokens.long()], dim=1), self.order
@@ -149,7 +160,7 @@ class MarkovModel(nn.Module):
         settled = max(before + 1, k)  # tokens read at the first of the other places
         if settled <= read.shape[1]:
             indices = torch.arange(settled, read.shape[1] + 1, device=read.device)
-            contexts = tuple(read[:, indices - back] for back in range(k, 0, -1))  # k times (b, indices)
+            contexts = tuple(read[:, indices - back] for back in range(k, 0, -1))  # k times (batch, indices)
             found.append(self.transition[k][contexts] if k else self.transition[0].expand(len(read), len(indices), -1))
         probs = torch.cat(found, dim=1) if found else self.transition[0].new_zeros(len(tokens), 0, self.vocab_size)
         return NextTokenOutput(probs.log(), MarkovCache(read[:, max(0, read.shape[1] - k) :]))

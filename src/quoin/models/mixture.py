@@ -1,8 +1,7 @@
 """The Gaussian mixture as a model: fitted to points by EM, kept as tensors that can be saved and moved, sampled from
 and evaluated.
 
-The distribution is `quoin.prob.GaussianMixtureDistribution`, the fit is in mixture_em.py.   n points, k components, d
-coordinates
+The distribution is `quoin.prob.GaussianMixtureDistribution`, the fit is in mixture_em.py.   n points
 """
 
 import math
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -34,9 +34,9 @@ class GaussianMixture(nn.Module):
     Notes: D6-9, D6-10.
     """
 
-    weights: Tensor  # (k,)
-    means: Tensor  # (k, d)
-    covariances: Tensor  # as the family has it
+    weights: Float[Tensor, "components"]
+    means: Float[Tensor, "components dim"]
+    covariances: Float[Tensor, "..."]  # as the family has it
 
     def __init__(self, distribution: GaussianMixtureDistribution):
         super().__init__()
@@ -51,7 +51,7 @@ class GaussianMixture(nn.Module):
     @classmethod
     def fit(
         cls,
-        x: Tensor,
+        x: Float[Tensor, "points dim"],
         num_components: int,
         covariance_type: type[ComponentNormals] = FullNormals,
         *,
@@ -60,7 +60,7 @@ class GaussianMixture(nn.Module):
         max_iter: int = 500,
         tol: float = 1e-6,
         min_variance: float = 1e-6,
-    ) -> Self:  # (n, d)
+    ) -> Self:
         """The most probable mixture that EM reaches from `num_init` random starts, no variance of it below
         `min_variance` of the points' own.
 
@@ -85,7 +85,7 @@ class GaussianMixture(nn.Module):
     def distribution(self) -> GaussianMixtureDistribution:
         return GaussianMixtureDistribution(self.weights, self.covariance_type(self.means, self.covariances))
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
+    def log_prob(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points"]:
         """ln p(x) = ln Σ_i φ_i N(x; μ_i, Σ_i), in pieces that fit into memory.
 
         Notes: D6-9.
@@ -93,7 +93,7 @@ class GaussianMixture(nn.Module):
         distribution = self.distribution
         return torch.cat([distribution.log_prob(piece) for piece in self._pieces(x)])
 
-    def responsibilities(self, x: Tensor) -> Tensor:  # (n, d) -> (n, k)
+    def responsibilities(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points components"]:
         """P[Z = i | x].
 
         Notes: D6-9, D6-10.
@@ -101,12 +101,12 @@ class GaussianMixture(nn.Module):
         distribution = self.distribution
         return torch.cat([distribution.responsibilities(piece) for piece in self._pieces(x)])
 
-    def predict(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
+    def predict(self, x: Float[Tensor, "points dim"]) -> Int[Tensor, "points"]:
         """The component of the largest responsibility for x."""
         return self.responsibilities(x).argmax(dim=-1)
 
     @torch.no_grad()
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} dim"]:
         """A component first, then a sample from it.
 
         Notes: D6-9.
@@ -114,11 +114,11 @@ class GaussianMixture(nn.Module):
         check_num_samples(num_samples)
         return self.distribution.sample((num_samples,), generator=generator)
 
-    def aic(self, x: Tensor) -> float:  # (n, d)
+    def aic(self, x: Float[Tensor, "points dim"]) -> float:
         """2 p - 2 Σ_n ln p(x_n) with p free numbers, lower is better: 2 p estimates what overfitting gains."""
         return 2 * (self.distribution.num_parameters - float(self.log_prob(x).sum(dtype=torch.float64)))
 
-    def bic(self, x: Tensor) -> float:  # (n, d)
+    def bic(self, x: Float[Tensor, "points dim"]) -> float:
         """p ln n - 2 Σ_n ln p(x_n), lower is better: the evidence of the model, but for what does not grow with n."""
         return self.distribution.num_parameters * math.log(len(x)) - 2 * float(
             self.log_prob(x).sum(dtype=torch.float64)
@@ -139,7 +139,7 @@ class MixtureCandidates(nn.Module):
     `select_best` has seen points.
     """
 
-    chosen: Tensor  # ()
+    chosen: Int[Tensor, ""]
 
     def __init__(self, candidates: Sequence[GaussianMixture]):
         super().__init__()
@@ -154,15 +154,15 @@ class MixtureCandidates(nn.Module):
         return self.candidates[int(self.chosen)]  # pyright: ignore[reportReturnType]
 
     @torch.no_grad()
-    def select_best(self, x: Tensor) -> None:  # (n, d)
+    def select_best(self, x: Float[Tensor, "points dim"]) -> None:
         """Take the one that makes the points most probable."""
         found = [each.log_prob(x).sum(dtype=torch.float64) for each in self.candidates]  # pyright: ignore[reportCallIssue]
         self.chosen.copy_(torch.stack(found).argmax())
 
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
-        """Draws of the best."""
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} dim"]:
+        """Samples of the best."""
         return self.best.sample(num_samples, generator=generator)
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (n, d) -> (n,)
+    def log_prob(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points"]:
         """ln p(x) under the best."""
         return self.best.log_prob(x)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -33,7 +34,7 @@ class EStep(NamedTuple):
     """
 
     moments: WeightedMoments  # N_i = Σ_n r_ni, Σ_n r_ni x_n / N_i, and the second moments about these means
-    log_likelihood: Tensor  # (): Σ_n ln p(x_n)
+    log_likelihood: Float[Tensor, ""]  # Σ_n ln p(x_n)
 
 
 class Points:
@@ -41,7 +42,7 @@ class Points:
     allows, in pieces.
     """
 
-    def __init__(self, x: Tensor, covariance_type: type[ComponentNormals], num_components: int):
+    def __init__(self, x: Float[Tensor, "points dim"], covariance_type: type[ComponentNormals], num_components: int):
         _check_points(x, num_components)
         self.num_points, self.dim = x.shape
         self.covariance_type = covariance_type
@@ -91,7 +92,7 @@ class Points:
         """The distribution in the original coordinates of the points."""
         return mixture.affine(self.shift.to(self.dtype), self.scale.to(self.dtype)).to(self.rows.dtype)
 
-    def outer_likelihood(self, log_likelihood: Tensor) -> Tensor:
+    def outer_likelihood(self, log_likelihood: Float[Tensor, ""]) -> Float[Tensor, ""]:
         """Densities are per volume, and the scale has changed the unit of it."""
         return log_likelihood - self.num_points * self.scale.to(self.dtype).log().sum()
 
@@ -99,7 +100,7 @@ class Points:
         """Whether an E-step with this distribution may be a packed one."""
         return self._can_be_packed and keeps_digits(mixture)
 
-    def log_likelihood(self, mixture: GaussianMixtureDistribution) -> Tensor:  # ()
+    def log_likelihood(self, mixture: GaussianMixtureDistribution) -> Float[Tensor, ""]:
         """Σ_n ln p(x_n) for a distribution in the coordinates of the pieces."""
         if self.packs(mixture):
             return e_step(self, mixture, packed=True).log_likelihood
@@ -156,8 +157,10 @@ def _centered(points: Points, mixture: GaussianMixtureDistribution) -> EStep:
     return EStep(weighted_moments(points, [responsibilities for _, responsibilities in found]), log_likelihood)
 
 
-def weighted_moments(points: Points, responsibilities: Sequence[Tensor]) -> WeightedMoments:  # of each piece (c, k)
-    """N_i, μ_i, and the second moments about μ_i, in two passes."""
+def weighted_moments(
+    points: Points, responsibilities: Sequence[Float[Tensor, "_points components"]]
+) -> WeightedMoments:
+    """N_i, μ_i, and the second moments about μ_i, in two passes; each piece of the points has its responsibilities."""
 
     def first(given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         piece, mine = given

@@ -1,15 +1,14 @@
 """Expectation maximisation for mixtures of normal distributions: responsibilities, then weighted moments, and again.
 
 First one step by its equations; then the step for many points and every family of covariances, and steps until nothing
-is gained.
-A step is `e_step` (mixture_e_step.py), then `m_step`; where EM begins is in mixture_init.py.   n points, k components,
-d coordinates
+is gained. A step is `e_step` (mixture_e_step.py), then `m_step`; where EM begins is in mixture_init.py.   n points
 """
 
 import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -31,7 +30,7 @@ class EMStep(NamedTuple):
     """A distribution that explains the points at least as well, and how well the old one did."""
 
     output: GaussianMixtureDistribution
-    log_likelihood: Tensor  # (): Σ_n ln p(x_n) under the old distribution
+    log_likelihood: Float[Tensor, ""]  # Σ_n ln p(x_n) under the old distribution
 
 
 class EM(NamedTuple):
@@ -42,11 +41,16 @@ class EM(NamedTuple):
     converged: bool
 
 
-def em_step_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def em_step_definition(
+    x: Float[Tensor, "points dim"],
+    weights: Float[Tensor, "components"],
+    means: Float[Tensor, "components dim"],
+    covariances: Float[Tensor, "components dim dim"],
+) -> tuple[Float[Tensor, "components"], Float[Tensor, "components dim"], Float[Tensor, "components dim dim"]]:
     """r_ni = P[Z = i | x_n] and N_i = Σ_n r_ni; then φ_i = N_i/n, μ_i = Σ_n r_ni x_n / N_i, Σ_i = Σ_n r_ni (x_n -
     μ_i)(x_n - μ_i)^T / N_i.
 
-    x is (n, d); the new φ (k,), μ (k, d) and Σ (k, d, d) come back, about the new means.
+    The new φ, μ and Σ come back, Σ about the new means.
 
     Notes: D6-10.
     """
@@ -59,7 +63,9 @@ def em_step_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: T
     return totals / len(x), centers, scatter_matrices
 
 
-def em_step(mixture: GaussianMixtureDistribution, x: Tensor, *, min_variance: float = 1e-6) -> EMStep:  # (n, d)
+def em_step(
+    mixture: GaussianMixtureDistribution, x: Float[Tensor, "points dim"], *, min_variance: float = 1e-6
+) -> EMStep:
     """`em_step_definition` for many points and every family of covariances, none below `min_variance` times that of the
     points.
 
@@ -76,14 +82,17 @@ def em_step(mixture: GaussianMixtureDistribution, x: Tensor, *, min_variance: fl
 
 def em(
     mixture: GaussianMixtureDistribution,
-    x: Tensor,
+    x: Float[Tensor, "points dim"],
     *,
     max_iter: int = 500,
     tol: float = 1e-6,
     min_variance: float = 1e-6,
-) -> EM:  # (n, d)
+) -> EM:
     """Steps of EM from a distribution, fewer than `max_iter` where one raises the log-likelihood by at most `tol` for
     each point.
+
+    Args:
+        min_variance: Least variance of a component, as a fraction of that of the points.
 
     Notes: D6-10.
     """
@@ -93,7 +102,7 @@ def em(
 
 
 def em_with_restarts(
-    x: Tensor,
+    x: Float[Tensor, "points dim"],
     num_components: int,
     covariance_type: type[ComponentNormals] = FullNormals,
     *,
@@ -102,8 +111,13 @@ def em_with_restarts(
     max_iter: int = 500,
     tol: float = 1e-6,
     min_variance: float = 1e-6,
-) -> EM:  # (n, d)
+) -> EM:
     """`em` from several random starts, and of these the most probable in the end.
+
+    Args:
+        covariance_type: `FullNormals`, `TiedNormals`, `DiagonalNormals` or `SphericalNormals` of quoin.prob.
+        num_init: How many starts, each from k-means.
+        min_variance: Least variance of a component, as a fraction of that of the points.
 
     Notes: D6-10.
     """

@@ -4,6 +4,7 @@ n points, k components, d coordinates
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,25 +20,30 @@ _LEAST = 0.01  # of the points' variance that a component begins with at least: 
 
 
 def init_mixture(
-    x: Tensor,
+    x: Float[Tensor, "points dim"],
     num_components: int,
     covariance_type: type[ComponentNormals] = FullNormals,
     *,
     generator: torch.Generator,
     min_variance: float = 0.0,
-) -> GaussianMixtureDistribution:  # (n, d)
+) -> GaussianMixtureDistribution:
     """The distribution whose components have the weights, means and covariances of the clusters that k-means finds from
     `kmeans_plus_plus`.
 
     No variance is below a hundredth of the points' own, or below `min_variance` of it: give the one that EM is to keep,
     or its first step may have to widen components and lower the likelihood.
+
+    Args:
+        covariance_type: `FullNormals`, `TiedNormals`, `DiagonalNormals` or `SphericalNormals` of quoin.prob.
     """
     points = Points(x, covariance_type, num_components)
     return points.outer(init_from_kmeans(points, num_components, generator, min_variance))
 
 
 @torch.no_grad()
-def kmeans_plus_plus(x: Tensor, num_clusters: int, *, generator: torch.Generator) -> Tensor:  # (n, d) -> (k, d)
+def kmeans_plus_plus(
+    x: Float[Tensor, "points dim"], num_clusters: int, *, generator: torch.Generator
+) -> Float[Tensor, "{num_clusters} dim"]:
     """Points as centres, each next one sampled with probability in proportion to the squared distance from the
     others.
     """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -19,14 +20,14 @@ __all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
 class MLPForward(NamedTuple):
     """A forward pass with its intermediates."""
 
-    output: Tensor  # (..., sizes[-1])
-    hidden: tuple[Tensor, ...]  # (..., sizes[l]) for each hidden layer l
+    output: Float[Tensor, "*batch out_features"]
+    hidden: tuple[Float[Tensor, "*batch _features"], ...]  # of each hidden layer
 
 
 def mlp_definition(
-    x: Tensor,
-    weights: Sequence[Tensor],
-    biases: Sequence[Tensor],
+    x: Real[Tensor, "*batch in_features"],
+    weights: Sequence[Real[Tensor, "_out_features _in_features"]],
+    biases: Sequence[Real[Tensor, "_out_features"]],
     activation: Callable[[Tensor], Tensor] = relu,
     output_activation: Callable[[Tensor], Tensor] | None = None,
 ) -> MLPForward:
@@ -50,8 +51,13 @@ def mlp_definition(
 
 
 def one_hidden_layer_definition(
-    X: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, activation: Callable[[Tensor], Tensor] = relu
-) -> MLPForward:  # (n, d), (d, h), (h,), (h, q), (q,)
+    X: Real[Tensor, "batch in_features"],
+    W1: Real[Tensor, "in_features hidden"],
+    b1: Real[Tensor, "hidden"],
+    W2: Real[Tensor, "hidden out_features"],
+    b2: Real[Tensor, "out_features"],
+    activation: Callable[[Tensor], Tensor] = relu,
+) -> MLPForward:
     """H = sigma(X W1 + b1) and O = H W2 + b2 for a batch X of one example a row: the matrices stand on the right,
     transposed.
 
@@ -68,8 +74,12 @@ class MLP(nn.Module):
 
     The model flattens each example, so images go in as they are; `features` takes them flat. Weights start as N(0, 2 /
     inputs) (He, made for ReLU), biases as zero; `generator` samples them (torch's default generator if none is given).
-    The losses of quoin.losses take the bare output: give an `output_activation` (sigmoid, softmax) only to a model that
-    is read, not fitted.
+
+    Args:
+        sizes: Layer sizes from the input through the hidden layers to the output.
+        activation: Makes the activation of a hidden layer, such as `nn.Tanh`.
+        output_activation: Makes that of the output, such as `nn.Sigmoid`; the losses of quoin.losses take the bare
+            output, so give one only to a model that is read, not fitted.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
@@ -100,7 +110,7 @@ class MLP(nn.Module):
         self.head = _he_linear(self.sizes[-2], self.sizes[-1], generator)
         self.output_activation = output_activation()
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, sizes[-1])
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out_features"]:
         if x.ndim < 2 or x.shape[1:].numel() != self.sizes[0]:
             raise UserError(
                 f"expected a batch of examples of {self.sizes[0]} numbers each, got shape {tuple(x.shape)}; "

@@ -1,13 +1,14 @@
 """Monomials in several variables: how many there are of each degree, and their values as features of a linear model.
 
 One variable is polynomial.py's; with more, a step of the degree adds so many weights that it is a blunt control of a
-model's size. n examples, k variables
+model's size.   k variables
 """
 
 import math
 from itertools import combinations_with_replacement
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -39,9 +40,9 @@ def num_monomials_up_to(num_variables: int, degree: int) -> int:
     return math.comb(num_variables + degree, num_variables)
 
 
-def monomial_features(x: Tensor, degree: int) -> Tensor:  # (n, k) -> (n, C(k + d, k))
-    """Every monomial of degree at most d of every row, the constant 1 first, then by rising degree: 1, x, y, x², x y,
-    y², ...
+def monomial_features(x: Float[Tensor, "examples variables"], degree: int) -> Float[Tensor, "examples monomials"]:
+    """Every monomial of degree at most d of every row, C(k + d, k) of them, the constant 1 first, then by rising
+    degree: 1, x, y, x², x y, y², ...
 
     >>> monomial_features(torch.tensor([[2.0, 3.0]]), 2)
     tensor([[1., 2., 3., 4., 6., 9.]])

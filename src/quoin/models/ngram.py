@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -28,9 +29,9 @@ SUCCESSORS_PER_BLOCK = 2**22  # that are laid out at once, some 100 MB
 class NgramCache:
     """The nodes of the last 0 .. N - 1 tokens of each sequence, -1 where they never occurred or fewer were read."""
 
-    nodes: Tensor  # (b, N)
+    nodes: Int[Tensor, "batch order"]
 
-    def select(self, indices: Tensor) -> "NgramCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "NgramCache":
         return NgramCache(self.nodes[indices])
 
 
@@ -41,6 +42,9 @@ class NgramModel(nn.Module):
     The tables are buffers, 16 bytes for each n-gram that occurs in the text (24 in float64), and their sizes come with
     what is loaded.
 
+    Args:
+        order: N, the tokens of the longest n-grams.
+
     >>> from quoin.models import laplace_ngram, ngram_counts
     >>> model = laplace_ngram(ngram_counts(torch.tensor([0, 1, 0, 0, 1]), 2, 2), pseudo_counts=(0.0, 1.0))
     >>> # 0 occurs three times, with a 0 and two 1s after it: (1 + 0.6)/4 and (2 + 0.4)/4
@@ -48,9 +52,9 @@ class NgramModel(nn.Module):
     tensor([[[0.4000, 0.6000]]])
     """
 
-    keys: Tensor  # (v,)
-    probs: Tensor  # (v,): a
-    weights: Tensor  # (v,): b
+    keys: Int[Tensor, "nodes"]
+    probs: Float[Tensor, "nodes"]  # a
+    weights: Float[Tensor, "nodes"]  # b
 
     def __init__(self, vocab_size: int, order: int) -> None:
         super().__init__()
@@ -65,7 +69,12 @@ class NgramModel(nn.Module):
 
     @classmethod
     def from_counts(
-        cls, counts: NgramCounts, probs: Tensor, weights: Tensor, *, dtype: torch.dtype = torch.float32
+        cls,
+        counts: NgramCounts,
+        probs: Float[Tensor, "nodes"],
+        weights: Float[Tensor, "nodes"],
+        *,
+        dtype: torch.dtype = torch.float32,
     ) -> "NgramModel":
         """The model of these tables."""
         model = cls(counts.vocab_size, counts.order)
@@ -80,7 +89,7 @@ class NgramModel(nn.Module):
             for name in names:
                 setattr(self, name, getattr(self, name).new_zeros(shape))
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (b, T) -> (b, T, m)
+    def forward(self, tokens: Integer[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """ln P(next token) after each token."""
         return self.decode_step(self.init_cache(len(tokens)), tokens).logits
 
@@ -90,18 +99,18 @@ class NgramModel(nn.Module):
         nodes[:, 0] = 0
         return NgramCache(nodes)
 
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, m)
+    def decode_step(self, cache: DecodingCache, tokens: Integer[Tensor, "batch new"]) -> NextTokenOutput:
         assert isinstance(cache, NgramCache)
         check_token_ids(tokens, self.vocab_size, ndim=2)
         contexts = torch.stack(self._follow(cache.nodes, tokens, self.order - 1), dim=-1)  # (b, new, N)
         probs = self._probs(contexts.flatten(0, 1)).unflatten(0, contexts.shape[:2])
         return NextTokenOutput(probs.log(), NgramCache(contexts[:, -1] if tokens.shape[1] else cache.nodes))
 
-    def first_logits(self) -> Tensor:  # -> (m,)
+    def first_logits(self) -> Float[Tensor, "vocab"]:
         """ln P of the first token of all, before which there is none."""
         return self._probs(self.init_cache(1).nodes)[0].log()
 
-    def token_log_probs(self, tokens: Tensor) -> Tensor:  # (b, T) -> (b, T)
+    def token_log_probs(self, tokens: Integer[Tensor, "batch seq"]) -> Float[Tensor, "batch seq"]:
         """ln P(x_t | x_1 .. x_{t-1}) of every token, the first included, without the distributions of all that did not
         come."""
         check_token_ids(tokens, self.vocab_size, ndim=2)

@@ -3,14 +3,14 @@ tokens a second.
 
 The fast form is a tree whose nodes are the n-grams that occur, shortest first: node 0 is the empty one, and a node's
 children are one token longer. Its edges are one rising list of whole numbers, so finding a child is a binary search,
-and the children of a node
-stand side by side.   m tokens in the vocabulary, n-grams of 1 .. N tokens, v nodes
+and the children of a node stand side by side.   m tokens in the vocabulary, n-grams of 1 .. N tokens, v nodes
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from jaxtyping import Float, Int, Int64, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,8 +22,9 @@ MOST_NUMBERS = 2**26  # entries of a dense table
 DENSE_RATIO = 8  # a table of all possible keys beats sorting up to about so many entries a token
 
 
-def ngram_counts_definition(tokens: Tensor, vocab_size: int, length: int) -> Tensor:  # (n,) -> (m,) * length
-    """n(x_1, ..., x_k): how often these k = `length` tokens stand one after the other.
+def ngram_counts_definition(tokens: Integer[Tensor, "seq"], vocab_size: int, length: int) -> Int64[Tensor, "..."]:
+    """n(x_1, ..., x_k): how often these k = `length` tokens stand one after the other, one axis of the vocabulary for
+    each.
 
     >>> ngram_counts_definition(torch.tensor([0, 1, 0, 0, 1]), 2, 2)
     tensor([[1, 2],
@@ -42,7 +43,7 @@ def ngram_counts_definition(tokens: Tensor, vocab_size: int, length: int) -> Ten
     return counts
 
 
-def relative_frequencies(counts: Tensor) -> Tensor:  # (..., m) -> (..., m)
+def relative_frequencies(counts: Real[Tensor, "*batch vocab"]) -> Float[Tensor, "*batch vocab"]:
     """n(x, x') / n(x), where n(x) counts how often x has a successor; NaN after an x that has none.
 
     >>> relative_frequencies(torch.tensor([[1, 2], [1, 0]]))
@@ -59,8 +60,8 @@ class NgramCounts:
     """The n-grams of a text, up to N tokens long, and how often each occurs; 16 bytes for each that does."""
 
     vocab_size: int
-    keys: Tensor  # (v,), int64, rising: parent m + last token; -1 for the empty one
-    counts: Tensor  # (v,), int64; the empty one occurs before every token
+    keys: Int64[Tensor, "nodes"]  # rising: parent m + last token; -1 for the empty one
+    counts: Int64[Tensor, "nodes"]  # the empty one occurs before every token
     begins: tuple[int, ...]  # the first node of each length 0 .. N, and v
 
     @property
@@ -77,24 +78,24 @@ class NgramCounts:
         return NgramCounts(self.vocab_size, self.keys[:end], self.counts[:end], self.begins[: order + 2])
 
     @property
-    def parents(self) -> Tensor:  # (v,)
+    def parents(self) -> Int[Tensor, "nodes"]:
         """The n-gram without its last token; the empty one is its own."""
         return self.keys.div(self.vocab_size, rounding_mode="floor").clamp(min=0)
 
     @property
-    def tokens(self) -> Tensor:  # (v,)
+    def tokens(self) -> Int[Tensor, "nodes"]:
         """The last token of each; that of the empty one says nothing."""
         return self.keys.remainder(self.vocab_size)
 
-    def lengths(self) -> Tensor:  # (v,)
+    def lengths(self) -> Int[Tensor, "nodes"]:
         sizes = torch.tensor([end - begin for begin, end in pairwise(self.begins)])
         return torch.repeat_interleave(torch.arange(self.order + 1), sizes)
 
-    def children_sums(self, values: Tensor) -> Tensor:  # (v,) -> (v,)
+    def children_sums(self, values: Real[Tensor, "nodes"]) -> Real[Tensor, "nodes"]:
         """For each node the sum of its children's values."""
         return torch.zeros_like(values).index_add_(0, self.parents[1:], values[1:])
 
-    def suffixes(self) -> Tensor:  # (v,)
+    def suffixes(self) -> Int[Tensor, "nodes"]:
         """For each n-gram the node of it without its first token. It occurs wherever the whole does, so there is
         one."""
         found = torch.zeros_like(self.keys)
@@ -105,7 +106,9 @@ class NgramCounts:
         return found
 
 
-def find_children(keys: Tensor, vocab_size: int, nodes: Tensor, tokens: Tensor) -> Tensor:
+def find_children(
+    keys: Int[Tensor, "tree"], vocab_size: int, nodes: Int[Tensor, "*batch"], tokens: Integer[Tensor, "*batch"]
+) -> Int[Tensor, "*batch"]:
     """The node of each n-gram of `nodes` with a token after it; -1 where that occurs nowhere or the n-gram itself is
     -1."""
     wanted = nodes * vocab_size + tokens
@@ -113,7 +116,7 @@ def find_children(keys: Tensor, vocab_size: int, nodes: Tensor, tokens: Tensor) 
     return torch.where((nodes >= 0) & (keys[found] == wanted), found, -1)
 
 
-def ngram_counts(tokens: Tensor, vocab_size: int, order: int) -> NgramCounts:  # (n,)
+def ngram_counts(tokens: Integer[Tensor, "seq"], vocab_size: int, order: int) -> NgramCounts:
     """How often each n-gram of 1 to `order` tokens occurs, as `ngram_counts_definition` counts them.
 
     Every length numbers the n-grams of the text from the numbers of those one token shorter, by one sort of n whole

@@ -53,6 +53,9 @@ def small_nin(
 ) -> ImageClassifier:
     """NiN for small images: 3 x 3 blocks of 32, 64 and `num_classes` channels, two poolings; sides from 8.
 
+    Args:
+        image_shape: (channels, height, width).
+
     Notes: Z8.0.
     """
     check_image_model(image_shape, num_classes, smallest=8)

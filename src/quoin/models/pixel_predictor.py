@@ -3,13 +3,12 @@
 A predictor sees images that its caller fills pixel by pixel, and is asked for every pixel in turn, row by row.
 Predicting a whole image costs `GatedPixelPredictor` as much as one pass over it, where `WindowPixelPredictor`, which
 caches nothing, goes over a window for each pixel.
-
-    n images, h height, w width, k grey levels, c channels of the hidden layers
 """
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -21,22 +20,33 @@ if TYPE_CHECKING:
 __all__ = ["GatedPixelPredictor", "PixelPredictor", "WindowPixelPredictor"]
 
 
+@runtime_checkable
 class PixelPredictor(Protocol):
-    """What gives the logits (n, k) of pixel number `index`; asked for 0, 1, 2 and so on, when all pixels before are
+    """What gives the logits of pixel number `index`; asked for 0, 1, 2 and so on, when all pixels before are
     filled in."""
 
-    def __call__(self, index: int) -> Tensor: ...
+    def __call__(self, index: int) -> Float[Tensor, "batch levels"]: ...
 
 
 class WindowPixelPredictor:
-    """Any model of pixels, shown no more of the images each time than a pixel can see."""
+    """Any model of pixels, shown no more of the images each time than a pixel can see.
 
-    def __init__(self, model: "PixelModel", images: Tensor, labels: Tensor | None = None):  # (n, 1, h, w), (n,)
+    Args:
+        images: Read at every call: the caller fills in each pixel before asking for the next.
+        labels: The class of each image; None for a model without classes.
+    """
+
+    def __init__(
+        self,
+        model: "PixelModel",
+        images: Float[Tensor, "batch 1 height width"],
+        labels: Int[Tensor, "batch"] | None = None,
+    ):
         model.check_labels(labels, len(images))
         self._model, self._images, self._labels = model, images, labels
 
     @torch.no_grad()
-    def __call__(self, index: int) -> Tensor:  # -> (n, k)
+    def __call__(self, index: int) -> Float[Tensor, "batch levels"]:
         radius = self._model.radius
         row, column = divmod(index, self._images.shape[3])
         top, left = max(0, row - radius), max(0, column - radius)
@@ -46,9 +56,19 @@ class WindowPixelPredictor:
 
 class GatedPixelPredictor:
     """A gated PixelCNN that keeps what its layers found: the vertical stack goes on by a row, the horizontal one by a
-    pixel."""
+    pixel.
 
-    def __init__(self, model: "GatedPixelCNN", images: Tensor, labels: Tensor | None = None):  # (n, 1, h, w), (n,)
+    Args:
+        images: Read at every call: the caller fills in each pixel before asking for the next.
+        labels: The class of each image; None for a model without classes.
+    """
+
+    def __init__(
+        self,
+        model: "GatedPixelCNN",
+        images: Float[Tensor, "batch 1 height width"],
+        labels: Int[Tensor, "batch"] | None = None,
+    ):
         self._model, self._images, self._next = model, images, 0
         num_samples, (height, width) = len(images), images.shape[2:]
         channels, self._layers = model.channels, cast("list[GatedPixelLayer]", list(model.layers))
@@ -66,7 +86,7 @@ class GatedPixelPredictor:
         self._first = images  # what the first layer says of the rows above
 
     @torch.no_grad()
-    def __call__(self, index: int) -> Tensor:  # -> (n, k)
+    def __call__(self, index: int) -> Float[Tensor, "batch levels"]:
         if index != self._next:
             raise UserError(
                 f"expected to be asked for pixel {self._next}, the next, got {index}; ask for every pixel in turn"

@@ -6,13 +6,14 @@ it, by masked convolutions.
 All factors come from one pass, so the likelihood is exact and quick; sampling goes pixel by pixel (pixel_predictor.py).
 `PixelCNN` stacks plain masked convolutions and has a blind spot, `GatedPixelCNN` has none.
 
-    n images, h height, w width, k grey levels, c channels of the hidden layers
+    k grey levels
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int, Int64, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -34,7 +35,7 @@ __all__ = [
 OFF_LEVEL = 1e-3  # of the step between two levels: float32 knows 255 of them to a hundred times that
 
 
-def quantize(images: Tensor, num_levels: int) -> Tensor:  # (n, 1, h, w) -> (n, h, w), int64
+def quantize(images: Real[Tensor, "batch 1 height width"], num_levels: int) -> Int64[Tensor, "batch height width"]:
     """The number of each pixel's grey level, 0 to k - 1, which stand for the values 0, 1 / (k - 1), ..., 1.
 
     >>> quantize(torch.tensor([[[[0.0, 0.25, 1.0]]]]), 5)
@@ -54,20 +55,20 @@ def quantize(images: Tensor, num_levels: int) -> Tensor:  # (n, 1, h, w) -> (n, 
 
 
 def dequantize(
-    levels: Tensor, num_levels: int, dtype: torch.dtype = torch.float32
-) -> Tensor:  # (n, h, w) -> (n, 1, h, w)
+    levels: Int[Tensor, "batch height width"], num_levels: int, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "batch 1 height width"]:
     """The images that `quantize` made these numbers of."""
     return (levels.to(dtype) / (num_levels - 1)).unsqueeze(1)
 
 
 def pixel_log_prob_definition(
-    logits_fn: Callable[[Tensor], Tensor], images: Tensor, num_levels: int
-) -> Tensor:  # (n, 1, h, w) -> (n,)
+    logits_fn: Callable[[Tensor], Tensor], images: Float[Tensor, "batch 1 height width"], num_levels: int
+) -> Float[Tensor, "batch"]:
     """ln P(x) = Σ_i ln P(x_i | x_{<i}), where the model is shown x_{<i} and nothing else: pixel i and all behind it are
     black.
 
-    `logits_fn` gives the logits (n, k, h, w) of every pixel's level. A model that is not causal has another likelihood
-    in one pass.
+    `logits_fn` gives the logits of every pixel's level, (batch, levels, height, width). A model that is not causal has
+    another likelihood in one pass.
 
     Notes: D5.2-8.
     """
@@ -82,14 +83,23 @@ def pixel_log_prob_definition(
     return total
 
 
-def pixel_log_prob(logits: Tensor, levels: Tensor) -> Tensor:  # (n, k, h, w), (n, h, w) -> (n, h, w)
+def pixel_log_prob(
+    logits: Float[Tensor, "batch levels height width"], levels: Int[Tensor, "batch height width"]
+) -> Float[Tensor, "batch height width"]:
     """ln P(x_i | x_{<i}) of every pixel, from the logits of one pass."""
     check_shapes("n k h w, n h w", logits=logits, levels=levels)
     return -nn.functional.cross_entropy(logits, levels, reduction="none")
 
 
 class PixelModel(nn.Module, ABC):
-    """What models of images pixel by pixel share: which images, how many levels, and the likelihood in one pass."""
+    """What models of images pixel by pixel share: which images, how many levels, and the likelihood in one pass.
+
+    Args:
+        image_shape: (1, height, width).
+        num_levels: Grey levels k: pixels have the values 0, 1 / (k - 1), ..., 1.
+        radius: How many pixels up and to each side a logit sees.
+        num_classes: Of the labels that the model is given; None for a model without.
+    """
 
     def __init__(self, image_shape: ImageShape, num_levels: int, *, radius: int, num_classes: int | None = None):
         super().__init__()
@@ -107,31 +117,41 @@ class PixelModel(nn.Module, ABC):
         self.radius = radius  # the pixels that a logit sees up and to each side
 
     @abstractmethod
-    def logits(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n, k, h, w)
+    def logits(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch levels height width"]:
         """The logits of each pixel's level given the pixels before it; `images` may be a piece of some."""
 
-    def predictor(self, images: Tensor, labels: Tensor | None = None) -> PixelPredictor:  # (n, 1, h, w), (n,)
+    def predictor(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> PixelPredictor:
         """The logits of one pixel after another, while the caller fills in `images`: what sampling and coding need."""
         return WindowPixelPredictor(self, images, labels)
 
-    def forward(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n, k, h, w)
+    def forward(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch levels height width"]:
         """`logits` of whole images, checked; `labels` are theirs where the model knows classes."""
         check_image_batch(images, self.image_shape)
         self.check_labels(labels, len(images))
         return self.logits(images, labels)
 
-    def pixel_log_prob(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n, h, w)
+    def pixel_log_prob(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch height width"]:
         """ln P(x_i | x_{<i}) of every pixel, in nats; with classes, given that too."""
         return pixel_log_prob(self(images, labels), quantize(images, self.num_levels))
 
-    def log_prob(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n,)
+    def log_prob(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch"]:
         """ln P(x), exact: `pixel_log_prob_definition` in one pass.
 
         Notes: D5.2-8.
         """
         return self.pixel_log_prob(images, labels).sum(dim=(1, 2))
 
-    def check_labels(self, labels: Tensor | None, num_samples: int) -> None:
+    def check_labels(self, labels: Int[Tensor, "batch"] | None, num_samples: int) -> None:
         """Raise an error for labels where the model knows none, and for those it does not know."""
         if self.num_classes is None:
             if labels is not None:
@@ -154,6 +174,11 @@ class PixelModel(nn.Module, ABC):
 class PixelCNN(PixelModel):
     """The first PixelCNN: a masked convolution of type A, then residual ones of type B; it does not see all that it
     may.
+
+    Args:
+        num_levels: Grey levels k: pixels have the values 0, 1 / (k - 1), ..., 1.
+        kernel_size: Of the convolutions of type B, odd.
+        first_kernel_size: Of the convolution of type A, odd.
 
     >>> PixelCNN((1, 8, 8), 17, channels=16, num_layers=4).log_prob(torch.zeros(3, 1, 8, 8)).shape
     torch.Size([3])
@@ -179,7 +204,9 @@ class PixelCNN(PixelModel):
         )
         self.head = _head(channels, num_levels, generator)
 
-    def logits(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w) -> (n, k, h, w)
+    def logits(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch levels height width"]:
         x = self.first(2 * images - 1)
         for layer in self.layers:
             x = x + layer(torch.relu(x))
@@ -191,6 +218,10 @@ class GatedPixelCNN(PixelModel):
     it is given.
 
     A logit sees first_kernel_size // 2 + num_layers (kernel_size // 2) pixels up and to each side.
+
+    Args:
+        num_levels: Grey levels k: pixels have the values 0, 1 / (k - 1), ..., 1.
+        num_classes: Of the labels that the model is given; None for a model without.
 
     >>> model = GatedPixelCNN((1, 8, 8), 17, channels=16, num_layers=4, num_classes=10)
     >>> model(torch.zeros(3, 1, 8, 8), torch.tensor([0, 1, 2])).shape
@@ -224,7 +255,9 @@ class GatedPixelCNN(PixelModel):
         # For each class what to add before the gates of each layer; all alike at first.
         self.shifts = None if num_classes is None else nn.Parameter(torch.zeros(num_layers, num_classes, 4 * channels))
 
-    def logits(self, images: Tensor, labels: Tensor | None = None) -> Tensor:  # (n, 1, h, w), (n,) -> (n, k, h, w)
+    def logits(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch levels height width"]:
         x = 2 * images - 1  # black is -1, so that the zeros beyond the border are something else
         above = self.above(x)
         stacks = PixelStacks(above + self.left(x), above)
@@ -232,7 +265,9 @@ class GatedPixelCNN(PixelModel):
             stacks = layer(stacks, None if self.shifts is None else self.shifts[number][labels])
         return self.head(stacks.horizontal)
 
-    def predictor(self, images: Tensor, labels: Tensor | None = None) -> PixelPredictor:  # (n, 1, h, w), (n,)
+    def predictor(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"] | None = None
+    ) -> PixelPredictor:
         return GatedPixelPredictor(self, images, labels)
 
 

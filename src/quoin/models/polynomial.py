@@ -1,6 +1,7 @@
-"""Polynomial curve fitting: a model that bends, yet is linear in its weights.   n examples, m the degree"""
+"""Polynomial curve fitting: a model that bends, yet is linear in its weights.   m the degree"""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -10,7 +11,7 @@ from quoin.tensor import check_shapes
 __all__ = ["PolynomialRegression", "fit_polynomial", "polynomial_features"]
 
 
-def polynomial_features(x: Tensor, degree: int) -> Tensor:  # (...) -> (..., m + 1)
+def polynomial_features(x: Float[Tensor, "*batch"], degree: int) -> Float[Tensor, "*batch {degree}+1"]:
     """The monomials 1, x, x^2/2!, ..., x^m/m! of each number; the factorials keep high powers from dwarfing low ones.
 
     >>> polynomial_features(torch.tensor([2.0]), 3)
@@ -47,12 +48,14 @@ class PolynomialRegression(nn.Module):
         """The highest power that may take part."""
         return len(self.weight) - 1
 
-    def forward(self, x: Tensor) -> Tensor:  # (..., 1) -> (...)
+    def forward(self, x: Float[Tensor, "*batch 1"]) -> Float[Tensor, "*batch"]:
         check_shapes("... 1", x=x)
         return polynomial_features(x.squeeze(-1), self.degree) @ self.weight
 
 
-def fit_polynomial(x: Tensor, y: Tensor, degree: int) -> Tensor:  # (n,), (n,) -> (m + 1,)
+def fit_polynomial(
+    x: Float[Tensor, "examples"], y: Float[Tensor, "examples"], degree: int
+) -> Float[Tensor, "{degree}+1"]:
     """The weights w_0, ..., w_m of least squared error for `PolynomialRegression`; where several do equally well, the
     shortest."""
     check_shapes("n, n", x=x, y=y)

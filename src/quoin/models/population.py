@@ -1,9 +1,10 @@
 """Least squares where the distribution of (X, Y) is known: the best function of all, and the best affine one.
 
-With data in place of the distribution, the second becomes `least_squares`.   d features, a values of X, c values of Y
+With data in place of the distribution, the second becomes `least_squares`.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -14,7 +15,7 @@ from quoin.tensor import check_shapes
 __all__ = ["best_affine_predictor", "conditional_expectation"]
 
 
-def conditional_expectation(joint: Tensor, values: Tensor) -> Tensor:  # (a, c), (c,) -> (a,)
+def conditional_expectation(joint: Float[Tensor, "x y"], values: Float[Tensor, "y"]) -> Float[Tensor, "x"]:
     """E[Y | X = x] = sum_y y P(x, y) / sum_y P(x, y) for each value x, from the table of P(x, y).
 
     Of all functions of X it has the least mean squared error.
@@ -34,8 +35,11 @@ def conditional_expectation(joint: Tensor, values: Tensor) -> Tensor:  # (a, c),
 
 
 def best_affine_predictor(
-    mean_x: Tensor, mean_y: Tensor, covariance_x: Tensor, covariance_xy: Tensor
-) -> LinearFit:  # (d,), (), (d, d), (d,)
+    mean_x: Float[Tensor, "features"],
+    mean_y: Float[Tensor, ""],
+    covariance_x: Float[Tensor, "features features"],
+    covariance_xy: Float[Tensor, "features"],
+) -> LinearFit:
     """The (w, b) of least E(Y - w^T X - b)^2: w = Cov(X)^-1 Cov(X, Y) and b = E Y - w^T E X.
 
     It is E[Y | X] where that is affine, and else the affine function nearest to it in mean square. Where Cov(X) is

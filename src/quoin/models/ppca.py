@@ -2,14 +2,14 @@
 forms.
 
 It is the oracle of variational inference: whatever a bound or an estimate claims about a deep model can be held against
-the truth
-here.   n examples, d numbers each, k latent coordinates
+the truth here.   n examples, d numbers each, k latent coordinates
 """
 
 import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -20,9 +20,15 @@ __all__ = ["PPCA", "ppca_log_evidence_definition", "ppca_posterior_definition"]
 
 
 def ppca_log_evidence_definition(
-    x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor
-) -> Tensor:  # (..., d), (d, k), (d,), ()
+    x: Float[Tensor, "*batch features"],
+    weight: Float[Tensor, "features latent"],
+    bias: Float[Tensor, "features"],
+    noise: Float[Tensor, ""],
+) -> Float[Tensor, "*batch"]:
     """ln p(x) of X = WZ + b + sε: the density of N(b, W W^T + s² I), by inverse and determinant.
+
+    Args:
+        noise: s, a standard deviation.
 
     Notes: D6-7.
     """
@@ -34,9 +40,17 @@ def ppca_log_evidence_definition(
     return -squares / 2 - torch.log(torch.linalg.det(2 * math.pi * covariance)) / 2
 
 
-def ppca_posterior_definition(x: Tensor, weight: Tensor, bias: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+def ppca_posterior_definition(
+    x: Float[Tensor, "*batch features"],
+    weight: Float[Tensor, "features latent"],
+    bias: Float[Tensor, "features"],
+    noise: Float[Tensor, ""],
+) -> tuple[Float[Tensor, "*batch latent"], Float[Tensor, "latent latent"]]:
     """Mean and covariance of Z | X = x, the coordinates of (Z, X) ~ N((0, b), [[I, W^T], [W, W W^T + s² I]])
     conditioned on the last d.
+
+    Args:
+        noise: s, a standard deviation.
 
     Notes: D6-8.
     """
@@ -54,6 +68,9 @@ class PPCA(nn.Module, TractableLatentModel):
 
     Its parameters can be trained like any other; `PPCA.fit` has the best ones at once.
 
+    Args:
+        noise: s, a standard deviation above 0; what is trained is its logarithm.
+
     >>> model = PPCA.fit(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5], [0.0, -0.5]]), 1)
     >>> model.weight.detach().abs()  # variances ½ and ⅛: the second is all noise, and √(½ - ⅛) is left
     tensor([[0.6124],
@@ -62,7 +79,7 @@ class PPCA(nn.Module, TractableLatentModel):
     Notes: D6-7, D6-8, D6-11.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, noise: float):  # (d, k), (d,)
+    def __init__(self, weight: Float[Tensor, "features latent"], bias: Float[Tensor, "features"], noise: float):
         super().__init__()
         check_shapes("d k, d", weight=weight, bias=bias)
         check_floating(weight, "weight")
@@ -79,7 +96,7 @@ class PPCA(nn.Module, TractableLatentModel):
         self.log_noise = nn.Parameter(torch.tensor(math.log(noise), dtype=weight.dtype, device=weight.device))
 
     @classmethod
-    def fit(cls, x: Tensor, latent_dim: int) -> "PPCA":  # (n, d)
+    def fit(cls, x: Float[Tensor, "examples features"], latent_dim: int) -> "PPCA":
         """The most probable parameters: b the mean, s² the mean of the d - k least eigenvalues of the covariance, W = U
         (Λ - s² I)^(1/2).
 
@@ -116,35 +133,37 @@ class PPCA(nn.Module, TractableLatentModel):
         return self.weight.shape[1]
 
     @property
-    def noise(self) -> Tensor:  # ()
+    def noise(self) -> Float[Tensor, ""]:
         """s, the standard deviation of what the latent coordinates do not explain."""
         return self.log_noise.exp()
 
-    def forward(self, z: Tensor) -> Tensor:  # (..., k) -> (..., d)
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch features"]:
         """E[X | z] = Wz + b."""
         return z @ self.weight.mT + self.bias
 
-    def log_prior(self, z: Tensor) -> Tensor:  # (..., k) -> (...)
+    def log_prior(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch"]:
         return -z.square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (..., d), (m, ..., k) -> (m, ...)
+    def log_likelihood(
+        self, x: Float[Tensor, "*#batch features"], z: Float[Tensor, "*#batch latent"]
+    ) -> Float[Tensor, "*#batch"]:
         self._check(x)
         square = ((x - self(z)) / self.noise).square().sum(dim=-1)
         return -square / 2 - x.shape[-1] * (self.log_noise + math.log(2 * math.pi) / 2)
 
     def sample_prior(
         self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, k)
+    ) -> Float[Tensor, "*sample latent"]:
         size = (*sample_shape, self.latent_dim)
         return torch.randn(size, generator=generator, dtype=self.weight.dtype, device=self.weight.device)
 
     @torch.no_grad()
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (num_samples, d)
+    def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} features"]:
         """New examples: z from the prior, and noise on top of Wz + b."""
         mean = self(self.sample_prior((num_samples,), generator=generator))
         return mean + self.noise * torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
 
-    def posterior(self, x: Tensor) -> TriangularNormal:  # (..., d) -> distribution on (..., k)
+    def posterior(self, x: Float[Tensor, "*batch features"]) -> TriangularNormal:
         """Z | x ~ N(A^-1 W^T (x - b), s² A^-1) with A = W^T W + s² I: one covariance for every x.
 
         Notes: D6-8.
@@ -155,7 +174,7 @@ class PPCA(nn.Module, TractableLatentModel):
         own = torch.eye(self.latent_dim, dtype=x.dtype, device=x.device)
         return TriangularNormal(mean, torch.linalg.cholesky(self.noise**2 * torch.cholesky_solve(own, factor)))
 
-    def log_evidence(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_evidence(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         """ln N(x; b, W W^T + s² I), by Woodbury's identity: |x - b|² less what the k directions explain, over s².
 
         Notes: D6-7.
@@ -168,7 +187,12 @@ class PPCA(nn.Module, TractableLatentModel):
         volume = factor.diagonal().log().sum() + (d - k) * self.log_noise  # half of ln det (W W^T + s² I)
         return -square / 2 - volume - d * math.log(2 * math.pi) / 2
 
-    def elbo(self, x: Tensor, mean: Tensor, covariance: Tensor) -> Tensor:  # (..., d), (..., k), (..., k, k) -> (...)
+    def elbo(
+        self,
+        x: Float[Tensor, "*#batch features"],
+        mean: Float[Tensor, "*#batch latent"],
+        covariance: Float[Tensor, "*#batch latent latent"],
+    ) -> Float[Tensor, "*#batch"]:
         """The lower bound for q = N(mean, covariance), exactly: ln p(x) - D(q‖p(z | x)).
 
         Notes: D6-17.

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import safetensors
 import safetensors.torch
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
 
 __all__ = ["WeightSource", "load_converted", "load_renamed", "read_json", "read_safetensors", "stacked", "transposed"]
 
-Weights = Mapping[str, Tensor] | str | Path
+Weights = Mapping[str, Shaped[Tensor, "..."]] | str | Path
 
 _MAY_LACK = "num_batches_tracked"  # a count that only a cumulative average reads; files older than it go without
 
@@ -121,7 +122,7 @@ def _converted(source: WeightSource, tensors: list[Tensor], own: Tensor) -> Tens
     return made
 
 
-def read_safetensors(path: str | Path) -> dict[str, Tensor]:
+def read_safetensors(path: str | Path) -> dict[str, Shaped[Tensor, "..."]]:
     """The tensors of a safetensors file by name; nothing in such a file is ever executed."""
     try:
         return safetensors.torch.load(Path(path).read_bytes())

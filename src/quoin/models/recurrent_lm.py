@@ -1,9 +1,7 @@
-"""Recurrent language models: what was read is a hidden state of fixed size, from which the next token is predicted.
-
-b sequences, T tokens, w embed_dim, h hidden_dim, m tokens in the vocabulary
-"""
+"""Recurrent language models: what was read is a hidden state of fixed size, from which the next token is predicted."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -77,7 +75,7 @@ class RecurrentLanguageModel(nn.Module):
         nn.init.zeros_(self.lm_head.bias)
         init_recurrent_weights(self.cell, generator)
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (b, T) -> (b, T, m)
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         return self.read(self.init_cache(len(tokens)), tokens)[0]
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> RecurrentState:
@@ -86,10 +84,12 @@ class RecurrentLanguageModel(nn.Module):
         like = self.token_embedding.weight
         return RecurrentState(tuple(like.new_zeros(shape) for _ in range(2 if isinstance(self.cell, nn.LSTM) else 1)))
 
-    def decode_step(self, cache: RecurrentState, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, m)
+    def decode_step(self, cache: RecurrentState, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         return NextTokenOutput(*self.read(cache, tokens))
 
-    def read(self, state: RecurrentState, tokens: Tensor) -> tuple[Tensor, RecurrentState]:  # (b, new) -> (b, new, m)
+    def read(
+        self, state: RecurrentState, tokens: Int[Tensor, "batch new"]
+    ) -> tuple[Float[Tensor, "batch new vocab"], RecurrentState]:
         """The logits after each new token, and the hidden state after the last."""
         self._check(state, tokens)
         embedded = self.dropout(self.token_embedding(tokens))

@@ -1,11 +1,9 @@
-"""What the recurrent models share: their cells with initial weights, logits, and torch's hidden states.
-
-h units, v tokens of the vocabulary
-"""
+"""What the recurrent models share: their cells with initial weights, logits, and torch's hidden states."""
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -30,9 +28,9 @@ CellKind = type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]
 class RecurrentState(NamedTuple):
     """The hidden states of the layers, and an LSTM's cell states."""
 
-    tensors: tuple[Tensor, ...]  # each (layers, b, h)
+    tensors: tuple[Float[Tensor, "layers batch hidden"], ...]
 
-    def select(self, indices: Tensor) -> "RecurrentState":
+    def select(self, indices: Int[Tensor, "selected"]) -> "RecurrentState":
         """The hidden states of these sequences, in this order."""
         return RecurrentState(tuple(each.index_select(1, indices.to(each.device)) for each in self.tensors))
 
@@ -60,16 +58,22 @@ def init_recurrent_weights(cell: nn.RNNBase, generator: torch.Generator | None =
                 nn.init.xavier_uniform_(gate, generator=generator)
 
 
-def pad_suppressed(logits: Tensor, num_suppressed: int) -> Tensor:  # (..., v - num_suppressed) -> (..., v)
+def pad_suppressed(
+    logits: Float[Tensor, "*batch predicted"], num_suppressed: int
+) -> Float[Tensor, "*batch predicted+{num_suppressed}"]:
     """The logits with those of suppressed special tokens, -inf, before them."""
     return functional.pad(logits, (num_suppressed, 0), value=-torch.inf) if num_suppressed else logits
 
 
-def as_torch(cell: nn.RNNBase, state: RecurrentState) -> Tensor | tuple[Tensor, ...]:
+def as_torch(
+    cell: nn.RNNBase, state: RecurrentState
+) -> Float[Tensor, "layers batch hidden"] | tuple[Float[Tensor, "layers batch hidden"], ...]:
     return state.tensors if isinstance(cell, nn.LSTM) else state.tensors[0]
 
 
-def as_state(after: Tensor | tuple[Tensor, ...]) -> RecurrentState:
+def as_state(
+    after: Float[Tensor, "layers batch hidden"] | tuple[Float[Tensor, "layers batch hidden"], ...],
+) -> RecurrentState:
     return RecurrentState(after if isinstance(after, tuple) else (after,))
 
 

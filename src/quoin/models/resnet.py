@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers import BasicBlock, Bottleneck, keeps_global_rng
@@ -68,7 +69,7 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(channels[-1], num_classes)
         init_image_weights(self, generator)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, num_classes)
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(x, self.image_shape)
         h = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for number in range(1, self.num_stages + 1):

@@ -2,13 +2,12 @@
 
 The decoder that attends to the source is in bahdanau.py, the distribution of a translation in translation.py, decoding
 in quoin.generate.
-
-    b pairs, n source tokens, t target tokens, w embed_dim, h hidden_dim, m memory_dim, v target tokens in all
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -32,16 +31,19 @@ __all__ = ["RNNDecoder", "RecurrentDecoder", "RecurrentEncoder", "RecurrentEncod
 class RecurrentEncoderOutput(NamedTuple):
     """What an encoder makes of sources."""
 
-    memory: Tensor  # (b, n, m), an encoding of each position in its context; zeros at padding
-    lengths: Tensor | None  # (b,), how many positions are real
+    memory: Float[Tensor, "batch source_seq memory"]  # an encoding of each position in its context; zeros at padding
+    lengths: Int[Tensor, "batch"] | None  # how many positions are real
     state: RecurrentState  # the decoder's initial hidden state
 
 
 class RecurrentEncoder(nn.Module):
-    """Codes of source tokens and layers of a recurrent cell over them, by default from both ends.
+    """Embeddings of source tokens and layers of a recurrent cell over them, by default from both ends.
 
     Padding is never read: a source gives the same however long the others of its batch are. With two directions their
     last hidden states together become the decoder's first, tanh(W (forward, backward) + b).
+
+    Args:
+        bidirectional: Whether the source is read from both ends; `memory_dim` is then 2 `hidden_dim`.
 
     >>> encoder = RecurrentEncoder(nn.GRU, 11, 8, 16)
     >>> source = encoder(torch.zeros(4, 7, dtype=torch.long), torch.tensor([7, 1, 2, 3]))
@@ -71,7 +73,9 @@ class RecurrentEncoder(nn.Module):
         kinds = (2 if cell is nn.LSTM else 1) if bidirectional else 0
         self.bridges = nn.ModuleList(make_linear(2 * hidden_dim, hidden_dim, generator) for _ in range(kinds))
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None) -> RecurrentEncoderOutput:  # (b, n), (b,)
+    def forward(
+        self, source: Int[Tensor, "batch source_seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> RecurrentEncoderOutput:
         if source.ndim != 2 or 0 in source.shape:
             raise UserError(
                 f"expected sources of a token or more each, got shape {tuple(source.shape)}: leave out the empty ones"
@@ -87,7 +91,8 @@ class RecurrentEncoder(nn.Module):
             memory, _ = pad_packed_sequence(memory, batch_first=True, total_length=source.shape[1])
         tensors = last if isinstance(last, tuple) else (last,)
         if self.bridges:
-            both = [torch.cat(each.unflatten(0, (-1, 2)).unbind(dim=1), dim=-1) for each in tensors]  # (layers, b, 2 h)
+            # (layers, batch, 2 hidden) each
+            both = [torch.cat(each.unflatten(0, (-1, 2)).unbind(dim=1), dim=-1) for each in tensors]
             tensors = tuple(torch.tanh(bridge(each)) for bridge, each in zip(self.bridges, both, strict=True))
         return RecurrentEncoderOutput(memory, lengths, RecurrentState(tensors))
 
@@ -106,7 +111,8 @@ class RNNDecoder(nn.Module):
 
         s_0 = the encoder's last hidden state,  s_t = cell(E y_t, s_{t-1}),  scores_t = W s_t + b
 
-    The first `num_suppressed` tokens of the vocabulary are special tokens that are read and never predicted.
+    Args:
+        num_suppressed: So many first tokens of the vocabulary are special tokens that are read and never predicted.
 
     Notes: Z10.
     """
@@ -136,12 +142,13 @@ class RNNDecoder(nn.Module):
     def init_cache(self, source: RecurrentEncoderOutput) -> RecurrentState:
         return source.state
 
-    def decode_step(self, cache: RecurrentState, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: RecurrentState, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens, in one call of torch's cell."""
         output, after = self.cell(self.dropout(embed(self.token_embedding, tokens)), as_torch(self.cell, cache))
         return NextTokenOutput(pad_suppressed(self.lm_head(self.dropout(output)), self.num_suppressed), as_state(after))
 
 
+@runtime_checkable
 class RecurrentDecoder(Protocol):
     """What a recurrent decoder offers."""
 
@@ -152,8 +159,8 @@ class RecurrentDecoder(Protocol):
         """The cache before the first token of the target."""
         ...
 
-    def decode_step(self, cache: Any, tokens: Tensor) -> tuple[Any, ...]:
-        """Read new tokens (b, new): the logits after each (b, new, v), and the cache after them."""
+    def decode_step(self, cache: Any, tokens: Int[Tensor, "batch new"]) -> tuple[Any, ...]:
+        """Read new tokens: the logits after each, (batch, new, vocab), and the cache after them."""
         ...
 
 
@@ -189,18 +196,20 @@ class Seq2Seq(nn.Module):
 
     def forward(
         self,
-        source: Tensor,
-        target: Tensor,
+        source: Int[Tensor, "batch source_seq"],
+        target: Int[Tensor, "batch target_seq"],
         *,
-        source_lengths: Tensor | None = None,
-        target_lengths: Tensor | None = None,
-    ) -> Tensor:  # (b, n), (b, t) -> (b, t, v)
+        source_lengths: Int[Tensor, "batch"] | None = None,
+        target_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch target_seq vocab"]:
         """Entry t is the distribution of target token t + 1 given those up to t; what stands at padding of the target
         changes nothing before it.
         """
         return self.decoder.decode_step(self.decoder.init_cache(self.encode(source, source_lengths)), target)[0]
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> RecurrentEncoderOutput:  # (b, n), (b,)
+    def encode(
+        self, source: Int[Tensor, "batch source_seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> RecurrentEncoderOutput:
         """Read the sources."""
         return self.encoder(source, lengths)
 
@@ -208,7 +217,7 @@ class Seq2Seq(nn.Module):
         """The cache before the first token of the target. It never fills, so `max_seq_len` is not needed."""
         return self.decoder.init_cache(source)
 
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecodingCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens of the target; equal to `forward` on all tokens so far, at the new positions."""
         logits, cache, *_ = self.decoder.decode_step(cache, tokens)
         return NextTokenOutput(logits, cache)

@@ -3,14 +3,13 @@ classified.
 
 The readers differ in what a position knows of the others: nothing (a bag of words), its surroundings in order (a
 recurrent network from both ends), or whatever it attends to (a Transformer's encoder).
-
-    b sequences, n positions of the longest, w output_dim, q classes
 """
 
 import math
 from collections.abc import Callable, Iterable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -31,8 +30,12 @@ __all__ = [
 
 
 def sequence_classifier_definition(
-    encode: Callable[[Tensor], Tensor], tokens: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (b, n), (b,), (q, w), (q,) -> (b, q)
+    encode: Callable[[Tensor], Tensor],
+    tokens: Int[Tensor, "batch seq"],
+    lengths: Int[Tensor, "batch"],
+    weight: Float[Tensor, "classes features"],
+    bias: Float[Tensor, "classes"],
+) -> Float[Tensor, "batch classes"]:
     """W · (1/l sum_{t < l} r_t) + b, with r_1, ..., r_l what the encoder makes of the l real tokens alone: no padding
     is ever read.
     """
@@ -48,7 +51,9 @@ class BagOfWordsEncoder(nn.Module):
         self.token_embedding = make_embedding(vocab_size, embed_dim, generator=generator)
         self.output_dim = embed_dim
 
-    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:  # (b, n), (b,) -> (b, n, w)
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch seq features"]:
         return embed(self.token_embedding, tokens)
 
 
@@ -79,7 +84,9 @@ class RecurrentTextEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output_dim = 2 * hidden_dim
 
-    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:  # (b, n), (b,) -> (b, n, w)
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch seq features"]:
         x = self.dropout(embed(self.token_embedding, tokens))
         if lengths is None:
             return self.cell(x)[0]
@@ -120,7 +127,9 @@ class TransformerTextEncoder(nn.Module):
         self.position_embedding = position_embedding
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:  # (b, n), (b,) -> (b, n, w)
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch seq features"]:
         x = embed(self.token_embedding, tokens) * math.sqrt(self.output_dim)
         x = x if self.position_embedding is None else self.position_embedding(x, 0)
         return self.encoder(self.dropout(x), lengths=lengths)
@@ -147,7 +156,9 @@ class SequenceClassifier(nn.Module):
         self.encoder = encoder
         self.head = make_linear(encoder.output_dim, num_classes, generator)
 
-    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:  # (b, n), (b,) -> (b, q)
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch classes"]:
         """Lengths count the tokens of each sequence that are not padding."""
         if tokens.ndim != 2 or 0 in tokens.shape:
             raise UserError(

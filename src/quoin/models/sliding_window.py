@@ -1,13 +1,14 @@
 """A model that reads windows, made to go on for ever: when its window is full it begins anew with the latter part of
 it.
 
-b sequences, T tokens in a window
+T tokens in a window
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
@@ -21,9 +22,9 @@ class SlidingWindowCache:
     """The tokens of the window so far, and the model's cache of them."""
 
     inner: DecodingCache
-    window: Tensor  # (b, T or less)
+    window: Int[Tensor, "batch window"]
 
-    def select(self, indices: Tensor) -> "SlidingWindowCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "SlidingWindowCache":
         """The cache of these sequences, in this order."""
         return SlidingWindowCache(self.inner.select(indices), self.window[indices])
 
@@ -54,7 +55,7 @@ class SlidingWindowModel(nn.Module):
         self.vocab_size = model.vocab_size
 
     @torch.no_grad()
-    def forward(self, tokens: Tensor) -> Tensor:  # (b, n) -> (b, n, v)
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         return self.decode_step(self.init_cache(len(tokens), tokens.shape[1]), tokens).logits
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> SlidingWindowCache:
@@ -64,7 +65,7 @@ class SlidingWindowModel(nn.Module):
         )
 
     @torch.no_grad()
-    def decode_step(self, cache: DecodingCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecodingCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read new tokens, window by window where there are many."""
         assert isinstance(cache, SlidingWindowCache)
         pieces = []

@@ -3,6 +3,7 @@
 Saving such a model to a file and getting it back is quoin.train's work (`save_weights`, `load_weights`).
 """
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -40,7 +41,7 @@ class TiedMLP(nn.Module):
         self.body = nn.Sequential(*[shared] * repeats)  # the same module each time, not a copy
         self.head = nn.Linear(hidden_dim, out_features)
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, ...) -> (n, out_features)
+    def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out_features"]:
         if x.ndim < 2:
             raise UserError(
                 f"expected a batch of examples, got shape {tuple(x.shape)}; put the batch on the first axis"

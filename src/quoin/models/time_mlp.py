@@ -1,6 +1,7 @@
 """A network of a point and a time: what diffusion and flow matching learn for data of a few numbers."""
 
 import torch
+from jaxtyping import Float, Float64, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -9,7 +10,7 @@ from quoin.layers import keeps_global_rng, position_angles
 __all__ = ["TimeMLP", "timestep_embedding"]
 
 
-def timestep_embedding(t: Tensor, embed_dim: int) -> Tensor:  # (b,) -> (b, dim), float64
+def timestep_embedding(t: Real[Tensor, "batch"], embed_dim: int) -> Float64[Tensor, "batch {embed_dim}"]:
     """sin and cos of t / 10000^(2i/d), i = 0 ... d/2 - 1, sinusoidal encodings of times that need not be whole.
 
     >>> timestep_embedding(torch.tensor([0.0, 0.5]), 2)
@@ -26,8 +27,12 @@ class TimeMLP(nn.Module):
     """(x, t) to a vector like x: every hidden layer adds its own map of the timestep embedding e, h ← SiLU(A h + B e(t)
     + b), then h + before.
 
-    `time_unit` is the time that counts as 1/1000 of the way: T/1000 for a diffusion of T steps, 1/1000 for times from 0
-    to 1. The last layer starts at zero, so that the first output is 0 everywhere.
+    The last layer starts at zero, so that the first output is 0 everywhere.
+
+    Args:
+        time_dim: Features of the timestep embedding, an even number.
+        time_unit: The time that counts as 1/1000 of the way: T/1000 for a diffusion of T steps, 1/1000 for times from 0
+            to 1.
 
     Notes: D0-T.
     """
@@ -60,7 +65,7 @@ class TimeMLP(nn.Module):
             nn.init.zeros_(layer.bias)
         nn.init.zeros_(self.last.weight)
 
-    def forward(self, x: Tensor, t: Tensor) -> Tensor:  # (b, dim), (b,) -> (b, dim)
+    def forward(self, x: Float[Tensor, "batch data"], t: Real[Tensor, "batch"]) -> Float[Tensor, "batch data"]:
         embedding = timestep_embedding(t / self.time_unit, self.time_dim).to(x.dtype)
         h = self.first(x)
         for layer, time in zip(self.layers, self.times):

@@ -3,7 +3,7 @@
 Blocks come from outside, so that the attention, the position and the order of the norms are the caller's choice (see
 quoin.layers). A model of one sequence of tokens is in language_transformer.py.
 
-    b sequences, n source positions, t target positions, w embed_dim, v tokens of the target's vocabulary
+    w embed_dim
 """
 
 import math
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -46,8 +47,13 @@ class TransformerEncoder(nn.Module):
         self.norm = self.blocks[-1].final_norm()
 
     def forward(
-        self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, n, w) -> (b, n, w)
+        self,
+        x: Float[Tensor, "batch seq embed"],
+        *,
+        lengths: Int[Tensor, "batch"] | None = None,
+        mask: Bool[Tensor, "... #seq #seq"] | Bool[Tensor, "#seq"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch seq embed"]:
         for block in self.blocks:
             x = block(x, lengths=lengths, mask=mask, causal=causal)
         return self.norm(x)
@@ -71,21 +77,32 @@ class TransformerDecoder(nn.Module):
         self.norm = self.blocks[-1].final_norm()
 
     def forward(
-        self, x: Tensor, memory: Tensor, *, lengths: Tensor | None = None, memory_lengths: Tensor | None = None
-    ) -> Tensor:  # (b, t, w), (b, n, w) -> (b, t, w)
+        self,
+        x: Float[Tensor, "batch target_seq embed"],
+        memory: Float[Tensor, "batch source_seq embed"],
+        *,
+        lengths: Int[Tensor, "batch"] | None = None,
+        memory_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch target_seq embed"]:
         for block in self.blocks:
             x = block(x, memory, lengths=lengths, memory_lengths=memory_lengths)
         return self.norm(x)
 
-    def init_cache(self, memory: Tensor, max_seq_len: int, *, memory_lengths: Tensor | None = None) -> "DecoderCache":
+    def init_cache(
+        self,
+        memory: Float[Tensor, "batch source_seq embed"],
+        max_seq_len: int,
+        *,
+        memory_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> "DecoderCache":
         """An empty cache for at most `max_seq_len` positions."""
         return DecoderCache(
             tuple(block.init_cache(memory, max_seq_len, memory_lengths=memory_lengths) for block in self.blocks)
         )
 
     def decode_step(
-        self, cache: "DecoderCache", x: Tensor
-    ) -> tuple[Tensor, "DecoderCache"]:  # (b, new, w) -> (b, new, w)
+        self, cache: "DecoderCache", x: Float[Tensor, "batch new embed"]
+    ) -> tuple[Float[Tensor, "batch new embed"], "DecoderCache"]:
         """What `forward` gives for new positions, where the cache holds all before them."""
         after = []
         for block, before in zip(self.blocks, cache.blocks, strict=True):
@@ -104,7 +121,7 @@ class DecoderCache:
     def seq_len(self) -> int:
         return self.blocks[0].seq_len
 
-    def select(self, indices: Tensor) -> "DecoderCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "DecoderCache":
         """The cache of these sequences, in this order."""
         return DecoderCache(tuple(block.select(indices) for block in self.blocks))
 
@@ -113,16 +130,22 @@ class DecoderCache:
 class EncoderOutput:
     """What an encoder makes of sources, of which the first `lengths` positions are real."""
 
-    memory: Tensor  # (b, n, w)
-    lengths: Tensor | None  # (b,)
+    memory: Float[Tensor, "batch source_seq embed"]
+    lengths: Int[Tensor, "batch"] | None
 
 
 class Transformer(nn.Module):
     """Logits of each next token of the target, from the source and the target so far: P(y_{t+1} | y_1 .. y_t, x).
 
     Tokens become embeddings times √w with the position added; the target's embedding, transposed, gives the logits.
-    `position_embedding` and `target_position_embedding` add where a token stands, sinusoidal unless given. With
-    `encode` once, then `init_cache` and `decode_step`, it decodes.
+    With `encode` once, then `init_cache` and `decode_step`, it decodes.
+
+    Args:
+        encoder: Blocks of the encoder, in the order in which they are called.
+        decoder: Blocks of the decoder, of the same `embed_dim`.
+        position_embedding: Adds where a token of the source stands; sinusoidal unless given.
+        target_position_embedding: The same for the target.
+        dropout: Of the embeddings; the blocks have their own.
 
     >>> from quoin.layers import decoder_block, transformer_block
     >>> model = Transformer(11, 13, [transformer_block(8, num_heads=2)], [decoder_block(8, num_heads=2)])
@@ -166,12 +189,12 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source: Tensor,
-        target: Tensor,
+        source: Int[Tensor, "batch source_seq"],
+        target: Int[Tensor, "batch target_seq"],
         *,
-        source_lengths: Tensor | None = None,
-        target_lengths: Tensor | None = None,
-    ) -> Tensor:  # (b, n), (b, t) -> (b, t, v)
+        source_lengths: Int[Tensor, "batch"] | None = None,
+        target_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch target_seq vocab"]:
         """Teacher forcing: entry t is the distribution of target token t + 1 given those up to t. Lengths count what is
         not padding."""
         source_of = self.encode(source, source_lengths)
@@ -179,7 +202,9 @@ class Transformer(nn.Module):
         x = self.decoder(x, source_of.memory, lengths=target_lengths, memory_lengths=source_of.lengths)
         return self._logits(x)
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncoderOutput:  # (b, n)
+    def encode(
+        self, source: Int[Tensor, "batch source_seq"], lengths: Int[Tensor, "batch"] | None = None
+    ) -> EncoderOutput:
         """Encode the sources."""
         return EncoderOutput(
             self.encoder(self._embed(self.source_embedding, self.position_embedding, source, 0), lengths=lengths),
@@ -190,7 +215,7 @@ class Transformer(nn.Module):
         """An empty cache for at most `max_seq_len` tokens of the target."""
         return self.decoder.init_cache(source.memory, max_seq_len, memory_lengths=source.lengths)
 
-    def decode_step(self, cache: DecoderCache, tokens: Tensor) -> NextTokenOutput:  # (b, new) -> (b, new, v)
+    def decode_step(self, cache: DecoderCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens of the target; equal to `forward` on all tokens so far, at the new positions."""
         x, cache = self.decoder.decode_step(
             cache, self._embed(self.target_embedding, self.target_position_embedding, tokens, cache.seq_len)

@@ -1,11 +1,9 @@
-"""The distribution of a translation, for every model of targets given sources, be it recurrent or a Transformer.
+"""The distribution of a translation, for every model of targets given sources, be it recurrent or a Transformer."""
 
-b pairs, n source tokens, t target tokens, v target tokens in all
-"""
-
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.tensor import check_shapes, sequence_mask
@@ -13,26 +11,33 @@ from quoin.tensor import check_shapes, sequence_mask
 __all__ = ["TranslationModel", "next_token_log_probs", "translation_log_prob"]
 
 
+@runtime_checkable
 class TranslationModel(Protocol):
     """Scores of each next token of a target, given its source and the target so far."""
 
     def __call__(
         self,
-        source: Tensor,
-        target: Tensor,
+        source: Int[Tensor, "batch source_seq"],
+        target: Int[Tensor, "batch target_seq"],
         *,
-        source_lengths: Tensor | None = None,
-        target_lengths: Tensor | None = None,
-    ) -> Tensor:  # (b, n), (b, t) -> (b, t, v)
-        ...
+        source_lengths: Int[Tensor, "batch"] | None = None,
+        target_lengths: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch target_seq vocab"]: ...
 
 
 def next_token_log_probs(
-    model: TranslationModel, source: Tensor, target: Tensor, *, source_lengths: Tensor | None = None
-) -> Tensor:  # (b, n), (b, t) -> (b, t, v)
+    model: TranslationModel,
+    source: Int[Tensor, "batch source_seq"],
+    target: Int[Tensor, "batch target_seq"],
+    *,
+    source_lengths: Int[Tensor, "batch"] | None = None,
+) -> Float[Tensor, "batch target_seq vocab"]:
     """ln P(y_{t+1} | x, y_1 .. y_t) for every next token, one of V_y ∪ {EOS}: the log-softmax of the model's logits.
 
     `target` begins with BOS, so that its entry t = 0 gives the distribution of the first token.
+
+    Args:
+        source_lengths: How many tokens of each source are not padding; all unless given.
 
     Notes: M13.
     """
@@ -41,18 +46,21 @@ def next_token_log_probs(
 
 def translation_log_prob(
     model: TranslationModel,
-    source: Tensor,
-    target: Tensor,
+    source: Int[Tensor, "batch source_seq"],
+    target: Int[Tensor, "batch target_seq"],
     *,
     bos_token_id: int,
-    source_lengths: Tensor | None = None,
-    target_lengths: Tensor | None = None,
-) -> Tensor:  # (b, n), (b, t) -> (b,)
+    source_lengths: Int[Tensor, "batch"] | None = None,
+    target_lengths: Int[Tensor, "batch"] | None = None,
+) -> Float[Tensor, "batch"]:
     """ln P(y | x) = sum_{t=0}^{|y|} ln P(y_{t+1} | x, y_1 .. y_t), where y_{|y|+1} is EOS.
 
-    Each target ends with EOS, without which the probabilities of all targets would sum to more than one;
-    `target_lengths` counts it, and what comes after it is padding. `bos_token_id` is what the model reads before the
-    first token.
+    Each target ends with EOS, without which the probabilities of all targets would sum to more than one.
+
+    Args:
+        bos_token_id: What the model reads before the first token.
+        source_lengths: How many tokens of each source are not padding; all unless given.
+        target_lengths: How many tokens each target has, EOS among them; what comes after is padding.
 
     Notes: M14.
     """

@@ -3,14 +3,13 @@
 It goes down through smaller and smaller images with more and more channels, and up again; on the way up each block also
 reads what the block of the same size left on the way down. The weights are those of Hugging Face's `UNet2DModel`, in
 fewer tensors.
-
-    b images, c channels, o output channels, h height, w width, d embedding_dim
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
@@ -34,21 +33,25 @@ class UNetBlockWeights(NamedTuple):
     """What a block has learnt: two normalisations with a convolution each, and a 1 x 1 shortcut where the channels
     change."""
 
-    scale1: Tensor  # (c,)
-    shift1: Tensor  # (c,)
-    kernel1: Tensor  # (o, c, 3, 3)
-    bias1: Tensor  # (o,)
-    scale2: Tensor  # (o,)
-    shift2: Tensor  # (o,)
-    kernel2: Tensor  # (o, o, 3, 3)
-    bias2: Tensor  # (o,)
-    kernel_shortcut: Tensor | None = None  # (o, c, 1, 1)
-    bias_shortcut: Tensor | None = None  # (o,)
+    scale1: Float[Tensor, "in_channels"]
+    shift1: Float[Tensor, "in_channels"]
+    kernel1: Float[Tensor, "out_channels in_channels 3 3"]
+    bias1: Float[Tensor, "out_channels"]
+    scale2: Float[Tensor, "out_channels"]
+    shift2: Float[Tensor, "out_channels"]
+    kernel2: Float[Tensor, "out_channels out_channels 3 3"]
+    bias2: Float[Tensor, "out_channels"]
+    kernel_shortcut: Float[Tensor, "out_channels in_channels 1 1"] | None = None
+    bias_shortcut: Float[Tensor, "out_channels"] | None = None
 
 
 def unet_block_definition(
-    x: Tensor, embedding: Tensor, weights: UNetBlockWeights, *, num_groups: int
-) -> Tensor:  # (b, c, h, w), (b, o)
+    x: Float[Tensor, "batch in_channels height width"],
+    embedding: Float[Tensor, "batch out_channels"],
+    weights: UNetBlockWeights,
+    *,
+    num_groups: int,
+) -> Float[Tensor, "batch out_channels height width"]:
     """s(x) + K₂ ⋆ silu(N₂(K₁ ⋆ silu(N₁(x)) + embedding)): N normalise groups of channels, s the identity or a 1 x 1
     convolution.
 
@@ -67,6 +70,9 @@ def unet_block_definition(
 class UNetBlock(nn.Module):
     """`unet_block_definition` with its weights.
 
+    Args:
+        num_groups: Groups of channels that are normalised together; divides both numbers of channels.
+
     Notes: D0-T.
     """
 
@@ -83,7 +89,9 @@ class UNetBlock(nn.Module):
         )
         self.shortcut = nn.Identity() if in_channels == out_channels else nn.Conv2d(in_channels, out_channels, 1)
 
-    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:  # (b, c, h, w), (b, o) -> (b, o, h, w)
+    def forward(
+        self, x: Float[Tensor, "batch in_channels height width"], embedding: Float[Tensor, "batch out_channels"]
+    ) -> Float[Tensor, "batch out_channels height width"]:
         h = self.conv1(silu(self.norm1(x)))
         h = self.conv2(silu(self.norm2(h + embedding[:, :, None, None])))
         return self.shortcut(x) + h
@@ -97,7 +105,7 @@ class SpatialSelfAttention(nn.Module):
         self.norm = nn.GroupNorm(num_groups, channels)
         self.attend = MultiHeadAttention(channels, num_heads)
 
-    def forward(self, x: Tensor) -> Tensor:  # (b, c, h, w) -> (b, c, h, w)
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
         attended = self.attend(self.norm(x).flatten(2).mT)
         return x + attended.mT.unflatten(2, x.shape[2:])
 
@@ -124,10 +132,14 @@ class _Levels(nn.ModuleList):
 class UNet(nn.Module):
     """network(x, t, labels): images in, images of the same shape out, of the noise for instance.
 
-    `channels` are the channels at each size, every size half of the one before, with `num_blocks` blocks each on the
-    way down and one more on the way up; at the smallest, attention in heads of `head_dim` follows every block. With
-    `num_classes` the embedding of a class is added to that of the time; the label `num_classes` stands for none, and no
-    labels for that.
+    Args:
+        image_shape: (channels, height, width), both sides multiples of 2^(len(channels) - 1).
+        channels: Channels at each size, every size half of the one before.
+        num_blocks: Blocks at each size on the way down; one more on the way up.
+        num_groups: Groups of channels that are normalised together; divides all of `channels`.
+        head_dim: Features of a head of attention, which follows blocks at the smallest size alone.
+        num_classes: Above 0, the embedding of a class is added to that of the time; the label `num_classes` stands for
+            none, and no labels for that. With 0 no labels are taken.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> model = UNet((1, 8, 8), channels=(8, 16), num_groups=4, num_classes=10, generator=rng)
@@ -214,8 +226,11 @@ class UNet(nn.Module):
         nn.init.zeros_(self.leave.weight)
 
     def forward(
-        self, x: Tensor, t: Tensor, labels: Tensor | None = None
-    ) -> Tensor:  # (b, c, h, w), (b,), (b,) -> (b, c, h, w)
+        self,
+        x: Float[Tensor, "batch channels height width"],
+        t: Real[Tensor, "batch"],
+        labels: Int[Tensor, "batch"] | None = None,
+    ) -> Float[Tensor, "batch channels height width"]:
         check_image_batch(x, self.image_shape)
         embeddings = iter(self.condition_proj(silu(self.embed_condition(t, labels))).split(self.out_channels, dim=1))
         h = self.enter(x)
@@ -237,14 +252,18 @@ class UNet(nn.Module):
                 h = level.resize(h)
         return self.leave(silu(self.norm(h)))
 
-    def embed_condition(self, t: Tensor, labels: Tensor | None = None) -> Tensor:  # (b,), (b,) -> (b, d)
+    def embed_condition(
+        self, t: Real[Tensor, "batch"], labels: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch embed"]:
         """What is known beside the image: its time, and its class where the model has classes."""
         embedding = self.time(timestep_embedding(t, self.time_dim).to(self.enter.weight))
         if self.classes is None:
             if labels is not None:
                 raise UserError("expected no labels for a U-Net without classes, got some; build it with num_classes")
             return embedding
-        return embedding + self.classes(torch.full_like(t, self.num_classes) if labels is None else labels)
+        if labels is None:
+            labels = torch.full_like(t, self.num_classes, dtype=torch.long)
+        return embedding + self.classes(labels)
 
 
 def _check(

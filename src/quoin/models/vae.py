@@ -1,7 +1,7 @@
 """The variational autoencoder: an encoder x -> q(z | x), a standard normal prior, a decoder z -> p(x | z); dense, or
 convolutional.
 
-Its loss is in quoin.losses, its decoders are in vae_decoders.py.   n images of (c, h, w), k latent coordinates
+Its loss is in quoin.losses, its decoders are in vae_decoders.py.   k latent coordinates
 """
 
 import itertools
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -38,7 +39,7 @@ class VAEEncoder(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, x: Tensor) -> DiagonalNormal:  # (n, c, h, w) -> distribution on (n, k)
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> DiagonalNormal:
         mean, log_std = self.net(x).chunk(2, dim=-1)
         return DiagonalNormal(mean, log_std)
 
@@ -48,6 +49,9 @@ class VAE(nn.Module, LatentModel):
 
     A `LatentModel`: quoin.prob estimates its evidence, quoin.losses its bound. Training maximises the sum of the bounds
     of all examples over both networks: see `quoin.losses.vae_losses` and `quoin train vae`.
+
+    Args:
+        latent_dim: k, the numbers of a latent z.
 
     >>> from quoin.models import BinomialDecoder
     >>> rng = torch.Generator().manual_seed(0)
@@ -63,19 +67,21 @@ class VAE(nn.Module, LatentModel):
         _check_latent(latent_dim)
         self.encoder, self.decoder, self.latent_dim = encoder, decoder, latent_dim
 
-    def forward(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n, c, h, w)
+    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
         """Reconstructions: the mean of x given the mean of z given x."""
         return self.decoder(self.encoder(x).mean)
 
-    def log_prior(self, z: Tensor) -> Tensor:  # (..., k) -> (...)
+    def log_prior(self, z: Real[Tensor, "*batch latent"]) -> Float[Tensor, "*batch"]:
         return -as_floating(z).square().sum(dim=-1) / 2 - self.latent_dim * math.log(2 * math.pi) / 2
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (n, c, h, w), (..., n, k) -> (..., n)
+    def log_likelihood(
+        self, x: Float[Tensor, "batch channels height width"], z: Float[Tensor, "*samples batch latent"]
+    ) -> Float[Tensor, "*samples batch"]:
         return self.decoder.log_likelihood(x, z)
 
     def sample_prior(
         self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, k)
+    ) -> Float[Tensor, "*sample latent"]:
         start = next(self.parameters())
         return torch.randn(
             (*sample_shape, self.latent_dim), generator=generator, dtype=start.dtype, device=start.device
@@ -84,9 +90,9 @@ class VAE(nn.Module, LatentModel):
     @torch.no_grad()
     def sample(
         self, num_samples: int, *, generator: torch.Generator, pixel_noise: bool = False
-    ) -> Tensor:  # -> (num_samples, c, h, w) in [0, 1]
+    ) -> Float[Tensor, "{num_samples} channels height width"]:
         """z from the prior, then through the decoder: E[X | z], as is usual to show, or with `pixel_noise` x ~ p(x | z)
-        itself.
+        itself; in [0, 1].
 
         Notes: D5.2-6.
         """
@@ -94,7 +100,7 @@ class VAE(nn.Module, LatentModel):
         z = self.sample_prior((num_samples,), generator=generator)
         return self.decoder.sample(z, generator=generator).clamp(0, 1) if pixel_noise else self.decode_mean(z)
 
-    def decode_mean(self, latent: Tensor) -> Tensor:  # (..., k) -> (..., c, h, w)
+    def decode_mean(self, latent: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch channels height width"]:
         """E[X | z], as an image in [0, 1]."""
         return self.decoder(latent).clamp(0, 1)
 
@@ -107,7 +113,15 @@ def mlp_vae(
     hidden_dims: Sequence[int] = (256,),
     generator: torch.Generator | None = None,
 ) -> VAE:
-    """MLPs: `hidden_dims` are the sizes of the encoder's layers, and from back to front of the decoder's."""
+    """A VAE of two MLPs.
+
+    Args:
+        image_shape: (channels, height, width).
+        latent_dim: k, the numbers of a latent z.
+        decoder: Makes the distribution of images from the decoding network, such as `lambda net: BinomialDecoder(net,
+            image_shape)`.
+        hidden_dims: Sizes of the encoder's hidden layers, and from back to front of the decoder's.
+    """
     _check_latent(latent_dim)
     pixels = math.prod(image_shape)
     encoder = MLP([pixels, *hidden_dims, 2 * latent_dim], generator=generator)
@@ -128,7 +142,12 @@ def conv_vae(
     """Convolutions of stride 2 down to a small map of many channels, a dense layer to the latent; upsampled and
     convolved back up.
 
-    Every entry of `channels` halves the sides, rounding up, so that images of any size go through.
+    Args:
+        image_shape: (channels, height, width).
+        latent_dim: k, the numbers of a latent z.
+        decoder: Makes the distribution of images from the decoding network, such as `lambda net: BinomialDecoder(net,
+            image_shape)`.
+        channels: Each entry halves the sides, rounding up, so that images of any size go through.
     """
     _check_latent(latent_dim)
     sizes = [tuple(image_shape[1:])]

@@ -4,7 +4,7 @@ or counts of coin tosses.
 Each decoder wraps a network from z to one number a pixel, and knows the mean of x given z (`forward`), ln p(x | z) and
 how to sample x.
 
-    k latent coordinates; c channels, h height, w width; leading axes are examples, or samples and examples
+    k latent coordinates; leading axes are examples, or samples and examples
 """
 
 import math
@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,21 +34,25 @@ class VAEDecoder(nn.Module, ABC):
             )
         self.net, self.image_shape = net, tuple(image_shape)
 
-    def outputs(self, z: Tensor) -> Tensor:  # (..., k) -> (..., c, h, w)
+    def outputs(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch channels height width"]:
         """What the network makes of z, an image each."""
         rows = z if z.ndim == 2 else z.reshape(-1, z.shape[-1])
         return self.net(rows).reshape(*z.shape[:-1], *self.image_shape)
 
     @abstractmethod
-    def forward(self, z: Tensor) -> Tensor:  # (..., k) -> (..., c, h, w)
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch channels height width"]:
         """E[X | z]."""
 
     @abstractmethod
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (n, c, h, w), (..., n, k) -> (..., n)
+    def log_likelihood(
+        self, x: Float[Tensor, "batch channels height width"], z: Float[Tensor, "*samples batch latent"]
+    ) -> Float[Tensor, "*samples batch"]:
         """ln p(x | z), summed over pixels."""
 
     @abstractmethod
-    def sample(self, z: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., k) -> (..., c, h, w)
+    def sample(
+        self, z: Float[Tensor, "*batch latent"], *, generator: torch.Generator
+    ) -> Float[Tensor, "*batch channels height width"]:
         """x ~ p(x | z)."""
 
     def _check(self, x: Tensor) -> None:
@@ -61,13 +66,15 @@ class _GaussianDecoder(VAEDecoder):
     """N(μ_θ(z), s² I); where s comes from is left open."""
 
     @abstractmethod
-    def log_std_like(self, x: Tensor) -> Tensor:  # -> ()
+    def log_std_like(self, x: Float[Tensor, "..."]) -> Float[Tensor, ""]:
         """ln s, where x is and as it is stored."""
 
-    def forward(self, z: Tensor) -> Tensor:
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch channels height width"]:
         return self.outputs(z)
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_likelihood(
+        self, x: Real[Tensor, "batch channels height width"], z: Float[Tensor, "*samples batch latent"]
+    ) -> Float[Tensor, "*samples batch"]:
         """-‖x - μ_θ(z)‖² / (2s²) - (d/2) ln 2πs².
 
         Notes: D6-28, D6-30.
@@ -80,7 +87,9 @@ class _GaussianDecoder(VAEDecoder):
             log_std + math.log(2 * math.pi) / 2
         )
 
-    def sample(self, z: Tensor, *, generator: torch.Generator) -> Tensor:
+    def sample(
+        self, z: Float[Tensor, "*batch latent"], *, generator: torch.Generator
+    ) -> Float[Tensor, "*batch channels height width"]:
         mean = self.outputs(z)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         return mean + self.log_std_like(mean).exp() * noise
@@ -93,6 +102,11 @@ class GaussianDecoder(_GaussianDecoder):
     A small s asks for sharp reconstructions and pays for them in divergence, a large one for a simple latent
     distribution.
 
+    Args:
+        net: From z (n, k) to as many numbers as an image has, the means.
+        image_shape: (channels, height, width).
+        std: s.
+
     Notes: D6-28, D6-30.
     """
 
@@ -101,13 +115,18 @@ class GaussianDecoder(_GaussianDecoder):
         _check_std(std)
         self.std = std
 
-    def log_std_like(self, x: Tensor) -> Tensor:
+    def log_std_like(self, x: Float[Tensor, "..."]) -> Float[Tensor, ""]:
         return x.new_tensor(math.log(self.std))
 
 
 class LearnedGaussianDecoder(_GaussianDecoder):
-    """`GaussianDecoder` whose one standard deviation s is learnt, from `std` on: at its best, the root mean square of
-    what reconstructions miss.
+    """`GaussianDecoder` whose one standard deviation s is learnt: at its best, the root mean square of what
+    reconstructions miss.
+
+    Args:
+        net: From z (n, k) to as many numbers as an image has, the means.
+        image_shape: (channels, height, width).
+        std: Where s starts.
     """
 
     def __init__(self, net: nn.Module, image_shape: Sequence[int], std: float):
@@ -115,7 +134,7 @@ class LearnedGaussianDecoder(_GaussianDecoder):
         _check_std(std)
         self.log_std = nn.Parameter(torch.tensor(math.log(std)))
 
-    def log_std_like(self, x: Tensor) -> Tensor:
+    def log_std_like(self, x: Float[Tensor, "..."]) -> Float[Tensor, ""]:
         return self.log_std
 
 
@@ -126,6 +145,11 @@ class BinomialDecoder(VAEDecoder):
     With two levels it is the usual decoder of binary images, and minus ln p(x | z) is the binary cross-entropy. With
     more it is a distribution on grey levels (binomial), so that images have probabilities, not densities, and models
     can be compared by them.
+
+    Args:
+        net: From z (n, k) to as many numbers as an image has, the logits a.
+        image_shape: (channels, height, width).
+        num_levels: How many values a pixel can have, from 0 to 1 at equal distances.
 
     Notes: DE63.
     """
@@ -139,10 +163,12 @@ class BinomialDecoder(VAEDecoder):
             )
         self.num_levels = num_levels
 
-    def forward(self, z: Tensor) -> Tensor:
+    def forward(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch channels height width"]:
         return self.outputs(z).sigmoid()
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_likelihood(
+        self, x: Float[Tensor, "batch channels height width"], z: Float[Tensor, "*samples batch latent"]
+    ) -> Float[Tensor, "*samples batch"]:
         """Σ_pixels ln C(n, nx) + n [x ln π + (1 - x) ln(1 - π)] for n = num_levels - 1; of binary images the first term
         is 0.
 
@@ -160,13 +186,13 @@ class BinomialDecoder(VAEDecoder):
         ).sum(dim=-1)
         return -crossed if tosses == 1 else self.log_binomial_coefficient(x) - tosses * crossed
 
-    def log_binomial_coefficient(self, x: Tensor) -> Tensor:  # (n, c, h, w) -> (n,)
+    def log_binomial_coefficient(self, x: Float[Tensor, "*batch channels height width"]) -> Float[Tensor, "*batch"]:
         """Σ_pixels ln C(n, nx): in how many orders the tosses make the image; no parameter is in it."""
         tosses = self.num_levels - 1
         full = torch.lgamma(torch.tensor(tosses + 1.0, dtype=x.dtype, device=x.device))
         return (full - torch.lgamma(tosses * x + 1) - torch.lgamma(tosses * (1 - x) + 1)).sum(dim=(-3, -2, -1))
 
-    def check_images(self, x: Tensor) -> None:
+    def check_images(self, x: Float[Tensor, "*batch channels height width"]) -> None:
         """Raise an error for images outside the distribution's support: to be checked once, before a run."""
         _check_range(x)
         counts = x.detach() * (self.num_levels - 1)
@@ -177,7 +203,9 @@ class BinomialDecoder(VAEDecoder):
                 "Gaussian one"
             )
 
-    def sample(self, z: Tensor, *, generator: torch.Generator) -> Tensor:
+    def sample(
+        self, z: Float[Tensor, "*batch latent"], *, generator: torch.Generator
+    ) -> Float[Tensor, "*batch channels height width"]:
         tosses = self.num_levels - 1
         probability = self(z).expand(tosses, *z.shape[:-1], *self.image_shape)
         return torch.bernoulli(probability, generator=generator).mean(dim=0)

@@ -74,6 +74,9 @@ def small_vgg(
     """VGG for small images: as many blocks of two convolutions, 32 channels and up, as leave at least 2 x 2; sides from
     8.
 
+    Args:
+        image_shape: (channels, height, width).
+
     Notes: Z8.0.
     """
     check_image_model(image_shape, num_classes, smallest=8)

@@ -1,10 +1,9 @@
 """The Vision Transformer: an image is cut into square patches, each a token; the mean of the encoder's outputs is
 classified.
-
-n images, c channels, h x w pixels, p side of a patch, t = (h / p)(w / p) patches, d embed_dim, q classes
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -18,10 +17,12 @@ __all__ = ["PatchEmbedding", "ViT", "patch_embedding_definition"]
 
 
 def patch_embedding_definition(
-    images: Tensor, weight: Tensor, bias: Tensor
-) -> Tensor:  # (n, c, h, w), (d, c, p, p), (d,) -> (n, t, d)
+    images: Float[Tensor, "batch channels height width"],
+    weight: Float[Tensor, "embed channels patch patch"],
+    bias: Float[Tensor, "embed"],
+) -> Float[Tensor, "batch patches embed"]:
     """W · (the pixels of a patch) + b for each patch, read row by row: patches do not overlap, and each becomes one
-    token.
+    token, h w / p² of them for patches of side p.
 
     Notes: Z11.T.
     """
@@ -37,6 +38,9 @@ def patch_embedding_definition(
 
 class PatchEmbedding(nn.Module):
     """`patch_embedding_definition` as a convolution whose stride is its side.
+
+    Args:
+        patch_size: Side of a patch in pixels; divides height and width.
 
     >>> PatchEmbedding((1, 8, 8), patch_size=2, embed_dim=16)(torch.zeros(5, 1, 8, 8)).shape
     torch.Size([5, 16, 16])
@@ -62,7 +66,7 @@ class PatchEmbedding(nn.Module):
         )  # a view: as the matrix that it is
         nn.init.zeros_(self.convolution.bias)  # pyright: ignore[reportArgumentType]
 
-    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, t, d)
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch patches embed"]:
         return self.convolution(images).flatten(2).mT
 
 
@@ -71,6 +75,10 @@ class ViT(nn.Module):
     classified.
 
     The outputs are logits. Pre-norm, and GELU in the feed-forward networks.
+
+    Args:
+        patch_size: Side of a patch in pixels; divides height and width.
+        dropout: Of the embeddings and of the output of each sublayer.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> model = ViT((1, 8, 8), 10, patch_size=2, embed_dim=16, num_heads=2, num_layers=2, generator=rng)
@@ -108,6 +116,6 @@ class ViT(nn.Module):
         nn.init.xavier_uniform_(self.head.weight, generator=generator)
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(images, self.image_shape)
         return self.head(self.encoder(self.dropout(self.position_embedding(self.patches(images)))).mean(dim=1))

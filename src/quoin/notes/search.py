@@ -9,6 +9,7 @@ Reads the stored index and imports no torch.
 import functools
 import re
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ EXACT, KEYWORD, PART, SUMMARY, TEXT = 5, 4, 3, 2, 1
 class Hit(NamedTuple):
     """Something found: `lines` are for pasting, into Python or a terminal."""
 
-    kind: str  # "name", "item" or "recipe"
+    kind: str  # "name", "option", "command", "recipe" or "item"
     name: str
     what: str
     lines: tuple[str, ...]
@@ -36,7 +37,7 @@ def search(query: str) -> list[Hit]:
     if not words:
         return []
     found = [*_names(words), *_items(words), *_recipes(words)]
-    order = {"name": 0, "recipe": 1, "item": 2}
+    order = {"name": 0, "option": 1, "command": 1, "recipe": 2, "item": 3}
     return sorted(found, key=lambda hit: (-hit.rank, order[hit.kind], len(hit.name), hit.name))
 
 
@@ -45,6 +46,8 @@ def _names(words: list[str]) -> list[Hit]:
         name for keyword, names in _keywords().items() if "".join(_words(keyword)) == "".join(words) for name in names
     ]
     hits = [_of_torch(name) for name in meant if name.startswith("torch.")]
+    hits += [_option(name) for name in meant if name.startswith("--")]
+    hits += [Hit("command", name, "a command.", (f"{name} --help",), KEYWORD) for name in meant if name[:6] == "quoin "]
     for path, (summary, rest) in index()["names"].items():
         package, name = path.rsplit(".", 1)
         rank = KEYWORD if path.removeprefix("quoin.") in meant else _rank(words, name, summary, rest)
@@ -56,6 +59,11 @@ def _names(words: list[str]) -> list[Hit]:
 def _of_torch(path: str) -> Hit:
     package, name = path.rsplit(".", 1)
     return Hit("name", path, "torch's own, used as it is.", (f"from {package} import {name}",), KEYWORD)
+
+
+def _option(flag: str) -> Hit:
+    what = "an option of `quoin train`, where the recipe has it; `quoin train RECIPE --help` says what it takes."
+    return Hit("option", flag, what, ("quoin train mlp --help",), KEYWORD)
 
 
 def _items(words: list[str]) -> list[Hit]:
@@ -114,6 +122,8 @@ def _has(words: list[str], text: list[str]) -> bool:
 @functools.cache
 def _split(text: str) -> tuple[str, ...]:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # MultiHead -> Multi Head
+    if not spaced.isascii():  # Fréchet is Frechet
+        spaced = "".join(each for each in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(each))
     return tuple(re.findall(r"[^\W_]+", spaced.lower()))
 
 

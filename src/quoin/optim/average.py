@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -13,7 +14,7 @@ from quoin.errors import UserError
 __all__ = ["EMAModel", "ema_definition"]
 
 
-def ema_definition(values: Tensor, decay: float) -> Tensor:  # (n, ...) -> (...)
+def ema_definition(values: Float[Tensor, "n *shape"], decay: float) -> Float[Tensor, "*shape"]:
     """Σ_k d^(n-k) w_k / Σ_k d^(n-k), k = 1 ... n: a value counts d times as much as the one after it.
 
     >>> ema_definition(torch.tensor([0.0, 3.0]), 0.5)  # (0.5 · 0 + 1 · 3) / 1.5
@@ -29,6 +30,9 @@ class EMAModel:
 
     The divisor makes it `ema_definition` of what it was shown, from the first update on and with nothing left of the
     start. Buffers are counts and statistics, no weights: they are taken as they are.
+
+    Args:
+        decay: d, at least 0 and below 1; the average is over about 1 / (1 - d) updates.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = EMAModel(model, decay=0.5)

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64, Real
 from torch import Tensor
 
 from quoin.autodiff import vjp
@@ -22,12 +23,17 @@ __all__ = ["RateProof", "convex_bound", "distance_bound", "rate_proof", "strongl
 
 
 def convex_bound(
-    start: Tensor, minimizer: Tensor, num_steps: int, *, lr: float, smoothness: float
-) -> Tensor:  # -> (num_steps + 1,)
+    start: Float[Tensor, "*shape"], minimizer: Real[Tensor, "*shape"], num_steps: int, *, lr: float, smoothness: float
+) -> Float64[Tensor, "{num_steps}+1"]:
     """C(θ_t) - min C <= |θ_0 - θ*|² / (2ηt) for 0 < η <= 1/L and any minimiser θ*; at t = 0 there is no bound:
     infinity.
 
     Without a minimiser there is no such bound: ln(1 + e^{-x}) has L = ¼, and its descent runs away.
+
+    Args:
+        num_steps: The last t; the first is 0.
+        lr: η.
+        smoothness: L, the Lipschitz constant of the gradient.
 
     >>> convex_bound(torch.tensor([2.0]), torch.tensor([0.0]), 4, lr=0.5, smoothness=2.0)
     tensor([   inf, 4.0000, 2.0000, 1.3333, 1.0000], dtype=torch.float64)
@@ -43,12 +49,22 @@ def convex_bound(
 
 
 def distance_bound(
-    start: Tensor, minimizer: Tensor, num_steps: int, *, lr: float, constants: Constants
-) -> Tensor:  # -> (num_steps + 1,)
+    start: Float[Tensor, "*shape"],
+    minimizer: Real[Tensor, "*shape"],
+    num_steps: int,
+    *,
+    lr: float,
+    constants: Constants,
+) -> Float64[Tensor, "{num_steps}+1"]:
     """|θ_t - θ*| <= (1 - ημ)^t |θ_0 - θ*| for 0 < η <= 2 / (L + μ); with μ = 0 it only shows that no step leads away
     from θ*.
 
     Best possible: ½ μ x² attains it.
+
+    Args:
+        num_steps: The last t; the first is 0.
+        lr: η.
+        constants: L and μ of the cost.
 
     >>> distance_bound(torch.tensor([2.0]), torch.tensor([0.0]), 3, lr=0.5, constants=Constants(1.0, 1.0))
     tensor([2.0000, 1.0000, 0.5000, 0.2500], dtype=torch.float64)
@@ -67,8 +83,13 @@ def distance_bound(
 
 
 def strongly_convex_bound(
-    start: Tensor, minimizer: Tensor, num_steps: int, *, lr: float, constants: Constants
-) -> Tensor:  # -> (num_steps + 1,)
+    start: Float[Tensor, "*shape"],
+    minimizer: Real[Tensor, "*shape"],
+    num_steps: int,
+    *,
+    lr: float,
+    constants: Constants,
+) -> Float64[Tensor, "{num_steps}+1"]:
     """C(θ_t) - min C <= (L/2) (1 - ημ)^{2t} |θ_0 - θ*|² for 0 < η <= 2 / (L + μ): `distance_bound` under a parabola of
     curvature L."""
     within = distance_bound(start, minimizer, num_steps, lr=lr, constants=constants)
@@ -82,22 +103,38 @@ class RateProof(NamedTuple):
     A field has one entry for each step from θ_t to θ_{t+1}; `bound` for each of θ_1, ..., θ_T.
     """
 
-    descent_lemma: Tensor  # C(θ_{t+1}) <= C(θ_t) + ⟨∇C(θ_t), θ_{t+1} - θ_t⟩ + (L/2) |θ_{t+1} - θ_t|²
-    decrease: Tensor  # C(θ_{t+1}) <= C(θ_t) - (η/2) |∇C(θ_t)|², the lemma for a step of gradient descent with η <= 1/L
-    tangent: Tensor  # C(θ_t) <= C(θ*) + ⟨∇C(θ_t), θ_t - θ*⟩, by convexity
-    one_step: Tensor  # C(θ_{t+1}) - C(θ*) <= (|θ_t - θ*|² - |θ_{t+1} - θ*|²) / 2η, the last two together
-    telescoped: Tensor  # Σ_{s <= t+1} (C(θ_s) - C(θ*)) <= (|θ_0 - θ*|² - |θ_{t+1} - θ*|²) / 2η, all up to here together
-    last_is_least: Tensor  # (t+1) (C(θ_{t+1}) - C(θ*)) <= Σ_{s <= t+1} (C(θ_s) - C(θ*)), as no step goes up
-    bound: Tensor  # C(θ_{t+1}) - C(θ*) <= |θ_0 - θ*|² / (2η(t+1)), dropping |θ_{t+1} - θ*|²
+    descent_lemma: Float[Tensor, "T"]  # C(θ_{t+1}) <= C(θ_t) + ⟨∇C(θ_t), θ_{t+1} - θ_t⟩ + (L/2) |θ_{t+1} - θ_t|²
+    decrease: Float[
+        Tensor, "T"
+    ]  # C(θ_{t+1}) <= C(θ_t) - (η/2) |∇C(θ_t)|², the lemma for a step of gradient descent with η <= 1/L
+    tangent: Float[Tensor, "T"]  # C(θ_t) <= C(θ*) + ⟨∇C(θ_t), θ_t - θ*⟩, by convexity
+    one_step: Float[Tensor, "T"]  # C(θ_{t+1}) - C(θ*) <= (|θ_t - θ*|² - |θ_{t+1} - θ*|²) / 2η, the last two together
+    telescoped: Float[
+        Tensor, "T"
+    ]  # Σ_{s <= t+1} (C(θ_s) - C(θ*)) <= (|θ_0 - θ*|² - |θ_{t+1} - θ*|²) / 2η, all up to here together
+    last_is_least: Float[Tensor, "T"]  # (t+1) (C(θ_{t+1}) - C(θ*)) <= Σ_{s <= t+1} (C(θ_s) - C(θ*)), as no step goes up
+    bound: Float[Tensor, "T"]  # C(θ_{t+1}) - C(θ*) <= |θ_0 - θ*|² / (2η(t+1)), dropping |θ_{t+1} - θ*|²
 
 
 def rate_proof(
-    f: Objective, points: Tensor, minimizer: Tensor, *, lr: float, smoothness: float
-) -> RateProof:  # (T + 1, ...), (...)
+    f: Objective,
+    points: Float[Tensor, "points *shape"],
+    minimizer: Float[Tensor, "*shape"],
+    *,
+    lr: float,
+    smoothness: float,
+) -> RateProof:
     """The proof of C(θ_T) - C(θ*) <= |θ_0 - θ*|² / (2ηT), evaluated along the points of a run of gradient descent.
 
     Nothing is assumed: a step with η > 1/L, a cost that is not convex or not L-smooth shows as a negative entry in the
     step of the proof that needs it.
+
+    Args:
+        f: The cost C.
+        points: θ_0, ..., θ_T, the start first.
+        minimizer: θ*.
+        lr: η of the run.
+        smoothness: L that is claimed of the cost.
 
     Notes: D1.5-5.
     """

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff import gradient
@@ -34,7 +35,7 @@ class Constants(NamedTuple):
         return self.smoothness / self.strong_convexity if self.strong_convexity > 0 else math.inf
 
 
-def observed_constants(f: Objective, a: Tensor, b: Tensor) -> Constants:  # (n, ...), (n, ...)
+def observed_constants(f: Objective, a: Float[Tensor, "n *shape"], b: Float[Tensor, "n *shape"]) -> Constants:
     """The definition over n pairs: max |∇f(a) - ∇f(b)| / |a - b| and min ⟨∇f(a) - ∇f(b), a - b⟩ / |a - b|².
 
     So a lower bound on L and an upper bound on μ, whatever f is: a search, where the others below compute.
@@ -58,7 +59,7 @@ def observed_constants(f: Objective, a: Tensor, b: Tensor) -> Constants:  # (n, 
     return Constants(max(ratios), min(along))
 
 
-def quadratic_constants(Q: Tensor) -> Constants:  # (p, p)
+def quadratic_constants(Q: Float[Tensor, "p p"]) -> Constants:
     """Of C(θ) = ½ θᵀQθ + bᵀθ + c, Q symmetric: L = max |λ_i| and μ = min λ_i over the eigenvalues of Q.
 
     An eigenvalue that is 0 to rounding counts as 0, so that a singular Q is convex and not strongly so.
@@ -74,7 +75,7 @@ def quadratic_constants(Q: Tensor) -> Constants:  # (p, p)
     return Constants(largest, _without_rounding(float(values.min()), largest, Q))
 
 
-def least_squares_constants(X: Tensor, *, l2: float = 0.0) -> Constants:  # (n, d)
+def least_squares_constants(X: Float[Tensor, "n d"], *, l2: float = 0.0) -> Constants:
     """Of C(w) = (1/n) Σ_i ½ (x_i w - y_i)² + (l2/2) |w|²: the squares of X's extreme singular values over n, plus l2.
 
     The targets do not matter. A bias is a column of ones in X. With fewer examples than features, or dependent columns,
@@ -87,7 +88,7 @@ def least_squares_constants(X: Tensor, *, l2: float = 0.0) -> Constants:  # (n, 
     return Constants(largest + l2, least + l2)
 
 
-def logistic_constants(X: Tensor, *, l2: float = 0.0, radius: float = math.inf) -> Constants:  # (n, d)
+def logistic_constants(X: Float[Tensor, "n d"], *, l2: float = 0.0, radius: float = math.inf) -> Constants:
     """Of C(w) = (1/n) Σ_i ln(1 + e^{-y_i x_i w}) + (l2/2) |w|², y_i = ±1: L = σ_max(X)² / 4n + l2 and μ = l2, both best
     possible.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -36,7 +37,9 @@ ROUNDINGS = 1000  # of the values' size: what a sum of a few hundred terms insid
 # ---- the definitions --------------------------------------------------------------------------------------------
 
 
-def convex_combination(a: Tensor, b: Tensor, weight: float | Tensor) -> Tensor:  # (...), (...) -> (...)
+def convex_combination(
+    a: Real[Tensor, "*#shape"], b: Real[Tensor, "*#shape"], weight: float | Real[Tensor, "*#shape"]
+) -> Float[Tensor, "*#shape"]:
     """λa + (1 - λ)b, a point of the segment from b to a for 0 <= λ <= 1, and of the whole line for any λ.
 
     >>> convex_combination(torch.tensor([0.0, 4.0]), torch.tensor([4.0, 0.0]), 0.25)
@@ -48,7 +51,9 @@ def convex_combination(a: Tensor, b: Tensor, weight: float | Tensor) -> Tensor: 
     return weight * a + (1 - weight) * b
 
 
-def chord_gap(f: Objective, a: Tensor, b: Tensor, weight: float | Tensor) -> Tensor:  # (...), (...) -> ()
+def chord_gap(
+    f: Objective, a: Real[Tensor, "*shape"], b: Real[Tensor, "*shape"], weight: float | Real[Tensor, ""]
+) -> Float[Tensor, ""]:
     """λf(a) + (1 - λ)f(b) - f(λa + (1 - λ)b): how far the chord lies above f at λ; f is convex if it is never negative.
 
     >>> chord_gap(torch.square, torch.tensor(1.0), torch.tensor(3.0), 0.5)
@@ -60,7 +65,9 @@ def chord_gap(f: Objective, a: Tensor, b: Tensor, weight: float | Tensor) -> Ten
     return weight * _number(f, a) + (1 - weight) * _number(f, b) - _number(f, convex_combination(a, b, weight))
 
 
-def jensen_gap(f: Objective, points: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, ...), (n,) -> ()
+def jensen_gap(
+    f: Objective, points: Float[Tensor, "n *shape"], weights: Real[Tensor, "n"] | None = None
+) -> Float[Tensor, ""]:
     """Σ_i α_i f(x_i) - f(Σ_i α_i x_i) = E f(X) - f(E X), at least 0 for a convex f; α_i = 1/n if none are given.
 
     >>> jensen_gap(torch.square, torch.tensor([0.0, 4.0]))  # of the square: the variance
@@ -73,7 +80,9 @@ def jensen_gap(f: Objective, points: Tensor, weights: Tensor | None = None) -> T
     return weights @ values - _number(f, torch.tensordot(weights, points, dims=1))
 
 
-def jensen_steps(f: Objective, points: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, ...), (n,) -> (n - 1,)
+def jensen_steps(
+    f: Objective, points: Float[Tensor, "n *shape"], weights: Real[Tensor, "n"] | None = None
+) -> Float[Tensor, "n-1"]:
     """`jensen_gap` as the sum of n - 1 chord gaps, one for each use of convexity in its proof by induction.
 
     To join x_{k+1} with the mean m_k of the points before it, weights renormalised by P_k = α_1 + ... + α_k, costs the
@@ -110,8 +119,8 @@ class Segment(NamedTuple):
     outside.
     """
 
-    a: Tensor
-    b: Tensor
+    a: Float[Tensor, "*shape"]
+    b: Float[Tensor, "*shape"]
     weight: float
     violation: float
 
@@ -130,11 +139,19 @@ class SegmentSearch:
 
 
 def is_convex_set(
-    contains: Callable[[Tensor], bool], points: Tensor, *, generator: torch.Generator, num_cases: int = 400
-) -> SegmentSearch:  # (n, ...)
+    contains: Callable[[Tensor], bool],
+    points: Float[Tensor, "n *shape"],
+    *,
+    generator: torch.Generator,
+    num_cases: int = 400,
+) -> SegmentSearch:
     """Search for a, b in the set and λ in [0, 1] with λa + (1 - λ)b outside it, among the `points` that lie in it.
 
     A set with an edge or of no thickness (a subspace) needs a `contains` that forgives rounding.
+
+    Args:
+        contains: Whether a point lies in the set.
+        num_cases: How many random segments are tried.
 
     >>> ring = lambda x: 1 <= float(x.norm()) <= 2
     >>> found = is_convex_set(ring, torch.randn(50, 2), generator=torch.Generator().manual_seed(0))
@@ -157,14 +174,23 @@ def is_convex_set(
 
 
 def is_convex(
-    f: Objective, points: Tensor, *, generator: torch.Generator, num_cases: int = 400, tol: float | None = None
-) -> SegmentSearch:  # (n, ...)
+    f: Objective,
+    points: Float[Tensor, "n *shape"],
+    *,
+    generator: torch.Generator,
+    num_cases: int = 400,
+    tol: float | None = None,
+) -> SegmentSearch:
     """Search for a, b and λ with f(λa + (1 - λ)b) > λf(a) + (1 - λ)f(b), on segments between the `points`, which span
     the domain.
 
-    Long segments are tried, and short ones, a tenth and a hundredth as long, that see a narrow dent. A breach counts
-    from `tol` times the largest value on (by default 1000 roundings of the points' type). f may be +infinity where it
-    is not defined.
+    Long segments are tried, and short ones, a tenth and a hundredth as long, that see a narrow dent. f may be
+    +infinity where it is not defined.
+
+    Args:
+        num_cases: How many random segments are tried.
+        tol: What f may exceed the chord by, relative to the larger |f| at its ends or 1; by default 1000 roundings of
+            the points' type.
 
     >>> x = torch.linspace(-1, 1, 21)
     >>> bool(is_convex(torch.exp, x, generator=torch.Generator().manual_seed(0)))

@@ -8,6 +8,7 @@ p coordinates
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff import hessian, hessian_definition
@@ -23,7 +24,9 @@ FEW_COORDINATES = (
 ROUNDINGS = 1000  # of the Hessian's largest eigenvalue: what may be left of an eigenvalue 0
 
 
-def second_difference(f: Objective, x: Tensor, direction: Tensor, step: float) -> Tensor:  # (...), (...) -> ()
+def second_difference(
+    f: Objective, x: Real[Tensor, "*shape"], direction: Real[Tensor, "*shape"], step: float
+) -> Float[Tensor, ""]:
     """(f(x + hv) - 2f(x) + f(x - hv)) / h² → vᵀ∇²f(x)v as h → 0: twice a chord gap over h², so never negative for a
     convex f.
 
@@ -53,16 +56,16 @@ class HessianTest:
     eigenvalue.
     """
 
-    least: Tensor  # (n,)
-    largest: Tensor  # (n,)
-    point: Tensor | None = None
-    direction: Tensor | None = None
+    least: Float[Tensor, "n"]
+    largest: Float[Tensor, "n"]
+    point: Float[Tensor, "*shape"] | None = None
+    direction: Float[Tensor, "*shape"] | None = None
 
     def __bool__(self) -> bool:
         return self.point is None
 
 
-def hessian_test(f: Objective, points: Tensor) -> HessianTest:  # (n, ...)
+def hessian_test(f: Objective, points: Float[Tensor, "n *shape"]) -> HessianTest:
     """Look for a point where f ∈ C² curves down: a negative eigenvalue of ∇²f refutes convexity near that point.
 
     The extreme eigenvalues over all points bound the constants of f: L from below, μ from above.

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff import vjp
@@ -23,12 +24,12 @@ Objective = Callable[[Tensor], Tensor]  # from a point of any shape to one numbe
 class Trajectory(NamedTuple):
     """x_0, ..., x_T with C(x_t) and the size of the gradient followed from there."""
 
-    points: Tensor  # (T + 1, ...)
-    values: Tensor  # (T + 1,)
-    gradient_norms: Tensor  # (T + 1,)
+    points: Float[Tensor, "points *shape"]
+    values: Float[Tensor, "points"]
+    gradient_norms: Float[Tensor, "points"]
 
 
-def argmin(f: Objective, points: Tensor, *, tol: float = 0.0) -> Tensor:  # (n, ...) -> (k, ...)
+def argmin(f: Objective, points: Real[Tensor, "n *shape"], *, tol: float = 0.0) -> Real[Tensor, "k *shape"]:
     """argmin C = {θ : C(θ) <= C(θ') for all θ'} among the points given, all of them: a set, of one point or of many.
 
     `tol` admits values that much above the least, where rounding separates what is equal.
@@ -55,7 +56,7 @@ def argmin(f: Objective, points: Tensor, *, tol: float = 0.0) -> Tensor:  # (n, 
 
 def descend(
     f: Objective,
-    x0: Tensor,
+    x0: Float[Tensor, "..."],
     rule: UpdateRule[State],
     num_steps: int,
     *,
@@ -64,7 +65,9 @@ def descend(
 ) -> Trajectory:
     """x_{t+1}, state_{t+1} = rule.step(x_t, ∇f(x_t), state_t) from x_0, for t < `num_steps`.
 
-    `domain` of a point is whether f is defined there; a start outside it, and a step out of it, raise an error.
+    Args:
+        gradient: ∇f at a point, such as a `MinibatchGradient`; by autograd unless given.
+        domain: Whether f is defined at a point; a start outside, and a step out of it, raise an error.
 
     >>> from quoin.optim import GradientDescent
     >>> descend(lambda x: x**2, torch.tensor(1.0), GradientDescent(0.25), 3).points

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -26,7 +27,7 @@ class Fit(NamedTuple):
 
 
 def minimize_lbfgs(
-    parameters: Iterable[Tensor], loss_fn: Callable[[], Tensor], *, tol: float = 1e-6, max_iter: int = 500
+    parameters: Iterable[Float[Tensor, "..."]], loss_fn: Callable[[], Tensor], *, tol: float = 1e-6, max_iter: int = 500
 ) -> Fit:
     """θ* ∈ argmin risk(θ), sought by L-BFGS from where the parameters stand; they are changed in place.
 
@@ -34,6 +35,10 @@ def minimize_lbfgs(
     vectors, or of -ln P_θ(y_i | x_i). Where it is not convex, θ* is a stationary point near the start. Not `converged`
     may mean that more steps are needed, or that there is no minimiser: on separable data the loss of logistic
     regression falls for ever. Use float64: the rounding of a float32 loss hides gradients below about 1e-3.
+
+    Args:
+        tol: What no entry of the gradient exceeds in size at convergence.
+        max_iter: L-BFGS steps, each of which may evaluate the loss several times.
 
     >>> weight = torch.zeros(2, requires_grad=True)
     >>> x, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([3.0, 4.0])

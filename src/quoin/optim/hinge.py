@@ -7,6 +7,7 @@ cheap.
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,8 +25,8 @@ STEPS_A_STAGE = 20
 class HingeFit(NamedTuple):
     """What `fit_linear_svm` finds, in float64, with a bound on what is left to gain."""
 
-    weight: Tensor  # (d,)
-    bias: Tensor  # ()
+    weight: Float64[Tensor, "d"]
+    bias: Float64[Tensor, ""]
     loss: float
     suboptimality_bound: float  # the loss less a lower bound on every loss: the value of the dual problem
     num_steps: int
@@ -34,14 +35,28 @@ class HingeFit(NamedTuple):
 
 @single_thread()  # numpy has the others: products.py
 def fit_linear_svm(
-    X: Tensor, y: Tensor, *, weights: Tensor, l2: float, bias: bool = True, tol: float = 1e-4, max_iter: int = 500
-) -> HingeFit:  # (n, d), (n,) of -1 and 1, (n,)
-    """argmin sum_i s_i max(0, 1 - m_i) + (l2 / 2) |w|^2 with m_i = y_i (x_i w + b); the bias is not penalised.
+    X: Float[Tensor, "n d"],
+    y: Real[Tensor, "n"],
+    *,
+    weights: Float[Tensor, "n"],
+    l2: float,
+    bias: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 500,
+) -> HingeFit:
+    """argmin sum_i s_i max(0, 1 - m_i) + (l2 / 2) |w|^2 with m_i = y_i (x_i w + b), y_i -1 or 1; the bias is not
+    penalised.
 
     max(0, 1 - m) = max_{0 <= a <= 1} a (1 - m). Subtracting (width / 2) (a - anchor)^2 smooths the corner, and the best
     a is then clip(anchor + (1 - m) / width, 0, 1). Each stage minimises this by Newton's method and makes its a the
     next anchor (the method of multipliers, or a proximal point method in a). Every a in [0, 1] bounds all losses from
     below, by sum_i s_i a_i - |sum_i s_i a_i y_i x_i|^2 / (2 l2), if sum_i s_i a_i y_i = 0 where there is a bias.
+
+    Args:
+        weights: s_i of each example; 1/n for a mean.
+        bias: Whether b is fitted; else it is 0.
+        tol: Stop once the loss exceeds its lower bound by no more than this fraction of itself.
+        max_iter: Newton steps over all stages.
     """
     check_shapes("n d, n, n", X=X, y=y, weights=weights)
     if X.numel() == 0 or not X.is_floating_point():

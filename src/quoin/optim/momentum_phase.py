@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -17,10 +18,15 @@ __all__ = ["BestMomentum", "best_momentum", "momentum_convergence_rate", "moment
 
 
 def momentum_convergence_rate_definition(
-    lr: Tensor, momentum: Tensor, curvature: Tensor
-) -> Tensor:  # (...) each -> (...)
+    lr: Real[Tensor, "*#shape"], momentum: Real[Tensor, "*#shape"], curvature: Real[Tensor, "*#shape"]
+) -> Float[Tensor, "*#shape"]:
     """ρ, the spectral radius of [[1 + m - γλ, -m], [1, 0]]: errors shrink as ρᵗ, and for every γ and m with ρ < 1 they
     vanish.
+
+    Args:
+        lr: γ.
+        momentum: m.
+        curvature: λ, an eigenvalue of the Hessian.
 
     Notes: D1.5-9.
     """
@@ -31,11 +37,16 @@ def momentum_convergence_rate_definition(
     return torch.linalg.eigvals(torch.stack(rows, -2).to(wide)).abs().amax(-1).to(keep.dtype)
 
 
-def momentum_convergence_rate(lr: Tensor, momentum: Tensor, curvature: Tensor) -> Tensor:  # (...) each -> (...)
+def momentum_convergence_rate(
+    lr: Real[Tensor, "*#shape"], momentum: Real[Tensor, "*#shape"], curvature: Real[Tensor, "*#shape"]
+) -> Float[Tensor, "*#shape"]:
     """`momentum_convergence_rate_definition` from z² - (1 + m - γλ) z + m = 0: √m where the roots are complex, else the
     larger in size.
 
     Below 1 exactly if 0 < γλ < 2(1 + m) and m < 1.
+
+    Args:
+        curvature: λ, an eigenvalue of the Hessian.
 
     >>> momentum_convergence_rate(torch.tensor(0.2), torch.tensor([0.0, 0.81]), torch.tensor(1.0))
     tensor([0.8000, 0.9000])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff import hessian
@@ -32,10 +33,12 @@ class Newton:
     def __post_init__(self):
         check_lr(self.lr)
 
-    def init(self, x: Tensor) -> None:
+    def init(self, x: Float[Tensor, "..."]) -> None:
         return None
 
-    def step(self, x: Tensor, gradient: Tensor, state: None) -> tuple[Tensor, None]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: None
+    ) -> tuple[Float[Tensor, "*shape"], None]:
         curvature = _hessian(self.f, x)
         move, singular = torch.linalg.solve_ex(curvature, gradient.reshape(-1))
         if singular or not move.isfinite().all():
@@ -62,10 +65,12 @@ class DiagonalNewton:
     def __post_init__(self):
         check_lr(self.lr)
 
-    def init(self, x: Tensor) -> None:
+    def init(self, x: Float[Tensor, "..."]) -> None:
         return None
 
-    def step(self, x: Tensor, gradient: Tensor, state: None) -> tuple[Tensor, None]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: None
+    ) -> tuple[Float[Tensor, "*shape"], None]:
         diagonal = _hessian(self.f, x).diagonal().abs().reshape(x.shape)
         if not (diagonal > 0).all():
             raise UserError(

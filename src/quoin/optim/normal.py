@@ -5,6 +5,7 @@ bias.
 """
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,8 +20,8 @@ ROUNDINGS = 64  # of the data's type, for each column: what is left of a column 
 
 @single_thread()  # numpy has the others: products.py
 def solve_normal_equations(
-    X: Tensor, y: Tensor, *, l2: float = 0.0, weights: Tensor | None = None
-) -> Tensor:  # (n, d), (n,) -> (d,)
+    X: Float[Tensor, "n d"], y: Float[Tensor, "n"], *, l2: float = 0.0, weights: Float[Tensor, "n"] | None = None
+) -> Float64[Tensor, "d"]:
     """argmin_w sum_i s_i (x_i w - y_i)^2 + l2 |w|^2, from (X^T S X + l2 I) w = X^T S y in float64; s_i = 1/n if none
     are given.
 

@@ -7,6 +7,7 @@ two cores, both pools together made a solver take twice to five times as long.
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.tensor import as_floating
@@ -14,21 +15,21 @@ from quoin.tensor import as_floating
 __all__ = ["gram_matrix", "matmul", "transposed_matmul"]
 
 
-def matmul(X: Tensor, W: Tensor) -> Tensor:  # (n, d), (d,) or (d, k) -> (n,) or (n, k)
-    """X W."""
+def matmul(X: Real[Tensor, "n d"], W: Real[Tensor, "d *k"]) -> Real[Tensor, "n *k"]:
+    """X W, of a vector W or of a matrix."""
     if X.device.type != "cpu":
         return X @ W
     return torch.from_numpy(X.detach().numpy() @ W.detach().numpy())
 
 
-def transposed_matmul(X: Tensor, Y: Tensor) -> Tensor:  # (n, d), (n,) or (n, k) -> (d,) or (d, k)
-    """X^T Y."""
+def transposed_matmul(X: Real[Tensor, "n d"], Y: Real[Tensor, "n *k"]) -> Real[Tensor, "d *k"]:
+    """X^T Y, of a vector Y or of a matrix."""
     if X.device.type != "cpu":
         return X.mT @ Y
     return torch.from_numpy(X.detach().numpy().T @ Y.detach().numpy())
 
 
-def gram_matrix(X: Tensor, weights: Tensor | None = None) -> Tensor:  # (n, d), (n,) -> (d, d)
+def gram_matrix(X: Real[Tensor, "n d"], weights: Real[Tensor, "n"] | None = None) -> Float[Tensor, "d d"]:
     """X^T S X for the diagonal S of non-negative weights, or S = I if none are given.
 
     >>> gram_matrix(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 0.5]))

@@ -11,9 +11,10 @@ c.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -34,12 +35,15 @@ __all__ = [
 State = TypeVar("State")
 
 
+@runtime_checkable
 class UpdateRule(Protocol[State]):
     """How to move: a memory to begin with, and a step from a point, its gradient and the memory so far."""
 
-    def init(self, x: Tensor) -> State: ...
+    def init(self, x: Float[Tensor, "..."]) -> State: ...
 
-    def step(self, x: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, State]: ...
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: State
+    ) -> tuple[Float[Tensor, "*shape"], State]: ...
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,12 @@ class GradientDescent:
     def __post_init__(self):
         check_lr(self.lr)
 
-    def init(self, x: Tensor) -> None:
+    def init(self, x: Float[Tensor, "..."]) -> None:
         return None
 
-    def step(self, x: Tensor, gradient: Tensor, state: None) -> tuple[Tensor, None]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: None
+    ) -> tuple[Float[Tensor, "*shape"], None]:
         return x.sub(gradient, alpha=self.lr), None
 
 
@@ -83,10 +89,12 @@ class Momentum:
         if not 0 <= self.momentum <= 1:
             raise UserError(f"expected a momentum in [0, 1], got {self.momentum}; give e.g. 0.9")
 
-    def init(self, x: Tensor) -> Tensor:
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return torch.zeros_like(x)
 
-    def step(self, x: Tensor, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
         velocity = (self.momentum * state).sub_(gradient, alpha=self.lr)
         return x + velocity, velocity
 
@@ -107,10 +115,12 @@ class EMAMomentum:
         check_lr(self.lr)
         _check_unit_interval("beta", self.beta)
 
-    def init(self, x: Tensor) -> Tensor:
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return torch.zeros_like(x)
 
-    def step(self, x: Tensor, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
         mean = _running_mean(state, gradient, self.beta)
         return x.sub(mean, alpha=self.lr), mean
 
@@ -138,10 +148,12 @@ class Nesterov:
         check_lr(self.lr)
         _check_unit_interval("momentum", self.momentum)
 
-    def init(self, x: Tensor) -> Tensor:
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return torch.zeros_like(x)
 
-    def step(self, x: Tensor, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
         velocity = (self.momentum * state).sub_(gradient, alpha=self.lr)
         return x.add(velocity, alpha=self.momentum).sub_(gradient, alpha=self.lr), velocity
 
@@ -160,10 +172,12 @@ class RMSProp:
         _check_unit_interval("alpha", self.alpha)
         _check_not_negative("eps", self.eps)
 
-    def init(self, x: Tensor) -> Tensor:
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return torch.zeros_like(x)
 
-    def step(self, x: Tensor, gradient: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
         square = _running_mean(state, gradient**2, self.alpha)
         return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
 
@@ -171,12 +185,12 @@ class RMSProp:
 class AdamState(NamedTuple):
     """Running means of gradients and of their squares, and of how many gradients."""
 
-    mean: Tensor  # v
-    square: Tensor  # s
-    count: int  # t
+    mean: Float[Tensor, "*shape"]  # v
+    square: Float[Tensor, "*shape"]  # s
+    step: int  # t
 
 
-def bias_corrected(mean: Tensor, beta: float, count: int) -> Tensor:
+def bias_corrected(mean: Float[Tensor, "*shape"], beta: float, count: int) -> Float[Tensor, "*shape"]:
     """v̂_t = v_t / (1 - βᵗ): a running mean that began at zero, over the weight that the t values seen so far have in
     it.
 
@@ -213,13 +227,15 @@ class Adam:
         _check_unit_interval("beta2", self.beta2)
         _check_not_negative("eps", self.eps)
 
-    def init(self, x: Tensor) -> AdamState:
+    def init(self, x: Float[Tensor, "..."]) -> AdamState:
         return AdamState(torch.zeros_like(x), torch.zeros_like(x), 0)
 
-    def step(self, x: Tensor, gradient: Tensor, state: AdamState) -> tuple[Tensor, AdamState]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: AdamState
+    ) -> tuple[Float[Tensor, "*shape"], AdamState]:
         mean = _running_mean(state.mean, gradient, self.beta1)
         square = _running_mean(state.square, gradient**2, self.beta2)
-        count = state.count + 1
+        count = state.step + 1
         direction = bias_corrected(mean, self.beta1, count)
         scale = bias_corrected(square, self.beta2, count).sqrt() + self.eps
         return x.addcdiv(direction, scale, value=-self.lr), AdamState(mean, square, count)
@@ -235,7 +251,9 @@ class AdamW(Adam):
         super().__post_init__()
         _check_not_negative("weight_decay", self.weight_decay)
 
-    def step(self, x: Tensor, gradient: Tensor, state: AdamState) -> tuple[Tensor, AdamState]:
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: AdamState
+    ) -> tuple[Float[Tensor, "*shape"], AdamState]:
         return super().step((1 - self.lr * self.weight_decay) * x, gradient, state)
 
 

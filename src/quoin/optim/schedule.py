@@ -20,6 +20,9 @@ def constant(progress: float) -> float:
 def cosine(progress: float) -> float:
     """From 1 to 0 along half a cosine: (1 + cos(pi p)) / 2.
 
+    Args:
+        progress: The fraction of the run that is done, from 0 to 1.
+
     >>> [round(cosine(p), 3) for p in (0.0, 0.5, 1.0)]
     [1.0, 0.5, 0.0]
     """
@@ -29,6 +32,9 @@ def cosine(progress: float) -> float:
 def one_cycle(progress: float) -> float:
     """Up along half a cosine from 1/25 to 1 over the first three tenths, then down along another to a ten-thousandth of
     the start.
+
+    Args:
+        progress: The fraction of the run that is done, from 0 to 1.
 
     >>> [round(one_cycle(p), 3) for p in (0.0, 0.15, 0.3, 0.65, 1.0)]
     [0.04, 0.52, 1.0, 0.5, 0.0]
@@ -42,6 +48,9 @@ def one_cycle(progress: float) -> float:
 
 def step_decay(progress: float) -> float:
     """A tenth of the learning rate after half of the run, a hundredth after three quarters.
+
+    Args:
+        progress: The fraction of the run that is done, from 0 to 1.
 
     >>> [step_decay(p) for p in (0.4, 0.6, 0.9)]
     [1.0, 0.1, 0.01]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -31,8 +32,8 @@ FEW_FEATURES, MOST_FEATURES = 128, 4096  # up to these X^T X is built at once, b
 class ScoresFit(NamedTuple):
     """What `fit_linear_scores` finds, in float64, and where it stopped."""
 
-    weight: Tensor  # (d, k)
-    bias: Tensor  # (k,)
+    weight: Float64[Tensor, "d k"]
+    bias: Float64[Tensor, "k"]
     loss: float
     gradient_norm: (
         float  # the largest of the gradient, each entry for a feature of unit curvature; zero at the minimiser
@@ -43,24 +44,31 @@ class ScoresFit(NamedTuple):
 
 @single_thread()  # numpy has the others: products.py
 def fit_linear_scores(
-    X: Tensor,
+    X: Float[Tensor, "n d"],
     loss: ScoreLoss,
     num_scores: int,
     *,
     curvature: float,
-    weights: Tensor,
+    weights: Float[Tensor, "n"],
     l2: float = 0.0,
     bias: bool = True,
     tol: float = 1e-6,
     max_iter: int = 500,
-) -> ScoresFit:  # X (n, d), weights (n,)
+) -> ScoresFit:
     """argmin sum_i s_i loss_i(x_i W + b) + (l2 / 2) |W|^2, by L-BFGS from zero; the bias is not penalised.
 
-    `curvature` bounds the second derivative of every loss in its scores, so that curvature · X^T S X + l2 bounds the
-    Hessian: its diagonal, and for few features or slow problems the whole of it, is the matrix that the quasi-Newton
-    steps start from. Centre X where there is a bias. If there is no minimiser, as in logistic regression on separable
-    data without l2, the loss still falls until its gradient is below the tolerance, and the weights mean nothing but
-    their direction.
+    curvature · X^T S X + l2 bounds the Hessian: its diagonal, and for few features or slow problems the whole of it, is
+    the matrix that the quasi-Newton steps start from. Centre X where there is a bias. If there is no minimiser, as in
+    logistic regression on separable data without l2, the loss still falls until its gradient is below the tolerance,
+    and the weights mean nothing but their direction.
+
+    Args:
+        loss: Takes the scores (n, k) of all examples to their losses (n,) and the gradients in their scores (n, k).
+        num_scores: k, the columns of W.
+        curvature: A bound on the second derivative of every loss in its scores.
+        weights: s_i of each example; 1/n for a mean.
+        bias: Whether b is fitted; else it is 0.
+        tol: What no entry of the gradient exceeds in size at convergence, features scaled to unit curvature.
     """
     check_shapes("n d, n", X=X, weights=weights)
     if X.numel() == 0 or not X.is_floating_point():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -12,8 +13,13 @@ from quoin.tensor import check_shapes
 __all__ = ["sgd_step", "sgd_step_definition"]
 
 
-def sgd_step_definition(parameters: Sequence[Tensor], losses: Tensor, lr: float) -> tuple[Tensor, ...]:  # (n,) losses
+def sgd_step_definition(
+    parameters: Sequence[Float[Tensor, "..."]], losses: Float[Tensor, "n"], lr: float
+) -> tuple[Float[Tensor, "..."], ...]:
     """θ - (η / |B|) sum_{i in B} ∂l_i/∂θ, the gradient of each example's loss taken by itself.
+
+    Args:
+        losses: l_i of each example of the batch B, differentiable in `parameters`.
 
     Notes: Z3.8.
     """
@@ -23,10 +29,15 @@ def sgd_step_definition(parameters: Sequence[Tensor], losses: Tensor, lr: float)
     return tuple(theta - scale * sum(each) for theta, each in zip(parameters, zip(*gradients)))
 
 
-def sgd_step(parameters: Sequence[Tensor], losses: Tensor, lr: float) -> tuple[Tensor, ...]:  # (n,) losses
+def sgd_step(
+    parameters: Sequence[Float[Tensor, "..."]], losses: Float[Tensor, "n"], lr: float
+) -> tuple[Float[Tensor, "..."], ...]:
     """`sgd_step_definition` by one gradient of the mean loss. The new parameters keep the graph that made them.
 
     So they can be differentiated once more, in the old parameters or in the data; detach them to go on without.
+
+    Args:
+        losses: l_i of each example of the batch B, differentiable in `parameters`.
 
     >>> w = torch.tensor(1.0, requires_grad=True)
     >>> sgd_step([w], (w - torch.tensor([0.0, 4.0])).square() / 2, 0.5)[0].item()

@@ -21,6 +21,9 @@ def alignment(
     weight.
 
     Every token is named, so that the plot can be read as two sentences.
+
+    Args:
+        weights: (target, source), none negative: those after the softmax.
     """
     cells = numbers(weights, "weights", 2)
     for tokens, count, name in ((target, cells.shape[0], "target"), (source, cells.shape[1], "source")):

@@ -26,7 +26,13 @@ def curves(
 ) -> Plot:
     """One line for each `label: (xs, ys)`, and a dashed horizontal line for each level, such as a target.
 
-    A gap stands where a value is not finite. An axis asked to be logarithmic stays linear if nothing on it is positive.
+    A gap stands where a value is not finite.
+
+    Args:
+        series: Label to (xs, ys).
+        log_x: A logarithmic axis, if something on it is positive.
+        log_y: The same for the other axis.
+        reference_lines: Name to level, or pairs of them.
     """
     if not series:
         raise UserError("expected at least one curve, got none; give a mapping of label to (xs, ys)")

@@ -17,6 +17,9 @@ def scatter_panels(clouds: Mapping[str, object], *, title: str = "") -> Plot:  #
     """Each cloud on axes of its own, side by side on one scale: data beside samples, or samples as time goes on.
 
     The window is that of the first and the last cloud: what one between them does far outside is cut off.
+
+    Args:
+        clouds: Label to points (n, 2).
     """
     points = _checked(clouds)
     columns = min(len(points), 4)
@@ -42,7 +45,11 @@ def scatter_panels(clouds: Mapping[str, object], *, title: str = "") -> Plot:  #
 def scatter_by_class(
     groups: Mapping[str, object], *, title: str = "", x_label: str = "", y_label: str = ""
 ) -> Plot:  # each (n, 2)
-    """All groups on the same axes, each in its colour: where a model puts the examples of each class."""
+    """All groups on the same axes, each in its colour: where a model puts the examples of each class.
+
+    Args:
+        groups: Label to points (n, 2).
+    """
     points = _checked(groups)
     low, high = _window(list(points.values()))
     with house_style():

@@ -1,9 +1,14 @@
 """Points of the plane, coloured by the component they belong to, and normal distributions as ellipses over them."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from quoin.errors import UserError
 from quoin.plot.plots import COLORS, INK, Plot, house_style, new_figure, numbers, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ellipses", "put_ellipses"]
 
@@ -24,7 +29,10 @@ def ellipses(
     """Points (n, 2) in the colours of their labels (n,), and each N(μ_i, Σ_i) as the ellipses of one and two
     deviations.
 
-    `reference` is the means and covariances of other distributions, plotted dashed in ink.
+    Args:
+        labels: Which of the distributions each point belongs to, from 0.
+        reference: Means and covariances of other distributions, plotted dashed.
+        reference_name: What the legend calls them.
     """
     x, which = numbers(points, "points", 2), numbers(labels, "labels", 1).astype(int)
     if x.shape[1] != 2 or len(x) != len(which):
@@ -47,7 +55,9 @@ def ellipses(
         return Plot(figure, title or "points and the ellipses of one and two deviations")
 
 
-def put_ellipses(axes, means: object, covariances: object, *, color: str | None = None, dashed: bool = False) -> None:
+def put_ellipses(
+    axes: "Axes", means: object, covariances: object, *, color: str | None = None, dashed: bool = False
+) -> None:
     """The curves (x - μ)^T Σ^-1 (x - μ) = 1 and 4 of each distribution on axes that are there, in the colours of the
     components or in one.
     """

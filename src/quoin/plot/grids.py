@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -25,7 +26,13 @@ def heatmap(
     show_values: bool = False,
 ) -> Plot:
     """A matrix as colours, its first row on top: white to blue from zero up, red through white to blue if some are
-    negative."""
+    negative.
+
+    Args:
+        row_labels: One for each row; their indices unless given.
+        column_labels: One for each column; their indices unless given.
+        show_values: Write its number into each cell.
+    """
     cells = numbers(matrix, "matrix", 2)
     rows, columns = cells.shape
     for labels, count, name in ((row_labels, rows, "row"), (column_labels, columns, "column")):
@@ -79,11 +86,11 @@ def _ticks(setter, labels: Sequence[str] | None, count: int, long: int) -> None:
 class Viewable(NamedTuple):
     """Images as they can be plotted, and a sentence on what was done to them; empty if nothing was."""
 
-    images: Tensor  # (n, 1 or 3, h, w) in [0, 1]
+    images: Float[Tensor, "samples channels height width"]  # 1 or 3 channels, in [0, 1]
     caption: str
 
 
-def viewable(images: Tensor) -> Viewable:  # (n, c, h, w)
+def viewable(images: Real[Tensor, "samples channels height width"]) -> Viewable:
     """Whatever images a model learns from, for the eye: the mean of channels that are no colours, and a scale from
     black to white."""
     seen, captions = images.detach().cpu().double(), []
@@ -101,7 +108,11 @@ def image_grid(
     images: object, captions: Sequence[str] | None = None, columns: int | None = None, *, title: str = ""
 ) -> Plot:
     """Images of shape (n, h, w), (n, 1, h, w) or (n, 3, h, w) with values in [0, 1], row by row, each over its
-    caption."""
+    caption.
+
+    Args:
+        columns: Images in a row; unless given, about twice as many as there are rows.
+    """
     array = numbers(images, "images", 3, 4)
     if array.ndim == 4:
         if array.shape[1] not in (1, 3):

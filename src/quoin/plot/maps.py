@@ -27,6 +27,10 @@ def feature_map_rows(
     caption if any.
 
     White is zero and blue positive, red negative; the number under the label is what the deepest colour stands for.
+
+    Args:
+        rows: Label to maps (k, h, w).
+        captions: Label to a caption for each of its maps.
     """
     if not rows or columns < 1:
         raise UserError(

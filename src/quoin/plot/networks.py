@@ -18,6 +18,10 @@ def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, t
 
     A size may be a letter, such as "n", for a layer of so many units; it and a layer of more than twelve show an
     ellipsis.
+
+    Args:
+        sizes: Units of each layer, inputs and outputs included.
+        names: Of the layers; input, hidden and output unless given.
     """
     if len(sizes) < 2 or any(size < 1 if isinstance(size, int) else not size.isalpha() for size in sizes):
         raise UserError(

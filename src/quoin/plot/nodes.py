@@ -27,6 +27,9 @@ def node_values(
 
     White to blue from zero up, red through white to blue if some numbers are negative, on one scale for all. Joined
     nodes lie near each other (Kamada and Kawai's springs), at the same positions in each plot and at every call.
+
+    Args:
+        names: What stands in each node; its number unless given.
     """
     if not values:
         raise UserError(

@@ -79,7 +79,11 @@ def house_style() -> Iterator[None]:
 
 
 class Plot:
-    """A finished plot, white-backed, whose bytes depend on nothing but what is plotted."""
+    """A finished plot, white-backed, whose bytes depend on nothing but what is plotted.
+
+    Args:
+        alt: A sentence for those who cannot see the plot: the title of the SVG.
+    """
 
     def __init__(self, figure: Figure, alt: str = ""):
         self.figure, self.alt = figure, alt

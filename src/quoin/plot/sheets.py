@@ -48,6 +48,9 @@ def image_table(
 
     What is not an image yet, such as the noise a diffusion begins with, is for the caller to bring into [0, 1], say by
     clamping.
+
+    Args:
+        images: (rows, columns, h, w), or with an axis of 1 or 3 channels before h.
     """
     array = numbers(images, "images", 4, 5)
     for labels, count, name in ((row_labels, array.shape[0], "row"), (column_labels, array.shape[1], "column")):

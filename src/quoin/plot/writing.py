@@ -21,6 +21,10 @@ def shaded_text(
     the darker a piece.
 
     What does not print, such as a line's end, stands as a dot, and a letter that the font lacks as an empty box.
+
+    Args:
+        shades: A number from 0 up for each piece; no shading unless given.
+        label: What the colour bar is called.
     """
     if not any(pieces):
         raise UserError("expected a text to write, got none; give pieces such as its characters")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -28,17 +29,20 @@ class Adapted(NamedTuple):
     """Nodes along each axis, and the error of the integral over all of them."""
 
     axes: tuple[Quadrature, ...]
-    error: Tensor  # (...)
+    error: Float[Tensor, "*batch"]
 
 
-def mesh(parts: Sequence[Tensor]) -> list[Tensor]:  # d of (m_k,) -> d that broadcast to (m_1, ..., m_d)
-    """The coordinates of all nodes, each along its own axis."""
+def mesh(parts: Sequence[Float[Tensor, "_m"]]) -> list[Float[Tensor, "..."]]:
+    """The coordinates of all nodes, each along its own axis, so that they broadcast to (m_1, ..., m_d)."""
     return [part.reshape(-1, *[1] * (len(parts) - 1 - index)) for index, part in enumerate(parts)]
 
 
-def integrate(f: Callable[..., Tensor], *edges: Sequence[float] | Tensor, num_nodes: int = 80) -> Integral:
+def integrate(f: Callable[..., Tensor], *edges: Sequence[float] | Real[Tensor, "_e"], num_nodes: int = 80) -> Integral:
     """The integral of f, of one tensor for each coordinate, over a box, with an estimate of its error; edges as
     for a `Density`.
+
+    Args:
+        num_nodes: Quadrature nodes on each piece between two edges; pieces are halved until the error is small.
 
     >>> found = integrate(lambda x: (x < 0.3).double(), (0, 1))
     >>> abs(float(found.output) - 0.3) < float(found.error) < 1e-8
@@ -51,7 +55,7 @@ def integrate(f: Callable[..., Tensor], *edges: Sequence[float] | Tensor, num_no
     return Integral(_terms(f, found.axes).sum(), found.error)
 
 
-def adapt(f: Callable[..., Tensor], edges: Sequence[Tensor], num_nodes: int = 80) -> Adapted:
+def adapt(f: Callable[..., Tensor], edges: Sequence[Float[Tensor, "... _e"]], num_nodes: int = 80) -> Adapted:
     """Nodes on which the integral of f is known to 1e-9 of that of |f|, or as well as halving pieces makes it.
 
     Of one axis the edges may be a batch (..., e), with f of points (..., m); all its lines are halved where one of

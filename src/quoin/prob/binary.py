@@ -3,6 +3,7 @@ scores s and -s.
 """
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 from torch.nn import functional
 
@@ -12,7 +13,7 @@ from quoin.tensor import as_floating, check_shapes, logsumexp
 __all__ = ["binary_decision", "binary_log_prob", "binary_log_prob_definition", "check_signs", "margin"]
 
 
-def check_signs(y: Tensor) -> None:
+def check_signs(y: Real[Tensor, "*batch"]) -> None:
     """Raise an error for labels that are not -1 or 1."""
     if torch.compiler.is_compiling() or y.numel() == 0:
         return  # reading values would break the graph: a compiled step trusts its data
@@ -21,7 +22,7 @@ def check_signs(y: Tensor) -> None:
         raise UserError(f"expected labels -1 and 1, got {wrong[0].item()}; convert labels 0 and 1 with 2 * y - 1")
 
 
-def binary_decision(score: Tensor) -> Tensor:  # (...) -> (...)
+def binary_decision(score: Real[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
     """1 where s >= 0, else -1.
 
     >>> binary_decision(torch.tensor([-0.1, 0.0, 3.0]))
@@ -34,8 +35,12 @@ def binary_decision(score: Tensor) -> Tensor:  # (...) -> (...)
     return torch.where(score >= 0, 1, -1)
 
 
-def margin(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+def margin(score: Real[Tensor, "*batch"], y: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """m = 2 y s: positive where the decision is right, and the larger the surer.
+
+    Args:
+        score: s.
+        y: Labels, -1 or 1.
 
     Notes: M8.
     """
@@ -44,8 +49,12 @@ def margin(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
     return 2 * y * as_floating(score)
 
 
-def binary_log_prob_definition(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+def binary_log_prob_definition(score: Real[Tensor, "*batch"], y: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """log P(y) = log(e^{ys} / (e^{ys} + e^{-ys})), the softmax of the two scores s and -s.
+
+    Args:
+        score: s.
+        y: Labels, -1 or 1.
 
     Notes: M8.
     """
@@ -53,8 +62,11 @@ def binary_log_prob_definition(score: Tensor, y: Tensor) -> Tensor:  # (...), (.
     return ys - logsumexp(torch.stack([ys, -ys], dim=-1))
 
 
-def binary_log_prob(score: Tensor, y: Tensor) -> Tensor:  # (...), (...) -> (...)
+def binary_log_prob(score: Real[Tensor, "*batch"], y: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """`binary_log_prob_definition` as log(1 / (1 + e^{-m})), which loses nothing where the probability is near one.
+
+    Args:
+        y: Labels, -1 or 1.
 
     Notes: M8.
     """

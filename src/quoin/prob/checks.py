@@ -1,6 +1,7 @@
 """What a distribution on finitely many outcomes is: non-negative numbers along the last axis that sum to one."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -12,7 +13,7 @@ __all__ = ["check_joint_probs", "check_parameters", "check_probs", "check_probs_
 _SLACK = 1e-4  # a distribution that float32 rounded must pass, also when it comes as float64
 
 
-def check_probs(probs: Tensor, name: str) -> None:
+def check_probs(probs: Float[Tensor, "*batch n"], name: str) -> None:
     """Raise an error for `probs` (called `name` in the message) unless it holds probabilities over its last axis."""
     if not probs.is_floating_point() or probs.ndim == 0 or probs.shape[-1] == 0:
         got = f"{str(probs.dtype).removeprefix('torch.')} of shape {tuple(probs.shape)}"
@@ -31,7 +32,7 @@ def check_probs(probs: Tensor, name: str) -> None:
         )
 
 
-def check_joint_probs(joint: Tensor) -> None:
+def check_joint_probs(joint: Float[Tensor, "*batch n m"]) -> None:
     """Raise an error for `joint` unless its last two axes together hold the probabilities of a pair."""
     check_shapes("... n m", joint=joint)
     check_probs(joint.flatten(-2), "the joint table, its last two axes taken as one,")
@@ -50,7 +51,7 @@ def check_parameters(distribution: Distribution) -> None:
             )
 
 
-def rounding_of(probs: Tensor) -> float:
+def rounding_of(probs: Float[Tensor, "..."]) -> float:
     """Up to where a difference of probabilities is rounding: 1e-9, in float32 64 roundings. Half precision
     is too coarse.
     """
@@ -62,7 +63,7 @@ def rounding_of(probs: Tensor) -> float:
     return max(1e-9, 64 * eps)
 
 
-def check_probs_pair(p: Tensor, q: Tensor) -> None:
+def check_probs_pair(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> None:
     """Raise an error for `p` and `q` unless they are distributions on the same outcomes, as many of the one as
     of the other.
     """

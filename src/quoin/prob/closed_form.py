@@ -1,6 +1,7 @@
 """Entropy and KL divergence of `torch.distributions` in closed form, or `NoClosedFormError` where torch has none."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, OneHotCategorical, kl_divergence
 
@@ -14,8 +15,8 @@ class NoClosedFormError(UserError):
     """Torch has no formula here; a continuous distribution can still be integrated."""
 
 
-def closed_form_entropy(distribution: Distribution) -> Tensor:  # -> distribution.batch_shape
-    """The entropy torch has for this family, in nats."""
+def closed_form_entropy(distribution: Distribution) -> Float[Tensor, "*batch"]:
+    """The entropy torch has for this family, in nats, one for each distribution of the batch."""
     check_parameters(distribution)
     try:
         return distribution.entropy()
@@ -24,8 +25,8 @@ def closed_form_entropy(distribution: Distribution) -> Tensor:  # -> distributio
         raise NoClosedFormError(f"expected a distribution whose entropy has a closed form, got {got}") from None
 
 
-def closed_form_kl(p: Distribution, q: Distribution) -> Tensor:  # -> the batch shape of the pair
-    """The divergence torch has registered for this pair of families, in nats."""
+def closed_form_kl(p: Distribution, q: Distribution) -> Float[Tensor, "*batch"]:
+    """The divergence torch has registered for this pair of families, in nats, one for each pair of the batch."""
     check_parameters(p)
     check_parameters(q)
     _check_supports(p, q)

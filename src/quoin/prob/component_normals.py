@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple, Self
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -25,9 +26,9 @@ class WeightedMoments(NamedTuple):
     about that mean.
     """
 
-    totals: Tensor  # (k,)
-    means: Tensor  # (k, d)
-    scatter_matrices: Tensor  # (k, d, d), or (k, d) where only variances are asked for
+    totals: Float[Tensor, "k"]
+    means: Float[Tensor, "k d"]
+    scatter_matrices: Float[Tensor, "k d d"] | Float[Tensor, "k d"]  # the diagonals where only variances are asked for
 
 
 class ComponentNormals(ABC):
@@ -38,7 +39,7 @@ class ComponentNormals(ABC):
     legend: ClassVar[str]  # the shape of `covariances` beside the means k d
     only_variances: ClassVar[bool]  # whether a fit asks for second moments of single coordinates only
 
-    def __init__(self, means: Tensor, covariances: Tensor):
+    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "..."]):
         check_shapes(f"k d, {self.legend}", means=means, covariances=covariances)
         check_floating(means, "means")
         check_same_dtype(means, covariances)
@@ -59,13 +60,13 @@ class ComponentNormals(ABC):
 
     @property
     @abstractmethod
-    def covariance_matrices(self) -> Tensor:  # (k, d, d)
+    def covariance_matrices(self) -> Float[Tensor, "k d d"]:
         """Σ_i, written out."""
 
     @property
     @abstractmethod
-    def precisions(self) -> Tensor:  # (k, d, d), or (k, d) where the covariances are diagonal
-        """Σ_i^-1, or its diagonal."""
+    def precisions(self) -> Float[Tensor, "k d d"] | Float[Tensor, "k d"]:
+        """Σ_i^-1, or its diagonal where the covariances are diagonal."""
 
     @property
     @abstractmethod
@@ -73,19 +74,19 @@ class ComponentNormals(ABC):
         """How many numbers are free: means, and those of the covariances."""
 
     @abstractmethod
-    def whiten(self, centered: Tensor) -> Tensor:  # (..., k, d) -> (..., k, d)
+    def whiten(self, centered: Float[Tensor, "*batch k d"]) -> Float[Tensor, "*batch k d"]:
         """F_i^-1 (x - μ_i) with F_i F_i^T = Σ_i."""
 
     @abstractmethod
-    def half_log_dets(self) -> Tensor:  # (k,)
+    def half_log_dets(self) -> Float[Tensor, "k"]:
         """½ ln det Σ_i."""
 
     @abstractmethod
-    def transform(self, noise: Tensor, which: Tensor) -> Tensor:  # (n, d), (n,) -> (n, d)
+    def transform(self, noise: Float[Tensor, "n d"], which: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
         """μ_i + F_i ε for the component i of each row."""
 
     @abstractmethod
-    def affine(self, shift: Tensor, scale: Tensor) -> Self:  # (d,), (d,)
+    def affine(self, shift: Float[Tensor, "d"], scale: Float[Tensor, "d"]) -> Self:
         """The distributions of shift + scale · X, coordinate by coordinate; whether the scales keep the family
         is not checked.
         """
@@ -100,15 +101,15 @@ class ComponentNormals(ABC):
 
     @classmethod
     @abstractmethod
-    def isotropic_at(cls, means: Tensor) -> Self:  # (k, d)
+    def isotropic_at(cls, means: Float[Tensor, "k d"]) -> Self:
         """N(μ_i, I)."""
 
     @classmethod
-    def scale_of(cls, deviations: Tensor) -> Tensor:  # (d,) -> (d,)
+    def scale_of(cls, deviations: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """By which scales points may be divided and the family be the same."""
         return deviations
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (..., k, d) -> (..., k)
+    def log_prob(self, x: Real[Tensor, "*batch #k d"]) -> Float[Tensor, "*batch k"]:
         """-½ |F_i^-1 (x - μ_i)|² - ½ ln det Σ_i - (d/2) ln 2π, x broadcast over the components."""
         if x.ndim < 2 or x.shape[-1] != self.dim or x.shape[-2] not in (1, self.num_components):
             expected = f"points of {self.dim} coordinates for each of {self.num_components} components"
@@ -132,37 +133,37 @@ class FullNormals(ComponentNormals):
 
     legend, only_variances = "k d d", False
 
-    def __init__(self, means: Tensor, covariances: Tensor):
+    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d d"] | Float[Tensor, "d d"]):
         super().__init__(means, covariances)
         self._factor = _factor(covariances)  # also the tied one's, without its axis k
 
     @classmethod
-    def isotropic_at(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Float[Tensor, "k d"]) -> Self:
         return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device).repeat(len(means), 1, 1))
 
     @property
-    def covariance_matrices(self) -> Tensor:
+    def covariance_matrices(self) -> Float[Tensor, "k d d"]:
         return self.covariances
 
     @property
-    def precisions(self) -> Tensor:
+    def precisions(self) -> Float[Tensor, "k d d"]:
         return torch.cholesky_inverse(self._factor).expand(len(self.means), -1, -1)
 
     @property
     def num_parameters(self) -> int:
         return self.means.numel() + self.num_components * self.dim * (self.dim + 1) // 2
 
-    def whiten(self, centered: Tensor) -> Tensor:
+    def whiten(self, centered: Float[Tensor, "*batch k d"]) -> Float[Tensor, "*batch k d"]:
         columns = centered.reshape(-1, *centered.shape[-2:]).permute(
             1, 2, 0
         )  # one factor solves for all points at once: (k, d, n)
         solved = torch.linalg.solve_triangular(self._factor.expand(len(columns), -1, -1), columns, upper=False)
         return solved.permute(2, 0, 1).reshape(centered.shape)
 
-    def half_log_dets(self) -> Tensor:
+    def half_log_dets(self) -> Float[Tensor, "k"]:
         return self._factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1).expand(len(self.means))
 
-    def transform(self, noise: Tensor, which: Tensor) -> Tensor:
+    def transform(self, noise: Float[Tensor, "n d"], which: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
         transformed = self.means[which]
         # a factor for each row would not fit in memory
         for i, factor in enumerate(self._factor.expand(len(self.means), -1, -1)):
@@ -170,7 +171,7 @@ class FullNormals(ComponentNormals):
             transformed = torch.where(mine.unsqueeze(-1), transformed + noise @ factor.mT, transformed)
         return transformed
 
-    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+    def affine(self, shift: Float[Tensor, "d"], scale: Float[Tensor, "d"]) -> Self:
         return type(self)(shift + scale * self.means, self.covariances * (scale.unsqueeze(-1) * scale))
 
     def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
@@ -189,11 +190,11 @@ class TiedNormals(FullNormals):
     legend = "d d"
 
     @classmethod
-    def isotropic_at(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Float[Tensor, "k d"]) -> Self:
         return cls(means, torch.eye(means.shape[1], dtype=means.dtype, device=means.device))
 
     @property
-    def covariance_matrices(self) -> Tensor:
+    def covariance_matrices(self) -> Float[Tensor, "k d d"]:
         return self.covariances.expand(self.num_components, -1, -1)
 
     @property
@@ -215,7 +216,7 @@ class DiagonalNormals(ComponentNormals):
 
     legend, only_variances = "k d", True
 
-    def __init__(self, means: Tensor, covariances: Tensor):
+    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d"] | Float[Tensor, "k"]):
         super().__init__(means, covariances)
         if not bool(((covariances > 0) & covariances.isfinite()).all()):  # NaN fails too
             raise UserError(
@@ -224,34 +225,34 @@ class DiagonalNormals(ComponentNormals):
             )
 
     @classmethod
-    def isotropic_at(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Float[Tensor, "k d"]) -> Self:
         return cls(means, torch.ones_like(means))
 
     def _variances(self) -> Tensor:  # (k, d), or (k, 1) for one number each
         return self.covariances
 
     @property
-    def covariance_matrices(self) -> Tensor:
+    def covariance_matrices(self) -> Float[Tensor, "k d d"]:
         return torch.diag_embed(self._variances().expand(self.means.shape))
 
     @property
-    def precisions(self) -> Tensor:
+    def precisions(self) -> Float[Tensor, "k d"]:
         return (1 / self._variances()).expand(self.means.shape)
 
     @property
     def num_parameters(self) -> int:
         return self.means.numel() + self.covariances.numel()
 
-    def whiten(self, centered: Tensor) -> Tensor:
+    def whiten(self, centered: Float[Tensor, "*batch k d"]) -> Float[Tensor, "*batch k d"]:
         return centered / self._variances().sqrt()
 
-    def half_log_dets(self) -> Tensor:
+    def half_log_dets(self) -> Float[Tensor, "k"]:
         return self._variances().expand(self.means.shape).log().sum(dim=-1) / 2
 
-    def transform(self, noise: Tensor, which: Tensor) -> Tensor:
+    def transform(self, noise: Float[Tensor, "n d"], which: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
         return self.means[which] + noise * self._variances().sqrt()[which]
 
-    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+    def affine(self, shift: Float[Tensor, "d"], scale: Float[Tensor, "d"]) -> Self:
         return type(self)(shift + scale * self.means, self.covariances * scale.square())
 
     def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
@@ -270,13 +271,13 @@ class SphericalNormals(DiagonalNormals):
     legend = "k"
 
     @classmethod
-    def isotropic_at(cls, means: Tensor) -> Self:
+    def isotropic_at(cls, means: Float[Tensor, "k d"]) -> Self:
         return cls(means, means.new_ones(len(means)))
 
     def _variances(self) -> Tensor:
         return self.covariances.unsqueeze(-1)
 
-    def affine(self, shift: Tensor, scale: Tensor) -> Self:
+    def affine(self, shift: Float[Tensor, "d"], scale: Float[Tensor, "d"]) -> Self:
         return type(self)(shift + scale * self.means, self.covariances * scale[0].square())
 
     def m_step(self, moments: WeightedMoments, min_variance: float) -> Self:
@@ -286,7 +287,7 @@ class SphericalNormals(DiagonalNormals):
         )
 
     @classmethod
-    def scale_of(cls, deviations: Tensor) -> Tensor:
+    def scale_of(cls, deviations: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
         """One for all coordinates: a sphere that is stretched along one is none."""
         return deviations.square().mean().sqrt().expand(deviations.shape)
 

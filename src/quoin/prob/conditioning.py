@@ -1,13 +1,15 @@
 """What is left of a normal distribution once some of its coordinates are known: the definition with a (pseudo-)inverse,
 and by one Cholesky factor.
 
-Z = (X, Y) ~ N(μ, Σ), Y the coordinates at `given`, X the others in their order.   d coordinates, k given ones
+Z = (X, Y) ~ N(μ, Σ), Y the coordinates at `given`, X the others in their order.   d coordinates, k given ones,
+`rest` the d - k others
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,15 +21,24 @@ __all__ = ["ConditionalNormal", "condition_normal", "condition_normal_definition
 class ConditionalNormal(NamedTuple):
     """The distribution N(mean, covariance) of X given Y = y; its covariance does not depend on y."""
 
-    mean: Tensor  # (..., d - k)
-    covariance: Tensor  # (..., d - k, d - k)
+    mean: Float[Tensor, "*#batch rest"]
+    covariance: Float[Tensor, "*#batch rest rest"]
 
 
-def condition_normal_definition(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> ConditionalNormal:
+def condition_normal_definition(
+    mean: Float[Tensor, "*#batch d"],
+    covariance: Float[Tensor, "*#batch d d"],
+    given: Sequence[int],
+    y: Float[Tensor, "*#batch k"],
+) -> ConditionalNormal:
     """μ_X + Σ_XY Σ_YY^-1 (y - μ_Y) and Σ_XX - Σ_XY Σ_YY^-1 Σ_YX, with the pseudo-inverse Σ_YY^+, which for a regular
     Σ_YY is the inverse.
 
     Where Σ_YY is singular, y must lie on the support of Y, which `condition_normal` checks.
+
+    Args:
+        given: Indices of the coordinates that are Y; the others are X.
+        y: Their values, in the order of `given`.
 
     Notes: D5-24.
     """
@@ -40,12 +51,21 @@ def condition_normal_definition(mean: Tensor, covariance: Tensor, given: Sequenc
     return ConditionalNormal(entries(mean, rest) + shift.squeeze(-1), left)
 
 
-def condition_normal(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> ConditionalNormal:
+def condition_normal(
+    mean: Float[Tensor, "*#batch d"],
+    covariance: Float[Tensor, "*#batch d d"],
+    given: Sequence[int],
+    y: Float[Tensor, "*#batch k"],
+) -> ConditionalNormal:
     """`condition_normal_definition` by W = L^-1 Σ_YX with Σ_YY = L L^T: mean μ_X + W^T L^-1 (y - μ_Y), covariance Σ_XX
     - W^T W.
 
-    Batched over the mean (..., d), the covariance (..., d, d) and y (..., k), whose leading axes broadcast. A y off the
-    support of Y, and a covariance that is not one, raise an error.
+    The leading axes of mean, covariance and y broadcast. A y off the support of Y, and a covariance that is not one,
+    raise an error.
+
+    Args:
+        given: Indices of the coordinates that are Y; the others are X.
+        y: Their values, in the order of `given`.
 
     >>> covariance, values = torch.tensor([[1.0, 0.8], [0.8, 1.0]]), torch.tensor([[-1.0], [0.0], [1.0]])
     >>> found = condition_normal(torch.zeros(2), covariance, [1], values)
@@ -59,9 +79,14 @@ def condition_normal(mean: Tensor, covariance: Tensor, given: Sequence[int], y: 
     return conditioned(mean, covariance, given, y)[0]
 
 
-def conditioned(mean: Tensor, covariance: Tensor, given: Sequence[int], y: Tensor) -> tuple[ConditionalNormal, Tensor]:
-    """`condition_normal` of a mean and a covariance that have been checked, and the variances that are only rounding,
-    (..., d - k).
+def conditioned(
+    mean: Float[Tensor, "*#batch d"],
+    covariance: Float[Tensor, "*#batch d d"],
+    given: Sequence[int],
+    y: Float[Tensor, "*#batch k"],
+) -> tuple[ConditionalNormal, Float[Tensor, "*#batch d-k"]]:
+    """`condition_normal` of a mean and a covariance that have been checked, and the variances that are only
+    rounding.
     """
     d = mean.shape[-1]
     given = check_indices(given, d, "given")

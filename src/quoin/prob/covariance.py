@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -39,14 +40,16 @@ class Support(NamedTuple):
     that keeps its rank.
     """
 
-    factor: Tensor  # (..., d, d), lower triangular
-    # (...), the least fraction of a variance that is left once others are known: by it rounding is magnified
-    conditional_fraction: Tensor
-    basis: Tensor | None = None  # (..., d, d), orthonormal columns: V, and 0 for the directions without variance
-    null: Tensor | None = None  # (..., d, d), orthonormal columns: those directions, and 0 for the others
-    radius: Tensor | None = None  # (...), how far a point of the support may lie off it by rounding
+    factor: Float[Tensor, "*batch d d"]  # lower triangular
+    # the least fraction of a variance that is left once others are known: by it rounding is magnified
+    conditional_fraction: Float[Tensor, "*batch"]
+    basis: Float[Tensor, "*batch d d"] | None = (
+        None  # orthonormal columns: V, and 0 for the directions without variance
+    )
+    null: Float[Tensor, "*batch d d"] | None = None  # orthonormal columns: those directions, and 0 for the others
+    radius: Float[Tensor, "*batch"] | None = None  # how far a point of the support may lie off it by rounding
 
-    def whiten(self, centered: Tensor) -> Tensor:  # (..., d) -> (..., d)
+    def whiten(self, centered: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch d"]:
         """z = L^-1 V^T centered, so that z^T z = centered^T Σ^+ centered; leading axes of `centered` beyond those of
         the covariance are points.
         """
@@ -57,27 +60,25 @@ class Support(NamedTuple):
         solved = torch.linalg.solve_triangular(self.factor, columns, upper=False).movedim(-1, 0)
         return solved.squeeze(0) if lead <= 0 else solved.unflatten(0, centered.shape[:lead])
 
-    def whiten_columns(self, columns: Tensor) -> Tensor:  # (..., d, n) -> (..., d, n)
+    def whiten_columns(self, columns: Float[Tensor, "*#batch d n"]) -> Float[Tensor, "*#batch d n"]:
         """L^-1 V^T times a matrix."""
         return torch.linalg.solve_triangular(
             self.factor, columns if self.basis is None else self.basis.mT @ columns, upper=False
         )
 
-    def root(self, covariance: Tensor) -> Tensor:  # (..., d, d)
+    def root(self, covariance: Float[Tensor, "*batch d d"]) -> Float[Tensor, "*batch d d"]:
         """F with F F^T = Σ: the factor itself, or Σ V L^-T, which follows when the support tilts."""
         return self.factor if self.basis is None else self.whiten_columns(covariance).mT
 
-    def half_log_det(self) -> Tensor:  # (...)
+    def half_log_det(self) -> Float[Tensor, "*batch"]:
         """Half the log of the product of the eigenvalues that are not 0."""
         return self.factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
 
-    def rank(self) -> Tensor | int:
+    def rank(self) -> Float[Tensor, "*batch"] | int:
         return self.factor.shape[-1] if self.basis is None else self.basis.square().sum(dim=(-2, -1)).round()
 
-    def holds(
-        self, x: Tensor, mean: Tensor
-    ) -> Tensor | None:  # (..., d), (..., d) -> (...), or None where every point does
-        """Whether x lies on mean + span V, up to rounding."""
+    def holds(self, x: Float[Tensor, "*#batch d"], mean: Float[Tensor, "*#batch d"]) -> Bool[Tensor, "*#batch"] | None:
+        """Whether x lies on mean + span V, up to rounding; None where every point does."""
         if self.null is None or self.radius is None:
             return None
         off = (self.null.mT @ (x - mean).unsqueeze(-1)).squeeze(-1)
@@ -85,7 +86,7 @@ class Support(NamedTuple):
         return off.abs().amax(dim=-1) <= self.radius + rounding
 
 
-def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (..., d, d), (..., d)
+def support(covariance: Float[Tensor, "*batch d d"], floor: Float[Tensor, "*#batch d"] | None = None) -> Support:
     """The support of a covariance, the whole space where its Cholesky factor shows each variance given those before to
     be above rounding.
 
@@ -123,7 +124,7 @@ def support(covariance: Tensor, floor: Tensor | None = None) -> Support:  # (...
     return Support(torch.linalg.cholesky(inside), conditional_fraction, basis, null, radius)
 
 
-def check_covariance(covariance: Tensor, name: str = "covariance") -> None:  # (..., d, d)
+def check_covariance(covariance: Float[Tensor, "*batch d d"], name: str = "covariance") -> None:
     """Raise an error for a matrix with NaN, infinity or |Σ - Σ^T| above rounding; whether it is positive semi-definite
     is seen by `support`.
 
@@ -146,7 +147,9 @@ def check_covariance(covariance: Tensor, name: str = "covariance") -> None:  # (
     )
 
 
-def check_vectors(vectors: Tensor, like: Tensor, batch: Sequence[int], name: str) -> None:
+def check_vectors(
+    vectors: Float[Tensor, "... d"], like: Float[Tensor, "... d"], batch: Sequence[int], name: str
+) -> None:
     """Raise an error for vectors unless they have the last axis and the dtype of `like`, and leading axes that
     broadcast with `batch`.
     """
@@ -179,20 +182,22 @@ def check_indices(indices: Sequence[int], dim: int, name: str) -> list[int]:
     return listed
 
 
-def entries(vector: Tensor, indices: Sequence[int], dim: int = -1) -> Tensor:  # (..., d) -> (..., k)
-    """The entries at these indices; a view where they are a run of neighbours, which saves a copy."""
+def entries(vector: Shaped[Tensor, "..."], indices: Sequence[int], dim: int = -1) -> Shaped[Tensor, "..."]:
+    """The entries at these indices of the axis `dim`; a view where they are a run of neighbours, which saves a copy."""
     start = indices[0] if indices else 0
     if list(indices) == list(range(start, start + len(indices))):
         return vector.narrow(dim, start, len(indices))
     return vector.index_select(dim, torch.tensor(indices, dtype=torch.long, device=vector.device))
 
 
-def block(matrix: Tensor, rows: Sequence[int], columns: Sequence[int]) -> Tensor:  # (..., d, d) -> (..., rows, columns)
+def block(
+    matrix: Shaped[Tensor, "*batch d d"], rows: Sequence[int], columns: Sequence[int]
+) -> Shaped[Tensor, "*batch {len(rows)} {len(columns)}"]:
     """The entries of these rows and columns."""
     return entries(entries(matrix, rows, -2), columns, -1)
 
 
-def is_regular(covariance: Tensor) -> Tensor:  # (..., d, d) -> (...)
+def is_regular(covariance: Float[Tensor, "*batch d d"]) -> Bool[Tensor, "*batch"]:
     """Whether each variance given those before is above rounding; however different the units of the coordinates
     are."""
     factor, failed = torch.linalg.cholesky_ex(covariance)
@@ -214,12 +219,12 @@ def _rounding(covariance: Tensor) -> Tensor:  # (..., d, d) -> (..., d)
     return slack_of(covariance) * covariance.diagonal(dim1=-2, dim2=-1)
 
 
-def slack_of(matrix: Tensor) -> float:
+def slack_of(matrix: Float[Tensor, "... d"]) -> float:
     """8 d roundings, as for `quoin.tensor.matrix_rank`."""
     return 8 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
 
 
-def check_semi_definite(covariance: Tensor) -> None:  # (..., d, d)
+def check_semi_definite(covariance: Float[Tensor, "*batch d d"]) -> None:
     """Raise an error for a matrix with an eigenvalue below 0 by more than 8 d roundings of the largest one."""
     if torch.compiler.is_compiling() or covariance.numel() == 0:
         return
@@ -227,7 +232,7 @@ def check_semi_definite(covariance: Tensor) -> None:  # (..., d, d)
     _check_not_below(values[..., 0] + slack_of(covariance) * values.abs().amax(dim=-1), values[..., 0])
 
 
-def check_regular(covariance: Tensor) -> None:  # (..., d, d)
+def check_regular(covariance: Float[Tensor, "*batch d d"]) -> None:
     """Raise an error for a covariance that leaves some direction without variance: it has no inverse, and its
     distribution no density.
     """

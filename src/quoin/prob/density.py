@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -28,7 +29,9 @@ _SLACK = 1e-5  # how far a density's integral may be from one: float32 rounds so
 _COARSE_SLACK = 1e-2  # and how far with half the nodes: more says that the nodes do not resolve it
 
 
-def normal_density_1d(x: Tensor, mean: Tensor | float = 0.0, std: Tensor | float = 1.0) -> Tensor:  # (...) -> (...)
+def normal_density_1d(
+    x: Real[Tensor, "*#batch"], mean: Real[Tensor, "*#batch"] | float = 0.0, std: Real[Tensor, "*#batch"] | float = 1.0
+) -> Float[Tensor, "*#batch"]:
     """(2 pi sigma^2)^(-1/2) exp(-(x - mu)^2 / (2 sigma^2)); `torch.distributions.Normal` gives its logarithm.
 
     >>> normal_density_1d(torch.tensor([0.0, 1.0]))
@@ -48,6 +51,12 @@ def normal_density_1d(x: Tensor, mean: Tensor | float = 0.0, std: Tensor | float
 class Density:
     """The distribution P_X[B] = int 1_B(x) p(x) dx on a box, with E f(X) = int f(x) p(x) dx.
 
+    Args:
+        density: p, of one tensor for each coordinate, elementwise.
+        edges: One increasing sequence for each coordinate, the outermost possibly infinite: put edges at jumps of p,
+            and about a width apart where its mass is.
+        num_nodes: Quadrature nodes on each piece between two edges.
+
     >>> joint = Density(lambda x, y: x + y, (0, 1), (0, 1))
     >>> round(float(joint.probability((0, 0.5), (0, 0.5))), 12)
     0.125
@@ -57,7 +66,9 @@ class Density:
     Notes: D5-5.
     """
 
-    def __init__(self, density: Callable[..., Tensor], *edges: Sequence[float] | Tensor, num_nodes: int = 80):
+    def __init__(
+        self, density: Callable[..., Tensor], *edges: Sequence[float] | Real[Tensor, "_e"], num_nodes: int = 80
+    ):
         if not edges:
             raise UserError("expected the edges of a box, one sequence for each coordinate, got none; give e.g. (0, 1)")
         self._density, self.num_nodes = density, num_nodes
@@ -85,8 +96,8 @@ class Density:
     def dim(self) -> int:
         return len(self.edges)
 
-    def __call__(self, *x: Tensor | float) -> Tensor:  # d of (...) -> (...)
-        """p(x), which is zero outside the box."""
+    def __call__(self, *x: Real[Tensor, "*#batch"] | float) -> Float[Tensor, "*#batch"]:
+        """p(x) of one tensor for each coordinate, which is zero outside the box."""
         if len(x) != self.dim:
             raise UserError(f"expected {self.dim} coordinates, got {len(x)}; give one tensor for each")
         coordinates = torch.broadcast_tensors(*(torch.as_tensor(each, dtype=torch.float64) for each in x))
@@ -99,7 +110,7 @@ class Density:
 
     def weighed(
         self, f: Callable[..., Tensor] | None = None, *others: Callable[..., Tensor]
-    ) -> tuple[Tensor, Tensor]:  # -> (m,), (m,)
+    ) -> tuple[Float[Tensor, "m"], Float[Tensor, "m"]]:
         """f at every node, and the nodes' masses w_i p(x_i): E f(X) is the sum of their products. Without f, the
         one coordinate itself.
 
@@ -116,7 +127,9 @@ class Density:
             check_settled(of_axis / torch.where(mass == 0, 1, mass), mass)
         return values.flatten(), masses.flatten()
 
-    def adapted(self, *functions: Callable[..., Tensor] | None) -> tuple[tuple[Quadrature, ...], Tensor]:
+    def adapted(
+        self, *functions: Callable[..., Tensor] | None
+    ) -> tuple[tuple[Quadrature, ...], Float[Tensor, "functions"]]:
         """Nodes that resolve each f p, and the largest of their errors."""
 
         def integrand(*x: Tensor) -> Tensor:
@@ -137,7 +150,7 @@ class Density:
     def _asked(self, f: Callable[..., Tensor] | None, x: Sequence[Tensor], like: Tensor) -> Tensor:
         return torch.broadcast_to(x[0] if f is None else torch.as_tensor(f(*x), dtype=like.dtype), like.shape)
 
-    def expectation(self, f: Callable[..., Tensor] | None = None) -> Tensor:  # -> ()
+    def expectation(self, f: Callable[..., Tensor] | None = None) -> Float[Tensor, ""]:
         """E f(X) = int f(x) p(x) dx; without f, in one dimension, the mean. What has no mass counts nothing, even where
         f is infinite.
 
@@ -157,7 +170,7 @@ class Density:
         """`expectation` with an estimate of its error."""
         return Integral(self.expectation(f), self.adapted(f)[1].amax())
 
-    def probability(self, *box: Sequence[float]) -> Tensor:  # -> ()
+    def probability(self, *box: Sequence[float]) -> Float[Tensor, ""]:
         """P_X[B] for a box B, one (low, high) for each coordinate; for another event take `expectation`
         of its indicator.
         """
@@ -227,7 +240,7 @@ def product_density(first: Density, second: Density) -> Density:
     return Density(lambda *z: first(*z[:split]) * second(*z[split:]), *first.edges, *second.edges, num_nodes=nodes)
 
 
-def independence_gap_of_density(joint: Density, *first: int) -> Tensor:  # -> ()
+def independence_gap_of_density(joint: Density, *first: int) -> Float[Tensor, ""]:
     """int |p(x, y) - p_X(x) p_Y(y)| / 2, X being the coordinates `first`: zero exactly if X and the
     others are independent.
 

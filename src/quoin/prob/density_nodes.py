@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -43,7 +44,7 @@ class LogDensity(NamedTuple):
     """A distribution by the logarithm of its density, with the edges between which nodes are laid."""
 
     log: Callable[..., Tensor]  # log p at points, minus infinity where p = 0
-    edges: tuple[Tensor, ...]
+    edges: tuple[Float[Tensor, "_e"], ...]
     num_nodes: int
 
 
@@ -70,15 +71,15 @@ def as_log_density(distribution: Density | Distribution) -> LogDensity:
 class Nodes(NamedTuple):
     """The nodes of a box and their weights, in a row: ∫ f is about Σ_i w_i f(x_i)."""
 
-    points: tuple[Tensor, ...]  # d of (m,)
-    weights: Tensor  # (m,)
-    ends: Tensor  # (2d, m): whether a node is the first, or the last, on an axis
+    points: tuple[Float[Tensor, "m"], ...]  # one for each coordinate
+    weights: Float[Tensor, "m"]
+    ends: Bool[Tensor, "sides m"]  # two for each axis: whether a node is the first, or the last, on it
 
-    def keep(self, chosen: Tensor) -> "Nodes":
+    def keep(self, chosen: Bool[Tensor, "m"]) -> "Nodes":
         return Nodes(tuple(each[chosen] for each in self.points), self.weights[chosen], self.ends[:, chosen])
 
 
-def product_nodes(edges: Sequence[Tensor], num_nodes: int) -> Nodes:
+def product_nodes(edges: Sequence[Float[Tensor, "_e"]], num_nodes: int) -> Nodes:
     """The product of one `line_quadrature` for each axis."""
     axes = [line_quadrature(each, num_nodes) for each in edges]
     shape = [len(axis.points) for axis in axes]
@@ -102,7 +103,7 @@ def positive_nodes(p: LogDensity, nodes: Nodes) -> Nodes:
     return nodes.keep(positive)
 
 
-def sum_nodes(nodes: Nodes, integrand: Tensor) -> Tensor:
+def sum_nodes(nodes: Nodes, integrand: Float[Tensor, "m"]) -> Float[Tensor, ""]:
     """Σ_i w_i f(x_i), infinite where the outermost nodes still contribute."""
     terms = nodes.weights * integrand
     outermost = max((terms.detach()[end].sum() for end in nodes.ends), key=abs)
@@ -113,7 +114,7 @@ def sum_nodes(nodes: Nodes, integrand: Tensor) -> Tensor:
 
 def integrate_pair(
     p: Density | Distribution, q: Density | Distribution, of_logs: Callable[[Tensor, Tensor], Tensor]
-) -> Tensor:
+) -> Float[Tensor, ""]:
     """∫ p(x) f(log p(x), log q(x)) dx, infinite where P gives {q = 0} a probability."""
     first, second = as_log_density(p), as_log_density(q)
     edges = common_edges(first, second)
@@ -129,7 +130,7 @@ def integrate_pair(
     return torch.tensor(math.inf, dtype=torch.float64)
 
 
-def common_edges(p: LogDensity, q: LogDensity) -> tuple[Tensor, ...]:
+def common_edges(p: LogDensity, q: LogDensity) -> tuple[Float[Tensor, "_e"], ...]:
     """The edges of p, and between them those of q, where its density may break; a tail is cut as p alone would have
     it."""
     if len(p.edges) != len(q.edges):

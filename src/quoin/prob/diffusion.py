@@ -2,13 +2,14 @@
 
 The chain forwards and its jump to any time; one step backwards when the data are known; the three things a network may
 be asked for, each of which gives the others; the score. Times are diffusion_schedule.py's, losses are in quoin.losses
-and samplers in quoin.generate.   b examples (b, ...) of any shape, t a time or one for each example (b,)
+and samplers in quoin.generate.   t a time, or one for each example
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -34,7 +35,9 @@ __all__ = [
 ]
 
 
-def add_noise_definition(x: Tensor, betas: Tensor, noises: Tensor) -> Tensor:  # (b, ...), (t,), (t, b, ...) -> (b, ...)
+def add_noise_definition(
+    x: Float[Tensor, "batch *shape"], betas: Float[Tensor, "steps"], noises: Float[Tensor, "steps batch *shape"]
+) -> Float[Tensor, "batch *shape"]:
     """x_s = √(1 - β_s) x_{s-1} + √β_s ε_s for s = 1 ... t, step by step from x_0.
 
     Notes: D0-T.
@@ -44,8 +47,18 @@ def add_noise_definition(x: Tensor, betas: Tensor, noises: Tensor) -> Tensor:  #
     return x
 
 
-def add_noise(schedule: NoiseSchedule, clean: Tensor, t: int | Tensor, noise: Tensor) -> Tensor:  # (b, ...) -> (b, ...)
+def add_noise(
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"],
+    t: int | Integer[Tensor, "batch"],
+    noise: Float[Tensor, "batch *shape"],
+) -> Float[Tensor, "batch *shape"]:
     """x_t = √ᾱ_t x_0 + √(1 - ᾱ_t) ε: in distribution the chain of `add_noise_definition`, in one jump.
+
+    Args:
+        clean: x_0.
+        t: One timestep for all examples or one for each, from 0, the data, to T.
+        noise: ε.
 
     >>> add_noise(NoiseSchedule(torch.tensor([0.36])), torch.ones(1), 1, torch.full((1,), 2.0))  # 0.8 · 1 + 0.6 · 2
     tensor([2.])
@@ -64,11 +77,13 @@ def add_noise(schedule: NoiseSchedule, clean: Tensor, t: int | Tensor, noise: Te
 class PosteriorStep(NamedTuple):
     """The distribution N(mean, std² I) of an earlier time."""
 
-    mean: Tensor  # (b, ...)
-    std: Tensor  # a number, or one for each example (b, 1, ...)
+    mean: Float[Tensor, "batch *shape"]
+    std: Float[Tensor, ""] | Float[Tensor, "batch *#shape"]  # one for all, or one for each example
 
 
-def posterior_step_definition(schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int) -> PosteriorStep:
+def posterior_step_definition(
+    schedule: NoiseSchedule, clean: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], t: int
+) -> PosteriorStep:
     """q(x_{t-1} | x_t, x_0) by Bayes: precisions add, 1/v = (1 - β_t)/β_t + 1/(1 - ᾱ_{t-1}), and means are
     weighed by them.
 
@@ -83,7 +98,11 @@ def posterior_step_definition(schedule: NoiseSchedule, clean: Tensor, noisy: Ten
 
 
 def posterior_step(
-    schedule: NoiseSchedule, clean: Tensor, noisy: Tensor, t: int | Tensor, earlier: int | Tensor
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"],
+    noisy: Float[Tensor, "batch *shape"],
+    t: int | Integer[Tensor, "batch"],
+    earlier: int | Integer[Tensor, "batch"],
 ) -> PosteriorStep:
     """q(x_s | x_t, x_0) for any s < t: with β = 1 - ᾱ_t/ᾱ_s the chain's step from s to t,
 
@@ -91,6 +110,11 @@ def posterior_step(
 
     At s = 0 it is x_0 itself. The coefficients are taken in float64: β as a difference of float32 numbers would
     keep three digits.
+
+    Args:
+        clean: x_0.
+        noisy: x_t.
+        earlier: s.
 
     Notes: D0-T.
     """
@@ -112,21 +136,26 @@ def posterior_step(
 class Denoised(NamedTuple):
     """Both unknowns of x_t = signal x_0 + noise ε, as a model guesses them; either gives the other."""
 
-    clean: Tensor  # (b, ...), x_0
-    noise: Tensor  # (b, ...), ε
+    clean: Float[Tensor, "batch *shape"]  # x_0
+    noise: Float[Tensor, "batch *shape"]  # ε
 
 
 Denoiser = Callable[[Tensor, Tensor], Denoised]  # x_t (b, ...) and t (b,)
 
 
+@runtime_checkable
 class PredictionType(Protocol):
     """What a network is asked for, and how its answer is read."""
 
-    def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
+    def target(
+        self, clean: Float[Tensor, "batch *shape"], noise: Float[Tensor, "batch *shape"], level: Level
+    ) -> Float[Tensor, "batch *shape"]:
         """What the network should predict."""
         ...
 
-    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+    def denoised(
+        self, prediction: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], level: Level
+    ) -> Denoised:
         """Data and noise from its prediction."""
         ...
 
@@ -138,10 +167,14 @@ class EpsilonPrediction:
     Notes: D0-T.
     """
 
-    def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
+    def target(
+        self, clean: Float[Tensor, "batch *shape"], noise: Float[Tensor, "batch *shape"], level: Level
+    ) -> Float[Tensor, "batch *shape"]:
         return noise
 
-    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+    def denoised(
+        self, prediction: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], level: Level
+    ) -> Denoised:
         return Denoised((noisy - level.noise * prediction) / level.signal, prediction)
 
 
@@ -152,10 +185,14 @@ class SamplePrediction:
     Notes: D0-T.
     """
 
-    def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
+    def target(
+        self, clean: Float[Tensor, "batch *shape"], noise: Float[Tensor, "batch *shape"], level: Level
+    ) -> Float[Tensor, "batch *shape"]:
         return clean
 
-    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+    def denoised(
+        self, prediction: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], level: Level
+    ) -> Denoised:
         return Denoised(prediction, (noisy - level.signal * prediction) / level.noise)
 
 
@@ -166,10 +203,14 @@ class VPrediction:
     Notes: D0-T.
     """
 
-    def target(self, clean: Tensor, noise: Tensor, level: Level) -> Tensor:
+    def target(
+        self, clean: Float[Tensor, "batch *shape"], noise: Float[Tensor, "batch *shape"], level: Level
+    ) -> Float[Tensor, "batch *shape"]:
         return level.signal * noise - level.noise * clean
 
-    def denoised(self, prediction: Tensor, noisy: Tensor, level: Level) -> Denoised:
+    def denoised(
+        self, prediction: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], level: Level
+    ) -> Denoised:
         return Denoised(
             level.signal * noisy - level.noise * prediction, level.noise * noisy + level.signal * prediction
         )
@@ -188,9 +229,13 @@ def make_denoiser(
     return denoise
 
 
-def diffusion_score(noise: Tensor, level: Level) -> Tensor:
+def diffusion_score(noise: Real[Tensor, "batch *shape"], level: Level) -> Float[Tensor, "batch *shape"]:
     """∇ ln q(x_t) = -E[ε | x_t] / noise: a denoiser that knows the mean of the noise knows the gradient
     of the log-density.
+
+    Args:
+        noise: E[ε | x_t], a denoiser's prediction of the noise.
+        level: Signal and noise at t, as `schedule.level` gives them.
 
     Notes: D0-T.
     """
@@ -224,7 +269,7 @@ class GaussianDenoiser:
             level.signal * self.distribution.mean, level.signal**2 * self.distribution.covariance + level.noise**2 * eye
         )
 
-    def gain(self, t: int) -> Tensor:  # (d, d)
+    def gain(self, t: int) -> Float[Tensor, "d d"]:
         """a Σ (a² Σ + n² I)^-1: how much of what is seen is believed."""
         if t not in self._gains:
             self._gains[t] = (
@@ -233,11 +278,11 @@ class GaussianDenoiser:
             )
         return self._gains[t]
 
-    def uncertainty(self, t: int) -> Tensor:  # (d, d)
+    def uncertainty(self, t: int) -> Float[Tensor, "d d"]:
         """Cov(x_0 | x_t) = Σ - gain · a Σ."""
         return self.distribution.covariance - self.gain(t) @ self.distribution.covariance * self.schedule.signal[t]
 
-    def __call__(self, noisy: Tensor, t: Tensor) -> Denoised:  # (b, d), (b,)
+    def __call__(self, noisy: Float[Tensor, "batch d"], t: Integer[Tensor, "batch"]) -> Denoised:
         level = self.schedule.level(t, noisy)  # raises an error for times that are not the schedule's
         clean = torch.empty_like(noisy)
         for time in t.unique().tolist():  # samplers ask at one time, tests at a few

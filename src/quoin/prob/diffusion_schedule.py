@@ -4,7 +4,7 @@ Time 0 is the data and time T nearly pure noise. Everything follows from ln ᾱ_
 has come in, 1 - ᾱ_t taken from a rounded ᾱ_t would be all rounding. What is done with the levels is in diffusion.py,
 the samplers are in quoin.generate.
 
-    T steps, b examples
+    T steps
 """
 
 import math
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -24,11 +25,11 @@ MOST_NOISE = 0.999  # a step that kept nothing of its past could not be undone
 
 class Level(NamedTuple):
     """What is left of the data at a time, and how much noise there is: x_t = signal x_0 + noise ε with
-    signal² + noise² = 1.
+    signal² + noise² = 1. One number, or one for each example with axes of size 1 behind it.
     """
 
-    signal: Tensor
-    noise: Tensor
+    signal: Float[Tensor, "*shape"]
+    noise: Float[Tensor, "*shape"]
 
 
 class NoiseSchedule:
@@ -45,7 +46,7 @@ class NoiseSchedule:
     Notes: D0-T.
     """
 
-    def __init__(self, betas: Tensor):
+    def __init__(self, betas: Float[Tensor, "T"]):
         if betas.ndim != 1 or len(betas) == 0:
             raise UserError(
                 f"expected one noise variance for each step, (T,), got shape {tuple(betas.shape)}; give at least one"
@@ -67,19 +68,19 @@ class NoiseSchedule:
         return len(self.betas) - 1
 
     @property
-    def alpha_bar(self) -> Tensor:  # (T + 1,)
+    def alpha_bar(self) -> Float[Tensor, "{self.num_steps+1}"]:
         """ᾱ_t, the fraction of the variance that is still the data's."""
         return torch.exp(self.log_alpha_bar)
 
     @property
-    def angle(self) -> Tensor:  # (T + 1,)
+    def angle(self) -> Float[Tensor, "{self.num_steps+1}"]:
         """arctan(noise / signal), from 0 at the data to nearly π/2: the time in which the flow of a diffusion
         is a rotation.
         """
         return torch.atan2(self.noise, self.signal)
 
     @property
-    def half_log_snr(self) -> Tensor:  # (T + 1,)
+    def half_log_snr(self) -> Float[Tensor, "{self.num_steps+1}"]:
         """λ_t = ln(signal / noise), infinite at the data."""
         return torch.log(self.signal) - torch.log(self.noise)
 
@@ -96,8 +97,8 @@ class NoiseSchedule:
             )
         return tuple(self.num_steps * left // num_steps for left in range(num_steps, -1, -1))
 
-    def level(self, t: int | Tensor, like: Tensor) -> Level:
-        """Signal and noise at one time, or at a time for each example of `like` (b, ...), shaped to multiply it.
+    def level(self, t: int | Integer[Tensor, "batch"], like: Float[Tensor, "batch ..."]) -> Level:
+        """Signal and noise at one time, or at a time for each example of `like`, shaped to multiply it.
 
         Notes: D0-T.
         """
@@ -114,7 +115,7 @@ class NoiseSchedule:
         shape = (-1, *[1] * (like.ndim - 1))
         return Level(signal[t].reshape(shape), noise[t].reshape(shape))
 
-    def check_timesteps(self, t: Tensor, like: Tensor) -> None:
+    def check_timesteps(self, t: Integer[Tensor, "batch"], like: Shaped[Tensor, "batch ..."]) -> None:
         """Whole times 0 ... T, one for each example."""
         if t.shape != like.shape[:1] or t.is_floating_point() or t.dtype == torch.bool:
             got = f"{tuple(t.shape)} of {t.dtype} for examples {tuple(like.shape)}"
@@ -123,7 +124,7 @@ class NoiseSchedule:
         if t.device.type == "cpu" and t.numel() and not torch.compiler.is_compiling():
             self._check(int(t.min()), int(t.max()))
 
-    def sample_timesteps(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # (num_samples,)
+    def sample_timesteps(self, num_samples: int, *, generator: torch.Generator) -> Int[Tensor, "{num_samples}"]:
         """Times for training, each of 1 ... T alike."""
         return torch.randint(1, self.num_steps + 1, (num_samples,), generator=generator, device=generator.device)
 
@@ -138,6 +139,9 @@ class NoiseSchedule:
 def linear_beta_schedule(num_steps: int, *, first: float = 0.1, last: float = 20.0) -> NoiseSchedule:
     """β_t rising linearly from first/T to last/T: for T = 1000 the 0.0001 ... 0.02 of the first diffusion models.
 
+    Args:
+        num_steps: T.
+
     Notes: D0-T.
     """
     _check_count(num_steps)
@@ -150,6 +154,10 @@ def cosine_beta_schedule(num_steps: int, *, offset: float = 0.008) -> NoiseSched
     """ᾱ(u) = cos²(π/2 (u + s)/(1 + s)) at u = t/T, over its value at 0: the signal goes evenly, not mostly
     at the start.
 
+    Args:
+        num_steps: T.
+        offset: s, which keeps β_1 from being next to nothing.
+
     Notes: D0-T.
     """
     return _from_curve(num_steps, lambda u: torch.cos((u + offset) / (1 + offset) * math.pi / 2).square())
@@ -158,6 +166,11 @@ def cosine_beta_schedule(num_steps: int, *, offset: float = 0.008) -> NoiseSched
 def sigmoid_beta_schedule(num_steps: int, *, start: float = -3.0, end: float = 3.0) -> NoiseSchedule:
     """ᾱ(u) = (σ(-(start + (end - start) u)) - σ(-end)) / (σ(-start) - σ(-end)): gentle at both ends, steep
     in the middle.
+
+    Args:
+        num_steps: T.
+        start: Where on the sigmoid u = 0 lies.
+        end: Where u = 1 does, above `start`.
 
     Notes: D0-T.
     """

@@ -9,6 +9,7 @@ unbiased, so that for equal distributions it is negative about as often as not. 
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -26,7 +27,9 @@ from quoin.tensor.blocks import rows_per_block
 __all__ = ["median_heuristic", "rbf_mixture_kernel", "squared_mmd", "squared_mmd_definition"]
 
 
-def squared_mmd_definition(first: Tensor, second: Tensor, kernel: PairKernel) -> Tensor:  # (n, d), (m, d) -> ()
+def squared_mmd_definition(
+    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], kernel: PairKernel
+) -> Float[Tensor, ""]:
     """1/(n(n-1)) Σ_{i≠j} k(x_i, x_j) + 1/(m(m-1)) Σ_{i≠j} k(y_i, y_j) - 2/(nm) Σ_ij k(x_i, y_j): no point is
     paired with itself.
 
@@ -40,7 +43,9 @@ def squared_mmd_definition(first: Tensor, second: Tensor, kernel: PairKernel) ->
     )
 
 
-def squared_mmd(first: Tensor, second: Tensor, bandwidths: Sequence[float]) -> Tensor:  # (n, d), (m, d) -> ()
+def squared_mmd(
+    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], bandwidths: Sequence[float]
+) -> Float[Tensor, ""]:
     """`squared_mmd_definition` for `rbf_mixture_kernel(bandwidths)`, a block of rows at a time and by one product
     of matrices each.
 
@@ -77,7 +82,7 @@ def rbf_mixture_kernel(bandwidths: Sequence[float]) -> PairKernel:
     return kernel
 
 
-def median_heuristic(points: Tensor) -> float:  # (n, d)
+def median_heuristic(points: Float[Tensor, "n d"]) -> float:
     """The median of ‖x_i - x_j‖ over pairs i ≠ j: a bandwidth at which a kernel sees differences between such
     points at all.
     """

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.distributions import Distribution
@@ -37,13 +38,15 @@ __all__ = [
     "total_variation_distance_definition",
 ]
 
-_Distribution = Tensor | Distribution | Density
+_Distribution = Float[Tensor, "*batch n"] | Distribution | Density
 
 _MOST_OUTCOMES = 20  # a million events
 _BLOCK = 2**18  # entries: small enough that they and their logarithms stay in a core's cache, large enough for threads
 
 
-def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (..., n) -> (...)
+def lp_distance_definition(
+    p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"], order: float
+) -> Float[Tensor, "*batch"]:
     """(sum_i |p_i - q_i|^order)^(1/order) for order >= 1; max_i |p_i - q_i| for an infinite one.
 
     Notes: D1.4-2.
@@ -54,7 +57,7 @@ def lp_distance_definition(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..
     return apart.amax(dim=-1) if order == float("inf") else apart.pow(order).sum(dim=-1).pow(1 / order)
 
 
-def lp_distance(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (..., n) -> (...)
+def lp_distance(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"], order: float) -> Float[Tensor, "*batch"]:
     """`lp_distance_definition` on torch's kernel, which has a gradient (zero) where p = q too.
 
     Notes: D1.4-2.
@@ -67,11 +70,11 @@ def lp_distance(p: Tensor, q: Tensor, order: float) -> Tensor:  # (..., n), (...
 class TotalVariation(NamedTuple):
     """The largest |p(A) - q(A)|, and an event at which it is reached."""
 
-    output: Tensor  # ()
-    event: Tensor  # (n,) of truth values: which outcomes belong to the event
+    output: Float[Tensor, ""]
+    event: Bool[Tensor, "n"]  # which outcomes belong to the event
 
 
-def total_variation_distance_definition(p: Tensor, q: Tensor) -> TotalVariation:  # (n,), (n,)
+def total_variation_distance_definition(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> TotalVariation:
     """The largest |p(A) - q(A)| over all 2^n events A, each tried.
 
     Notes: D1.4-4.
@@ -89,7 +92,7 @@ def total_variation_distance_definition(p: Tensor, q: Tensor) -> TotalVariation:
     return TotalVariation(gaps[largest], events[largest].bool())
 
 
-def total_variation_distance(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def total_variation_distance(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """`total_variation_distance_definition(p, q).output` as half the L^1 distance, reached at the event {p >= q}.
 
     Notes: D1.4-4.
@@ -97,15 +100,16 @@ def total_variation_distance(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (...,
     return lp_distance(p, q, 1) / 2
 
 
-def distribution_cross_entropy(
-    p: _Distribution, q: _Distribution, base: float = math.e
-) -> Tensor:  # (..., n), (..., n) -> (...)
+def distribution_cross_entropy(p: _Distribution, q: _Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
     """CE(P, Q) = E_P[-log q] = H(P) + KL(P || Q), -sum_i p_i log q_i of tables, -∫ p(x) log q(x) dx of densities; with
     q = p the entropy.
 
     With base 2 the mean number of bits that samples from P cost in the code that is ideal for Q. Two torch
     distributions take the closed form where torch has one, and the integral elsewhere. Of tables the gradients -log q_i
     in p_i and -p_i / q_i in q_i are exact, at p_i = 0 too; where p_i = q_i = 0 both are given as 0.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
     >>> distribution_cross_entropy(p, q, base=2)  # (2 + log2(4 / 3)) / 2
@@ -123,7 +127,7 @@ def distribution_cross_entropy(
     return convert_base(integrate_pair(p, q, lambda log_p, log_q: -log_q) if closed is None else closed, base)
 
 
-def kl_divergence_definition(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def kl_divergence_definition(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """KL(p || q) = sum_i p_i log(p_i / q_i), with 0 log(0 / q) = 0 and p log(p / 0) = infinity.
 
     The gradient in p_i is log(p_i / q_i) + 1, which tends to minus infinity as p_i falls to 0; there it is given as
@@ -137,25 +141,31 @@ def kl_divergence_definition(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (...,
 
 def density_kl_divergence_definition(
     p: Density | Distribution, q: Density | Distribution, base: float = math.e
-) -> Tensor:  # -> ()
+) -> Float[Tensor, ""]:
     """KL(P || Q) = ∫ p(x) log(p(x) / q(x)) dx; infinite where P gives {q = 0} a probability, and where a tail
     makes it so.
 
     A density rounds to zero below 1e-308 and its logarithm does not: far from where Q has its mass, give q as
     a torch distribution.
 
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
+
     Notes: Z13.21.
     """
     return convert_base(integrate_pair(p, q, lambda log_p, log_q: log_p - log_q), base)
 
 
-def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> Tensor:  # (..., n), (..., n) -> (...)
+def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
     """KL(P || Q) = E_P log(p / q), the relative entropy: of tables, of torch distributions and of densities; infinite
     unless P << Q.
 
     Tables: `kl_divergence_definition`; many on the CPU that nobody differentiates are taken a block at a
     time, each in the same memory. Two torch distributions: the closed form where torch has one, batched.
     All else: `density_kl_divergence_definition`.
+
+    Args:
+        base: Of the logarithm: 2 for bits, e for nats.
 
     >>> kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
     tensor(inf)
@@ -175,7 +185,7 @@ def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> T
     return density_kl_divergence_definition(p, q, base) if closed is None else convert_base(closed, base)
 
 
-def jensen_shannon_divergence(p: Tensor, q: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def jensen_shannon_divergence(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """JS(p, q) = KL(p || m)/2 + KL(q || m)/2 with m = (p + q)/2: the same both ways, 0 only for p = q, and at
     most ln 2.
 

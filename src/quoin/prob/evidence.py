@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,12 +30,14 @@ __all__ = [
 class EvidenceEstimate(NamedTuple):
     """An estimate of ln p(x), and the effective sample size."""
 
-    output: Tensor  # (...)
-    effective_sample_size: Tensor  # (...), from 1 to m
-    log_weights: Tensor  # (m, ...)
+    output: Float[Tensor, "*batch"]
+    effective_sample_size: Float[Tensor, "*batch"]  # from 1 to m
+    log_weights: Float[Tensor, "m *batch"]
 
 
-def mc_log_evidence_definition(model: LatentModel, x: Tensor, z: Tensor) -> Tensor:  # examples, (m, ...) -> (...)
+def mc_log_evidence_definition(
+    model: LatentModel, x: Shaped[Tensor, "..."], z: Shaped[Tensor, "m ..."]
+) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i p(x | z_i) for z_1, ..., z_m sampled from the prior; where all likelihoods underflow it is -inf.
 
     Notes: D6-12.
@@ -42,7 +45,9 @@ def mc_log_evidence_definition(model: LatentModel, x: Tensor, z: Tensor) -> Tens
     return model.log_likelihood(x, z).exp().mean(dim=0).log()
 
 
-def mc_log_evidence(model: LatentModel, x: Tensor, *, num_samples: int, generator: torch.Generator) -> EvidenceEstimate:
+def mc_log_evidence(
+    model: LatentModel, x: Shaped[Tensor, "..."], *, num_samples: int, generator: torch.Generator
+) -> EvidenceEstimate:
     """`mc_log_evidence_definition` with m fresh samples, the same for all examples, in logs throughout.
 
     Consistent, and biased low. Most samples of the prior explain x badly, so that few of them count: see the
@@ -59,7 +64,9 @@ def mc_log_evidence(model: LatentModel, x: Tensor, *, num_samples: int, generato
     return _estimate(model.log_likelihood(x, z))
 
 
-def importance_log_evidence_definition(model: LatentModel, q: Proposal, x: Tensor, z: Tensor) -> Tensor:
+def importance_log_evidence_definition(
+    model: LatentModel, q: Proposal, x: Shaped[Tensor, "..."], z: Shaped[Tensor, "m ..."]
+) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i p(x | z_i) p(z_i) / q(z_i) for z_1, ..., z_m sampled from q, which must be positive wherever
     the prior is.
 
@@ -69,7 +76,7 @@ def importance_log_evidence_definition(model: LatentModel, q: Proposal, x: Tenso
 
 
 def importance_log_evidence(
-    model: LatentModel, q: Proposal, x: Tensor, *, num_samples: int, generator: torch.Generator
+    model: LatentModel, q: Proposal, x: Shaped[Tensor, "..."], *, num_samples: int, generator: torch.Generator
 ) -> EvidenceEstimate:
     """`importance_log_evidence_definition` with m fresh samples for each example, in logs throughout.
 
@@ -83,7 +90,7 @@ def importance_log_evidence(
     return _estimate(model.log_joint(x, z) - q.log_prob(z))
 
 
-def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+def iwae_bound(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i w_i from ln w_i = ln p(x, z_i) - ln q(z_i): on average a lower bound of ln p(x), the ELBO for m = 1,
     rising with m.
 
@@ -99,13 +106,13 @@ def iwae_bound(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
     return torch.logsumexp(log_weights, dim=0) - math.log(len(log_weights))
 
 
-def effective_sample_size_definition(weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+def effective_sample_size_definition(weights: Real[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
     """(Σ_i w_i)² / Σ_i w_i²: m for equal weights, 1 if a single one counts."""
     weights = as_floating(weights)
     return weights.sum(dim=0) ** 2 / (weights**2).sum(dim=0)
 
 
-def effective_sample_size(log_weights: Tensor) -> Tensor:  # (m, ...) -> (...)
+def effective_sample_size(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
     """`effective_sample_size_definition` from ln w_i, where no weight may be too small to write down.
 
     >>> effective_sample_size(torch.tensor([-900.0, -900.0, -2000.0]))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,25 +25,23 @@ class Exponential:
     Notes: D6-25.
     """
 
-    def __init__(self, rate: Tensor):
+    def __init__(self, rate: Float[Tensor, "*batch"]):
         _check_rate(rate)
         self.rate = rate
 
-    def sample_noise(
-        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, *batch)
-        """ε ~ Exp(1)."""
+    def sample_noise(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "..."]:
+        """ε ~ Exp(1), of the shape (*sample_shape, *batch)."""
         return torch.empty(
             (*sample_shape, *self.rate.shape), dtype=self.rate.dtype, device=self.rate.device
         ).exponential_(generator=generator)
 
-    def transform(self, noise: Tensor) -> Tensor:
+    def transform(self, noise: Real[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
         return noise / self.rate
 
-    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "..."]:
         return self.transform(self.sample_noise(sample_shape, generator=generator))
 
-    def log_prob(self, z: Tensor) -> Tensor:
+    def log_prob(self, z: Real[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
         """ln φ - φ z for z >= 0, else -inf."""
         return torch.where(z >= 0, self.rate.log() - self.rate * z, -math.inf)
 
@@ -58,22 +57,24 @@ class ExponentialLatent(TractableLatentModel):
     Notes: D6-7, D6-21.
     """
 
-    def __init__(self, rate: Tensor):
+    def __init__(self, rate: Float[Tensor, ""]):
         _check_rate(rate)
         if rate.ndim != 0:
             raise UserError(f"expected one rate for the model, got shape {tuple(rate.shape)}; build a model for each")
         self.prior = Exponential(rate)
 
-    def log_prior(self, z: Tensor) -> Tensor:
+    def log_prior(self, z: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return self.prior.log_prob(z)
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_likelihood(self, x: Real[Tensor, "*#batch"], z: Real[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
         return -(as_floating(x) - as_floating(z)).square() / 2 - math.log(2 * math.pi) / 2
 
-    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_prior(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Float[Tensor, "*samples"]:
         return self.prior.sample(sample_shape, generator=generator)
 
-    def log_evidence(self, x: Tensor) -> Tensor:
+    def log_evidence(self, x: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """ln p(x) = ln θ + θ²/2 - θx + ln ½ erfc((θ - x)/√2), the last as the log of the normal distribution's tail,
         which does not underflow.
 
@@ -83,9 +84,15 @@ class ExponentialLatent(TractableLatentModel):
         return rate.log() + rate**2 / 2 - rate * x + torch.special.log_ndtr(x - rate)
 
 
-def exponential_elbo(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+def exponential_elbo(
+    prior_rate: Float[Tensor, "*#batch"], rate: Float[Tensor, "*#batch"], x: Real[Tensor, "*#batch"]
+) -> Float[Tensor, "*#batch"]:
     """L(θ, φ; x) = ln θ - θ/φ - ½ ln 2π - ½ (x² - 2x/φ + 2/φ²) - ln φ + 1, since E Z = 1/φ and E
     Z² = 2/φ² under Exp(φ).
+
+    Args:
+        prior_rate: θ.
+        rate: φ.
 
     Notes: D6-21, DE57.
     """
@@ -99,11 +106,11 @@ def exponential_elbo(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
 class ExponentialOptimum(NamedTuple):
     """Where the bound is largest, and how large."""
 
-    output: Tensor  # L = -½ ln 2π - x²/4
-    rate: Tensor  # θ = φ = 2/x
+    output: Float[Tensor, "*batch"]  # L = -½ ln 2π - x²/4
+    rate: Float[Tensor, "*batch"]  # θ = φ = 2/x
 
 
-def exponential_elbo_optimum(x: Tensor) -> ExponentialOptimum:
+def exponential_elbo_optimum(x: Float[Tensor, "*batch"]) -> ExponentialOptimum:
     """The maximum of `exponential_elbo` over both rates: θ = φ = 2/x for x > 0. For x <= 0 the bound grows as φ does,
     and has none.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -32,7 +33,7 @@ class ProbabilitySpace:
     Notes: D5-1.
     """
 
-    def __init__(self, outcomes: Iterable[Hashable], probabilities: Tensor | Sequence[float]):  # n, (..., n)
+    def __init__(self, outcomes: Iterable[Hashable], probabilities: Float[Tensor, "*batch n"] | Sequence[float]):
         self.outcomes: tuple[Any, ...] = tuple(outcomes)
         table = probabilities if isinstance(probabilities, Tensor) else torch.tensor(probabilities, dtype=torch.float64)
         check_probs(table, "the probabilities")
@@ -54,7 +55,7 @@ class ProbabilitySpace:
             raise UserError("expected at least one outcome, got none; a probability space has one")
         return cls(outcomes, torch.full((len(outcomes),), 1 / len(outcomes), dtype=torch.float64))
 
-    def probability(self, event: Event) -> Tensor:  # -> (...)
+    def probability(self, event: Event) -> Float[Tensor, "*batch"]:
         """P[A], the sum over the outcomes for which `event` is true."""
         return self.probabilities[..., self._indicator(event)].sum(dim=-1)
 
@@ -69,7 +70,9 @@ class ProbabilitySpace:
             )
         return ProbabilitySpace(self.outcomes, inside / total)
 
-    def weighed(self, f: Callable[[Any], float | Tensor] | None = None) -> tuple[Tensor, Tensor]:  # -> (n,), (..., n)
+    def weighed(
+        self, f: Callable[[Any], float | Tensor] | None = None
+    ) -> tuple[Float[Tensor, "n"], Float[Tensor, "*batch n"]]:
         """f(w) for every outcome, and the outcomes' probabilities: E f is the sum of their products."""
         numbers = [each if f is None else f(each) for each in self.outcomes]
         try:
@@ -113,7 +116,7 @@ class RandomVariable:
             ) from None
 
     @property
-    def codes(self) -> Tensor:  # (n,)
+    def codes(self) -> Int[Tensor, "n"]:
         """For each outcome, which of `values` it has."""
         index = {value: code for code, value in enumerate(self.values)}
         return torch.tensor(
@@ -144,7 +147,7 @@ def joint_variable(first: RandomVariable, second: RandomVariable) -> RandomVaria
     return RandomVariable(first.space, lambda outcome: (first(outcome), second(outcome)))
 
 
-def joint_table(first: RandomVariable, second: RandomVariable) -> Tensor:  # -> (..., k, l)
+def joint_table(first: RandomVariable, second: RandomVariable) -> Float[Tensor, "*batch k l"]:
     """P[X = x_i, Y = y_j], a row for each value of X and a column for each of Y."""
     _check_one_space(first, second)
     probabilities, columns = first.space.probabilities, len(second.values)

@@ -3,11 +3,11 @@
     x_t = (1 - t) ε + t x,   dx_t/dt = x - ε,   v(x_t, t) = E[x - ε | x_t]
 
 Time runs from noise at 0 to data at 1, as is the custom here, not as in diffusion.py. Many lines cross at a point;
-the field goes with their mean, and its flow carries the distribution of ε to that of x.   b examples (b, ...), t a
-number each (b,)
+the field goes with their mean, and its flow carries the distribution of ε to that of x.
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -17,7 +17,9 @@ from quoin.tensor import as_floating
 __all__ = ["GaussianFlow", "linear_path", "linear_path_velocity"]
 
 
-def linear_path(noise: Tensor, data: Tensor, t: Tensor) -> Tensor:  # (b, ...), (b, ...), (b,) -> (b, ...)
+def linear_path(
+    noise: Float[Tensor, "batch *shape"], data: Float[Tensor, "batch *shape"], t: Float[Tensor, "batch"]
+) -> Float[Tensor, "batch *shape"]:
     """x_t = (1 - t) ε + t x.
 
     >>> linear_path(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([0.25]))
@@ -33,7 +35,9 @@ def linear_path(noise: Tensor, data: Tensor, t: Tensor) -> Tensor:  # (b, ...), 
     return torch.lerp(noise, data, t.reshape(-1, *[1] * (data.ndim - 1)))
 
 
-def linear_path_velocity(noise: Tensor, data: Tensor) -> Tensor:  # (b, ...), (b, ...) -> (b, ...)
+def linear_path_velocity(
+    noise: Real[Tensor, "batch *shape"], data: Real[Tensor, "batch *shape"]
+) -> Float[Tensor, "batch *shape"]:
     """x - ε, the same all the way.
 
     Notes: D0-T.
@@ -57,7 +61,7 @@ class GaussianFlow:
             )
         self.distribution = distribution
 
-    def __call__(self, x: Tensor, t: Tensor) -> Tensor:  # (b, d), (b,) -> (b, d)
+    def __call__(self, x: Real[Tensor, "batch d"], t: Real[Tensor, "batch"]) -> Float[Tensor, "batch d"]:
         t = t.reshape(-1, 1, 1).to(self.distribution.covariance)
         eye = torch.eye(len(self.distribution.mean)).to(self.distribution.covariance)
         covariance = t**2 * self.distribution.covariance + (1 - t) ** 2 * eye

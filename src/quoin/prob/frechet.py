@@ -8,21 +8,24 @@ distributions does not. d coordinates
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_semi_definite
 from quoin.prob.matrix_root import symmetric_root
-from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor import as_floating, check_finite, check_floating, check_same_dtype, check_shapes
 
 __all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
 
 
 def squared_frechet_definition(
-    mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor
-) -> Tensor:  # -> ()
-    """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)), means (d,), covariances (d, d), which
-    may be singular.
+    mean_p: Real[Tensor, "d"],
+    covariance_p: Float[Tensor, "d d"],
+    mean_q: Real[Tensor, "d"],
+    covariance_q: Float[Tensor, "d d"],
+) -> Float[Tensor, ""]:
+    """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)); the covariances may be singular.
 
     In covariances that are, the gradient is right for every change that keeps their ranks (matrix_root.py).
 
@@ -36,13 +39,14 @@ def squared_frechet_definition(
     for covariance in (covariance_p, covariance_q):
         check_covariance(covariance)
         check_semi_definite(covariance)
+    mean_p, mean_q = as_floating(mean_p), as_floating(mean_q)
     root = symmetric_root(covariance_p)
     return (mean_p - mean_q).square().sum() + torch.trace(
         covariance_p + covariance_q - 2 * symmetric_root(root @ covariance_q @ root)
     )
 
 
-def squared_frechet_of_samples(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
+def squared_frechet_of_samples(first: Float[Tensor, "n d"], second: Float[Tensor, "m d"]) -> Float[Tensor, ""]:
     """`squared_frechet_definition` between the normal distributions fitted to two samples, with covariances over n - 1
     and m - 1.
 

@@ -11,6 +11,7 @@ states, n steps
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,23 +30,28 @@ __all__ = [
 class HiddenPosterior(NamedTuple):
     """The posterior of the hidden states given the observations o."""
 
-    output: Tensor  # (..., n, k): P[X_t = i | o]
-    transitions: Tensor  # (..., k, k): the expected number of steps from i to j, given o
-    log_prob: Tensor  # (...): ln P(o)
+    output: Float[Tensor, "*batch n k"]  # P[X_t = i | o]
+    transitions: Float[Tensor, "*batch k k"]  # the expected number of steps from i to j, given o
+    log_prob: Float[Tensor, "*batch"]  # ln P(o)
 
 
 class ViterbiPath(NamedTuple):
     """A path of hidden states, and its log probability together with the observations."""
 
-    output: Tensor  # (..., n)
-    log_prob: Tensor  # (...): ln P(X = output, o)
+    output: Int[Tensor, "*batch n"]
+    log_prob: Float[Tensor, "*batch"]  # ln P(X = output, o)
 
 
 def hmm_forward_definition(
-    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor
-) -> Tensor:  # (k), (k, k), (..., n, k)
+    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+) -> Float[Tensor, "*batch n k"]:
     """ln α_t(j) = ln P(o_0 ... o_t, X_t = j): α_0 = ν b_0, and α_t(j) = b_t(j) sum_i α_{t-1}(i) A_ij with
     b_t(j) = P(o_t | X_t = j).
+
+    Args:
+        log_initial: ln ν.
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
 
     Notes: D5.1-10.
     """
@@ -57,9 +63,13 @@ def hmm_forward_definition(
 
 
 def hmm_backward_definition(
-    log_transition: Tensor, log_emission: Tensor
-) -> Tensor:  # (k, k), (..., n, k) -> (..., n, k)
+    log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+) -> Float[Tensor, "*batch n k"]:
     """ln β_t(i) = ln P(o_{t+1} ... o_{n-1} | X_t = i): β_{n-1} = 1, and β_t(i) = sum_j A_ij b_{t+1}(j) β_{t+1}(j).
+
+    Args:
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
 
     Notes: D5.1-10.
     """
@@ -70,9 +80,16 @@ def hmm_backward_definition(
     return torch.stack(betas[::-1], dim=-2)
 
 
-def hmm_posterior_definition(log_initial: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
+def hmm_posterior_definition(
+    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+) -> HiddenPosterior:
     """P[X_t = i | o] = α_t(i) β_t(i) / P(o) and P[X_t = i, X_{t+1} = j | o] = α_t(i) A_ij b_{t+1}(j) β_{t+1}(j) / P(o),
     summed over t.
+
+    Args:
+        log_initial: ln ν.
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
 
     Notes: D5.1-10.
     """
@@ -81,7 +98,9 @@ def hmm_posterior_definition(log_initial: Tensor, log_transition: Tensor, log_em
     return found
 
 
-def posterior_unchecked(log_initial: Tensor, log_transition: Tensor, log_emission: Tensor) -> HiddenPosterior:
+def posterior_unchecked(
+    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+) -> HiddenPosterior:
     """`hmm_posterior_definition`, with zeros where the observations are impossible."""
     alpha = hmm_forward_definition(log_initial, log_transition, log_emission)
     beta = hmm_backward_definition(log_transition, log_emission)
@@ -93,12 +112,17 @@ def posterior_unchecked(log_initial: Tensor, log_transition: Tensor, log_emissio
 
 
 def viterbi(
-    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor
-) -> ViterbiPath:  # (k), (k, k), (..., n, k)
+    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+) -> ViterbiPath:
     """The most probable path given the observations: δ_t(j) = b_t(j) max_i δ_{t-1}(i) A_ij, and from the best end back
     through the argmaxes.
 
     Of equals the first is taken. The path's probability carries a gradient, the path itself has none.
+
+    Args:
+        log_initial: ln ν.
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
 
     Notes: D5.1-10.
     """
@@ -117,20 +141,20 @@ def viterbi(
     return ViterbiPath(torch.stack(states[::-1], dim=-1), log_prob)
 
 
-def log_sum(x: Tensor, dim: int) -> Tensor:
+def log_sum(x: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
     """ln sum exp x, where a sum of nothing but zeros has the logarithm minus infinity and no gradient instead of
     NaN."""
     nothing = (x == -torch.inf).all(dim=dim, keepdim=True)
     return x.masked_fill(nothing, 0).logsumexp(dim=dim).masked_fill(nothing.squeeze(dim), -torch.inf)
 
 
-def log_table(probabilities: Tensor) -> Tensor:
+def log_table(probabilities: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """ln p, where ln 0 is minus infinity and has no gradient instead of NaN."""
     never = probabilities == 0
     return probabilities.masked_fill(never, 1).log().masked_fill(never, -torch.inf)
 
 
-def check_possible(log_prob: Tensor) -> None:  # (...)
+def check_possible(log_prob: Float[Tensor, "*batch"]) -> None:
     """Raise an error for observations of probability zero."""
     if torch.compiler.is_compiling() or bool((log_prob > -torch.inf).all()):
         return
@@ -147,7 +171,11 @@ def check_possible(log_prob: Tensor) -> None:  # (...)
     )
 
 
-def check_tables(log_initial: Tensor | None, log_transition: Tensor, log_emission: Tensor) -> None:
+def check_tables(
+    log_initial: Float[Tensor, "k"] | None,
+    log_transition: Float[Tensor, "k k"],
+    log_emission: Float[Tensor, "*batch n k"],
+) -> None:
     check_shapes("k, k k, ... n k", log_initial=log_initial, log_transition=log_transition, log_emission=log_emission)
     check_same_dtype(log_transition, log_emission)
     if log_emission.shape[-2] == 0:

@@ -6,9 +6,10 @@ data, and the best distribution for such sums. k states, m symbols, d numbers
 """
 
 import math
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -21,6 +22,7 @@ from quoin.tensor import check_finite, check_labels, check_same_dtype, check_sha
 __all__ = ["CategoricalEmission", "Emission", "GaussianEmission"]
 
 
+@runtime_checkable
 class Emission(Protocol):
     """A distribution of observations for each of k states; an observation has `event_ndim` axes of its own."""
 
@@ -29,25 +31,27 @@ class Emission(Protocol):
     @property
     def event_ndim(self) -> int: ...
 
-    def check(self, observations: Tensor) -> None:
+    def check(self, observations: Shaped[Tensor, "..."]) -> None:
         """Raise an error for what no such distribution emits."""
         ...
 
-    def log_prob(self, observations: Tensor) -> Tensor:  # (..., k)
+    def log_prob(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch k"]:
         """ln P(o | X = i) for every state i."""
         ...
 
-    def relative(self, observations: Tensor) -> Relative: ...
+    def relative(self, observations: Shaped[Tensor, "..."]) -> Relative: ...
 
-    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:
-        """An observation for each state of (...)."""
+    def sample(self, states: Int[Tensor, "*batch"], *, generator: torch.Generator) -> Shaped[Tensor, "..."]:
+        """An observation for each state."""
         ...
 
-    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
-        """Sums over observations, each weighted by its responsibilities (..., k)."""
+    def sufficient_statistics(
+        self, observations: Shaped[Tensor, "..."], responsibilities: Float[Tensor, "*batch k"]
+    ) -> tuple[Float[Tensor, "..."], ...]:
+        """Sums over observations, each weighted by its responsibilities."""
         ...
 
-    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
+    def m_step(self, statistics: tuple[Float[Tensor, "..."], ...]) -> Self:
         """The most probable distribution of this kind for such sums; a state without responsibility stays as it is."""
         ...
 
@@ -60,34 +64,36 @@ class CategoricalEmission:
 
     event_ndim = 0
 
-    def __init__(self, probabilities: Tensor):  # (k, m)
+    def __init__(self, probabilities: Float[Tensor, "k m"]):
         check_shapes("k m", probabilities=probabilities)
         check_probs(probabilities, "probabilities")
         self.probabilities = probabilities
         self.num_states, self.num_symbols = probabilities.shape
 
-    def check(self, observations: Tensor) -> None:
+    def check(self, observations: Integer[Tensor, "*batch"]) -> None:
         check_labels(observations, self.num_symbols)
 
-    def log_prob(self, observations: Tensor) -> Tensor:  # (...) -> (..., k)
+    def log_prob(self, observations: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch k"]:
         """ln B_io for every state i."""
         return log_table(self.probabilities).mT[observations.long()]  # bytes as they are would be taken for a mask
 
-    def relative(self, observations: Tensor) -> Relative:
+    def relative(self, observations: Integer[Tensor, "*batch"]) -> Relative:
         symbols = relative(log_table(self.probabilities).mT)  # a table of m rows: no exponential for each observation
         chosen = observations.long()
         return Relative(symbols.weights[chosen], symbols.log_scale[chosen])
 
-    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (...)
+    def sample(self, states: Int[Tensor, "*batch"], *, generator: torch.Generator) -> Int[Tensor, "*batch"]:
         probs = self.probabilities.detach()[states.flatten()]
         return torch.multinomial(probs, 1, generator=generator).reshape(states.shape)
 
-    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
-        """How often each state emitted each symbol, (m, k)."""
+    def sufficient_statistics(
+        self, observations: Integer[Tensor, "*batch"], responsibilities: Float[Tensor, "*batch k"]
+    ) -> tuple[Float[Tensor, "m k"], ...]:
+        """How often each state emitted each symbol."""
         counts = responsibilities.new_zeros(self.num_symbols, self.num_states)
         return (counts.index_add_(0, observations.flatten().long(), responsibilities.flatten(0, -2)),)
 
-    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
+    def m_step(self, statistics: tuple[Float[Tensor, "m k"], ...]) -> Self:
         return type(self)(normalized(statistics[0].mT, self.probabilities))
 
 
@@ -99,7 +105,7 @@ class GaussianEmission:
 
     event_ndim = 1
 
-    def __init__(self, means: Tensor, covariances: Tensor):  # (k, d), (k, d, d)
+    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d d"]):
         check_shapes("k d, k d d", means=means, covariances=covariances)
         check_same_dtype(means, covariances)
         check_finite(means, "means")
@@ -116,26 +122,28 @@ class GaussianEmission:
             )
         self.factors = factors
 
-    def check(self, observations: Tensor) -> None:
+    def check(self, observations: Float[Tensor, "*batch d"]) -> None:
         check_shapes("... d, k d", observations=observations, means=self.means)
         check_same_dtype(self.means, observations)
         check_finite(observations, "observations")
 
-    def log_prob(self, observations: Tensor) -> Tensor:  # (..., d) -> (..., k)
+    def log_prob(self, observations: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch k"]:
         """-|L_i^-1 (x - μ_i)|^2 / 2 - ln det L_i - d/2 ln 2π for every state i, with L_i L_i^T = Σ_i."""
         away = self._away(observations)  # (k, d, n)
         squares = torch.linalg.solve_triangular(self.factors, away, upper=False).square().sum(dim=-2)
         log_volume = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1) + self.dim / 2 * math.log(2 * math.pi)
         return (-squares / 2 - log_volume.unsqueeze(-1)).mT.reshape(*observations.shape[:-1], self.num_states)
 
-    def relative(self, observations: Tensor) -> Relative:
+    def relative(self, observations: Float[Tensor, "*batch d"]) -> Relative:
         return relative(self.log_prob(observations))
 
-    def sample(self, states: Tensor, *, generator: torch.Generator) -> Tensor:  # (...) -> (..., d)
+    def sample(self, states: Int[Tensor, "*batch"], *, generator: torch.Generator) -> Float[Tensor, "*batch d"]:
         noise = torch.randn(*states.shape, self.dim, 1, generator=generator, dtype=self.means.dtype)
         return self.means.detach()[states] + (self.factors.detach()[states] @ noise).squeeze(-1)
 
-    def sufficient_statistics(self, observations: Tensor, responsibilities: Tensor) -> tuple[Tensor, ...]:
+    def sufficient_statistics(
+        self, observations: Float[Tensor, "*batch d"], responsibilities: Float[Tensor, "*batch k"]
+    ) -> tuple[Float[Tensor, "k ..."], ...]:
         """Shares (k,), and of x - μ_i, which is small where it counts, the sums (k, d) and those of its squares
         (k, d, d).
         """
@@ -143,7 +151,7 @@ class GaussianEmission:
         shared = away * responsibilities.reshape(-1, self.num_states).mT.unsqueeze(-2)
         return responsibilities.reshape(-1, self.num_states).sum(dim=0), shared.sum(dim=-1), shared @ away.mT
 
-    def m_step(self, statistics: tuple[Tensor, ...]) -> Self:
+    def m_step(self, statistics: tuple[Float[Tensor, "k ..."], ...]) -> Self:
         total, first, second = statistics
         some = (total > 0)[:, None, None]
         total = torch.where(total > 0, total, 1)
@@ -155,7 +163,7 @@ class GaussianEmission:
         return observations.reshape(-1, self.dim).mT - self.means.unsqueeze(-1)
 
 
-def normalized(counts: Tensor, fallback: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+def normalized(counts: Float[Tensor, "*batch n"], fallback: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     """Counts over their sum, and where there are none the distribution that was there before."""
     total = counts.sum(dim=-1, keepdim=True)
     return torch.where(total > 0, counts / torch.where(total > 0, total, 1), fallback)

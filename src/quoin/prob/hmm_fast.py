@@ -10,13 +10,14 @@ metric max_i ln(x_i / y_i) - min_i ln(x_i / y_i), so errors at the cuts add up a
 
 Messages are scaled to sum to one. A state less probable than the smallest float by more than all others thus counts as
 impossible; if it matters later, the likelihoods found forwards and backwards differ, and the sequence goes to log space
-(hmm.py). k states, n steps, s sequences, c blocks of each, l steps of a block
+(hmm.py). k states, n steps, s sequences, c blocks of each (`blocks`: s c of them), l steps of a block
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Float64, Integer, Shaped
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -35,12 +36,20 @@ GROUP = 2**18  # numbers of a group of sequences worked on together: half a doze
 
 
 def hmm_posterior(
-    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None
+    log_initial: Float[Tensor, "k"],
+    log_transition: Float[Tensor, "k k"],
+    log_emission: Float[Tensor, "*batch n k"],
+    lengths: Integer[Tensor, "*batch"] | None = None,
 ) -> HiddenPosterior:
-    """`hmm_posterior_definition` by scaled messages, for sequences (..., n, k) of the lengths (...) given;
-    without a gradient.
+    """`hmm_posterior_definition` by scaled messages, for sequences of the lengths given; without a gradient.
 
     Beyond a sequence's length its `log_emission` is not read and its posterior is zero.
+
+    Args:
+        log_initial: ln ν.
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
+        lengths: How many observations of each sequence count, from the first; all unless given.
 
     Notes: D5.1-10.
     """
@@ -50,12 +59,21 @@ def hmm_posterior(
 
 
 def hmm_log_prob(
-    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Tensor | None = None
-) -> Tensor:  # -> (...)
+    log_initial: Float[Tensor, "k"],
+    log_transition: Float[Tensor, "k k"],
+    log_emission: Float[Tensor, "*batch n k"],
+    lengths: Integer[Tensor, "*batch"] | None = None,
+) -> Float[Tensor, "*batch"]:
     """ln P(o) = ln sum_i α_{n-1}(i) by scaled messages; minus infinity, with a zero gradient, for what cannot happen.
 
     Its gradient is the posterior: ∂/∂ln b_t(i) = P[X_t = i | o], and ∂/∂ln A_ij the expected number of steps from
     i to j.
+
+    Args:
+        log_initial: ln ν.
+        log_transition: ln A.
+        log_emission: ln b_t(j) = ln P(o_t | X_t = j) of the observations at hand, as `emission.log_prob` gives it.
+        lengths: How many observations of each sequence count, from the first; all unless given.
 
     Notes: D5.1-10.
     """
@@ -71,7 +89,7 @@ class _LogProb(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, *gradients):
+    def backward(ctx, *gradients):  # pyright: ignore[reportIncompatibleMethodOverride]
         states, transitions = ctx.saved_tensors
         (gradient,) = gradients
         states = states * gradient[..., None, None]
@@ -89,24 +107,24 @@ class Folded(NamedTuple):
     num_sequences: int
     num_steps: int
     num_blocks: int  # of a sequence
-    valid: Tensor | None  # (l, s c): which steps are not filling; None where all are
+    valid: Bool[Tensor, "l blocks"] | None  # which steps are not filling; None where all are
 
     @property
     def block_steps(self) -> int:
         return -(-self.num_steps // self.num_blocks)
 
-    def fold(self, x: Tensor) -> Tensor:  # (s, n, ...) -> (l, s c, ...)
+    def fold(self, x: Shaped[Tensor, "s n *event"]) -> Shaped[Tensor, "l blocks *event"]:
         filling = self.num_blocks * self.block_steps - self.num_steps
         if filling:
             x = torch.cat([x, x.new_zeros(len(x), filling, *x.shape[2:])], dim=1)
         return x.unflatten(1, (self.num_blocks, -1)).movedim(2, 0).flatten(1, 2).contiguous()
 
-    def unfold(self, x: Tensor) -> Tensor:  # (l, s c, ...) -> (s, n, ...)
+    def unfold(self, x: Shaped[Tensor, "l blocks *event"]) -> Shaped[Tensor, "s n *event"]:
         return x.unflatten(1, (self.num_sequences, self.num_blocks)).movedim(0, 2).flatten(1, 2)[:, : self.num_steps]
 
 
-def folded(num_sequences: int, num_steps: int, lengths: Tensor | None) -> Folded:
-    """The layout for this many sequences, of the lengths (s,) given or all of n steps."""
+def folded(num_sequences: int, num_steps: int, lengths: Integer[Tensor, "s"] | None) -> Folded:
+    """The layout for this many sequences, of the lengths given or all of n steps."""
     blocks = max(1, min(MANY_ROWS // num_sequences, num_steps // LEAST_STEPS))
     layout = Folded(num_sequences, num_steps, blocks, None)
     if lengths is None and blocks * layout.block_steps == num_steps:
@@ -119,12 +137,12 @@ class Group(NamedTuple):
     """Some of the sequences, as many as are worked on together."""
 
     selection: slice  # among all sequences
-    rows: Tensor  # (s, n, ...)
-    lengths: Tensor | None  # (s,)
+    rows: Shaped[Tensor, "s n ..."]
+    lengths: Integer[Tensor, "s"] | None
     layout: Folded
 
 
-def groups(rows: Tensor, lengths: Tensor | None, num_states: int) -> Iterator[Group]:
+def groups(rows: Shaped[Tensor, "s n ..."], lengths: Integer[Tensor, "s"] | None, num_states: int) -> Iterator[Group]:
     """All sequences of `rows` in groups."""
     size = max(1, GROUP // (rows.shape[1] * num_states))
     for first in range(0, len(rows), size):
@@ -133,7 +151,9 @@ def groups(rows: Tensor, lengths: Tensor | None, num_states: int) -> Iterator[Gr
         yield Group(selection, rows[selection], known, folded(len(rows[selection]), rows.shape[1], known))
 
 
-def check_lengths(lengths: Tensor | None, shape: torch.Size, num_steps: int) -> Tensor | None:  # -> (s,)
+def check_lengths(
+    lengths: Integer[Tensor, "*batch"] | None, shape: torch.Size, num_steps: int
+) -> Integer[Tensor, "s"] | None:
     """The lengths of all sequences in a row, each from 1 to n."""
     if lengths is None:
         return None
@@ -185,11 +205,11 @@ def _posterior(
 class Relative(NamedTuple):
     """P(o | X = i) = e^log_scale weights_i, the largest weight being one, or all zero for what no state can emit."""
 
-    weights: Tensor  # (..., k)
-    log_scale: Tensor  # (...)
+    weights: Float[Tensor, "*batch k"]
+    log_scale: Float[Tensor, "*batch"]
 
 
-def relative(log_emission: Tensor) -> Relative:  # (..., k)
+def relative(log_emission: Float[Tensor, "*batch k"]) -> Relative:
     log_scale = log_emission.amax(dim=-1)
     log_scale = torch.where(log_scale == -torch.inf, 0, log_scale)
     return Relative((log_emission - log_scale.unsqueeze(-1)).exp_(), log_scale)
@@ -198,9 +218,9 @@ def relative(log_emission: Tensor) -> Relative:  # (..., k)
 class Expected(NamedTuple):
     """Posterior of a group of sequences in blocks."""
 
-    states: Tensor  # (l, s c, k), zero where there is no observation
-    transitions: Tensor  # (k, k), of all sequences together
-    log_prob: Tensor  # (s,) float64; NaN where scaled messages cannot decide
+    states: Float[Tensor, "l blocks k"]  # zero where there is no observation
+    transitions: Float[Tensor, "k k"]  # of all sequences together
+    log_prob: Float64[Tensor, "s"]  # NaN where scaled messages cannot decide
 
 
 class Messages(NamedTuple):
@@ -210,14 +230,16 @@ class Messages(NamedTuple):
     P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = step_t(i) A_ij after_{t+1}(j).
     """
 
-    left: Tensor  # (l, k, s c)
-    beta: Tensor
-    step: Tensor
-    after: Tensor
-    log_prob: Tensor  # (s,) float64; NaN where scaled messages cannot decide
+    left: Float[Tensor, "l k blocks"]
+    beta: Float[Tensor, "l k blocks"]
+    step: Float[Tensor, "l k blocks"]
+    after: Float[Tensor, "l k blocks"]
+    log_prob: Float64[Tensor, "s"]  # NaN where scaled messages cannot decide
 
 
-def expected(initial: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Expected:
+def expected(
+    initial: Float[Tensor, "k"], transition: Float[Tensor, "k k"], observed: Relative, layout: Folded
+) -> Expected:
     """The posterior of a group in blocks."""
     left, beta, step, after, log_prob = messages(initial, transition, observed, layout)
     inside = torch.bmm(step[:-1], after[1:].mT).sum(dim=0)
@@ -225,7 +247,9 @@ def expected(initial: Tensor, transition: Tensor, observed: Relative, layout: Fo
     return Expected(left.mul_(beta).mT, (inside + across) * transition, log_prob)
 
 
-def messages(initial: Tensor, transition: Tensor, observed: Relative, layout: Folded) -> Messages:
+def messages(
+    initial: Float[Tensor, "k"], transition: Float[Tensor, "k k"], observed: Relative, layout: Folded
+) -> Messages:
     """Forwards a message is α_t, in proportion to P(o_0 ... o_t, X_t = i); backwards b_t β_t, to P(o_t ...
     o_{n-1} | X_t = i).
     """
@@ -272,11 +296,14 @@ def _swept(
         tail = weights[:WARM_UP] if backwards else weights[-WARM_UP:]
         _, after, _ = _sweep(torch.full_like(weights[0], 1 / len(first)), matrix, tail, backwards)
         guess, _ = _onward(after, matrix, entry, num_blocks, backwards)
-    for _ in range(num_blocks):
+    rounds = 0
+    while True:
         before, after, scales = _sweep(guess, matrix, weights, backwards)
         entering, sums = _onward(after, matrix, entry, num_blocks, backwards)
         # Below tiny / eps a float may have lost its digits. NaN ends the search: there is another way.
-        if not bool(((entering - guess).abs() > SETTLED * eps * entering + tiny / eps).any()):
+        settled = not bool(((entering - guess).abs() > SETTLED * eps * entering + tiny / eps).any())
+        rounds += 1
+        if settled or rounds == num_blocks:
             break
         guess = entering
     taken = scales.double().log().sum(dim=0) + sums.double().log()

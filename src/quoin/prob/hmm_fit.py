@@ -3,6 +3,7 @@
 from typing import Generic, NamedTuple
 
 import torch
+from jaxtyping import Float64, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -20,7 +21,7 @@ class BaumWelchStep(NamedTuple, Generic[EmissionType]):
     """A model that explains the observations at least as well, and how well the old one did."""
 
     output: HiddenMarkovModel[EmissionType]
-    log_prob: Tensor  # (), float64: ln P(o) of all sequences together under the old model
+    log_prob: Float64[Tensor, ""]  # ln P(o) of all sequences together under the old model
 
 
 class BaumWelch(NamedTuple, Generic[EmissionType]):
@@ -32,13 +33,18 @@ class BaumWelch(NamedTuple, Generic[EmissionType]):
 
 def baum_welch(
     model: HiddenMarkovModel[EmissionType],
-    observations: Tensor,
+    observations: Shaped[Tensor, "..."],
     *,
     max_iter: int,
     tol: float = 0.0,
-    lengths: Tensor | None = None,
+    lengths: Integer[Tensor, "*batch"] | None = None,
 ) -> BaumWelch[EmissionType]:
     """Up to `max_iter` steps, fewer where one raises ln P(o) by at most `tol` for each observation.
+
+    Args:
+        observations: Sequences as the model's emission has them.
+        tol: 0 takes all steps.
+        lengths: How many observations of each sequence count, from the first; all unless given.
 
     Notes: D5.1-10.
     """
@@ -61,13 +67,18 @@ def baum_welch(
 
 @torch.no_grad()
 def baum_welch_step(
-    model: HiddenMarkovModel[EmissionType], observations: Tensor, lengths: Tensor | None = None
+    model: HiddenMarkovModel[EmissionType],
+    observations: Shaped[Tensor, "..."],
+    lengths: Integer[Tensor, "*batch"] | None = None,
 ) -> BaumWelchStep[EmissionType]:
     """ν_i, A_ij and the emission's distribution from the posterior's expected counts: A_ij = E[steps from i to
     j | o] / E[steps from i | o].
 
     It maximises E[ln P'(X, o) | o] over new models P', and ln P'(o) rises by no less than that does. A state that is
     never visited keeps its distributions.
+
+    Args:
+        lengths: How many observations of each sequence count, from the first; all unless given.
 
     Notes: D5.1-10.
     """

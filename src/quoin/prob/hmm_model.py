@@ -3,6 +3,7 @@
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
+from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,13 +20,15 @@ EmissionType = TypeVar("EmissionType", bound=Emission)
 class HiddenSample(NamedTuple):
     """Observations and the states behind them."""
 
-    output: Tensor  # (p, n) symbols or (p, n, d) numbers
-    states: Tensor  # (p, n)
+    output: Shaped[Tensor, "s n ..."]  # symbols, or numbers with an axis of their own
+    states: Int[Tensor, "s n"]
 
 
 class HiddenMarkovModel(Generic[EmissionType]):
     """A hidden Markov chain X, and o_t sampled from the emission of its state: P(o) = sum_x P[X = x] prod_t
     P(o_t | X_t = x_t).
+
+    Observations are (..., n) symbols or (..., n, d) numbers, as the emission has them.
 
     >>> from quoin.prob import CategoricalEmission
     >>> chain = MarkovChain(torch.tensor([0.5, 0.5]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
@@ -47,15 +50,19 @@ class HiddenMarkovModel(Generic[EmissionType]):
             )
         self.chain, self.emission = chain, emission
 
-    def log_prob(self, observations: Tensor, lengths: Tensor | None = None) -> Tensor:  # (..., n, event) -> (...)
-        """ln P(o) of every sequence, differentiable in all tables; beyond `lengths` (...) observations do not count."""
+    def log_prob(
+        self, observations: Shaped[Tensor, "..."], lengths: Integer[Tensor, "*batch"] | None = None
+    ) -> Float[Tensor, "*batch"]:
+        """ln P(o) of every sequence, differentiable in all tables; beyond `lengths` observations do not count."""
         return hmm_log_prob(*self.log_tables(observations), lengths)
 
-    def posterior(self, observations: Tensor, lengths: Tensor | None = None) -> HiddenPosterior:
+    def posterior(
+        self, observations: Shaped[Tensor, "..."], lengths: Integer[Tensor, "*batch"] | None = None
+    ) -> HiddenPosterior:
         """P[X_t = i | o] and the expected numbers of steps from i to j; without a gradient."""
         return hmm_posterior(*self.log_tables(observations), lengths)
 
-    def viterbi(self, observations: Tensor) -> ViterbiPath:
+    def viterbi(self, observations: Shaped[Tensor, "..."]) -> ViterbiPath:
         """The most probable states behind the observations."""
         return viterbi(*self.log_tables(observations))
 
@@ -66,13 +73,17 @@ class HiddenMarkovModel(Generic[EmissionType]):
         states = self.chain.sample_paths(num_steps - 1, num_paths, generator=generator)
         return HiddenSample(self.emission.sample(states, generator=generator), states)
 
-    def log_tables(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def log_tables(
+        self, observations: Shaped[Tensor, "..."]
+    ) -> tuple[Float[Tensor, "k"], Float[Tensor, "k k"], Float[Tensor, "*batch n k"]]:
         """ln ν, ln A and ln P(o_t | X_t = i), as the functions of hmm.py take them."""
         self._check(observations)
         return log_table(self.chain.initial), log_table(self.chain.transition), self.emission.log_prob(observations)
 
-    def rows(self, observations: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """All sequences and their lengths in one row: (s, n, event) and (s,)."""
+    def rows(
+        self, observations: Shaped[Tensor, "..."], lengths: Integer[Tensor, "*batch"] | None
+    ) -> tuple[Shaped[Tensor, "s n ..."], Integer[Tensor, "s"] | None]:
+        """All sequences and their lengths in one row."""
         self._check(observations)
         event = observations.ndim - self.emission.event_ndim
         rows = observations.reshape(-1, *observations.shape[event - 1 :])

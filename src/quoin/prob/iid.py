@@ -6,6 +6,7 @@ n variables, k outcomes
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,8 +25,10 @@ __all__ = [
 _MOST_OUTCOMES = 2**22
 
 
-def iid_distribution(probs: Tensor, num_variables: int) -> Tensor:  # (k,) -> (k,) * n
+def iid_distribution(probs: Float[Tensor, "k"], num_variables: int) -> Float[Tensor, "..."]:
     """P[X_1 = x_1, ..., X_n = x_n] = p(x_1) ... p(x_n): independent, each with distribution p.
+
+    The table has n axes, each of size k.
 
     Notes: D5-32.
     """
@@ -42,7 +45,7 @@ def iid_distribution(probs: Tensor, num_variables: int) -> Tensor:  # (k,) -> (k
     return joint
 
 
-def iid_sample(quantile: Callable[[Tensor], Tensor], *shape: int, generator: torch.Generator) -> Tensor:
+def iid_sample(quantile: Callable[[Tensor], Tensor], *shape: int, generator: torch.Generator) -> Real[Tensor, "*shape"]:
     """Independent X_i = F^{-1}(U_i), U_i uniform on (0, 1): each has the distribution function F.
 
     `quantile` is F^{-1}, such as `torch.distributions.Cauchy(0.0, 1.0).icdf`; samples are float64.
@@ -55,9 +58,9 @@ def iid_sample(quantile: Callable[[Tensor], Tensor], *shape: int, generator: tor
     )  # zero itself would be sampled once in 2^53 and may be infinite
 
 
-def running_means(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
-    """(X_1 + ... + X_m) / m for m = 1, ..., n: by the strong distribution they go to E X with probability one, if
-    E|X| is finite.
+def running_means(x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
+    """(X_1 + ... + X_m) / m for m = 1, ..., n: by the strong law of large numbers they go to E X with probability one,
+    if E|X| is finite.
 
     Notes: D5-33.
     """
@@ -65,7 +68,7 @@ def running_means(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
     return x.cumsum(dim=-1) / torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device)
 
 
-def scaled_sums(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
+def scaled_sums(x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     """(X_1 + ... + X_m) / √m for m = 1, ..., n: if E X = 0 they go to N(0, E X²) in distribution.
 
     Notes: D5-34.
@@ -74,7 +77,9 @@ def scaled_sums(x: Tensor) -> Tensor:  # (..., n) -> (..., n)
     return x.cumsum(dim=-1) / torch.arange(1, x.shape[-1] + 1, dtype=x.dtype, device=x.device).sqrt()
 
 
-def iid_sum_distribution_definition(probs: Tensor, num_variables: int) -> Tensor:  # (k,) -> (n (k - 1) + 1,)
+def iid_sum_distribution_definition(
+    probs: Float[Tensor, "k"], num_variables: int
+) -> Float[Tensor, "{num_variables}*(k-1)+1"]:
     """The distribution of S = X_1 + ... + X_n for X_i with P[X_i = j] = p_j, j = 0, ..., k - 1: P[S_n = s] = sum_j p_j
     P[S_{n-1} = s - j].
 
@@ -88,7 +93,7 @@ def iid_sum_distribution_definition(probs: Tensor, num_variables: int) -> Tensor
     return total
 
 
-def iid_sum_distribution(probs: Tensor, num_variables: int) -> Tensor:  # (k,) -> (n (k - 1) + 1,)
+def iid_sum_distribution(probs: Float[Tensor, "k"], num_variables: int) -> Float[Tensor, "{num_variables}*(k-1)+1"]:
     """`iid_sum_distribution_definition` by the discrete Fourier transform, which turns the n-fold convolution into
     an n-th power.
 

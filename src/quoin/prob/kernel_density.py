@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -27,8 +28,8 @@ __all__ = ["KernelDensity", "kernel_density_definition"]
 
 
 def kernel_density_definition(
-    x: Tensor, points: Tensor, kernel: SmoothingKernel, bandwidth: Bandwidth
-) -> Tensor:  # (k, d), (n, d) -> (k,)
+    x: Float[Tensor, "k d"], points: Float[Tensor, "n d"], kernel: SmoothingKernel, bandwidth: Bandwidth
+) -> Float[Tensor, "k"]:
     """p(x) = 1/(n h^d) sum_i K((x - x_i)/h) for a kernel of integral one; with a bandwidth for each coordinate, their
     product for h^d.
 
@@ -55,7 +56,7 @@ class KernelDensity:
     Notes: Z11.7k.
     """
 
-    def __init__(self, points: Tensor, kernel: SmoothingKernel, bandwidth: Bandwidth):  # (n, d)
+    def __init__(self, points: Float[Tensor, "n d"], kernel: SmoothingKernel, bandwidth: Bandwidth):
         check_shapes("n d", points=points)
         check_floating(points, "points")
         if not points.numel():
@@ -69,7 +70,7 @@ class KernelDensity:
     def dim(self) -> int:
         return self.points.shape[-1]
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_prob(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         """ln p(x), and -inf where no bump reaches, with gradients of zero there; a few points at a time."""
         check_shapes("... d, n d", x=x, points=self.points)
         check_same_dtype(x, self.points)
@@ -84,7 +85,7 @@ class KernelDensity:
 
     def sample(
         self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, d)
+    ) -> Float[Tensor, "*sample_shape d"]:
         """A point chosen evenly, moved by an offset sampled from its kernel."""
         num_samples = math.prod(sample_shape)
         chosen = torch.randint(len(self.points), (num_samples,), generator=generator, device=generator.device)

@@ -2,13 +2,14 @@
 next state for each x.
 
 A kernel is a distribution P(y | x) in the sense of `ConditionalModel`: it can be sampled from, and has a density.
-Finitely many states are in markov.py.   n steps, p paths, d dimensions
+Finitely many states are in markov.py.   d dimensions
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -20,14 +21,15 @@ from quoin.tensor import check_same_dtype, check_shapes
 __all__ = ["GaussianTransition", "InitialDistribution", "KernelChain"]
 
 
+@runtime_checkable
 class InitialDistribution(Protocol):
     """A distribution to begin with, such as a `MultivariateNormal`."""
 
-    def log_prob(self, x: Tensor) -> Tensor:
+    def log_prob(self, x: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch"]:
         """ln P(x), or the log of the density at x, one value per example."""
         ...
 
-    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Shaped[Tensor, "..."]:
         """Independent samples along these leading axes."""
         ...
 
@@ -43,13 +45,13 @@ class KernelChain:
 
     def sample_paths(
         self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
-    ) -> Tensor:  # -> (p, n + 1, ...)
+    ) -> Shaped[Tensor, "{num_paths} {num_steps}+1 ..."]:
         states = [self.initial.sample((num_paths,), generator=generator)]
         for _ in range(check_steps(num_steps)):
             states.append(self.kernel.sample(states[-1], generator=generator))
         return torch.stack(states, dim=1)
 
-    def log_prob(self, path: Tensor) -> Tensor:  # (p, n + 1, ...) -> (p,)
+    def log_prob(self, path: Shaped[Tensor, "paths times ..."]) -> Float[Tensor, "paths"]:
         """The log of the density of whole paths, ln ν(x_0) + sum_t ln A(x_t, x_{t+1})."""
         if path.ndim < 2 or path.shape[1] == 0:
             raise UserError(
@@ -69,14 +71,14 @@ class GaussianTransition:
     Notes: D5.1-8, D5.1-9.
     """
 
-    def __init__(self, covariance: Tensor):  # (d, d)
+    def __init__(self, covariance: Float[Tensor, "d d"]):
         check_shapes("d d", covariance=covariance)
         self.step = MultivariateNormal(torch.zeros_like(covariance[0]), covariance)
 
-    def sample(self, x: Tensor, *, generator: torch.Generator) -> Tensor:  # (..., d) -> (..., d)
+    def sample(self, x: Float[Tensor, "*batch d"], *, generator: torch.Generator) -> Float[Tensor, "*batch d"]:
         check_same_dtype(x, self.step.covariance)
         return x + self.step.sample(x.shape[:-1], generator=generator)
 
-    def log_prob(self, y: Tensor, x: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+    def log_prob(self, y: Float[Tensor, "*batch d"], x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         check_shapes("... d, ... d", y=y, x=x)
         return self.step.log_prob(y - x)

@@ -7,6 +7,7 @@ variational inference needs most, from independent coordinates to the standard n
 import math
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,9 +17,13 @@ from quoin.tensor import as_floating, check_floating, check_shapes
 __all__ = ["kl_normal", "kl_normal_definition", "kl_standard_normal", "kl_standard_normal_definition"]
 
 
-def kl_normal_definition(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:
-    """D(P‖Q) = ½ [tr(Σ_q^-1 Σ_p) + (μ_q - μ_p)^T Σ_q^-1 (μ_q - μ_p) - d + ln(det Σ_q / det Σ_p)], means (..., d),
-    covariances (..., d, d).
+def kl_normal_definition(
+    mean_p: Float[Tensor, "*batch d"],
+    covariance_p: Float[Tensor, "*batch d d"],
+    mean_q: Float[Tensor, "*batch d"],
+    covariance_q: Float[Tensor, "*batch d d"],
+) -> Float[Tensor, "*batch"]:
+    """D(P‖Q) = ½ [tr(Σ_q^-1 Σ_p) + (μ_q - μ_p)^T Σ_q^-1 (μ_q - μ_p) - d + ln(det Σ_q / det Σ_p)].
 
     A singular distribution lives on μ + the image of Σ. D is infinite unless P and Q have the same such space, for
     otherwise P gives probability one to a set to which Q gives none; if they have it, D is the formula in coordinates
@@ -64,7 +69,12 @@ def _on_the_image(
     return _formula(mean_p @ V, V.mT @ covariance_p @ V, mean_q @ V, V.mT @ covariance_q @ V)
 
 
-def kl_normal(mean_p: Tensor, covariance_p: Tensor, mean_q: Tensor, covariance_q: Tensor) -> Tensor:
+def kl_normal(
+    mean_p: Float[Tensor, "*#batch d"],
+    covariance_p: Float[Tensor, "*#batch d d"],
+    mean_q: Float[Tensor, "*#batch d"],
+    covariance_q: Float[Tensor, "*#batch d d"],
+) -> Float[Tensor, "*#batch"]:
     """`kl_normal_definition` by Cholesky factors Σ = L L^T, which neither under- nor overflow as determinants do;
     leading axes broadcast.
 
@@ -130,7 +140,9 @@ def _same_space(
         return same & (off <= rounding) & (True if held is None else held)
 
 
-def kl_standard_normal_definition(mean: Tensor, std: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+def kl_standard_normal_definition(
+    mean: Real[Tensor, "*batch d"], std: Real[Tensor, "*batch d"]
+) -> Float[Tensor, "*batch"]:
     """D(N(μ, diag σ²)‖N(0, I)) = ½ Σ_j (σ_j² + μ_j² - 1 - ln σ_j²).
 
     Notes: D6-29, DE61.
@@ -140,7 +152,7 @@ def kl_standard_normal_definition(mean: Tensor, std: Tensor) -> Tensor:  # (...,
     return (std**2 + mean**2 - 1 - torch.log(std**2)).sum(dim=-1) / 2
 
 
-def kl_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:  # (..., d), (..., d) -> (...)
+def kl_standard_normal(mean: Float[Tensor, "*batch d"], log_std: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
     """`kl_standard_normal_definition` at σ = e^log_std, which is positive for every output of a network.
 
     σ² - 1 is taken as expm1(2 log_std): near σ = 1, where encoders whose latents carry no information end, e^(2

@@ -8,9 +8,10 @@ lower bounds in quoin.losses.   d numbers an example, n values of a finite z
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,18 +30,18 @@ class LatentModel(ABC):
     """
 
     @abstractmethod
-    def log_prior(self, z: Tensor) -> Tensor:
+    def log_prior(self, z: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln p(z)."""
 
     @abstractmethod
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_likelihood(self, x: Real[Tensor, "..."], z: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln p(x | z)."""
 
     @abstractmethod
-    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Real[Tensor, "..."]:
         """Draws z ~ p(z), (*shape, ...)."""
 
-    def log_joint(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_joint(self, x: Real[Tensor, "..."], z: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln p(x, z) = ln p(x | z) + ln p(z).
 
         Notes: D6-8.
@@ -52,10 +53,10 @@ class TractableLatentModel(LatentModel):
     """A model whose integral over z can be taken: the exception, and the oracle for all others."""
 
     @abstractmethod
-    def log_evidence(self, x: Tensor) -> Tensor:
+    def log_evidence(self, x: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln p(x) = ln ∫ p(x | z) p(z) dz, the log-likelihood of the parameters."""
 
-    def log_posterior(self, z: Tensor, x: Tensor) -> Tensor:
+    def log_posterior(self, z: Real[Tensor, "..."], x: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln p(z | x) = ln p(x, z) - ln p(x).
 
         Notes: D6-8.
@@ -63,11 +64,12 @@ class TractableLatentModel(LatentModel):
         return self.log_joint(x, z) - self.log_evidence(x)
 
 
+@runtime_checkable
 class Components(Protocol):
     """A distribution of x for each of n values of z, such as `MultivariateNormal` with means (n, d)."""
 
-    def log_prob(self, x: Tensor) -> Tensor:
-        """ln p(x | z) for all z at once: (..., n, d) -> (..., n)."""
+    def log_prob(self, x: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n"]:
+        """ln p(x | z) for all z at once."""
         ...
 
 
@@ -84,32 +86,34 @@ class FiniteLatentModel(TractableLatentModel):
     Notes: D6-7, D6-8.
     """
 
-    def __init__(self, prior: Tensor, components: Components):
+    def __init__(self, prior: Float[Tensor, "n"], components: Components):
         if prior.ndim != 1:
             raise UserError(f"expected one probability for each value of z, got shape {tuple(prior.shape)}; give (n,)")
         check_probs(prior, "prior")
         self.prior, self.components = prior, components
 
-    def log_prior(self, z: Tensor) -> Tensor:  # (...) -> (...)
+    def log_prior(self, z: Integer[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         if not torch.compiler.is_compiling():
             check_labels(z, len(self.prior))
         return self.prior.log()[z.long()]  # as uint8 or bool it would be a mask
 
-    def log_likelihoods(self, x: Tensor) -> Tensor:  # (..., d) -> (..., n)
+    def log_likelihoods(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch n"]:
         """ln p(x | z) for every z."""
         return self.components.log_prob(x.unsqueeze(-2).expand(*x.shape[:-1], len(self.prior), x.shape[-1]))
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:  # (..., d), (m, ...) -> (m, ...)
+    def log_likelihood(self, x: Float[Tensor, "*#batch d"], z: Int[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
         every = self.log_likelihoods(x)
         shape = torch.broadcast_shapes(z.shape, every.shape[:-1])
         return every.expand(*shape, -1).gather(-1, z.expand(shape).unsqueeze(-1)).squeeze(-1)
 
-    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_prior(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Int[Tensor, "*sample_shape"]:
         num_samples = max(1, torch.Size(sample_shape).numel())
         sampled = torch.multinomial(self.prior, num_samples, replacement=True, generator=generator)
         return sampled[: torch.Size(sample_shape).numel()].reshape(tuple(sample_shape))
 
-    def log_evidence(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_evidence(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         """ln p(x) = ln Σ_i φ_i p(x | i), in logs.
 
         Notes: D6-7.

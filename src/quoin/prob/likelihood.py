@@ -8,6 +8,7 @@ axis; further axes are fitted side by side.   n examples
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Real, Shaped
 from torch import Tensor
 from torch import distributions as families
 from torch.distributions import Distribution
@@ -21,7 +22,7 @@ __all__ = ["log_likelihood", "mle"]
 _NEWTON_STEPS = 50
 
 
-def log_likelihood(distribution: Distribution, data: Tensor) -> Tensor:  # (n, *batch, *event) -> (*batch)
+def log_likelihood(distribution: Distribution, data: Real[Tensor, "n ..."]) -> Float[Tensor, "*batch"]:
     """log P(x_1, ..., x_n | theta) = sum_i log p(x_i | theta) for independent examples.
 
     Notes: Z13.5.
@@ -30,10 +31,15 @@ def log_likelihood(distribution: Distribution, data: Tensor) -> Tensor:  # (n, *
     return distribution.log_prob(data).sum(dim=0)
 
 
-def mle(family: type[Distribution], data: Tensor) -> Distribution:  # (n, ...)
+def mle(family: type[Distribution], data: Shaped[Tensor, "n ..."]) -> Distribution:
     """argmax over theta of sum_i log p(x_i | theta), as the member of the family with that theta.
 
     Three heads in four throws of a coin are most probable if heads have probability 3/4:
+
+    Args:
+        family: Of `torch.distributions`: Bernoulli, Categorical, Exponential, Gamma, Geometric, Laplace, LogNormal,
+            MultivariateNormal, Normal, Poisson or Uniform.
+        data: Examples along the first axis.
 
     >>> mle(torch.distributions.Bernoulli, torch.tensor([1.0, 1.0, 0.0, 1.0]))
     Bernoulli(probs: 0.75)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Integer, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,18 +30,28 @@ __all__ = [
 ]
 
 
-def exceedance(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # (w, n), (w,) -> (n,)
+def exceedance(sequence: Float[Tensor, "w n"], limit: Real[Tensor, "w"], epsilon: float) -> Float[Tensor, "n"]:
     """P[|X_n - X| > ε] for each n; X_n goes to X in probability if this goes to 0 for every ε > 0.
+
+    Args:
+        sequence: X_n(ω), a row for each of w equally probable outcomes ω.
+        limit: X(ω).
+        epsilon: ε.
 
     Notes: D5-27.
     """
     return _beyond(sequence, limit, epsilon).mean(dim=0)
 
 
-def tail_exceedance(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor:  # (w, n), (w,) -> (n,)
+def tail_exceedance(sequence: Float[Tensor, "w n"], limit: Real[Tensor, "w"], epsilon: float) -> Float[Tensor, "n"]:
     """P[sup_{m >= n} |X_m - X| > ε] for each n, the supremum up to the last column.
 
     With all times to come in it, this goes to 0 for every ε > 0 if and only if X_n goes to X almost surely.
+
+    Args:
+        sequence: X_n(ω), a row for each of w equally probable outcomes ω.
+        limit: X(ω).
+        epsilon: ε.
 
     Notes: D5-28.
     """
@@ -48,8 +59,13 @@ def tail_exceedance(sequence: Tensor, limit: Tensor, epsilon: float) -> Tensor: 
     return beyond.flip(-1).cummax(dim=-1).values.flip(-1).mean(dim=0)
 
 
-def lp_error(sequence: Tensor, limit: Tensor, order: float) -> Tensor:  # (w, n), (w,) -> (n,)
+def lp_error(sequence: Float[Tensor, "w n"], limit: Real[Tensor, "w"], order: float) -> Float[Tensor, "n"]:
     """E|X_n - X|^p for each n; X_n goes to X in L^p if this goes to 0.
+
+    Args:
+        sequence: X_n(ω), a row for each of w equally probable outcomes ω.
+        limit: X(ω).
+        order: p, at least 1 and finite.
 
     Notes: D5-29.
     """
@@ -60,8 +76,8 @@ def lp_error(sequence: Tensor, limit: Tensor, order: float) -> Tensor:  # (w, n)
 
 
 def weak_gap(
-    first: Tensor, second: Tensor, functions: Sequence[Callable[[Tensor], Tensor]]
-) -> Tensor:  # (w, ...), (v, ...) -> ()
+    first: Real[Tensor, "w ..."], second: Real[Tensor, "v ..."], functions: Sequence[Callable[[Tensor], Tensor]]
+) -> Float[Tensor, ""]:
     """The largest |E f(X) - E f(Y)| over the functions given, from samples of X and of Y or their
     equally probable values.
 
@@ -78,8 +94,8 @@ def weak_gap(
 
 
 def set_probability_gap(
-    first: Tensor, second: Tensor, event: Callable[[Tensor], Tensor]
-) -> Tensor:  # (w, ...), (v, ...) -> ()
+    first: Real[Tensor, "w ..."], second: Real[Tensor, "v ..."], event: Callable[[Tensor], Tensor]
+) -> Float[Tensor, ""]:
     """|P[X in A] - P[Y in A]|, A given by its indicator; if X_n goes to Y in distribution it goes to 0 where P[Y on the
     edge of A] = 0.
 
@@ -88,11 +104,17 @@ def set_probability_gap(
     return weak_gap(first, second, [lambda x: event(x).double()])
 
 
-def kolmogorov_distance(values: Tensor, probs: Tensor, cdf: Callable[[Tensor], Tensor]) -> Tensor:  # (w,), (w,) -> ()
+def kolmogorov_distance(
+    values: Real[Tensor, "w"], probs: Float[Tensor, "w"], cdf: Callable[[Tensor], Tensor]
+) -> Float[Tensor, ""]:
     """sup_x |F(x) - G(x)| for F the distribution function of P[X = x_i] = p_i and G one without jumps; equal p_i
     give a sample's.
 
     Where G has no jumps, X_n goes to it in distribution if and only if this goes to 0.
+
+    Args:
+        values: x_i, in any order.
+        cdf: G.
 
     >>> kolmogorov_distance(torch.tensor([0.0]), torch.tensor([1.0]), lambda x: torch.special.ndtr(x))
     tensor(0.5000)
@@ -110,13 +132,13 @@ def kolmogorov_distance(values: Tensor, probs: Tensor, cdf: Callable[[Tensor], T
 class TypewriterInterval(NamedTuple):
     """Where X_n is one: the `part_index`-th of `parts` equal parts of [0, 1)."""
 
-    parts: Tensor
-    part_index: Tensor
+    parts: Int[Tensor, "*batch"]
+    part_index: Int[Tensor, "*batch"]
 
 
-def typewriter_interval(n: Tensor) -> TypewriterInterval:  # (...) whole numbers from 1 up
+def typewriter_interval(n: Integer[Tensor, "*batch"]) -> TypewriterInterval:
     """X_1, X_2 are the indicators of two halves, X_3, X_4, X_5 of three thirds, and so on: block m starts at n = m
-    (m - 1) / 2.
+    (m - 1) / 2; n counts from 1.
 
     Notes: D5-31.
     """
@@ -129,7 +151,7 @@ def typewriter_interval(n: Tensor) -> TypewriterInterval:  # (...) whole numbers
     return TypewriterInterval(parts, n - parts * (parts - 1) // 2)
 
 
-def typewriter(n: Tensor, omega: Tensor) -> Tensor:  # (...), (...), broadcast -> (...)
+def typewriter(n: Integer[Tensor, "*#batch"], omega: Float[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
     """X_n(ω) = 1 on [j/m, (j + 1)/m), else 0, the interval sweeping [0, 1) in ever more, ever shorter strokes.
 
     X_n goes to 0 in probability and in every L^p, yet X_n(ω) = 1 again and again for every ω < 1.

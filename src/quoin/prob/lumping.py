@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -53,8 +54,12 @@ class MarkovTest(NamedTuple):
         return self.holds
 
 
-def next_distribution(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0, ..., k_n) -> (k_t,)
+def next_distribution(joint: Float[Tensor, "..."], history: Sequence[int]) -> Float[Tensor, "k"]:
     """P[X_t = · | X_0 = x_0, ..., X_{t-1} = x_{t-1}], of a process with the given joint distribution.
+
+    Args:
+        joint: P[X_0 = x_0, ..., X_n = x_n], an axis for each time.
+        history: x_0, ..., x_{t-1}; empty for the distribution of X_0.
 
     Notes: D5.1-2.
     """
@@ -77,9 +82,12 @@ def next_distribution(joint: Tensor, history: Sequence[int]) -> Tensor:  # (k_0,
     return joint / joint.sum()
 
 
-def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
+def markov_gaps(joint: Float[Tensor, "..."]) -> list[MarkovTest]:
     """For each time t = 2, ..., n and present X_{t-1} = i of positive probability, the two pasts that differ
     most about X_t.
+
+    Args:
+        joint: P[X_0 = x_0, ..., X_n = x_n], an axis for each time.
 
     Notes: D5.1-2.
     """
@@ -105,22 +113,25 @@ def markov_gaps(joint: Tensor) -> list[MarkovTest]:  # (k_0, ..., k_n)
     return found
 
 
-def markov_test(joint: Tensor) -> MarkovTest:  # (k_0, ..., k_n)
+def markov_test(joint: Float[Tensor, "..."]) -> MarkovTest:
     """Is P[X_t = x | X_0, ..., X_{t-1}] the same for all pasts of positive probability with the same X_{t-1}, for
     t = 2, ..., n?
 
     The largest of `markov_gaps`.
+
+    Args:
+        joint: P[X_0 = x_0, ..., X_n = x_n], an axis for each time.
 
     Notes: D5.1-2.
     """
     return max(markov_gaps(joint), key=lambda each: each.output, default=MarkovTest(0.0))
 
 
-def function_distribution(
-    chain: FiniteChain, labels: Tensor, num_steps: int
-) -> Tensor:  # (k,) of 0, ..., m-1 -> (m,) * (n + 1)
+def function_distribution(chain: FiniteChain, labels: Integer[Tensor, "k"], num_steps: int) -> Float[Tensor, "..."]:
     """P[Y_0 = y_0, ..., Y_n = y_n] for Y_t = f(X_t), f(i) = labels[i]: the distribution of X_t on each past is carried
     along, not X's paths.
+
+    Labels are 0, ..., m - 1; the table has n + 1 axes, each of size m.
 
     Notes: D5.1-10.
     """
@@ -135,8 +146,8 @@ def function_distribution(
     return weights.sum(dim=-1)
 
 
-def lumpability_test(chain: MarkovChain, labels: Tensor) -> MarkovTest:  # (k,) of 0, ..., m-1
-    """Is f(X) a chain of one matrix, for all numbers of steps at once?
+def lumpability_test(chain: MarkovChain, labels: Integer[Tensor, "k"]) -> MarkovTest:
+    """Is f(X) a chain of one matrix, for all numbers of steps at once? f(i) = labels[i], one of 0, ..., m - 1.
 
     What a past y_0, ..., y_t implies for the future is the distribution of X_t given it, and the next distribution is
     linear in that. So it is enough to try pasts until the distributions of X_t they give span all others: at most k of
@@ -185,7 +196,7 @@ def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple
             waiting.append(((*history, value), belief @ transition))
 
 
-def augment_history(paths: Tensor) -> Tensor:  # (..., n + 1) of states -> (..., n + 1, n + 1)
+def augment_history(paths: Integer[Tensor, "*batch times"]) -> Integer[Tensor, "*batch times times"]:
     """Y_t = (X_0, ..., X_t, 0, ..., 0) with the states counted from 1, so that a 0 means: not yet.
 
     >>> augment_history(torch.tensor([2, 0, 1]))
@@ -207,12 +218,15 @@ class HistoryChain(NamedTuple):
     """A chain whose states are pasts: state s stands for `words[s]`."""
 
     output: MarkovChain
-    words: Tensor  # (states, n + 1), written as `augment_history` writes them
+    words: Int[Tensor, "states times"]  # written as `augment_history` writes them
 
 
-def history_chain(joint: Tensor) -> HistoryChain:  # (k,) * (n + 1)
+def history_chain(joint: Float[Tensor, "..."]) -> HistoryChain:
     """Any process X_0, ..., X_n as a Markov chain: Y_t = (X_0, ..., X_t, 0, ...) goes to the same with x added, by
-    P[x | X_0, ..., X_t].
+    P[x | X_0, ..., X_t]. All axes of `joint` have the same size k.
+
+    Args:
+        joint: P[X_0 = x_0, ..., X_n = x_n], an axis for each time.
 
     Notes: D5.1-11.
     """

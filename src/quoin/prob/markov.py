@@ -3,12 +3,13 @@ distribution of the next state after i.
 
 States are 0, ..., k-1 and a row vector holds a distribution, so that ν A is the distribution one step later. Where a
 chain ends up is in stationary.py, chains on other spaces in kernels.py, functions of a chain in lumping.py.   k states,
-n steps, p paths
+n steps
 """
 
 from abc import ABC, abstractmethod
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -28,7 +29,7 @@ MOST_PATHS = 2**22  # entries of a joint distribution: 32 MiB of float64
 _SLACK = 1e-4  # as in checks.py: a matrix that float32 rounded must pass
 
 
-def check_stochastic(matrix: Tensor, name: str) -> None:  # (..., k, k)
+def check_stochastic(matrix: Float[Tensor, "*batch k k"], name: str) -> None:
     """Raise an error for `matrix` (called `name` in the message) unless each row is a distribution: A_ij >= 0 and sum_j
     A_ij = 1 for every i.
 
@@ -67,8 +68,8 @@ def check_stochastic(matrix: Tensor, name: str) -> None:  # (..., k, k)
 
 
 def chain_distribution_definition(
-    initial: Tensor, transitions: Tensor
-) -> Tensor:  # (..., k), (..., n, k, k) -> (..., k)
+    initial: Float[Tensor, "*batch k"], transitions: Float[Tensor, "*batch n k k"]
+) -> Float[Tensor, "*batch k"]:
     """ν A_0 A_1 ... A_{n-1}: the distribution of X_n, the row vector ν taken through one matrix after the other.
 
     Notes: D5.1-7.
@@ -83,8 +84,8 @@ def chain_distribution_definition(
 
 
 def chain_distribution(
-    initial: Tensor, transition: Tensor, num_steps: int
-) -> Tensor:  # (..., k), (..., k, k) -> (..., k)
+    initial: Float[Tensor, "*batch k"], transition: Float[Tensor, "*batch k k"], num_steps: int
+) -> Float[Tensor, "*batch k"]:
     """ν Aⁿ, `chain_distribution_definition` for one matrix used n times, in log₂ n squarings.
 
     >>> chain_distribution(torch.tensor([1.0, 0.0]), torch.tensor([[0.5, 0.5], [0.25, 0.75]]), 2)
@@ -113,17 +114,17 @@ class FiniteChain(ABC):
     Notes: D5.1-2.
     """
 
-    initial: Tensor  # (k,)
+    initial: Float[Tensor, "k"]
 
     @abstractmethod
-    def transition_at(self, time: int) -> Tensor:  # -> (k, k)
+    def transition_at(self, time: int) -> Float[Tensor, "k k"]:
         """A_t."""
 
     @abstractmethod
-    def distribution(self, num_steps: int) -> Tensor:  # -> (k,)
+    def distribution(self, num_steps: int) -> Float[Tensor, "k"]:
         """The distribution of X_n."""
 
-    def log_prob(self, path: Tensor) -> Tensor:  # (..., n + 1) of states -> (...)
+    def log_prob(self, path: Integer[Tensor, "*batch times"]) -> Float[Tensor, "*batch"]:
         """ln P[X_0 = x_0, ..., X_n = x_n] = ln ν_{x_0} + sum_t ln (A_t)_{x_t x_{t+1}}; minus infinity for
         what cannot happen.
         """
@@ -139,8 +140,8 @@ class FiniteChain(ABC):
             total = total + self.transition_at(time)[path[..., time], path[..., time + 1]].log()
         return total
 
-    def joint_distribution(self, num_steps: int) -> Tensor:  # -> (k,) * (n + 1)
-        """P[X_0 = x_0, ..., X_n = x_n] for every path at once, one axis for each time."""
+    def joint_distribution(self, num_steps: int) -> Float[Tensor, "..."]:
+        """P[X_0 = x_0, ..., X_n = x_n] for every path at once, one axis of size k for each of the n + 1 times."""
         k = len(self.initial)
         if k ** (check_steps(num_steps) + 1) > MOST_PATHS:
             raise UserError(f"expected at most {MOST_PATHS} paths to list, got {k}^{num_steps + 1}; take fewer steps")
@@ -151,7 +152,7 @@ class FiniteChain(ABC):
 
     def sample_paths(
         self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
-    ) -> Tensor:  # -> (p, n + 1)
+    ) -> Int[Tensor, "{num_paths} {num_steps}+1"]:
         """Independent paths X_0, ..., X_n, all taking their steps together."""
         paths = torch.empty(num_paths, check_steps(num_steps) + 1, dtype=torch.long)
         paths[:, 0] = _sampled(self.initial.expand(num_paths, -1), generator)
@@ -170,17 +171,17 @@ class MarkovChain(FiniteChain):
     Notes: D5.1-2, D5.1-5.
     """
 
-    def __init__(self, initial: Tensor, transition: Tensor):
+    def __init__(self, initial: Float[Tensor, "k"], transition: Float[Tensor, "k k"]):
         check_shapes("k, k k", initial=initial, transition=transition)
         check_same_dtype(initial, transition)
         check_probs(initial, "initial")
         check_stochastic(transition, "transition")
         self.initial, self.transition = initial, transition
 
-    def transition_at(self, time: int) -> Tensor:
+    def transition_at(self, time: int) -> Float[Tensor, "k k"]:
         return self.transition
 
-    def distribution(self, num_steps: int) -> Tensor:
+    def distribution(self, num_steps: int) -> Float[Tensor, "k"]:
         return chain_distribution(self.initial, self.transition, num_steps)
 
 
@@ -190,21 +191,21 @@ class InhomogeneousChain(FiniteChain):
     Notes: D5.1-7.
     """
 
-    def __init__(self, initial: Tensor, transitions: Tensor):
+    def __init__(self, initial: Float[Tensor, "k"], transitions: Float[Tensor, "n k k"]):
         check_shapes("k, n k k", initial=initial, transitions=transitions)
         check_same_dtype(initial, transitions)
         check_probs(initial, "initial")
         check_stochastic(transitions, "transitions")
         self.initial, self.transitions = initial, transitions
 
-    def transition_at(self, time: int) -> Tensor:
+    def transition_at(self, time: int) -> Float[Tensor, "k k"]:
         if not 0 <= time < len(self.transitions):
             raise UserError(
                 f"expected a step from 0 to {len(self.transitions) - 1}, got {time}; give the chain more matrices"
             )
         return self.transitions[time]
 
-    def distribution(self, num_steps: int) -> Tensor:
+    def distribution(self, num_steps: int) -> Float[Tensor, "k"]:
         if check_steps(num_steps) > len(self.transitions):
             raise UserError(
                 f"expected at most {len(self.transitions)} steps, got {num_steps}; give the chain more matrices"
@@ -218,7 +219,7 @@ def check_steps(num_steps: int) -> int:
     return num_steps
 
 
-def _sampled(probs: Tensor, generator: torch.Generator) -> Tensor:  # (p, k) -> (p,)
+def _sampled(probs: Tensor, generator: torch.Generator) -> Tensor:  # (paths, k) -> (paths,)
     """One state for each distribution, by inverting its distribution function."""
     heights = probs.detach().double().cumsum(dim=-1)
     heights = (

@@ -7,6 +7,7 @@ through them is no number there.   d coordinates
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.prob.covariance import is_regular, slack_of
@@ -14,7 +15,7 @@ from quoin.prob.covariance import is_regular, slack_of
 __all__ = ["symmetric_root"]
 
 
-def symmetric_root(matrix: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
+def symmetric_root(matrix: Float[Tensor, "*batch d d"]) -> Float[Tensor, "*batch d d"]:
     """S = S^T >= 0 with S S = Σ, for a symmetric Σ >= 0; of a singular one, eigenvalues that are only rounding
     count as 0.
 
@@ -29,7 +30,7 @@ class _Root(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(matrix: Tensor) -> Tensor:
+    def forward(matrix: Float[Tensor, "*batch d d"]) -> Float[Tensor, "*batch d d"]:
         values, vectors = torch.linalg.eigh(matrix)
         rounding = slack_of(matrix) * values.amax(dim=-1, keepdim=True)
         kept = torch.where(is_regular(matrix).unsqueeze(-1) | (values > rounding), values.clamp(min=0), 0)
@@ -57,7 +58,7 @@ class _Sylvester(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(root: Tensor, right: Tensor) -> Tensor:
+    def forward(root: Float[Tensor, "*batch d d"], right: Float[Tensor, "*batch d d"]) -> Float[Tensor, "*batch d d"]:
         values, vectors = torch.linalg.eigh(root)
         sums = values.unsqueeze(-1) + values.unsqueeze(-2)
         nothing = (sums <= slack_of(root) * values.amax(dim=-1)[..., None, None]) & ~is_regular(root)[..., None, None]

@@ -7,6 +7,7 @@ points is in quoin.models.   n points, k components, d coordinates
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,9 +20,13 @@ from quoin.tensor import check_shapes
 __all__ = ["GaussianMixtureDistribution", "mixture_density_definition", "modes_1d", "responsibilities_definition"]
 
 
-def mixture_density_definition(x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor) -> Tensor:
-    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) for x (..., d), φ (k,) of the simplex, μ (k, d) and Σ (k, d, d): one
-    matrix a component.
+def mixture_density_definition(
+    x: Float[Tensor, "*batch d"],
+    weights: Float[Tensor, "k"],
+    means: Float[Tensor, "k d"],
+    covariances: Float[Tensor, "k d d"],
+) -> Float[Tensor, "*batch"]:
+    """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) for φ of the simplex, with one matrix a component.
 
     >>> two = torch.tensor([[-1.0], [1.0]]), torch.ones(2, 1, 1)
     >>> mixture_density_definition(torch.zeros(1), torch.tensor([0.5, 0.5]), *two)  # e^-½ / √2π
@@ -35,8 +40,11 @@ def mixture_density_definition(x: Tensor, weights: Tensor, means: Tensor, covari
 
 
 def responsibilities_definition(
-    x: Tensor, weights: Tensor, means: Tensor, covariances: Tensor
-) -> Tensor:  # -> (..., k)
+    x: Float[Tensor, "*batch d"],
+    weights: Float[Tensor, "k"],
+    means: Float[Tensor, "k d"],
+    covariances: Float[Tensor, "k d d"],
+) -> Float[Tensor, "*batch k"]:
     """P[Z = i | x] = φ_i N(x; μ_i, Σ_i) / p(x): the fraction of component i in x.
 
     Notes: D6-9, D6-10.
@@ -61,7 +69,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
 
     components: ComponentNormals
 
-    def __init__(self, weights: Tensor, components: ComponentNormals):
+    def __init__(self, weights: Float[Tensor, "k"], components: ComponentNormals):
         super().__init__(weights, components)
         if len(weights) != components.num_components:
             raise UserError(
@@ -70,7 +78,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
             )
 
     @property
-    def weights(self) -> Tensor:  # (k,)
+    def weights(self) -> Float[Tensor, "k"]:
         """φ, the probability of each component."""
         return self.prior
 
@@ -84,12 +92,12 @@ class GaussianMixtureDistribution(FiniteLatentModel):
         return self.components.num_parameters + len(self.weights) - 1
 
     @property
-    def mean(self) -> Tensor:  # (d,)
+    def mean(self) -> Float[Tensor, "d"]:
         """E X = Σ_i φ_i μ_i."""
         return self.weights @ self.components.means
 
     @property
-    def covariance(self) -> Tensor:  # (d, d)
+    def covariance(self) -> Float[Tensor, "d d"]:
         """Cov X = Σ_i φ_i (Σ_i + (μ_i - E X)(μ_i - E X)^T): within the components, and between them."""
         away = self.components.means - self.mean
         return (
@@ -97,7 +105,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
             + (self.weights * away.mT) @ away
         )
 
-    def log_likelihoods(self, x: Tensor) -> Tensor:  # (..., d) -> (..., k)
+    def log_likelihoods(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch k"]:
         """ln N(x; μ_i, Σ_i) for every i."""
         if x.ndim == 0 or x.shape[-1] != self.dim:
             raise UserError(
@@ -105,14 +113,14 @@ class GaussianMixtureDistribution(FiniteLatentModel):
             )
         return self.components.log_prob(x.unsqueeze(-2))
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_prob(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         """ln p(x) = ln Σ_i exp(ln φ_i + ln N(x; μ_i, Σ_i)).
 
         Notes: D6-9.
         """
         return self.log_evidence(x)
 
-    def responsibilities(self, x: Tensor) -> Tensor:  # (..., d) -> (..., k)
+    def responsibilities(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch k"]:
         """P[Z = i | x], the softmax of ln φ_i + ln N(x; μ_i, Σ_i).
 
         Notes: D6-9, D6-10.
@@ -121,7 +129,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
 
     def sample(
         self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, d)
+    ) -> Float[Tensor, "*sample_shape d"]:
         """A component first, then a sample from it; differentiable in means and covariances for the components sampled.
 
         Notes: D6-9.
@@ -131,7 +139,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
         noise = torch.randn(len(which), self.dim, generator=generator, dtype=means.dtype, device=means.device)
         return self.components.transform(noise, which).reshape(*sample_shape, self.dim)
 
-    def affine(self, shift: Tensor, scale: Tensor) -> "GaussianMixtureDistribution":  # (d,), (d,)
+    def affine(self, shift: Float[Tensor, "d"], scale: Float[Tensor, "d"]) -> "GaussianMixtureDistribution":
         """The distribution of shift + scale · X, coordinate by coordinate."""
         return GaussianMixtureDistribution(self.weights, self.components.affine(shift, scale))
 
@@ -143,7 +151,7 @@ class GaussianMixtureDistribution(FiniteLatentModel):
         )
 
 
-def modes_1d(distribution: GaussianMixtureDistribution, *, num_points: int = 2001) -> Tensor:  # -> (peaks,)
+def modes_1d(distribution: GaussianMixtureDistribution, *, num_points: int = 2001) -> Float[Tensor, "peaks"]:
     """Where a mixture's density on the line is larger than near by, in order: p' = Σ_i φ_i N(x; μ_i, σ_i²)
     (μ_i - x)/σ_i² falls to 0.
 

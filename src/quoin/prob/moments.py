@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
@@ -45,8 +46,11 @@ class _Laid(NamedTuple):
         return self.values - self.mean(self.values).unsqueeze(-1)
 
 
-def expectation(distribution: DistributionLike, f: Function | None = None) -> Tensor:  # -> (*batch)
+def expectation(distribution: DistributionLike, f: Function | None = None) -> Float[Tensor, "*batch"]:
     """E f(X) = sum_x f(x) p(x), or int f(x) p(x) dx; without f, the mean.
+
+    Args:
+        distribution: A `ProbabilitySpace`, a `RandomVariable`, a `Density` or a torch distribution.
 
     >>> expectation(torch.distributions.Normal(1.0, 2.0), lambda x: x**2)  # 1 + 4
     tensor(5.)
@@ -57,8 +61,12 @@ def expectation(distribution: DistributionLike, f: Function | None = None) -> Te
     return laid.mean(laid.values).to(laid.dtype)
 
 
-def variance(distribution: DistributionLike, f: Function | None = None) -> Tensor:  # -> (*batch)
+def variance(distribution: DistributionLike, f: Function | None = None) -> Float[Tensor, "*batch"]:
     """Var f(X) = E (f(X) - E f(X))^2, which is E f(X)^2 - (E f(X))^2 without the cancellation.
+
+    Args:
+        distribution: A `ProbabilitySpace`, a `RandomVariable`, a `Density` or a torch distribution.
+        f: The variance is that of X itself unless given.
 
     >>> die = ProbabilitySpace.uniform(range(1, 7))
     >>> round(float(12 * variance(die)), 9)  # 35 / 12
@@ -70,9 +78,12 @@ def variance(distribution: DistributionLike, f: Function | None = None) -> Tenso
     return laid.mean(laid.centered() ** 2).to(laid.dtype)
 
 
-def covariance(distribution: DistributionLike, f: Function, g: Function) -> Tensor:  # -> (*batch)
+def covariance(distribution: DistributionLike, f: Function, g: Function) -> Float[Tensor, "*batch"]:
     """Cov(f(X), g(X)) = E (f(X) - E f(X)) (g(X) - E g(X)); for variables X and Y on one space,
     `covariance(space, X, Y)`.
+
+    Args:
+        distribution: A `ProbabilitySpace`, a `RandomVariable`, a `Density` or a torch distribution.
 
     Notes: Z2.9.
     """

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -31,8 +32,8 @@ __all__ = ["MultivariateNormal", "normal_log_prob_definition"]
 
 
 def normal_log_prob_definition(
-    x: Tensor, mean: Tensor, covariance: Tensor
-) -> Tensor:  # (..., d), (..., d), (..., d, d) -> (...)
+    x: Float[Tensor, "*#batch d"], mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"]
+) -> Float[Tensor, "*#batch"]:
     """ln p(x) = -½ (x - μ)^T Σ^-1 (x - μ) - ½ ln det(2π Σ) for an invertible Σ.
 
     >>> normal_log_prob_definition(torch.zeros(2), torch.zeros(2), torch.eye(2)).exp()  # 1 / 2π
@@ -50,7 +51,7 @@ class MultivariateNormal:
     """N(μ, Σ), the distribution for which every a^T X is N(a^T μ, a^T Σ a), the point mass at a^T μ where that
     variance is 0.
 
-    μ (..., d) and Σ (..., d, d) may have batch axes that broadcast; Σ must be symmetric and positive semi-definite.
+    μ and Σ may have batch axes that broadcast; Σ must be symmetric and positive semi-definite.
     Everything is differentiable in μ and Σ, for a singular Σ along the matrices of its rank.
 
     >>> distribution = MultivariateNormal(torch.tensor([1.0, 2.0]), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
@@ -60,7 +61,7 @@ class MultivariateNormal:
     Notes: D5-13, D5-20.
     """
 
-    def __init__(self, mean: Tensor, covariance: Tensor):
+    def __init__(self, mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"]):
         check_covariance(covariance)
         check_vectors(mean, covariance, covariance.shape[:-2], "mean")
         if mean.shape[-1] == 0:
@@ -104,7 +105,7 @@ class MultivariateNormal:
             self._support = support(self.covariance, self._floor)
         return self._support
 
-    def log_prob(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_prob(self, x: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch"]:
         """ln p(x) = -½ |L^-1 (x - μ)|² - ln det L - (d/2) ln 2π with Σ = L L^T; leading axes of x beyond the
         batch are points.
 
@@ -120,10 +121,8 @@ class MultivariateNormal:
         inside = held.holds(x.detach(), self.mean.detach())
         return found if inside is None else torch.where(inside, found, -math.inf)
 
-    def sample(
-        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, *batch, d)
-        """μ + F z with F F^T = Σ and z standard normal, differentiable in μ and Σ.
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "... d"]:
+        """μ + F z with F F^T = Σ and z standard normal, of shape (*sample_shape, *batch, d); differentiable in μ and Σ.
 
         Notes: D5-13, D5-20.
         """
@@ -132,7 +131,7 @@ class MultivariateNormal:
         root = self.support().root(self.covariance)
         return self.mean + (z @ root.mT if root.ndim == 2 else (root @ z.unsqueeze(-1)).squeeze(-1))
 
-    def mgf(self, a: Tensor) -> Tensor:  # (..., d) -> (...)
+    def mgf(self, a: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch"]:
         """E e^⟨a,X⟩ = e^(⟨a,μ⟩ + ½ a^T Σ a).
 
         Notes: D5-14, DE39.
@@ -140,7 +139,9 @@ class MultivariateNormal:
         check_vectors(a, self.mean, self.batch_shape, "a")
         return torch.exp((a * self.mean).sum(dim=-1) + torch.einsum("...i,...ij,...j->...", a, self.covariance, a) / 2)
 
-    def affine(self, A: Tensor, b: Tensor | None = None) -> "MultivariateNormal":  # (..., e, d), (..., e)
+    def affine(
+        self, A: Float[Tensor, "*#batch e d"], b: Float[Tensor, "*#batch e"] | None = None
+    ) -> "MultivariateNormal":
         """The distribution of AX + b: N(Aμ + b, AΣA^T), singular where A has not full rank e.
 
         Notes: D5-16.
@@ -194,7 +195,7 @@ class MultivariateNormal:
             entries(self.mean, chosen), block(self.covariance, chosen, chosen), entries(self._floor, chosen)
         )
 
-    def condition(self, given: Sequence[int], y: Tensor) -> "MultivariateNormal":  # y (..., len(given))
+    def condition(self, given: Sequence[int], y: Float[Tensor, "*batch given"]) -> "MultivariateNormal":
         """The distribution of the other coordinates, in their order, once those at `given` are y:
         `condition_normal`, which see.
 

@@ -10,6 +10,7 @@ from collections import deque
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,12 +25,17 @@ _MOST_POINTS = 14  # of the first distribution: each of its events is tried
 class Prokhorov(NamedTuple):
     """The distance, and a coupling that reaches it."""
 
-    output: Tensor  # ()
-    coupling: Tensor  # (n, m), with rows summing to p and columns to q
+    output: Float[Tensor, ""]
+    coupling: Float[Tensor, "n m"]  # with rows summing to p and columns to q
 
 
-def prokhorov_distance_definition(p: Tensor, q: Tensor, distances: Tensor) -> Tensor:  # (n,), (m,), (n, m) -> ()
+def prokhorov_distance_definition(
+    p: Float[Tensor, "n"], q: Float[Tensor, "m"], distances: Real[Tensor, "n m"]
+) -> Float[Tensor, ""]:
     """inf {ε > 0: p(A) <= q(A^ε) + ε for every event A}, A^ε being all points within ε of A; all 2^n events are tried.
+
+    Args:
+        distances: d(x_i, y_j) between the points of p and those of q.
 
     Notes: D5-26c.
     """
@@ -48,9 +54,12 @@ def prokhorov_distance_definition(p: Tensor, q: Tensor, distances: Tensor) -> Te
     return torch.stack(found).min()
 
 
-def prokhorov_distance(p: Tensor, q: Tensor, distances: Tensor) -> Prokhorov:  # (n,), (m,), (n, m)
+def prokhorov_distance(p: Float[Tensor, "n"], q: Float[Tensor, "m"], distances: Real[Tensor, "n m"]) -> Prokhorov:
     """inf {ε: P[d(X, Y) > ε] <= ε for some coupling of X ~ p and Y ~ q}, equal to `prokhorov_distance_definition` by
     a minimal cut.
+
+    Args:
+        distances: d(x_i, y_j) between the points of p and those of q.
 
     >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     >>> prokhorov_distance(torch.tensor([0.5, 0.5]), torch.tensor([0.3, 0.7]), points).output

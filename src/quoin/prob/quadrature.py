@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,8 +30,8 @@ _RADIUS = 4.0  # t runs over [-4, 4]: the outermost nodes are within e^-86 of th
 class Integral(NamedTuple):
     """An integral by quadrature, and an estimate of its error."""
 
-    output: Tensor  # (...)
-    error: Tensor  # (...), no gradient
+    output: Float[Tensor, "*batch"]
+    error: Float[Tensor, "*batch"]  # no gradient
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,21 @@ class Quadrature:
     True
     """
 
-    points: Tensor  # (..., m)
-    weights: Tensor  # (..., m)
+    points: Float[Tensor, "*batch m"]
+    weights: Float[Tensor, "*batch m"]
     sizes: tuple[int, ...]  # how many of the nodes are on each piece
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Float[Tensor, "*batch m"]]:
         return iter((self.points, self.weights))
 
-    def integral(self, f: Callable[[Tensor], Tensor]) -> Integral:  # f of (..., m) -> (..., m)
-        """The integral of f with its error, the sum over pieces of `piece_errors`."""
+    def integral(self, f: Callable[[Tensor], Tensor]) -> Integral:
+        """The integral of f, which gives a value for each point, with its error, the sum over pieces of
+        `piece_errors`."""
         terms = f(self.points) * self.weights
         return Integral(terms.sum(dim=-1), self.piece_errors(terms).sum(dim=-1))
 
-    def piece_errors(self, terms: Tensor) -> Tensor:  # (..., m) of w_i f(x_i) -> (..., pieces), no gradient
-        """How far the sum over each piece may be from its integral.
+    def piece_errors(self, terms: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch pieces"]:
+        """How far the sum over each piece of the terms w_i f(x_i) may be from its integral; no gradient.
 
         Every eighth, every fourth and every second node are rules of their own, as many as there are first nodes. The
         ranges e₈, e₄ and e₂ of their results show how fast the rule converges. At a jump they only halve, at a
@@ -71,11 +73,14 @@ class Quadrature:
         return torch.cat([_piece_error(part.unflatten(-1, (-1, size))) for part, (size, _) in zip(parts, runs)], dim=-1)
 
 
-def line_quadrature(edges: Tensor, num_nodes: int = 80) -> Quadrature:  # (..., e) -> (..., m)
+def line_quadrature(edges: Float[Tensor, "*batch e"], num_nodes: int = 80) -> Quadrature:
     """`num_nodes` nodes on each piece between edges: x = a + (b - a) u, u = 1 / (1 + exp(-pi sinh t)),
     t equally spaced.
 
     Differentiable in the edges, so that an integral over [a, b] knows its derivatives in a and b.
+
+    Args:
+        edges: Increasing; the outermost may be infinite.
 
     >>> x, w = line_quadrature(torch.tensor([0.0, 1.0], dtype=torch.float64))
     >>> round(float((w * x**-0.5).sum()), 12)  # infinite at the edge, yet integrable: exactly 2
@@ -90,7 +95,7 @@ def line_quadrature(edges: Tensor, num_nodes: int = 80) -> Quadrature:  # (..., 
     return lay_nodes(cut_tails(edges), num_nodes)
 
 
-def lay_nodes(edges: Tensor, num_nodes: int) -> Quadrature:  # (..., e) -> (..., m)
+def lay_nodes(edges: Float[Tensor, "*batch e"], num_nodes: int) -> Quadrature:
     """`line_quadrature` between edges that have tails cut already."""
     t = torch.linspace(-_RADIUS, _RADIUS, num_nodes, dtype=torch.float64, device=edges.device)
     # u and 1 - u are both kept: near an edge one of them is far smaller than a rounding of the other.
@@ -124,7 +129,7 @@ def _piece_error(terms: Tensor) -> Tensor:  # (..., m) -> (...)
     return error + 8 * torch.finfo(terms.dtype).eps * terms.abs().sum(dim=-1)
 
 
-def check_settled(values: Tensor, masses: Tensor) -> None:  # (..., m), (..., m)
+def check_settled(values: Float[Tensor, "*batch m"], masses: Float[Tensor, "*batch m"]) -> None:
     """Raise an error for a mean sum_i f(x_i) m_i whose terms are still large at the outermost nodes that have any mass:
     it may be infinite.
     """
@@ -143,7 +148,7 @@ def check_settled(values: Tensor, masses: Tensor) -> None:  # (..., m), (..., m)
         )
 
 
-def cut_tails(edges: Tensor) -> Tensor:  # (..., e) -> (..., e + tails)
+def cut_tails(edges: Float[Tensor, "*batch e"]) -> Float[Tensor, "*batch more_edges"]:
     """Edges with a finite one put before each infinite end, where the tail begins."""
     if edges.shape[-1] == 2 and bool(edges.isinf().all()):
         edges = torch.stack([edges[..., 0], torch.zeros_like(edges[..., 0]), edges[..., 1]], dim=-1)

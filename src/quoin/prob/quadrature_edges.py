@@ -3,6 +3,7 @@
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -12,7 +13,7 @@ from quoin.prob.checks import check_parameters
 __all__ = ["support_edges"]
 
 
-def support_edges(distribution: Distribution) -> Tensor:  # -> (*batch, e)
+def support_edges(distribution: Distribution) -> Float[Tensor, "*batch e"]:
     """Edges for quadrature under a continuous `torch.distributions` distribution on the line: its support, cut about a
     width apart at its middle.
     """

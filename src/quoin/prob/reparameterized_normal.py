@@ -7,9 +7,10 @@ step of a training run, check nothing that costs a factorisation, and are made t
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -27,47 +28,48 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Proposal(Protocol):
     """A distribution to sample latent variables from, one for each example: its batch axes are those of the
     examples."""
 
-    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Real[Tensor, "..."]:
         """Draws (*shape, *batch, ...)."""
         ...
 
-    def log_prob(self, z: Tensor) -> Tensor:
+    def log_prob(self, z: Real[Tensor, "..."]) -> Float[Tensor, "..."]:
         """ln q(z), leading axes of z beyond the batch being samples."""
         ...
 
 
+@runtime_checkable
 class ReparameterizedDistribution(Proposal, Protocol):
     """A distribution whose samples are z = g(ε): noise ε without parameters, moved by a map g that has them all."""
 
-    def sample_noise(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_noise(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "..."]:
         """ε (*shape, *batch, ...), from a distribution without parameters."""
         ...
 
-    def transform(self, noise: Tensor) -> Tensor:
+    def transform(self, noise: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """z = g(ε), differentiable in the parameters."""
         ...
 
 
+@runtime_checkable
 class NormalDistribution(ReparameterizedDistribution, Protocol):
     """A normal distribution that knows its moments: `DiagonalNormal`, `TriangularNormal`."""
 
-    mean: Tensor  # (..., d)
+    mean: Float[Tensor, "*batch d"]
 
     @property
-    def covariance(self) -> Tensor:  # (..., d, d)
-        ...
+    def covariance(self) -> Float[Tensor, "*batch d d"]: ...
 
-    def entropy(self) -> Tensor:  # (...)
-        ...
+    def entropy(self) -> Float[Tensor, "*batch"]: ...
 
 
 def reparameterize_definition(
-    mean: Tensor, covariance: Tensor, noise: Tensor
-) -> Tensor:  # (..., d), (..., d, d), (..., d) -> (..., d)
+    mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"], noise: Float[Tensor, "*#batch d"]
+) -> Float[Tensor, "*#batch d"]:
     """z = μ + Σ^(1/2) ε with the symmetric root, by eigenvectors: ~ N(μ, Σ) for ε ~ N(0, I), as it is with
     every other root.
 
@@ -83,9 +85,9 @@ def reparameterize_definition(
 class _Normal:
     """The noise of both distributions, and what they have in common once they transform it."""
 
-    mean: Tensor  # (..., d)
+    mean: Float[Tensor, "*batch d"]
 
-    def transform(self, noise: Tensor) -> Tensor:
+    def transform(self, noise: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch d"]:
         raise NotImplementedError
 
     @property
@@ -96,29 +98,25 @@ class _Normal:
     def dim(self) -> int:
         return self.mean.shape[-1]
 
-    def sample_noise(
-        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, *batch, d)
-        """ε ~ N(0, I)."""
+    def sample_noise(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "... d"]:
+        """ε ~ N(0, I), of shape (*sample_shape, *batch, d)."""
         size = (*sample_shape, *self.batch_shape, self.dim)
         return torch.randn(size, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
 
-    def sample(
-        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
-    ) -> Tensor:  # -> (*sample_shape, *batch, d)
+    def sample(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Float[Tensor, "... d"]:
         """Noise, placed: differentiable in the parameters."""
         return self.transform(self.sample_noise(sample_shape, generator=generator))
 
 
 class DiagonalNormal(_Normal):
-    """N(μ, diag σ²) with σ = e^log_std, both (..., d): what an encoder of independent coordinates gives out.
+    """N(μ, diag σ²) with σ = e^log_std: what an encoder of independent coordinates gives out.
 
     >>> distribution = DiagonalNormal(torch.tensor([1.0, 2.0]), torch.zeros(2))
     >>> distribution.transform(torch.tensor([0.5, -1.0]))
     tensor([1.5000, 1.0000])
     """
 
-    def __init__(self, mean: Tensor, log_std: Tensor):
+    def __init__(self, mean: Float[Tensor, "*batch d"], log_std: Float[Tensor, "*batch d"]):
         check_floating(mean, "mean")
         check_floating(log_std, "log_std")
         if mean.ndim == 0 or mean.shape != log_std.shape:
@@ -129,36 +127,36 @@ class DiagonalNormal(_Normal):
         self.mean, self.log_std = mean, log_std
 
     @property
-    def std(self) -> Tensor:  # (..., d)
+    def std(self) -> Float[Tensor, "*batch d"]:
         return self.log_std.exp()
 
     @property
-    def covariance(self) -> Tensor:  # (..., d, d)
+    def covariance(self) -> Float[Tensor, "*batch d d"]:
         return torch.diag_embed(torch.exp(2 * self.log_std))
 
-    def transform(self, noise: Tensor) -> Tensor:  # (..., d) -> (..., d)
+    def transform(self, noise: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch d"]:
         """μ + σ ε, with the standard deviation σ and not the variance.
 
         Notes: D6-25.
         """
         return torch.addcmul(self.mean, self.std, noise)
 
-    def log_prob(self, z: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_prob(self, z: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch"]:
         """-½ |(z - μ)/σ|² - Σ ln σ - (d/2) ln 2π."""
         square = ((z - self.mean) * torch.exp(-self.log_std)).square()
         return -(square / 2 + self.log_std).sum(dim=-1) - self.dim * math.log(2 * math.pi) / 2
 
-    def entropy(self) -> Tensor:  # (...)
+    def entropy(self) -> Float[Tensor, "*batch"]:
         """Σ ln σ + (d/2) ln 2πe."""
         return self.log_std.sum(dim=-1) + self.dim * (math.log(2 * math.pi) + 1) / 2
 
 
 class TriangularNormal(_Normal):
-    """N(μ, L L^T) with μ (..., d) and L (..., d, d) lower triangular, its diagonal positive; the batches of
+    """N(μ, L L^T) with L lower triangular, its diagonal positive; the batches of
     the two broadcast.
     """
 
-    def __init__(self, mean: Tensor, scale_tril: Tensor):
+    def __init__(self, mean: Float[Tensor, "*#batch d"], scale_tril: Float[Tensor, "*#batch d d"]):
         check_floating(mean, "mean")
         check_floating(scale_tril, "scale_tril")
         if mean.ndim == 0 or scale_tril.ndim < 2 or scale_tril.shape[-2:] != (mean.shape[-1], mean.shape[-1]):
@@ -176,22 +174,22 @@ class TriangularNormal(_Normal):
         self.scale_tril = scale_tril
 
     @property
-    def covariance(self) -> Tensor:  # (..., d, d)
+    def covariance(self) -> Float[Tensor, "*batch d d"]:
         return self.scale_tril @ self.scale_tril.mT
 
-    def transform(self, noise: Tensor) -> Tensor:  # (..., d) -> (..., d)
+    def transform(self, noise: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch d"]:
         """μ + L ε.
 
         Notes: D6-25.
         """
         return self.mean + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, z: Tensor) -> Tensor:  # (..., d) -> (...)
+    def log_prob(self, z: Float[Tensor, "*#batch d"]) -> Float[Tensor, "*#batch"]:
         """-½ |L^-1 (z - μ)|² - ln det L - (d/2) ln 2π."""
         white = torch.linalg.solve_triangular(self.scale_tril, (z - self.mean).unsqueeze(-1), upper=False).squeeze(-1)
         return -white.square().sum(dim=-1) / 2 - self._half_log_det() - self.dim * math.log(2 * math.pi) / 2
 
-    def entropy(self) -> Tensor:  # (...)
+    def entropy(self) -> Float[Tensor, "*batch"]:
         """ln det L + (d/2) ln 2πe."""
         return self._half_log_det().expand(self.batch_shape) + self.dim * (math.log(2 * math.pi) + 1) / 2
 

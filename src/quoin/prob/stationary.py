@@ -8,6 +8,7 @@ states, m closed classes
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-def reachable(transition: Tensor) -> Tensor:  # (..., k, k) -> (..., k, k) of truth values
+def reachable(transition: Real[Tensor, "*batch k k"]) -> Bool[Tensor, "*batch k k"]:
     """Whether the chain can come from i to j in some number of steps, zero included."""
     k = transition.shape[-1]
     reachability = (transition.detach() > 0) | torch.eye(k, dtype=torch.bool, device=transition.device)
@@ -35,7 +36,7 @@ def reachable(transition: Tensor) -> Tensor:  # (..., k, k) -> (..., k, k) of tr
     return reachability
 
 
-def closed_classes(transition: Tensor) -> list[Tensor]:  # (k, k) -> m tensors of states
+def closed_classes(transition: Float[Tensor, "k k"]) -> list[Int[Tensor, "_states"]]:
     """The sets of states that lead to each other and nowhere else: once in, the chain stays, and sees all of the set.
 
     >>> closed_classes(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]))
@@ -50,7 +51,7 @@ def closed_classes(transition: Tensor) -> list[Tensor]:  # (k, k) -> m tensors o
     ]
 
 
-def stationary_distribution(transition: Tensor) -> Tensor:  # (..., k, k) -> (..., k)
+def stationary_distribution(transition: Float[Tensor, "*batch k k"]) -> Float[Tensor, "*batch k"]:
     """The distribution π = π A that no step changes, where there is only one; π (I - A + 1 1ᵀ) = 1ᵀ gives it.
 
     >>> stationary_distribution(torch.tensor([[0.9, 0.1], [0.5, 0.5]]))
@@ -74,7 +75,7 @@ def stationary_distribution(transition: Tensor) -> Tensor:  # (..., k, k) -> (..
     )  # rounding may put a tiny probability below zero
 
 
-def stationary_distributions(transition: Tensor) -> Tensor:  # (k, k) -> (m, k)
+def stationary_distributions(transition: Float[Tensor, "k k"]) -> Float[Tensor, "m k"]:
     """One stationary distribution for each closed class; the stationary distributions of the chain are their mixtures,
     and no others.
     """
@@ -85,7 +86,7 @@ def stationary_distributions(transition: Tensor) -> Tensor:  # (k, k) -> (m, k)
     return torch.stack(distributions)
 
 
-def hitting_probability(transition: Tensor, target: Tensor) -> Tensor:  # (k, k), (k,) of truth values -> (k,)
+def hitting_probability(transition: Float[Tensor, "k k"], target: Bool[Tensor, "k"]) -> Float[Tensor, "k"]:
     """h_i = P[the chain ever is in the target | X_0 = i]: the least h >= 0 with h = 1 on the target and
     h = A h elsewhere.
     """
@@ -96,7 +97,7 @@ def hitting_probability(transition: Tensor, target: Tensor) -> Tensor:  # (k, k)
     return torch.where(target, 1, torch.linalg.solve(torch.eye(len(target)).to(inner) - inner, right))
 
 
-def hitting_time(transition: Tensor, target: Tensor) -> Tensor:  # (k, k), (k,) of truth values -> (k,)
+def hitting_time(transition: Float[Tensor, "k k"], target: Bool[Tensor, "k"]) -> Float[Tensor, "k"]:
     """t_i = E[first time in the target | X_0 = i]: 0 on the target, 1 + A t elsewhere, infinite where the chain may
     stay away for ever.
     """
@@ -114,12 +115,12 @@ def hitting_time(transition: Tensor, target: Tensor) -> Tensor:  # (k, k), (k,) 
 class Absorption(NamedTuple):
     """With what probability a chain ends in which closed class, and after how many steps on average it is in one."""
 
-    output: Tensor  # (k, m), from state i into class c
-    classes: list[Tensor]
-    time: Tensor  # (k,)
+    output: Float[Tensor, "k m"]  # from state i into class c
+    classes: list[Int[Tensor, "_states"]]
+    time: Float[Tensor, "k"]
 
 
-def absorption(transition: Tensor) -> Absorption:  # (k, k)
+def absorption(transition: Float[Tensor, "k k"]) -> Absorption:
     """P[end in class c | X_0 = i] and the mean time until then, the fundamental matrix (I - Q)^{-1} applied to one step
     out and to 1.
     """

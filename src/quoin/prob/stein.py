@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -23,11 +24,14 @@ _MOST_NODES = 1_000_000
 
 def normal_expectation(
     f: Callable[[Tensor], Tensor], distribution: MultivariateNormal, *, num_nodes: int = 20
-) -> Tensor:  # -> batch
+) -> Float[Tensor, "*batch"]:
     """E f(X) as sum_i w_i f(μ + F z_i) over num_nodes^d Gauss-Hermite nodes, for f that takes (..., d) to (...).
 
     Exact up to rounding for polynomials of degree below 2 num_nodes in each coordinate; other smooth f ask
     for more nodes.
+
+    Args:
+        num_nodes: For each coordinate.
 
     >>> distribution = MultivariateNormal(torch.ones(1).double(), torch.ones(1, 1).double())
     >>> round(float(normal_expectation(lambda x: x[..., 0] ** 4, distribution)), 10)  # μ⁴ + 6 μ² σ² + 3 σ⁴
@@ -40,15 +44,19 @@ def normal_expectation(
 class ByParts(NamedTuple):
     """The two sides of the formula, equal where f and its derivatives grow at most polynomially."""
 
-    product: Tensor  # E[(X_k - μ_k) f(X)]
-    derivatives: Tensor  # sum_i Σ_ki E[∂_i f(X)]
+    product: Float[Tensor, "*batch"]  # E[(X_k - μ_k) f(X)]
+    derivatives: Float[Tensor, "*batch"]  # sum_i Σ_ki E[∂_i f(X)]
 
 
 def integration_by_parts(
     f: Callable[[Tensor], Tensor], distribution: MultivariateNormal, *, coordinate: int = 0, num_nodes: int = 20
-) -> ByParts:  # f: (..., d) -> (...)
+) -> ByParts:
     """Both sides of E[(X_k - μ_k) f(X)] = sum_i Σ_ki E[∂_i f(X)], by Gauss-Hermite nodes and automatic
-    derivatives of f.
+    derivatives of f, which takes (..., d) to (...).
+
+    Args:
+        coordinate: k.
+        num_nodes: For each coordinate, as in `normal_expectation`.
 
     Notes: D5-22, DE76.
     """
@@ -69,13 +77,16 @@ def integration_by_parts(
 class Decorrelation(NamedTuple):
     """The map x -> x - λ x_k, as a matrix, and λ."""
 
-    matrix: Tensor  # (..., d, d): I - λ e_k^T
-    loadings: Tensor  # (..., d): λ
+    matrix: Float[Tensor, "*batch d d"]  # I - λ e_k^T
+    loadings: Float[Tensor, "*batch d"]  # λ
 
 
-def decorrelation(covariance: Tensor, *, coordinate: int = 0) -> Decorrelation:  # (..., d, d)
+def decorrelation(covariance: Float[Tensor, "*batch d d"], *, coordinate: int = 0) -> Decorrelation:
     """The matrix of X̂ = X - λ X_k with λ_i = Σ_ki / Σ_kk, for which Cov(X̂, X_k) = 0: for a centred normal X, X̂ is
     independent of X_k.
+
+    Args:
+        coordinate: k, of a variance above 0.
 
     Notes: D5-23, DE43.
     """

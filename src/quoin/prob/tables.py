@@ -6,6 +6,7 @@ of X, m values of Y
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -24,8 +25,12 @@ __all__ = [
 ]
 
 
-def condition_discrete(joint: Tensor, y: int) -> Tensor:  # (..., n, m) -> (..., n)
+def condition_discrete(joint: Float[Tensor, "*batch n m"], y: int) -> Float[Tensor, "*batch n"]:
     """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y]; a y of probability zero raises an error.
+
+    Args:
+        joint: P[X = x, Y = y], a row for each x and a column for each y.
+        y: The number of its column.
 
     >>> condition_discrete(torch.tensor([[0.125, 0.5], [0.375, 0.0]]), 0)
     tensor([0.2500, 0.7500])
@@ -47,12 +52,16 @@ def condition_discrete(joint: Tensor, y: int) -> Tensor:  # (..., n, m) -> (...,
     return column / total
 
 
-def conditional_table(joint: Tensor, *, fallback: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., m, n)
+def conditional_table(
+    joint: Float[Tensor, "*batch n m"], *, fallback: Float[Tensor, "*#batch n"] | None = None
+) -> Float[Tensor, "*batch m n"]:
     """The kernel of X given Y, `condition_discrete` for every y: P[X in A, Y in B] = sum_{y in B} P_{X|Y=y}[A]
     P[Y = y].
 
-    Where P[Y = y] = 0 the row is `fallback`, any distribution of X, for every row must be a distribution; P_X itself if
-    none is given.
+    Args:
+        joint: P[X = x, Y = y], a row for each x and a column for each y.
+        fallback: The row where P[Y = y] = 0, any distribution of X, for every row must be a distribution; P_X itself
+            unless given.
 
     >>> conditional_table(torch.tensor([[0.125, 0.5, 0.0], [0.375, 0.0, 0.0]]))
     tensor([[0.2500, 0.7500],
@@ -75,8 +84,14 @@ def conditional_table(joint: Tensor, *, fallback: Tensor | None = None) -> Tenso
     return torch.where(never, fallback.unsqueeze(-2), joint.mT / torch.where(never, 1, total))
 
 
-def joint_from_conditional(kernel: Tensor, probs: Tensor) -> Tensor:  # (..., m, n), (..., m) -> (..., n, m)
+def joint_from_conditional(
+    kernel: Float[Tensor, "*batch m n"], probs: Float[Tensor, "*batch m"]
+) -> Float[Tensor, "*batch n m"]:
     """P[X = x, Y = y] = P_{X|Y=y}(x) P[Y = y], which puts together what `conditional_table` took apart.
+
+    Args:
+        kernel: P_{X|Y=y}, a row for each y.
+        probs: P[Y = y].
 
     Notes: D5-9.
     """
@@ -86,9 +101,12 @@ def joint_from_conditional(kernel: Tensor, probs: Tensor) -> Tensor:  # (..., m,
     return (kernel * probs.unsqueeze(-1)).mT
 
 
-def independence_gap(joint: Tensor) -> Tensor:  # (..., n, m) -> (...)
+def independence_gap(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch"]:
     """The largest |P[(X, Y) in C] - (P_X x P_Y)[C]| over all events C of pairs: zero exactly if X and
     Y are independent.
+
+    Args:
+        joint: P[X = x, Y = y], a row for each x and a column for each y.
 
     Notes: D5-4.
     """
@@ -97,7 +115,9 @@ def independence_gap(joint: Tensor) -> Tensor:  # (..., n, m) -> (...)
     return total_variation_distance(joint.flatten(-2), product.flatten(-2))
 
 
-def bayes_rule_definition(prior: Tensor, likelihood: Tensor) -> Tensor:  # (q,), (..., q) -> (..., q)
+def bayes_rule_definition(
+    prior: Float[Tensor, "classes"], likelihood: Real[Tensor, "*batch classes"]
+) -> Float[Tensor, "*batch classes"]:
     """P(c | x) = p(x | c) P(c) / p(x), where p(x) = sum_c p(x | c) P(c) is the sum of the joint distribution
     over the classes.
 
@@ -117,7 +137,7 @@ def bayes_rule_definition(prior: Tensor, likelihood: Tensor) -> Tensor:  # (q,),
     return joint / total
 
 
-def bayes_rule(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+def bayes_rule(prior: Float[Tensor, "*batch n"], likelihood: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     """P(A_i | B) = P(B | A_i) P(A_i) / P(B), P(B) = sum_j P(B | A_j) P(A_j); P(B) = 0 raises an error.
 
     A test finds 99 of 100 who are ill, 5 of 100 who are not; one in a hundred is ill. Of those found, one in six is:
@@ -144,7 +164,9 @@ def bayes_rule(prior: Tensor, likelihood: Tensor) -> Tensor:  # (..., n), (..., 
     return both / total
 
 
-def bayes_rule_from_log(prior: Tensor, log_likelihood: Tensor) -> Tensor:  # (..., n), (..., n) -> (..., n)
+def bayes_rule_from_log(
+    prior: Float[Tensor, "*batch n"], log_likelihood: Float[Tensor, "*batch n"]
+) -> Float[Tensor, "*batch n"]:
     """`bayes_rule` for likelihoods given by their logarithms, which may lie far below the least float: softmax(log
     P(A) + log P(B | A)).
 

@@ -6,6 +6,7 @@ n and m examples, d features
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -35,7 +36,7 @@ class TwoSampleTest(NamedTuple):
         return not self.rejected
 
 
-def energy_distance(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) -> ()
+def energy_distance(first: Float[Tensor, "n d"], second: Float[Tensor, "m d"]) -> Float[Tensor, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'| for the distributions that give each row of a sample the same weight; zero for
     equal distributions only.
 
@@ -51,7 +52,11 @@ def energy_distance(first: Tensor, second: Tensor) -> Tensor:  # (n, d), (m, d) 
 
 
 def energy_test(
-    first: Tensor, second: Tensor, *, num_permutations: int = 999, generator: torch.Generator | None = None
+    first: Float[Tensor, "n d"],
+    second: Float[Tensor, "m d"],
+    *,
+    num_permutations: int = 999,
+    generator: torch.Generator | None = None,
 ) -> TwoSampleTest:
     """A permutation test of the assumption that all rows are independent samples from one distribution.
 

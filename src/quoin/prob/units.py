@@ -2,6 +2,7 @@
 
 import math
 
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -9,7 +10,7 @@ from quoin.errors import UserError
 __all__ = ["convert_base"]
 
 
-def convert_base(nats: Tensor, base: float = math.e) -> Tensor:
+def convert_base(nats: Real[Tensor, "*batch"], base: float = math.e) -> Float[Tensor, "*batch"]:
     """log_b x = ln x / ln b: nats as they are for the base e, as bits for 2, one nat being 1.4427 bits.
 
     >>> import torch

@@ -2,13 +2,14 @@
 motion on a grid of times.
 
 A process in discrete time samples X_0, ..., X_n; one in continuous time is seen at times the caller chooses. Chains of
-a matrix are in markov.py and are processes too.   n steps, p paths, d dimensions
+a matrix are in markov.py and are processes too.   n steps, d dimensions
 """
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -20,33 +21,39 @@ from quoin.tensor import check_finite, check_floating, check_same_dtype, check_s
 __all__ = ["BrownianMotion", "ContinuousProcess", "GaussianRandomWalk", "Process", "RandomWalk", "WalkDistribution"]
 
 
+@runtime_checkable
 class Process(Protocol):
     """A random sequence X_0, X_1, X_2, ...
 
     Notes: D5.1-1.
     """
 
-    def sample_paths(self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:
-        """Independent paths X_0, ..., X_n of shape (p, n + 1, ...)."""
+    def sample_paths(
+        self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
+    ) -> Real[Tensor, "paths times ..."]:
+        """Independent paths X_0, ..., X_n, so n + 1 times."""
         ...
 
 
+@runtime_checkable
 class ContinuousProcess(Protocol):
     """A random function (X_t) of a time 0 <= t <= T.
 
     Notes: D5.1-1.
     """
 
-    def sample_paths(self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator) -> Tensor:
-        """Independent paths at these rising times, of shape (p, len(times), ...)."""
+    def sample_paths(
+        self, times: Float[Tensor, "times"], num_paths: int = 1, *, generator: torch.Generator
+    ) -> Float[Tensor, "paths times ..."]:
+        """Independent paths at these rising times."""
         ...
 
 
 class WalkDistribution(NamedTuple):
     """A distribution on finitely many positions."""
 
-    output: Tensor  # (m,), probabilities
-    positions: Tensor  # (m,)
+    output: Float[Tensor, "positions"]  # probabilities
+    positions: Int[Tensor, "positions"]
 
 
 class RandomWalk:
@@ -67,7 +74,7 @@ class RandomWalk:
 
     def sample_paths(
         self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
-    ) -> Tensor:  # -> (p, n + 1)
+    ) -> Int[Tensor, "{num_paths} {num_steps}+1"]:
         rises = (
             torch.rand(num_paths, check_steps(num_steps) + 1, generator=generator, dtype=torch.float64)
             < self.up_probability
@@ -101,14 +108,14 @@ class GaussianRandomWalk:
     Notes: D5.1-1, D5.1-9.
     """
 
-    def __init__(self, initial: Tensor, covariance: Tensor):  # (d,), (d, d)
+    def __init__(self, initial: Float[Tensor, "d"], covariance: Float[Tensor, "d d"]):
         check_shapes("d, d d", initial=initial, covariance=covariance)
         check_same_dtype(initial, covariance)
         self.initial, self.kernel = initial, GaussianTransition(covariance)
 
     def sample_paths(
         self, num_steps: int, num_paths: int = 1, *, generator: torch.Generator
-    ) -> Tensor:  # -> (p, n + 1, d)
+    ) -> Float[Tensor, "{num_paths} {num_steps}+1 d"]:
         steps = self.kernel.step.sample((num_paths, check_steps(num_steps)), generator=generator)
         return torch.cat([self.initial.expand(num_paths, 1, -1), self.initial + steps.cumsum(dim=1)], dim=1)
 
@@ -116,7 +123,7 @@ class GaussianRandomWalk:
         """N(x_0, nΣ), the distribution of X_n."""
         return MultivariateNormal(self.initial, check_steps(num_steps) * self.kernel.step.covariance)
 
-    def log_prob(self, path: Tensor) -> Tensor:  # (..., n + 1, d) -> (...)
+    def log_prob(self, path: Float[Tensor, "*batch times d"]) -> Float[Tensor, "*batch"]:
         """The log of the density of whole paths: of X_1, ..., X_n where X_0 = x_0, and minus infinity where it is
         not."""
         if path.ndim < 2 or path.shape[-2] == 0 or path.shape[-1] != len(self.initial):
@@ -145,14 +152,14 @@ class BrownianMotion:
         self.dim = dim
 
     def sample_paths(
-        self, times: Tensor, num_paths: int = 1, *, generator: torch.Generator
-    ) -> Tensor:  # (m,) -> (p, m, d)
+        self, times: Float[Tensor, "times"], num_paths: int = 1, *, generator: torch.Generator
+    ) -> Float[Tensor, "{num_paths} times d"]:
         """Exact at the times asked for, however coarse the grid."""
         gaps = _increments(times)
         noise = torch.randn(num_paths, len(times), self.dim, generator=generator, dtype=times.dtype)
         return (gaps.sqrt().unsqueeze(-1) * noise).cumsum(dim=1)
 
-    def log_prob(self, path: Tensor, times: Tensor) -> Tensor:  # (..., m, d), (m,) -> (...)
+    def log_prob(self, path: Float[Tensor, "*batch times d"], times: Float[Tensor, "times"]) -> Float[Tensor, "*batch"]:
         """The log of the density of B_{t_1}, ..., B_{t_m}, by independent increments; minus infinity where time stands
         and B moves.
 
@@ -175,7 +182,7 @@ class BrownianMotion:
         )
         return torch.where((stands & (moves != 0)).any(dim=-1).any(dim=-1), -math.inf, terms)
 
-    def covariance(self, times: Tensor) -> Tensor:  # (m,) -> (m, m)
+    def covariance(self, times: Float[Tensor, "times"]) -> Float[Tensor, "times times"]:
         """Cov(B_s, B_t) = min(s, t), in each coordinate."""
         _increments(times)
         return torch.minimum(times.unsqueeze(-1), times)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -34,7 +35,7 @@ def pairings(count: int) -> Iterator[tuple[tuple[int, int], ...]]:
     yield from _pairings(tuple(range(count)))
 
 
-def wick_definition(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -> (...)
+def wick_definition(covariance: Real[Tensor, "*batch d d"], indices: Sequence[int]) -> Real[Tensor, "*batch"]:
     """E[X_(i_1) ... X_(i_n)] = sum over pairings π of prod over {a, b} in π of Σ_(i_a, i_b), for X ~ N(0, Σ).
 
     Notes: D5-21, DE41.
@@ -49,7 +50,7 @@ def wick_definition(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (.
     return total
 
 
-def wick(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -> (...)
+def wick(covariance: Float[Tensor, "*batch d d"], indices: Sequence[int]) -> Float[Tensor, "*batch"]:
     """`wick_definition` by recursion: E[X_i X^m] = sum_j Σ_ij m_j E[X^(m
     - e_j)]; 0 for an odd number of indices, 1 for none.
 
@@ -66,7 +67,9 @@ def wick(covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d, d) -
     return _evaluate(_plan(powers, False), pairs)
 
 
-def normal_moment(mean: Tensor, covariance: Tensor, indices: Sequence[int]) -> Tensor:  # (..., d), (..., d, d) -> (...)
+def normal_moment(
+    mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"], indices: Sequence[int]
+) -> Float[Tensor, "*#batch"]:
     """E[X_(i_1) ... X_(i_n)] for X ~ N(μ, Σ): Isserlis' theorem holds for centred X only, and a mean adds a term
     to each step.
 
@@ -84,8 +87,10 @@ def normal_moment(mean: Tensor, covariance: Tensor, indices: Sequence[int]) -> T
 
 
 def polynomial_moment(
-    terms: Mapping[tuple[int, ...], Tensor | float], mean: Tensor, covariance: Tensor
-) -> Tensor:  # -> (...)
+    terms: Mapping[tuple[int, ...], Real[Tensor, "*#batch"] | float],
+    mean: Float[Tensor, "*#batch d"],
+    covariance: Float[Tensor, "*#batch d d"],
+) -> Float[Tensor, "*#batch"]:
     """E[sum_t c_t X_(i_1) ... X_(i_n)] for a polynomial given as {indices: coefficient}, () being the constant's.
 
     >>> square = {(): 1.0, (0,): -2.0, (0, 0): 1.0}  # (X - 1)²

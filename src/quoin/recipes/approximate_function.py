@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from quoin import data, expressivity, layers, train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D1.1-3", "D1.1-6", "D1.1-8", "D1.1-9")
 KEYWORDS = ("universal approximation", "relu", "expressivity")
@@ -29,7 +32,7 @@ class Options(EpochOptions):
     lr: float = option(0.01, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.Sequential":
     """As many units as the constructed network has, each with a random breakpoint in the interval and a random sign."""
     import torch
 
@@ -43,7 +46,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.function_approximation import FunctionApproximation
 
     return FunctionApproximation(model(options, None), options)

@@ -19,9 +19,9 @@ class Options(AttentionImageOptions):
     embed_dim: int = option(64, "embedding dimension of a row", at_least=1, at_most=1_000_000)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.AttentionClassifier":
     return models.AttentionClassifier(
-        data_info.feature_shape,
+        data_info.image_shape,
         data_info.num_classes,
         embed_dim=options.embed_dim,
         num_heads=options.num_heads,
@@ -31,5 +31,5 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     return tasks.attention_image_classifier(model, options, device_context)

@@ -27,17 +27,17 @@ class Options(DataOptions, EpochOptions):
     schedule: ScheduleName = option("cosine", "learning-rate schedule")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
     """The network with batch norm; the run keeps the one that was trained with the middle batch size."""
     return layers.add_batch_norm(without(options, data_info))
 
 
-def without(options: Options, data_info):
+def without(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
     """Two blocks of two convolutions and a dense layer: deep enough to be hard to train, and without any
     normalisation."""
     from torch import nn
 
-    channels, height, width = data_info.feature_shape
+    channels, height, width = data_info.image_shape
     if min(height, width) < 8:
         raise UserError(
             f"expected images of at least 8 x 8 pixels, got {height} x {width}; enlarge them, or give others with "
@@ -46,11 +46,11 @@ def without(options: Options, data_info):
     features = nn.Sequential(models.vgg_block(2, channels, 16), models.vgg_block(2, 16, 32))
     head = nn.Sequential(nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), data_info.num_classes))
     return models.init_image_weights(
-        models.ImageClassifier(features, head, data_info.feature_shape), data.keyed_generator("weights", options.seed)
+        models.ImageClassifier(features, head, data_info.image_shape), data.keyed_generator("weights", options.seed)
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.batchnorm_study import BatchNormStudy
 
     return BatchNormStudy({"norm": model, "baseline": without}, options, device_context)

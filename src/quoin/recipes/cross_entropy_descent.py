@@ -1,11 +1,15 @@
 """Gradient descent on cross-entropy: free logits reach the population, two parameters leave a KL gap."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("M22", "M22c")
 KEYWORDS = ("cross-entropy", "softmax", "gradient descent")
@@ -28,7 +32,7 @@ class Options(EpochOptions):
     lr: float = option(2.0, "learning rate; above 2 convergence is not guaranteed", above=0.0, at_most=1e6)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ParameterDict":
     """`logits`, one for each outcome, and `curve`, the two coefficients of quadratic logits over all outcomes; all
     start at zero."""
     import torch
@@ -40,7 +44,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.cross_entropy_descent import CrossEntropyDescent
 
     return CrossEntropyDescent(model(options, None), options)

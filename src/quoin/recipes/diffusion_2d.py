@@ -25,7 +25,7 @@ class Options(PointOptions):
     num_steps: int = option(50, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "generate.DiffusionSampler":
     """An untrained network, with a noise schedule and a scale that is fitted to the data."""
     import torch
 
@@ -45,7 +45,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.point_generation import DiffusionPointTask, sample_points
 
     return DiffusionPointTask(model(options, None), sample_points(options), options, device_context)

@@ -40,7 +40,7 @@ class Options(GenerativeOptions):
     num_steps: int = option(10, "sampling steps (DPM-Solver-2), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.ImageInfo") -> "generate.GuidedDiffusionSampler":
     """An untrained U-Net with its noise schedule; images in [0, 1] are 2x - 1 to it."""
     import torch
 
@@ -71,7 +71,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.runs.open_classifier import open_classifier
     from quoin.tasks.diffusion import DiffusionTask
 

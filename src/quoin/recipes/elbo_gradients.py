@@ -1,11 +1,15 @@
 """Four gradient estimators of the ELBO, and a baseline for the first: their variance and where they lead."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D6-24", "D6-25", "D6-26", "D6-27")
 KEYWORDS = ("reinforce", "score function", "reparameterization", "pathwise", "variational inference", "bbvi")
@@ -31,7 +35,7 @@ class Options(EpochOptions):
     lr: float = option(0.1, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ParameterDict":
     """A mean and the entries of a Cholesky factor for each estimator, all at the standard normal distribution."""
     import math
 
@@ -48,7 +52,7 @@ def model(options: Options, data_info):
     return nn.ParameterDict({"mean": nn.Parameter(means), "entries": nn.Parameter(entries)})
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.elbo_gradients import ELBOGradients
 
     return ELBOGradients(model(options, None), options)

@@ -21,7 +21,7 @@ class Options(PointOptions):
     num_steps: int = option(20, "sampling steps: midpoint rule from noise to data", at_least=1, at_most=10**5)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "generate.FlowSampler":
     """An untrained field, with a scale that is learnt from the data."""
     import torch
 
@@ -32,7 +32,7 @@ def model(options: Options, data_info):
     return generate.FlowSampler(network, (2,), loc=torch.zeros(2), scale=torch.ones(2), num_steps=options.num_steps)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.point_generation import FlowMatchingPointTask, sample_points
 
     return FlowMatchingPointTask(model(options, None), sample_points(options), options, device_context)

@@ -1,11 +1,15 @@
 """One Gaussian fitted to two modes: forward KL covers both, reverse KL settles in one."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import data, train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("M24", "Z13.22")
 KEYWORDS = ("forward kl", "reverse kl", "mode covering", "mode seeking", "variational inference")
@@ -29,7 +33,7 @@ class Options(EpochOptions):
     lr: float = option(0.2, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ParameterDict":
     """Two Gaussians, both with one sample of P as initial mean and the std of a mode; between the modes KL(Q, P) may
     stay there."""
     import torch
@@ -47,7 +51,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.forward_reverse_kl import ForwardReverseKL
 
     return ForwardReverseKL(model(options, None), options)

@@ -34,14 +34,14 @@ class Options(GenerativeOptions):
     )
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.ImageInfo") -> "models.GAN":
     weights = data.keyed_generator("weights", options.seed)
     return models.conv_gan(
         data_info.image_shape, latent_dim=options.latent_dim, base_channels=options.base_channels, generator=weights
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.runs.open_classifier import open_classifier
     from quoin.tasks.gan import GANTask
 

@@ -30,7 +30,7 @@ class Options(OptimizerOptions, EpochOptions):
     weight_decay: float = default(5e-4)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.NodeClassifier":
     club = data.load_karate_club()
     edges = layers.normalized_edges(club.edges, club.num_nodes)  # friends or not: how often two met is left out
     return models.NodeClassifier(
@@ -38,7 +38,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.data import load_karate_club

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import models, tasks, train
+from quoin import data, models, tasks, train
 from quoin.errors import UserError
 from quoin.options import default, option
 from quoin.tasks.options import DataOptions, EpochOptions
@@ -28,13 +28,13 @@ class Options(DataOptions, EpochOptions):
     steps_per_epoch: int = option(50, "optimizer steps between two evaluations", at_least=1, at_most=10**6)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearScore":
     if data_info.num_classes != 2:
         raise UserError(f"expected two classes, got {data_info.num_classes}: choose other --data")
     return models.LinearScore(data_info.num_features)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.gradient_descent_bounds import GradientDescentBounds
 
     if not options.lr_factors:

@@ -40,7 +40,7 @@ class Options(RunOptions):
         return self.max_iter
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "models.MixtureCandidates":
     """One mixture per initialisation: standard normal components, until the points are there to initialise from."""
     import torch
 
@@ -52,7 +52,7 @@ def model(options: Options, data_info):
     return models.MixtureCandidates([models.GaussianMixture(mixture) for _ in range(options.num_init)])
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.gaussian_mixture import GaussianMixtureTask
 
     return GaussianMixtureTask(model(options, None), options)  # a few numbers: a GPU would only be slower

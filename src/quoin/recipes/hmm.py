@@ -1,11 +1,15 @@
 """A hidden Markov model fitted by Baum-Welch (EM) to observations alone, from several initialisations."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import data, train
 from quoin.options import option
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D5.1-10",)
 KEYWORDS = ("baum-welch", "viterbi", "forward-backward", "em", "expectation maximization")
@@ -35,7 +39,7 @@ class Options(RunOptions):
         return self.max_iter
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ParameterDict":
     """Parameters of each initialisation, every row sampled uniformly from the simplex."""
     import torch
     from torch import nn
@@ -50,7 +54,7 @@ def model(options: Options, data_info):
     return nn.ParameterDict(tables)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.tasks.baum_welch import BaumWelchTask

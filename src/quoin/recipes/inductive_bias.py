@@ -29,14 +29,14 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
     """The convolutional network; the run keeps for prediction the one that learned from the most rows, as they are."""
     return models.small_lenet(
-        data_info.feature_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.inductive_bias import inductive_bias
 
     return inductive_bias(model, options, device_context)

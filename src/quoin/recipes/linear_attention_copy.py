@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import train
+from quoin import models, train
 from quoin.tasks.options import CopyOptions
 from quoin.tasks.target import Target
 
@@ -21,13 +21,13 @@ class Options(CopyOptions):
     """All as they are shared."""
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "models.CopyTransformer":
     from quoin.tasks.copying import copy_transformer
 
     return copy_transformer("linear", options)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.copying import CopyTask
 
     return CopyTask("linear", options, device_context)

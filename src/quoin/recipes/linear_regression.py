@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import losses, models, tasks, train
+from quoin import data, losses, models, tasks, train
 from quoin.options import default
 from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
@@ -26,11 +26,11 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearRegression":
     return models.LinearRegression(data_info.num_features)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.tasks.linear_models import ParameterRecovery

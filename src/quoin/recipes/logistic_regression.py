@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import losses, models, tasks, train
+from quoin import data, losses, models, tasks, train
 from quoin.errors import UserError
 from quoin.options import default
 from quoin.tasks.options import ScheduleName, SupervisedOptions
@@ -24,7 +24,7 @@ class Options(SupervisedOptions):
     weight_decay: float = default(1e-2, "weight decay, without which separable data have no finite optimum")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearScore":
     if data_info.num_classes != 2:
         raise UserError(
             f"expected two classes, got {data_info.num_classes}: choose other --data, or train softmax-regression"
@@ -32,7 +32,7 @@ def model(options: Options, data_info):
     return models.LinearScore(data_info.num_features)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     data = tasks.load_classification_data(options, device_context)

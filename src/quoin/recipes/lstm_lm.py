@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import tasks, train
+from quoin import data, models, tasks, train
 from quoin.options import default
 from quoin.tasks.options import RecurrentOptions
 from quoin.tasks.target import Target
@@ -24,11 +24,11 @@ class Options(RecurrentOptions):
     epochs: int = default(18)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TextInfo") -> "models.RecurrentLanguageModel":
     from torch import nn
 
     return tasks.recurrent_model(nn.LSTM, options, data_info)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     return tasks.stateful_language_task(model, options, device_context)

@@ -39,7 +39,7 @@ class Options(SequenceOptions):
     epochs: int = default(4)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TextInfo") -> "models.RecurrentLanguageModel":
     from torch import nn
 
     weights = data.keyed_generator("weights", options.seed)
@@ -48,7 +48,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.language_modeling import MarkovSourceTask, make_adam
 
     source = data.make_markov_source(

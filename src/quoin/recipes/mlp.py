@@ -25,14 +25,14 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
     return models.MLP(
         [data_info.num_features, *options.hidden_dims, data_info.num_classes],
         generator=data.keyed_generator("weights", options.seed),
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     data = tasks.load_classification_data(options, device_context)

@@ -34,12 +34,12 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.DropoutMLP":
     sizes = [data_info.num_features, *options.hidden_dims, data_info.num_classes]
     return models.DropoutMLP(sizes, dropout=options.dropout, generator=data.keyed_generator("weights", options.seed))
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.tasks.comparison import DropoutComparison, add_label_noise

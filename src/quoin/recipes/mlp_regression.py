@@ -1,11 +1,15 @@
 """A multilayer perceptron for regression, beside least squares on the same rows."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
 from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D1.3-2", "D1.3-5", "Z3.3", "Z3.31", "Z3.32", "D1.6-4")
 KEYWORDS = ("regression", "mlp", "diabetes")
@@ -32,7 +36,7 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "nn.Sequential":
     from torch import nn
 
     net = models.MLP(
@@ -41,7 +45,7 @@ def model(options: Options, data_info):
     return nn.Sequential(net, nn.Flatten(0))  # (n, 1) -> (n,)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.tasks.comparison import LeastSquaresComparison

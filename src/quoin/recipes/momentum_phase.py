@@ -1,11 +1,15 @@
 """Heavy-ball momentum on a quadratic: convergence rates measured over a grid, beside the spectral radius."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D1.5F", "D1.5-7", "D1.5-9")
 KEYWORDS = ("heavy ball", "polyak", "convergence")
@@ -28,7 +32,7 @@ class Options(EpochOptions):
     steps_per_epoch: int = option(100, "optimizer steps between two evaluations", at_least=1, at_most=10**6)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ParameterDict":
     """The state of every pair of the grid: its point and its velocity, of norm one together, at first at rest and equal
     along every axis."""
     import torch
@@ -44,7 +48,7 @@ def model(options: Options, data_info):
     return nn.ParameterDict({name: nn.Parameter(each, requires_grad=False) for name, each in both.items()})
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.momentum_phase import MomentumPhase, random_quadratic
 
     return MomentumPhase(

@@ -1,11 +1,15 @@
 """Nadaraya-Watson kernel regression with four kernels, each bandwidth chosen by leave-one-out."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import layers, tensor, train
 from quoin.options import option
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("Z11.7", "Z11.8", "Z11.9", "Z11.10", "ZE22")
 KEYWORDS = ("kernel regression", "kernel smoothing", "bandwidth")
@@ -27,7 +31,7 @@ class Options(RunOptions):
         return self.num_bandwidths
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ModuleDict":
     """One estimator for each kernel; its bandwidth is its only parameter, and the values are given to it."""
     import torch
     from torch import nn
@@ -44,7 +48,7 @@ def model(options: Options, data_info):
     return nn.ModuleDict({name: layers.NadarayaWatson(kernel, widest.clone()) for name, kernel in kernels.items()})
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.kernel_regression import KernelRegression
 
     return KernelRegression(model(options, None), options)

@@ -37,11 +37,11 @@ class Options(EpochOptions):
     )
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TextInfo") -> "models.NgramModel":
     return models.NgramModel(data_info.vocab_size, options.order)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.ngram import NgramTask
 
     return NgramTask(data.load_corpus(options.data, options.tokenizer, options.vocab_size), model, options)

@@ -34,7 +34,7 @@ class Options(DataOptions, EpochOptions):
     batch_size: int = option(32, "examples per optimizer step", at_least=1, at_most=10**9)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
     """The MLP that all start from; the run keeps the one of the lowest validation loss."""
     return models.MLP(
         [data_info.num_features, *options.hidden_dims, data_info.num_classes],
@@ -42,7 +42,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.data import BatchSampler
     from quoin.tasks.optimizer_race import OPTIMIZERS, OptimizerRace, Trial, learning_rates, make_optimizer
 

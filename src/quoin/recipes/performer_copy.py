@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import train
+from quoin import models, train
 from quoin.options import option
 from quoin.tasks.options import CopyOptions
 from quoin.tasks.target import Target
@@ -27,13 +27,13 @@ class Options(CopyOptions):
     )
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "models.CopyTransformer":
     from quoin.tasks.copying import copy_transformer
 
     return copy_transformer("performer", options)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.copying import CopyTask
 
     return CopyTask("performer", options, device_context, options.performer_features)

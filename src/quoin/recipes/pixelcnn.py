@@ -33,7 +33,7 @@ class Options(GenerativeOptions):
     class_conditional: bool = option(False, "condition the model on the class, to sample images of a class")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.ImageInfo") -> "generate.PixelSampler":
     from quoin.errors import UserError
 
     if not data_info.levels:
@@ -56,7 +56,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.runs.open_classifier import open_classifier

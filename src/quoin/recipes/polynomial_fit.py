@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import models, tasks, train
+from quoin import data, models, tasks, train
 from quoin.options import default, option
 from quoin.tasks.options import DataOptions, RunOptions
 from quoin.tasks.target import Target
@@ -34,11 +34,11 @@ class Options(DataOptions, RunOptions):
         return self.max_degree + 1
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.PolynomialRegression":
     return models.PolynomialRegression(options.max_degree)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.closed_form import PolynomialDegrees, single_feature
 
     rows = options.num_rows or (

@@ -1,11 +1,15 @@
 """Probabilistic PCA trained as a linear variational autoencoder: its ELBO reaches the exact log evidence."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quoin import data, models, train
 from quoin.options import option
 from quoin.tasks.options import EpochOptions
 from quoin.tasks.target import Target
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NOTES = ("D6-11", "D6-17", "D6-19", "D6-26")
 KEYWORDS = ("pca", "factor analysis", "elbo", "latent")
@@ -33,7 +37,7 @@ class Options(EpochOptions):
     lr: float = option(0.05, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: None) -> "nn.ModuleDict":
     """A decoder with random weights, and an encoder that knows nothing yet: one distribution around zero for every
     example."""
     import torch
@@ -50,7 +54,7 @@ def model(options: Options, data_info):
     return nn.ModuleDict({**blocks, "scale": scale})
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.ppca import PPCATask
 
     return PPCATask(model(options, None), options)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import models, tasks, train
+from quoin import data, models, tasks, train
 from quoin.options import default, option
 from quoin.tasks.options import DataOptions, RunOptions
 from quoin.tasks.target import Target
@@ -37,13 +37,13 @@ class Options(DataOptions, RunOptions):
         return self.num_doublings + 1
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.FourierRegression":
     return models.FourierRegression(
         data_info.num_features, options.min_features * 2**options.num_doublings, options.gamma
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.closed_form import RandomFeatures
 
     data = tasks.load_regression_data(options, device_context)

@@ -30,7 +30,7 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
     if data_info.num_features != 2:
         raise UserError(
             f"expected data with two features to plot regions over, got {data_info.num_features}; leave two columns"
@@ -40,7 +40,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     from quoin.tasks.linear_regions import RegionCounting

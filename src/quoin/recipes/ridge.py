@@ -31,7 +31,7 @@ class Options(OptimizerOptions, EpochOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearRegression":
     """Linear regression with random initial weights, as large as the true ones."""
     from torch import nn
 
@@ -40,7 +40,7 @@ def model(options: Options, data_info):
     return net
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import copy
 
     import torch

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from quoin import data, train
+from quoin import data, models, train
 from quoin.options import default, option
 from quoin.tasks.options import EpochOptions, OptimizerOptions, ScheduleName
 from quoin.tasks.target import Target
@@ -49,13 +49,13 @@ class Options(OptimizerOptions, EpochOptions):
     weight_decay: float = default(0.01)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.LabeledTextInfo") -> "models.SequenceClassifier":
     from quoin.tasks.sequence_classification import sequence_classifier
 
     return sequence_classifier(options.encoder, options, data_info)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.sequence_classification import (
         ENCODERS,
         SequenceClassificationTask,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin import losses, models, tasks, train
+from quoin import data, losses, models, tasks, train
 from quoin.options import default
 from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
@@ -22,11 +22,11 @@ class Options(SupervisedOptions):
     weight_decay: float = default(1e-3, "weight decay, without which separable data have no finite optimum")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.SoftmaxRegression":
     return models.SoftmaxRegression(data_info.num_features, data_info.num_classes)
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     import torch
 
     data = tasks.load_classification_data(options, device_context)

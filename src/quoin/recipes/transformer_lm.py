@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from quoin import tasks, train
+from quoin import data, models, tasks, train
 from quoin.options import default, option
 from quoin.tasks.options import LanguageOptions
 from quoin.tasks.target import Target
@@ -46,11 +46,11 @@ class Options(LanguageOptions):
     lr: float = default(0.008)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TextInfo") -> "models.TransformerLanguageModel":
     from quoin.tasks.transformer_lm import language_transformer
 
     return language_transformer(options, data_info, SIZES[options.size])
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     return tasks.language_task(model, options, device_context)

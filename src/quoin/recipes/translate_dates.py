@@ -29,7 +29,7 @@ class Options(TranslationOptions):
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.PairInfo") -> "models.Seq2Seq":
     from torch import nn
 
     cell = {"gru": nn.GRU, "lstm": nn.LSTM}[options.cell]
@@ -47,7 +47,7 @@ def model(options: Options, data_info):
     return models.Seq2Seq(encoder, models.RNNDecoder(*sizes, num_suppressed=data.EOS, **how))
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.alignment_panels import bahdanau_alignments
     from quoin.tasks.translation import translation_task
 

@@ -29,7 +29,7 @@ class Options(TranslationOptions):
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.PairInfo") -> "models.Transformer":
     generator = data.keyed_generator("weights", options.seed)
 
     how = {"dropout": options.dropout, "generator": generator}
@@ -40,7 +40,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.alignment_panels import cross_attention_alignments
     from quoin.tasks.translation import translation_task
 

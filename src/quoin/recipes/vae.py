@@ -28,7 +28,7 @@ class Options(VAEOptions):
     decoder: Literal["gaussian", "learned-gaussian", "binomial"] = default("gaussian")
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.ImageInfo") -> "models.VAE":
     weights = data.keyed_generator("weights", options.seed)
     return models.mlp_vae(
         data_info.image_shape,
@@ -39,7 +39,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.runs.open_classifier import open_classifier
 
     return tasks.vae_task(model, options, device_context, open_classifier)

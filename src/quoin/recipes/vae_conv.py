@@ -23,7 +23,7 @@ class Options(VAEOptions):
     channels: tuple[int, ...] = option((32, 64), "channels of the encoder's convolutions, each of stride 2", at_least=1)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.ImageInfo") -> "models.VAE":
     weights = data.keyed_generator("weights", options.seed)
     return models.conv_vae(
         data_info.image_shape,
@@ -34,7 +34,7 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.runs.open_classifier import open_classifier
 
     return tasks.vae_task(model, options, device_context, open_classifier)

@@ -21,11 +21,11 @@ class Options(ImageOptions):
     warmup_ratio: float = default(0.1)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
     return models.small_vgg(
-        data_info.feature_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     return tasks.image_classifier(model, options, device_context)

@@ -22,9 +22,9 @@ class Options(AttentionImageOptions):
     embed_dim: int = option(48, "embedding dimension of a patch", at_least=1, at_most=1_000_000)
 
 
-def model(options: Options, data_info):
+def model(options: Options, data_info: "data.TabularInfo") -> "models.ViT":
     return models.ViT(
-        data_info.feature_shape,
+        data_info.image_shape,
         data_info.num_classes,
         patch_size=options.patch_size,
         embed_dim=options.embed_dim,
@@ -35,5 +35,5 @@ def model(options: Options, data_info):
     )
 
 
-def build(options: Options, device_context: "train.DeviceContext"):
+def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     return tasks.attention_image_classifier(model, options, device_context)

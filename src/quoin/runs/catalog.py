@@ -1,7 +1,6 @@
 """The recipes there are: the files of quoin/recipes, found by name. Imports no torch."""
 
 import importlib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -72,12 +71,6 @@ class Recipe:
     def keywords(self) -> tuple[str, ...]:
         """Other words by which somebody may look for it, in lower case."""
         return self.module.KEYWORDS
-
-    def has(self, query: str) -> bool:
-        """Whether every word of the query begins a word of its name, summary, keywords, subject or data."""
-        text = " ".join((self.name, self.summary, *self.keywords, self.subject, self.data)).lower()
-        words = re.findall(r"[^\W_]+", text)
-        return all(any(each.startswith(word) for each in words) for word in re.findall(r"[^\W_]+", query.lower()))
 
     @property
     def subject(self) -> str:

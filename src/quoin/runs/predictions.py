@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.data import LabeledTextInfo, TabularInfo
@@ -38,9 +39,12 @@ class PredictedFile(NamedTuple):
 
 
 def predicted_table(
-    values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo, notes: list[str]
+    values: Real[Tensor, "samples"],
+    probabilities: Float[Tensor, "samples classes"] | None,
+    data_info: TabularInfo | LabeledTextInfo,
+    notes: list[str],
 ) -> PredictedFile:
-    """Predictions (n,), and the probabilities (n, q) of the classes where there are any, under the target's name."""
+    """Predictions, and the probabilities of the classes where there are any, under the target's name."""
     arrays = {"predictions": values.numpy()}
     if data_info.class_names is not None:
         arrays["class_names"] = numpy.array(data_info.class_names)

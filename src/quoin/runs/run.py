@@ -8,6 +8,7 @@ The kind of learning stands in config.json; kinds/ says what each can do. Starti
 """
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ class Run:
         with torch_as_it_was():
             return final_metrics(self.load_task())
 
-    def inspect(self, *, layer: str | None = None, rows: tuple[int, ...] = ()) -> "Inspection":
+    def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
         """What is inside the model, at its own test data: layers, and plots of what they do."""
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task

@@ -3,9 +3,10 @@ same order."""
 
 from collections.abc import Callable
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -13,12 +14,28 @@ from quoin.data import BatchSampler, TabularInfo
 from quoin.errors import UserError
 from quoin.losses import cross_entropy
 from quoin.plot import Panel
-from quoin.tasks.options import SupervisedOptions
+from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.supervised import Classification
-from quoin.tasks.supervised_data import load_image_data, supervised_task
+from quoin.tasks.supervised_data import DataChoice, load_image_data, supervised_task
 from quoin.train import DeviceContext, Metrics
 
-__all__ = ["BatchNormStudy", "checked_sizes"]
+__all__ = ["BatchNormOptions", "BatchNormStudy", "checked_sizes"]
+
+
+class BatchNormOptions(DataChoice, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def schedule(self) -> ScheduleName: ...
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]: ...
 
 
 class BatchNormStudy:
@@ -31,7 +48,10 @@ class BatchNormStudy:
     kind = "classification"
 
     def __init__(
-        self, models: dict[str, Callable[[Any, TabularInfo], nn.Module]], options, device_context: DeviceContext
+        self,
+        models: dict[str, Callable[[Any, TabularInfo], nn.Module]],
+        options: BatchNormOptions,
+        device_context: DeviceContext,
     ) -> None:
         data = load_image_data(options, device_context)
         self.data_info, self.lr, self.sizes = data.data_info, options.lr, checked_sizes(options.batch_sizes)
@@ -53,7 +73,7 @@ class BatchNormStudy:
         self.losses: dict[str, list[float]] = {name: [] for name in self.networks}  # the mean loss in each step
         self.accuracies: dict[str, list[float]] = {name: [] for name in self.networks}  # validation, after each epoch
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         sums = {}
         for name, each in self.networks.items():
             sums[name] = torch.stack([each.step(piece)["loss"] for piece in rows.split(each.batches.batch_size)]).sum()

@@ -1,8 +1,10 @@
 """Fit a hidden Markov model to its observations alone, by Baum-Welch from several initialisations."""
 
 import itertools
+from typing import Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -12,7 +14,23 @@ from quoin.prob import CategoricalEmission, HiddenMarkovModel, MarkovChain, baum
 from quoin.tasks.study import Study
 from quoin.train import Metrics
 
-__all__ = ["BaumWelchTask"]
+__all__ = ["BaumWelchOptions", "BaumWelchTask"]
+
+
+class BaumWelchOptions(Protocol):
+    """What the task reads of its recipe's options."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def num_sequences(self) -> int: ...
+
+    @property
+    def sequence_length(self) -> int: ...
+
+    @property
+    def num_init(self) -> int: ...
 
 
 class BaumWelchTask(Study):
@@ -21,13 +39,19 @@ class BaumWelchTask(Study):
 
     Args:
         model: `start`, `transition` and `emission` of all initialisations.
-        transition: the matrix of the true model, (states, states).
-        emission: the same, (states, symbols).
+        transition: the matrix of the true model.
+        emission: the same.
     """
 
     saved_attributes = ("history",)
 
-    def __init__(self, model: nn.Module, transition: Tensor, emission: Tensor, options) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        transition: Float[Tensor, "states states"],
+        emission: Float[Tensor, "states symbols"],
+        options: BaumWelchOptions,
+    ) -> None:
         super().__init__(
             model, BatchSampler(options.num_sequences, options.num_sequences, seed=options.seed, shuffle=False)
         )
@@ -65,7 +89,7 @@ class BaumWelchTask(Study):
             for order in itertools.permutations(range(len(self.emission)))
         )
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         seen, found = self.splits["train"][rows], []
         for which in range(self.num_init):
             better, log_prob = baum_welch_step(self.learnt(which), seen)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -35,7 +36,7 @@ class ClosedFormTask:
         self.model, self.data, self.data_info, self.batches = model, data, data.data_info, batches
         self.target_scaler, self.unit = data.target_scaler, float(data.target_scaler.std)
 
-    def errors(self, outputs: Tensor, targets: Tensor) -> Metrics:
+    def errors(self, outputs: Float[Tensor, "samples"], targets: Float[Tensor, "samples"]) -> Metrics:
         loss = float(in_squared_unit(squared_loss(outputs, targets).mean(), self.unit))
         return {"loss": loss, "rmse": root_mean_squared_error(outputs, targets) * self.unit}
 
@@ -57,7 +58,7 @@ class PolynomialDegrees(ClosedFormTask):
         super().__init__(model, data, BatchSampler(data.train.num_rows, data.train.num_rows, seed=seed, shuffle=False))
 
     @torch.no_grad()
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         weights, train = self._fit(self.batches.epoch), self.data.train
         self.model.weight.zero_()[: len(weights)] = weights.to(self.model.weight)
         return {"loss": in_squared_unit(squared_loss(self.model(train.features), train.targets).sum(), self.unit)}
@@ -188,7 +189,7 @@ class RandomFeatures(ClosedFormTask):
         self.std = float(self.kernel_outputs["train"].std()) or 1.0
         self.squared_errors: dict[str, list[float]] = {split: [] for split in SPLITS}  # squared, of each repeat so far
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         at = self.batches
         count = self.min_features * 2**at.epoch
         generator = keyed_generator("features", at.seed, at.epoch, at.position)

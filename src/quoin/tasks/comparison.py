@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -46,7 +47,7 @@ class DropoutComparison(ComparisonTask, Classification):
 
     label_noise: float
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         return {**super().step(rows), "baseline_loss": self.others["baseline"].step(rows)["loss"]}
 
     def evaluate(self, split: str) -> Metrics:
@@ -89,7 +90,7 @@ class WeightDecayComparison(ComparisonTask, Regression):
     """Linear regression with weight decay and, as "baseline" among the others, without, from the same weights on the
     same batches."""
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         self.others["baseline"].step(rows)
         return super().step(rows)
 

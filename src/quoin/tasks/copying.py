@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -109,7 +110,7 @@ class CopyTask:
         """Optimizer steps of every model."""
         return self.updaters[self.primary].step_count
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         batch = self._sequences(len(rows), self.step_count)
         losses = {name: self._update(name, batch) * len(rows) for name in ATTENTIONS}
         if self.batches.position == self.batches.num_batches:
@@ -137,7 +138,7 @@ class CopyTask:
         return {"accuracy": accuracies[f"accuracy_{self.primary}"]} | accuracies | whole | swapped
 
     @torch.no_grad()
-    def correct(self, model: CopyTransformer, split: str) -> Tensor:  # -> (sequences, length)
+    def correct(self, model: CopyTransformer, split: str) -> Float[Tensor, "sequences length"]:
         """1 where the model's most probable next symbol is correct, else 0."""
         model.eval()
         pieces = zip(

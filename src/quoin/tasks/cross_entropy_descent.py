@@ -1,7 +1,10 @@
 """Gradient descent on the cross-entropy of a known distribution: among all distributions, and among those with
 quadratic logits."""
 
+from typing import Protocol
+
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -10,10 +13,23 @@ from quoin.info import distribution_cross_entropy, entropy, kl_divergence
 from quoin.optim import sgd_step
 from quoin.plot import Panel, Plot
 from quoin.plot.plots import COLORS, FAINT, house_style, new_figure
-from quoin.tasks.study import Study
+from quoin.tasks.study import StepOptions, Study
 from quoin.train import Metrics
 
-__all__ = ["CrossEntropyDescent"]
+__all__ = ["CrossEntropyDescent", "CrossEntropyOptions"]
+
+
+class CrossEntropyOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def num_outcomes(self) -> int: ...
+
+    @property
+    def logit_std(self) -> float: ...
 
 
 class CrossEntropyDescent(Study):
@@ -22,7 +38,7 @@ class CrossEntropyDescent(Study):
     In float64 and on the CPU: the last digits are what is measured.
     """
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: CrossEntropyOptions) -> None:
         super().__init__(model, BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False))
         n, self.lr = options.num_outcomes, options.lr
         noise = torch.randn(n, generator=keyed_generator("population", options.seed), dtype=torch.float64)
@@ -32,13 +48,13 @@ class CrossEntropyDescent(Study):
             0
         ]  # of norm one, so that the narrow family's curvature too is at most 1/2
 
-    def distributions(self) -> dict[str, Tensor]:
+    def distributions(self) -> dict[str, Float[Tensor, "outcomes"]]:
         return {
             "all distributions": self.model["logits"].softmax(dim=0),
             "quadratic logits": (self.features @ self.model["curve"]).softmax(dim=0),
         }
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         loss = torch.stack(
             [distribution_cross_entropy(self.population, probs) for probs in self.distributions().values()]
         )

@@ -2,13 +2,14 @@
 image.
 
 The class is left out of some training examples, so that one network learns the conditional and the unconditional score;
-guidance combines the two. Images x in [0, 1] are y = 2x - 1 to the network.   b images, q classes
+guidance combines the two. Images x in [0, 1] are y = 2x - 1 to the network.
 """
 
 import math
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -58,11 +59,23 @@ class DiffusionTask(GenerativeTask):
             model, adam, data, options, device_context, average=options.ema_decay, open_classifier=open_classifier
         )
 
-    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+    def losses(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> Float[Tensor, "batch"]:
         dropped = torch.rand(labels.shape, generator=generator, device=labels.device) < self.options.class_dropout
         return self._losses(self.model, images, labels.masked_fill(dropped, self.data_info.num_classes), generator)
 
-    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         losses = [self._losses(self.eval_model, images, labels, generator) for _ in range(NUM_EVAL_SAMPLES)]
         return {"loss": torch.stack(losses).mean(dim=0)}
 
@@ -76,7 +89,13 @@ class DiffusionTask(GenerativeTask):
             lambda noisy, t: model.network(noisy, t, labels), model.schedule, model.prediction_type, clean, t, noise
         )
 
-    def compute_final_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_final_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         """The variational bound on -log2 p(image | class), per pixel; of grey levels, where there are such."""
         if not self.data_info.levels:
             return {}

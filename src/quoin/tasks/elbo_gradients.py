@@ -2,9 +2,10 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -20,9 +21,10 @@ from quoin.models import PPCA, scale_tril_from_entries
 from quoin.optim import cosine
 from quoin.plot import Panel
 from quoin.prob import TriangularNormal, kl_normal
+from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
-__all__ = ["ESTIMATORS", "ELBOGradients"]
+__all__ = ["ESTIMATORS", "ELBOGradients", "ELBOGradientsOptions"]
 
 
 def _elbo_by_kl_to_standard(model: PPCA, q: TriangularNormal, x: Tensor, noise: Tensor) -> Tensor:
@@ -39,13 +41,35 @@ ESTIMATORS: dict[str, Callable[..., Tensor]] = {
 }
 
 
+class ELBOGradientsOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def num_features(self) -> int: ...
+
+    @property
+    def latent_dim(self) -> int: ...
+
+    @property
+    def num_latent_samples(self) -> int: ...
+
+    @property
+    def num_repeats(self) -> int: ...
+
+
 class ELBOGradients(GradientTask):
     """Each step moves every q by its own estimator, all with the same noise, towards the posterior of one example of a
     linear model."""
 
     kind = "study"
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: ELBOGradientsOptions) -> None:
         batches = BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False)
         adam = torch.optim.Adam(model.parameters(), options.lr)
         # A few numbers: a GPU would only be slower.
@@ -73,23 +97,25 @@ class ELBOGradients(GradientTask):
             for q in self.approximations()
         ]
 
-    def pieces(self, rows: Tensor) -> list[tuple]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> list[tuple]:
         generator = keyed_generator("draws", self.options.seed, self.batches.epoch, self.batches.position)
         return [(torch.randn(self.options.num_latent_samples, self.options.latent_dim, generator=generator).double(),)]
 
-    def losses_of(self, noise: Tensor) -> Tensor:
+    def losses_of(self, noise: Float[Tensor, "samples latent"]) -> Float[Tensor, ""]:
         """Minus the sum of all bounds: no q has a parameter of another."""
         return -torch.stack(
             [elbo(self.known, q, self.x, noise) for elbo, q in zip(ESTIMATORS.values(), self.approximations())]
         ).sum()
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         loss = super().step(rows)["loss"]
         self.history = torch.cat([self.history, torch.tensor([self.elbo_gaps()], dtype=torch.float64)])
         return {"loss": loss / len(ESTIMATORS)}
 
-    def gradients(self, elbo: Callable[..., Tensor], mean: Tensor, entries: Tensor) -> Tensor:
-        """Many gradients at one q, (repeats, numbers): every repeat has a copy of q and samples of its own."""
+    def gradients(
+        self, elbo: Callable[..., Tensor], mean: Float[Tensor, "latent"], entries: Float[Tensor, "entries"]
+    ) -> Float[Tensor, "repeats latent+entries"]:
+        """Many gradients at one q: every repeat has a copy of q and samples of its own."""
         repeats = self.options.num_repeats
         at = [each.expand(repeats, -1).clone().requires_grad_() for each in (mean, entries)]
         q = _make_normal(*at)
@@ -98,7 +124,9 @@ class ELBOGradients(GradientTask):
         )
         return torch.cat(torch.autograd.grad(elbo(self.known, q, self.x.expand(repeats, -1), noise).sum(), at), dim=-1)
 
-    def bias_and_variance(self, mean: Tensor, entries: Tensor) -> tuple[dict[str, float], dict[str, float]]:
+    def bias_and_variance(
+        self, mean: Float[Tensor, "latent"], entries: Float[Tensor, "entries"]
+    ) -> tuple[dict[str, float], dict[str, float]]:
         """For each estimator the total variance of a gradient, and how far the mean of many is from the exact one, in
         errors."""
         at = [each.clone().requires_grad_() for each in (mean, entries)]

@@ -2,13 +2,13 @@
 
 With `--classifier RUN` it is that finished run's model. Without, a small LeNet learns the classes of the training
 images in a few seconds, from weights and batches that are the same for every recipe: runs on the same data with the
-same seed have the
-same one. Metrics compare models only where the evaluation classifier is the same.   n images, q classes, d features
+same seed have the same one. Metrics compare models only where the evaluation classifier is the same.
 """
 
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from quoin.data import ImageInfo, ImageSplits, keyed_generator
@@ -40,11 +40,11 @@ class EvaluationClassifier:
         self.model, self._scaled, self._last = model.eval(), scaled, layers[-1]
 
     @torch.no_grad()
-    def logits(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, q)
+    def logits(self, images: Float[Tensor, "samples channels height width"]) -> Float[Tensor, "samples classes"]:
         """The scores of the classes."""
         return torch.cat([self.model(self._scaled(some)) for some in images.split(eval_batch_size(images))])
 
-    def features(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, d)
+    def features(self, images: Float[Tensor, "samples channels height width"]) -> Float[Tensor, "samples features"]:
         """What the last dense layer reads: in these numbers images of one class lie together."""
         found: list[Tensor] = []
         hook = self._last.register_forward_pre_hook(lambda layer, given: found.append(given[0].flatten(1)))
@@ -54,15 +54,15 @@ class EvaluationClassifier:
             hook.remove()
         return torch.cat(found)
 
-    def classes(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (n,)
+    def classes(self, images: Float[Tensor, "samples channels height width"]) -> Int[Tensor, "samples"]:
         """The most probable class of each image."""
         return self.logits(images).argmax(dim=-1)
 
-    def accuracy(self, images: Tensor, labels: Tensor) -> float:  # (n, c, h, w), (n,)
+    def accuracy(self, images: Float[Tensor, "samples channels height width"], labels: Int[Tensor, "samples"]) -> float:
         """The fraction of images that are classified as the class they were conditioned on."""
         return accuracy(self.classes(images), labels)
 
-    def class_fractions(self, images: Tensor) -> Tensor:  # (n, c, h, w) -> (q,)
+    def class_fractions(self, images: Float[Tensor, "samples channels height width"]) -> Float[Tensor, "classes"]:
         """The fraction of each class among the images: a model that forgot a class has none of it."""
         logits = self.logits(images)
         return torch.bincount(logits.argmax(dim=-1), minlength=logits.shape[-1]) / len(images)
@@ -129,18 +129,18 @@ class Evaluator:
             self._own, self._trained = train_evaluation_classifier(self.data, self.device_context), True
         return self._own
 
-    def quality(self, samples: Tensor) -> Metrics:  # (n, c, h, w)
+    def quality(self, samples: Float[Tensor, "samples channels height width"]) -> Metrics:
         """`sample_quality` beside the test images, by the classifier's features."""
         data = self.data
         return sample_quality(
             samples, data.test.features, self.classifier.features, train=data.train.features
         )._asdict()
 
-    def state_dict(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Shaped[Tensor, "..."]]:
         """The weights of the run's own classifier; those of a given one stay in its folder."""
         return {} if self._own is None else self.classifier.model.state_dict()
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Shaped[Tensor, "..."]]) -> None:
         if self._own is not None:
             load_state_dict_strict(self._own.model, state)
             self._trained = True

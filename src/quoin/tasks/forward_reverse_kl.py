@@ -1,7 +1,10 @@
 """Fit one Gaussian to two modes by KL(P, Q) and another by KL(Q, P): the first covers both modes, the second seeks
 one."""
 
+from typing import Protocol
+
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
@@ -10,16 +13,36 @@ from quoin.data import BatchSampler, keyed_generator
 from quoin.info import kl_divergence
 from quoin.optim import cosine, minimize_lbfgs
 from quoin.plot import Panel
+from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
-__all__ = ["ForwardReverseKL", "reverse_kl_minimum"]
+__all__ = ["ForwardReverseKL", "ForwardReverseOptions", "reverse_kl_minimum"]
 
 
-def reverse_kl_minimum(P: MixtureSameFamily, mean: float) -> Tensor:  # -> (2,)
+def reverse_kl_minimum(P: MixtureSameFamily, mean: float) -> Float[Tensor, "2"]:
     """Mean and std of the Gaussian Q for which KL(Q, P), by quadrature, is least near this mean."""
     at = torch.tensor([mean, 0.0], dtype=torch.float64, requires_grad=True)
     minimize_lbfgs([at], lambda: kl_divergence(Normal(at[0], at[1].exp()), P), tol=1e-7)
     return torch.stack([at.detach()[0], at.detach()[1].exp()])
+
+
+class ForwardReverseOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def mode_distance(self) -> float: ...
+
+    @property
+    def mixture_weight(self) -> float: ...
 
 
 class ForwardReverseKL(GradientTask):
@@ -30,7 +53,7 @@ class ForwardReverseKL(GradientTask):
 
     kind = "study"
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: ForwardReverseOptions) -> None:
         adam = torch.optim.Adam(model.parameters(), options.lr)
         batches = BatchSampler(
             options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
@@ -48,13 +71,13 @@ class ForwardReverseKL(GradientTask):
         """The Gaussian that follows KL(P, Q), and the one that follows KL(Q, P)."""
         return [Normal(self.model["mean"][which], self.model["log_std"][which].exp()) for which in range(2)]
 
-    def pieces(self, rows: Tensor) -> list[tuple]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> list[tuple]:
         generator = keyed_generator("draws", self.options.seed, self.batches.epoch, self.batches.position)
         return [
             tuple(sample(len(rows), generator=generator, dtype=torch.float64) for sample in (torch.randn, torch.rand))
         ]
 
-    def losses_of(self, noise: Tensor, coin: Tensor) -> Tensor:
+    def losses_of(self, noise: Float[Tensor, "batch"], coin: Float[Tensor, "batch"]) -> Float[Tensor, ""]:
         """Their sum over the samples."""
         covering, seeking = self.fits()
         from_p = (

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -11,9 +13,10 @@ from quoin.data import BatchSampler, keyed_generator
 from quoin.expressivity import Approximation, approximate_1d, from_relu_network
 from quoin.optim import cosine
 from quoin.plot import Panel
+from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
-__all__ = ["FUNCTIONS", "FunctionApproximation", "construct"]
+__all__ = ["FUNCTIONS", "ApproximationOptions", "FunctionApproximation", "construct"]
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "bell": lambda x: 1 / (1 + 25 * x.square()),
@@ -30,12 +33,31 @@ def construct(function: str, eps: float) -> Approximation:
     return approximate_1d(FUNCTIONS[function], eps, (-1.0, 1.0), lipschitz=lipschitz.get(function), modulus=modulus)
 
 
+class ApproximationOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def function(self) -> str: ...
+
+    @property
+    def eps(self) -> float: ...
+
+
 class FunctionApproximation(GradientTask):
     """Least squares on points sampled anew for every step; the metric is the sup error on a fine grid."""
 
     kind = "study"
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: ApproximationOptions) -> None:
         batches = BatchSampler(
             options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
         )
@@ -46,14 +68,14 @@ class FunctionApproximation(GradientTask):
         self.construction = construct(options.function, options.eps)
         self.grid = torch.linspace(-1, 1, 4001, dtype=torch.float64)
 
-    def pieces(self, rows: Tensor) -> list[tuple]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> list[tuple]:
         generator = keyed_generator("points", self.seed, self.batches.epoch, self.batches.position)
         return [(2 * torch.rand(len(rows), generator=generator) - 1,)]
 
-    def losses_of(self, x: Tensor) -> Tensor:
+    def losses_of(self, x: Float[Tensor, "points"]) -> Float[Tensor, "points"]:
         return (self.model(x[:, None])[:, 0] - self.function(x)).square()
 
-    def predict(self, x: Tensor) -> Tensor:
+    def predict(self, x: Float[Tensor, "points"]) -> Float[Tensor, "points"]:
         return self.model(x.float()[:, None])[:, 0].double()
 
     @torch.no_grad()

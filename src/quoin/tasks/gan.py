@@ -1,13 +1,11 @@
-"""Generative adversarial networks: a generator and a discriminator, each with an optimizer step per batch.
-
-b images of a batch; c channels, h height, w width
-"""
+"""Generative adversarial networks: a generator and a discriminator, each with an optimizer step per batch."""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -67,7 +65,7 @@ class GANTask(GenerativeTask):
             name="the discriminator's loss",
         )
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One step of each; the sums of the generator's losses and of the value of the game before its step."""
         self.model.train()
         value = self._move_discriminator(rows)
@@ -96,13 +94,25 @@ class GANTask(GenerativeTask):
         self.rival.step()
         return total
 
-    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:  # -> (b,)
+    def losses(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> Float[Tensor, "batch"]:
         """The generator's, of as many fakes as there are images; it never sees the images themselves."""
         return self.loss(
             self.model.discriminator(self.model(self.model.sample_latent(len(images), generator=generator)))
         )
 
-    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         """How real the discriminator takes images to be: these, which it never learnt from, and fakes; both tend to
         1/2."""
         fake = self.model.discriminator(self.model.sample(len(images), generator=generator))

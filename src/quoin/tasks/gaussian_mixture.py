@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -80,7 +81,7 @@ class GaussianMixtureTask:
         self.model.select_best(self.splits["train"])
         return self.model.best
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         x, found = self.splits["train"], []
         for each in self._candidates:
             better, log_likelihood = em_step(each.distribution, x, min_variance=self.options.min_variance)

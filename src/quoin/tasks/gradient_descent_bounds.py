@@ -1,9 +1,10 @@
 """Gradient descent on logistic regression at several learning rates, beside two bounds on its suboptimality."""
 
 import operator
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -22,12 +23,22 @@ from quoin.optim import (
 )
 from quoin.plot import Panel, Plot
 from quoin.plot.plots import COLORS, house_style, new_figure
-from quoin.tasks.study import Study
+from quoin.tasks.study import StepOptions, Study
 from quoin.train import Metrics
 
-__all__ = ["GradientDescentBounds", "huber_loss", "logistic_minimizer"]
+__all__ = ["DescentBoundsOptions", "GradientDescentBounds", "huber_loss", "logistic_minimizer"]
 
 ROUNDING = 1e-14  # of the first cost: a smaller suboptimality is not known in float64
+
+
+class DescentBoundsOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def l2(self) -> float: ...
+
+    @property
+    def lr_factors(self) -> tuple[float, ...]: ...
 
 
 class GradientDescentBounds(Study):
@@ -40,7 +51,7 @@ class GradientDescentBounds(Study):
     kind = "classification"
     saved_attributes = ("points", "suboptimality", "distances")
 
-    def __init__(self, model: LinearScore, data: PreparedData, options) -> None:
+    def __init__(self, model: LinearScore, data: PreparedData, options: DescentBoundsOptions) -> None:
         super().__init__(model, BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False))
         self.data, self.data_info, self.l2 = data, data.data_info, options.l2
         features = data.train.features.cpu().double().flatten(1)
@@ -58,10 +69,10 @@ class GradientDescentBounds(Study):
         ]  # at θ_0, θ_1, ...
         self.distances = [[float((self.initial - self.minimizer).norm())] for _ in self.lr_factors]
 
-    def cost(self, theta: Tensor) -> Tensor:
+    def cost(self, theta: Float[Tensor, "features"]) -> Float[Tensor, ""]:
         return logistic_loss(self.signs * (self.X @ theta)).mean() + self.l2 / 2 * theta.square().sum()
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         for k, rule in enumerate(self.rules):
             gradient = vjp(self.cost, self.points[k]).product
             self.points[k], _ = rule.step(self.points[k], gradient, None)
@@ -69,21 +80,21 @@ class GradientDescentBounds(Study):
             self.distances[k].append(float((self.points[k] - self.minimizer).norm()))
         return {"loss": self.cost(self.points[-1])}
 
-    def bounds(self, k: int) -> tuple[Tensor, Tensor]:
+    def bounds(self, k: int) -> tuple[Float[Tensor, "steps"], Float[Tensor, "steps"]]:
         """Both bounds on the suboptimality of run k; the second is below the first once the strong convexity of the
         penalty shows."""
         ends, steps, lr = (self.initial, self.minimizer), len(self.suboptimality[k]) - 1, self.rules[k].lr
         convex = convex_bound(*ends, steps, lr=lr, smoothness=self.constants.smoothness)
         return convex, strongly_convex_bound(*ends, steps, lr=lr, constants=self.constants)
 
-    def ratios(self) -> list[Tensor]:
+    def ratios(self) -> list[Float[Tensor, "steps"]]:
         """For each run the suboptimality over the smaller bound, at every step."""
         return [
             torch.tensor(values) / torch.minimum(*self.bounds(k)).clamp(min=self.rounding)
             for k, values in enumerate(self.suboptimality)
         ]
 
-    def slowest(self) -> Tensor:
+    def slowest(self) -> Float[Tensor, "steps"]:
         """The same ratio, to the first bound alone, on the cost that descends slowest in as many steps at 1/L from as
         far."""
         steps, distance, L = len(self.suboptimality[0]) - 1, self.distances[0][0], self.constants.smoothness
@@ -175,13 +186,15 @@ class GradientDescentBounds(Study):
             return Plot(figure, "suboptimality and two bounds on it, by learning rate")
 
 
-def huber_loss(x: Tensor, near: float, curvature: float) -> Tensor:
+def huber_loss(x: Float[Tensor, "..."], near: float, curvature: float) -> Float[Tensor, ""]:
     """A parabola of this curvature where |x| <= near, and beyond it straight lines that go on as it ends."""
     size = x.abs().sum()
     return curvature * torch.where(size <= near, size * size / 2, near * size - near * near / 2)
 
 
-def logistic_minimizer(X: Tensor, signs: Tensor, l2: float) -> Tensor:
+def logistic_minimizer(
+    X: Float[Tensor, "samples features"], signs: Float[Tensor, "samples"], l2: float
+) -> Float[Tensor, "features"]:
     """The minimiser of (1/n) Σ ln(1 + e^{-y x θ}) + (l2/2) |θ|², by another way than gradient descent."""
 
     def loss(scores: Tensor) -> tuple[Tensor, Tensor]:

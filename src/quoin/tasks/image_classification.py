@@ -18,6 +18,7 @@ from quoin.data import (
     random_shift,
 )
 from quoin.losses import cross_entropy
+from quoin.tasks.options import AttentionImageOptions, AugmentOptions, ImageOptions
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import load_image_data, supervised_task
 from quoin.train import DeviceContext
@@ -25,7 +26,7 @@ from quoin.train import DeviceContext
 __all__ = ["attention_image_classifier", "augmentation", "image_classifier"]
 
 
-def augmentation(options, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
+def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
     """What `options` say to do to every training batch, first to last, or None if that is nothing.
 
     Shifted images are filled with black; the square of a cutout, with the mean colour, which is 0 on the standardised
@@ -53,7 +54,7 @@ def augmentation(options, data: PreparedData) -> Callable[[Tensor, Generator], T
 
 
 def image_classifier(
-    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+    model: Callable[[Any, TabularInfo], nn.Module], options: ImageOptions, device_context: DeviceContext
 ) -> Classification:
     """The recipe's `model` under cross-entropy and momentum, its training images augmented as `options` say."""
     data = load_image_data(options, device_context)
@@ -69,7 +70,7 @@ def image_classifier(
 
 
 def attention_image_classifier(
-    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+    model: Callable[[Any, TabularInfo], nn.Module], options: AttentionImageOptions, device_context: DeviceContext
 ) -> Classification:
     """The recipe's `model` under cross-entropy and AdamW, its training images augmented as `options` say."""
     data = load_image_data(options, device_context)

@@ -4,8 +4,6 @@ evaluated.
 A recipe subclasses `GenerativeTask` and says what the loss of an image is, its metrics, and what to plot beside a sheet
 of samples. Its model offers `sample(num_samples, *, generator)` (`quoin.models.GenerativeModel`); nothing else is
 required.
-
-    b images of a batch, n of a split; c channels, h height, w width
 """
 
 from abc import abstractmethod
@@ -13,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -83,17 +82,33 @@ class GenerativeTask(GradientTask):
 
     @abstractmethod
     def losses(
-        self, images: Tensor, labels: Tensor, *, generator: torch.Generator
-    ) -> Tensor:  # (b, c, h, w), (b,) -> (b,)
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> Float[Tensor, "batch"]:
         """What is minimised: one loss for each image, of `self.model`; `self.updater.progress` says how far the run
         is."""
 
     @abstractmethod
-    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
-        """What to watch on held-out images, one value (b,) for each: "loss" and more, of `self.eval_model`, without
+    def compute_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
+        """What to watch on held-out images, one value for each: "loss" and more, of `self.eval_model`, without
         gradients."""
 
-    def compute_final_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_final_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         """What is worth its cost only once, on the test split of a finished run: more values like those of
         `compute_metrics`."""
         return {}
@@ -106,7 +121,9 @@ class GenerativeTask(GradientTask):
         """A generator on the run's device that depends on the run's seed and `key` alone."""
         return on_device(keyed_generator(*key, self.options.seed), self.device_context.device)
 
-    def pieces(self, rows: Tensor) -> Iterable[tuple[Tensor, Tensor, torch.Generator]]:
+    def pieces(
+        self, rows: Int[Tensor, "batch"]
+    ) -> Iterable[tuple[Float[Tensor, "piece channels height width"], Int[Tensor, "piece"], torch.Generator]]:
         generator = self.generator("loss", self.step_count, self.device_context.rank)
         for piece in rows.split(self.micro_batch_size):
             yield (
@@ -115,7 +132,12 @@ class GenerativeTask(GradientTask):
                 generator,
             )
 
-    def losses_of(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+    def losses_of(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        generator: torch.Generator,
+    ) -> Float[Tensor, "batch"]:
         return self.losses(images, labels, generator=generator)
 
     def evaluate(self, split: str) -> Metrics:
@@ -139,8 +161,10 @@ class GenerativeTask(GradientTask):
             totals.add({name: value.sum() for name, value in values.items()}, len(labels))
         return totals.compute()
 
-    def sample(self, num_samples: int, *, generator: torch.Generator) -> Tensor:  # -> (count, c, h, w) in [0, 1]
-        """New images, sampled a thousand at a time."""
+    def sample(
+        self, num_samples: int, *, generator: torch.Generator
+    ) -> Float[Tensor, "{num_samples} channels height width"]:
+        """New images in [0, 1], sampled a thousand at a time."""
         self.eval_model.eval()
         with torch.no_grad():
             return sample_in_batches(lambda size: self.eval_model.sample(size, generator=generator), num_samples)

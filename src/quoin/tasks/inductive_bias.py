@@ -5,9 +5,10 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -18,12 +19,13 @@ from quoin.models import MLP, num_parameters
 from quoin.plot import Panel
 from quoin.tasks.comparison import ComparisonTask
 from quoin.tasks.supervised import Classification, SupervisedTask
-from quoin.tasks.supervised_data import load_image_data, supervised_task
+from quoin.tasks.supervised_data import DataChoice, load_image_data, supervised_task
 from quoin.train import DeviceContext, Metrics
 
 __all__ = [
     "MODELS",
     "InductiveBias",
+    "InductiveBiasOptions",
     "inductive_bias",
     "mlp_of_size",
     "permute_pixels",
@@ -56,7 +58,7 @@ class InductiveBias(ComparisonTask, Classification):
             cell: itertools.chain.from_iterable(itertools.repeat(each.batches)) for cell, each in self.others.items()
         }
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         for cell, each in self.others.items():
             each.step(next(self.iterators[cell]))
         return super().step(rows)
@@ -104,8 +106,27 @@ class InductiveBias(ComparisonTask, Classification):
         ]
 
 
+class InductiveBiasOptions(DataChoice, Protocol):
+    """What the study reads of its recipe's options, but for what `supervised_task` reads."""
+
+    @property
+    def num_rows(self) -> tuple[int, ...]: ...
+
+    @property
+    def shift(self) -> int: ...
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def momentum(self) -> float: ...
+
+    @property
+    def weight_decay(self) -> float: ...
+
+
 def inductive_bias(
-    model: Callable[[Any, TabularInfo], nn.Module], options, device_context: DeviceContext
+    model: Callable[[Any, TabularInfo], nn.Module], options: InductiveBiasOptions, device_context: DeviceContext
 ) -> InductiveBias:
     """The task: the recipe's `model` and an MLP of its size on the images that `options` name, all splits of them
     shifted."""

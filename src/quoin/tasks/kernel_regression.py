@@ -2,8 +2,10 @@
 each."""
 
 import math
+from typing import Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -14,9 +16,25 @@ from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 from quoin.tasks.study import Study
 from quoin.train import Metrics
 
-__all__ = ["WIDEST", "KernelRegression"]
+__all__ = ["WIDEST", "KernelRegression", "KernelRegressionOptions"]
 
 WIDEST, NARROWEST = 5.0, 0.02  # points lie on [0, 5]
+
+
+class KernelRegressionOptions(Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def num_points(self) -> int: ...
+
+    @property
+    def noise(self) -> float: ...
+
+    @property
+    def num_bandwidths(self) -> int: ...
 
 
 class KernelRegression(Study):
@@ -25,7 +43,7 @@ class KernelRegression(Study):
 
     saved_attributes = ("errors",)
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: KernelRegressionOptions) -> None:
         super().__init__(model, BatchSampler(options.num_points, options.num_points, seed=options.seed, shuffle=False))
         self.noise = options.noise
         self.bandwidths = torch.logspace(
@@ -39,20 +57,20 @@ class KernelRegression(Study):
         self.line = torch.linspace(0, 5, 501, dtype=torch.float64).unsqueeze(-1)
         self.errors = torch.zeros(0, len(self.model), dtype=torch.float64)  # by bandwidth and kernel
 
-    def left_out(self, pool: NadarayaWatson, bandwidth: Tensor) -> float:
+    def left_out(self, pool: NadarayaWatson, bandwidth: Float[Tensor, ""]) -> float:
         """The mean squared error of each value as predicted from all others."""
         others = ~torch.eye(len(self.x), dtype=torch.bool)
         return float(
             (nadaraya_watson(self.x, self.x, self.y, pool.kernel, bandwidth, mask=others) - self.y).square().mean()
         )
 
-    def fitted(self, pool: NadarayaWatson) -> Tensor:
+    def fitted(self, pool: NadarayaWatson) -> Float[Tensor, "points 1"]:
         return nadaraya_watson(self.line, self.x, self.y, pool.kernel, pool.bandwidth)
 
-    def rmse(self, found: Tensor) -> float:
+    def rmse(self, found: Float[Tensor, "..."]) -> float:
         return float((found - _truth(self.line)).square().mean().sqrt())
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         bandwidth = self.bandwidths[self.batches.epoch]
         errors = torch.tensor([self.left_out(pool, bandwidth) for pool in self.model.values()], dtype=torch.float64)
         for which, pool in enumerate(self.model.values()):

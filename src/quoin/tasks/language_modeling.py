@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -148,21 +149,25 @@ class LanguageTask(GradientTask):
             device=at.device,
         )
 
-    def losses(self, inputs: Tensor, targets: Tensor) -> Tensor:  # (b, T), (b, T) -> (b T,)
+    def losses(self, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch*seq"]:
         """-ln P(target | its context), one for each position."""
         logits = self.model(inputs)
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none")
 
-    def losses_of(self, number: int, inputs: Tensor, targets: Tensor) -> Tensor:
+    def losses_of(
+        self, number: int, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]
+    ) -> Float[Tensor, "batch*seq"]:
         """The losses of the piece of this number of a batch."""
         return self._losses(inputs, targets)
 
-    def pieces(self, rows: Tensor) -> Iterable[tuple[int, Tensor, Tensor]]:
+    def pieces(
+        self, rows: Int[Tensor, "batch"]
+    ) -> Iterable[tuple[int, Int[Tensor, "piece seq"], Int[Tensor, "piece seq"]]]:
         inputs, targets = self.batches.read(rows)
         for number, piece in enumerate(zip(inputs.split(self.micro_batch_size), targets.split(self.micro_batch_size))):
             yield number, *piece
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One optimizer step on the windows that begin at `rows`; the mean loss of each window, summed."""
         began = time.perf_counter()
         mean = super().step(rows)["loss"]
@@ -173,7 +178,7 @@ class LanguageTask(GradientTask):
     def _tokens_per_character(self) -> float:
         return len(self.text.train.tokens) / self.text.train.num_characters
 
-    def token_nll(self, tokens: Tensor) -> Tensor:  # (n + 1,) -> (n,)
+    def token_nll(self, tokens: Int[Tensor, "seq"]) -> Float[Tensor, "seq-1"]:
         """-ln P of each token but the first, by windows of which the latter half counts."""
         return sliding_window_nll(
             self.model.eval(), tokens, window=self.batches.length, stride=-(-self.batches.length // 2)
@@ -261,7 +266,7 @@ class StatefulLanguageTask(LanguageTask):
     The state is cut off from its gradient, so that the model learns through `context` tokens and remembers more.
     """
 
-    batches: BPTTWindows
+    batches: BPTTWindows  # pyright: ignore[reportIncompatibleVariableOverride]: `read_from` gives no others
 
     def __init__(
         self,
@@ -289,12 +294,16 @@ class StatefulLanguageTask(LanguageTask):
             device=at.device,
         )
 
-    def stateful_losses(self, inputs: Tensor, targets: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    def stateful_losses(
+        self, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch*seq"], RecurrentState]:
         """The losses of a batch after `state_dict`, and the state after it."""
         logits, after = self.model.read(state, inputs)
         return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none"), after
 
-    def losses_of(self, number: int, inputs: Tensor, targets: Tensor) -> Tensor:
+    def losses_of(
+        self, number: int, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]
+    ) -> Float[Tensor, "batch*seq"]:
         if number == 0 and self.batches.position <= 1:
             self.hidden_states = []
         if number == len(self.hidden_states):
@@ -306,7 +315,7 @@ class StatefulLanguageTask(LanguageTask):
     def token_model(self) -> Any:
         return self.model
 
-    def token_nll(self, tokens: Tensor) -> Tensor:
+    def token_nll(self, tokens: Int[Tensor, "seq"]) -> Float[Tensor, "seq-1"]:
         """-ln P of each token but the first, in streams that begin with warmup tokens that are not scored."""
         return sliding_window_nll(self.model.eval(), tokens, window=WARMUP_TOKENS + EVAL_WINDOW, stride=EVAL_WINDOW)
 

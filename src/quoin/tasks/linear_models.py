@@ -2,6 +2,7 @@
 scores."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import PreparedData
@@ -32,7 +33,7 @@ class ParameterRecovery(Regression):
         return {**found, "max_abs_z_score": float(z_scores.max())}
 
 
-def weights_in_data_units(linear: nn.Linear, data: PreparedData) -> tuple[Tensor, Tensor]:  # (d,), ()
+def weights_in_data_units(linear: nn.Linear, data: PreparedData) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
     """w and b for features and targets as given: the model sees both standardised."""
     assert data.target_scaler is not None  # the targets are numbers
     unit, center = data.target_scaler.std, data.target_scaler.mean
@@ -48,7 +49,7 @@ class MarginClassification(Classification):
         return super().panels()[:1]
 
 
-def logits_hinge_loss(logits: Tensor, labels: Tensor) -> Tensor:  # (n, 2), (n,) -> (n,)
+def logits_hinge_loss(logits: Float[Tensor, "batch 2"], labels: Int[Tensor, "batch"]) -> Float[Tensor, "batch"]:
     """max(0, 1 - m): of the logits (-s, s), that of the label less the other is the margin m = 2 y s."""
     index = labels.unsqueeze(-1)
     return hinge_loss((logits.gather(-1, index) - logits.gather(-1, 1 - index)).squeeze(-1))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -34,7 +35,7 @@ class RegionCounting:
             self.weights[str(len(self.counts))] = _copied_weights(self.task)
         self.counts.append(len(regions_in_window(self.task.model, *WINDOW)))
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         found = self.task.step(rows)
         if self.batches.position == self.batches.num_batches:
             self._count()

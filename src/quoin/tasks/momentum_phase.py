@@ -1,19 +1,20 @@
 """Heavy-ball momentum on a quadratic at a grid of learning rates and momenta: measured convergence rates beside the
 spectral radius."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import BatchSampler, keyed_generator
 from quoin.optim import BestMomentum, Momentum, best_momentum, momentum_convergence_rate
 from quoin.plot import Panel, Plot
 from quoin.plot.plots import COLORS, INK, house_style, new_figure
-from quoin.tasks.study import Study
+from quoin.tasks.study import StepOptions, Study
 from quoin.train import Metrics
 
-__all__ = ["MomentumPhase", "Quadratic", "random_quadratic"]
+__all__ = ["MomentumPhase", "MomentumPhaseOptions", "Quadratic", "random_quadratic"]
 
 MOST = 4.0  # times 1/L: no momentum below 1 is stable beyond
 
@@ -21,8 +22,8 @@ MOST = 4.0  # times 1/L: no momentum below 1 is stable beyond
 class Quadratic(NamedTuple):
     """½ xᵀQx for Q = Σ λ_i a_i a_iᵀ, the a_i being orthonormal."""
 
-    curvatures: Tensor  # (dim,): λ_i
-    axes: Tensor  # (dim, dim): a_i in columns
+    curvatures: Float[Tensor, "dim"]  # λ_i
+    axes: Float[Tensor, "dim dim"]  # a_i in columns
 
 
 def random_quadratic(dim: int, condition: float, seed: int) -> Quadratic:
@@ -36,6 +37,13 @@ def random_quadratic(dim: int, condition: float, seed: int) -> Quadratic:
     )
 
 
+class MomentumPhaseOptions(StepOptions, Protocol):
+    """What the study reads of its recipe's options."""
+
+    @property
+    def grid_size(self) -> int: ...
+
+
 class MomentumPhase(Study):
     """Each step moves every pair, in float64 and on the CPU. A batch is a step, for there are no data.
 
@@ -44,7 +52,7 @@ class MomentumPhase(Study):
 
     saved_attributes = ("length", "sums", "count")
 
-    def __init__(self, model: nn.Module, quadratic: Quadratic, options) -> None:
+    def __init__(self, model: nn.Module, quadratic: Quadratic, options: MomentumPhaseOptions) -> None:
         super().__init__(model, BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False))
         self.curvatures, axes = quadratic
         self.Q = axes * self.curvatures @ axes.mT
@@ -64,7 +72,7 @@ class MomentumPhase(Study):
         self.sums = torch.zeros(2, self.cells, self.cells, dtype=torch.float64)  # of the lengths s_t, and of t s_t
         self.count = 0
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         points, velocities = self.model["points"], self.model["velocities"]
         gradients = self.lrs[:, None] * (
             points @ self.Q
@@ -80,7 +88,7 @@ class MomentumPhase(Study):
         self.sums += torch.stack([self.length, self.count * self.length])
         return {"loss": self.convergence_rate_error().max()}
 
-    def measured(self) -> Tensor:
+    def measured(self) -> Float[Tensor, "momenta lrs"]:
         """e^slope of the straight line that fits the lengths s_1, ..., s_T best: oscillations cancel in it."""
         T = self.count
         if T < 2:
@@ -88,7 +96,7 @@ class MomentumPhase(Study):
         mean = (T + 1) / 2
         return ((self.sums[1] - mean * self.sums[0]) / (T * (T * T - 1) / 12)).exp()
 
-    def convergence_rate_error(self) -> Tensor:
+    def convergence_rate_error(self) -> Float[Tensor, "momenta lrs"]:
         return (self.measured() - self.predicted).abs()
 
     def evaluate(self, split: str) -> Metrics:
@@ -120,7 +128,7 @@ class MomentumPhase(Study):
             Panel("Measured and predicted", lambda: self.plot_predictions(found), close),
         ]
 
-    def plot_rates(self, found: Tensor, least: BestMomentum) -> Plot:
+    def plot_rates(self, found: Float[Tensor, "momenta lrs"], least: BestMomentum) -> Plot:
         with house_style():
             figure = new_figure(height=4.2)
             axes = figure.add_subplot(xlabel="ηL", ylabel="m", xlim=(0, MOST), ylim=(0, 1))
@@ -134,7 +142,7 @@ class MomentumPhase(Study):
             figure.colorbar(mesh, ax=axes, extend="max", label="convergence rate")
             return Plot(figure, "convergence rate by learning rate and momentum")
 
-    def plot_predictions(self, found: Tensor) -> Plot:
+    def plot_predictions(self, found: Float[Tensor, "momenta lrs"]) -> Plot:
         fine = torch.linspace(0.005, MOST, 800, dtype=torch.float64)
         with house_style():
             figure = new_figure(height=3.8)

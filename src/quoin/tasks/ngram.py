@@ -1,20 +1,41 @@
 """Learn by counting: the task of n-gram models, which follows no gradient."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import BatchSampler, Corpus, text_info
+from quoin.data import BatchSampler, Corpus, TextInfo, text_info
 from quoin.errors import UserError
 from quoin.metrics import bits_per_character
 from quoin.models import NgramCounts, NgramModel, kneser_ney_ngram, laplace_ngram, ngram_counts
 from quoin.plot import Panel
 from quoin.train import Metrics, NonFiniteLossError, load_state_dict_strict
 
-__all__ = ["NgramTask"]
+__all__ = ["NgramOptions", "NgramTask"]
+
+
+class NgramOptions(Protocol):
+    """What the task reads of its recipe's options."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def order(self) -> int: ...
+
+    @property
+    def smoothing(self) -> Literal["kneser-ney", "laplace"]: ...
+
+    @property
+    def pseudo_count(self) -> float: ...
 
 
 class NgramTask:
@@ -26,7 +47,7 @@ class NgramTask:
 
     kind = "language-modeling"
 
-    def __init__(self, text: Corpus, model, options) -> None:
+    def __init__(self, text: Corpus, model: Callable[[Any, TextInfo], NgramModel], options: NgramOptions) -> None:
         self.text, self.options = text, options
         self.data_info = text_info(text)
         self.model: NgramModel = model(options, self.data_info)
@@ -39,7 +60,7 @@ class NgramTask:
             )
         self.batches = BatchSampler(1, 1, seed=options.seed, shuffle=False)  # one step an epoch
 
-    def counted(self) -> Tensor:
+    def counted(self) -> Int[Tensor, "seq"]:
         """The piece of the training text that this epoch counts."""
         halvings = max(0, self.options.epochs - 1 - self.batches.epoch)
         return self.tokens[: max(self.options.order, len(self.tokens) >> halvings)]
@@ -49,7 +70,7 @@ class NgramTask:
             return kneser_ney_ngram(counts)
         return laplace_ngram(counts, self.options.pseudo_count)
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """Count; the loss is that of the last of the counted text, as much of it as the test split has."""
         counted = self.counted()
         self.model = self.smoothed(ngram_counts(counted, self.model.vocab_size, self.options.order))

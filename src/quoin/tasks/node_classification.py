@@ -1,6 +1,7 @@
 """Nodes of one graph, a few of them labeled: a classifier that knows them by their number and by their neighbours."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin import plot
@@ -42,7 +43,7 @@ class NodeClassification(Classification):
             ),
         ]
 
-    def feature_propagation(self) -> dict[str, Tensor]:
+    def feature_propagation(self) -> dict[str, Float[Tensor, "nodes"]]:
         """Â^k times the first leader's own feature, for each number k of layers, over the largest value of any node."""
         there = self.model.identity()[:, self.graph.seed_nodes[0]].unsqueeze(-1)
         found = {"at first": there}

@@ -4,9 +4,10 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn, optim
 
 from quoin import plot
@@ -17,7 +18,15 @@ from quoin.plot import Panel
 from quoin.tasks.supervised import Classification
 from quoin.train import Metrics, NonFiniteLossError
 
-__all__ = ["OPTIMIZERS", "OptimizerRace", "Trial", "learning_rates", "make_optimizer", "smoothed"]
+__all__ = [
+    "OPTIMIZERS",
+    "LearningRateOptions",
+    "OptimizerRace",
+    "Trial",
+    "learning_rates",
+    "make_optimizer",
+    "smoothed",
+]
 
 OPTIMIZERS = {
     "sgd": "SGD",
@@ -34,7 +43,17 @@ ADAPTIVE = {
 }  # they divide the gradient by its size: their learning rates are in another unit
 
 
-def learning_rates(name: str, options) -> list[float]:
+class LearningRateOptions(Protocol):
+    """The learning rates to try: `adaptive_lrs` of the optimizers that scale their steps, `lrs` of the others."""
+
+    @property
+    def lrs(self) -> tuple[float, ...]: ...
+
+    @property
+    def adaptive_lrs(self) -> tuple[float, ...]: ...
+
+
+def learning_rates(name: str, options: LearningRateOptions) -> list[float]:
     """The learning rates that `options` give the optimizer of this name, in order, each once."""
     option = "adaptive_lrs" if name in ADAPTIVE else "lrs"
     if not getattr(options, option):
@@ -72,7 +91,7 @@ class Trial:
         self.seconds = 0.0  # spent in steps. No metric: no two runs agree on it
         self.diverged = False
 
-    def step(self, rows: Tensor) -> None:
+    def step(self, rows: Int[Tensor, "batch"]) -> None:
         began = time.perf_counter()
         loss = self._attempt(lambda: float(self.task.step(rows)["loss"]) / len(rows))
         self.seconds += time.perf_counter() - began
@@ -135,7 +154,7 @@ class OptimizerRace:
         data = trials[0].task.data
         self.data_info, self.eval_split = data.data_info, "validation" if data.validation.num_rows else "train"
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         for each in self.running():
             each.step(rows)
         if self.batches.position == self.batches.num_batches:

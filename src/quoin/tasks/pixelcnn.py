@@ -1,12 +1,10 @@
 """Learn the distribution of images pixel by pixel: the task, and what is shown of the model: completions, and where
-pixels are surprising.
-
-n images, h height, w width
-"""
+pixels are surprising."""
 
 import math
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
@@ -29,11 +27,13 @@ class PixelTask(GenerativeTask):
     shown: PixelSampler
 
     def losses(
-        self, images: Tensor, labels: Tensor, *, generator: torch.Generator
-    ) -> Tensor:  # (b, 1, h, w), (b,) -> (b,)
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, generator: torch.Generator
+    ) -> Float[Tensor, "batch"]:
         return -self.model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
 
-    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_metrics(
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, generator: torch.Generator
+    ) -> dict[str, Float[Tensor, "batch"]]:
         nats = -self.eval_model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
         return {"loss": nats, "bits_per_dimension": nats / math.log(2)}
 

@@ -3,7 +3,7 @@
 A subclass of `PointTask` says what the loss of a point is, and what is plotted beside the samples: by diffusion or by a
 flow.
 
-    n points of two numbers; what is evaluated, saved and sampled from is the EMA of the weights
+What is evaluated, saved and sampled from is the EMA of the weights.
 """
 
 import math
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import generate, plot
@@ -38,7 +39,7 @@ SAMPLERS = {
 }
 
 
-def sample_points(options: PointOptions) -> dict[str, Tensor]:  # each (n, 2)
+def sample_points(options: PointOptions) -> dict[str, Float[Tensor, "_points 2"]]:
     """Three splits, each sampled anew from the distribution that `options` name."""
     centers = [(math.cos(k * math.pi / 4), math.sin(k * math.pi / 4)) for k in range(8)]
     shapes: dict[str, Callable[..., Any]] = {
@@ -72,7 +73,7 @@ class PointTask(GradientTask):
     def __init__(
         self,
         model: DiffusionSampler | FlowSampler,
-        points: dict[str, Tensor],
+        points: dict[str, Float[Tensor, "_points 2"]],
         options: PointOptions,
         device_context: DeviceContext,
     ) -> None:
@@ -102,7 +103,9 @@ class PointTask(GradientTask):
         self.points = {split: each.to(device_context.device) for split, each in points.items()}
 
     @abstractmethod
-    def losses(self, model: Any, points: Tensor, *, generator: torch.Generator) -> Tensor:  # (n, 2) -> (n,)
+    def losses(
+        self, model: Any, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+    ) -> Float[Tensor, "points"]:
         """What is minimised, and evaluated on held-out points."""
 
     def compute_final_metrics(self) -> Metrics:
@@ -117,11 +120,11 @@ class PointTask(GradientTask):
         """A generator that depends on the run's seed and `key` alone."""
         return keyed_generator(*key, self.options.seed)
 
-    def pieces(self, rows: Tensor) -> Iterable[tuple[Tensor, torch.Generator]]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece 2"], torch.Generator]]:
         generator = self.generator("loss", self.step_count, self.device_context.rank)
         return ((self.points["train"].index_select(0, piece), generator) for piece in rows.split(self.micro_batch_size))
 
-    def losses_of(self, points: Tensor, generator: torch.Generator) -> Tensor:
+    def losses_of(self, points: Float[Tensor, "points 2"], generator: torch.Generator) -> Float[Tensor, "points"]:
         return self.losses(self.model, points, generator=generator)
 
     @torch.no_grad()
@@ -138,7 +141,7 @@ class PointTask(GradientTask):
         check_finite({f"{split}_loss": found["loss"]}, f"after step {self.step_count}")
         return found | (self.quality() | self.compute_final_metrics() if split == "test" else {})
 
-    def sample(self, num_samples: int, key: str) -> Tensor:  # (count, 2)
+    def sample(self, num_samples: int, key: str) -> Float[Tensor, "{num_samples} 2"]:
         return self.eval_model.sample(num_samples, generator=self.generator(key))
 
     def quality(self) -> Metrics:
@@ -147,7 +150,7 @@ class PointTask(GradientTask):
         found = sample_quality(samples, self.points["test"], lambda points: points, train=self.points["train"])
         return found._asdict()
 
-    def squared_mmd(self, samples: Tensor) -> float:  # (n, 2)
+    def squared_mmd(self, samples: Float[Tensor, "samples 2"]) -> float:
         """The discrepancy of `samples` from the test points, by the kernel that all are measured with."""
         real = self.points["test"]
         middle = median_heuristic(real[:SHOWN])
@@ -167,7 +170,9 @@ class DiffusionPointTask(PointTask):
 
     options: Any
 
-    def losses(self, model: DiffusionSampler, points: Tensor, *, generator: torch.Generator) -> Tensor:
+    def losses(
+        self, model: DiffusionSampler, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+    ) -> Float[Tensor, "points"]:
         clean = model.normalize(points)
         t = model.schedule.sample_timesteps(len(clean), generator=generator).to(clean.device)
         noise = torch.randn(clean.shape, generator=generator).to(clean)
@@ -230,7 +235,9 @@ class FlowMatchingPointTask(PointTask):
     """Flow matching: a velocity field is learnt that carries noise along straight lines to points, and knows their
     density."""
 
-    def losses(self, model: FlowSampler, points: Tensor, *, generator: torch.Generator) -> Tensor:
+    def losses(
+        self, model: FlowSampler, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+    ) -> Float[Tensor, "points"]:
         data = model.normalize(points)
         noise = torch.randn(data.shape, generator=generator).to(data)
         t = torch.rand(len(data), generator=generator).to(data)

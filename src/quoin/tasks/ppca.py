@@ -1,6 +1,9 @@
 """Train probabilistic PCA as a variational autoencoder, and hold the learnt bound against the exact evidence."""
 
+from typing import Any
+
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -22,7 +25,7 @@ class PPCATask(GradientTask):
 
     kind = "study"
 
-    def __init__(self, model: nn.Module, options) -> None:
+    def __init__(self, model: nn.Module, options: Any) -> None:
         d, k = options.num_features, options.latent_dim
         if k >= d:
             raise UserError(f"--latent-dim must be below --num-features to leave some to noise, got {k} and {d}")
@@ -50,16 +53,16 @@ class PPCATask(GradientTask):
         at = self.batches
         return cosine((at.epoch + at.position / at.num_batches) / self.options.epochs)
 
-    def posterior(self, x: Tensor) -> TriangularNormal:
+    def posterior(self, x: Float[Tensor, "batch features"]) -> TriangularNormal:
         """q(z | x), its mean linear in x and its covariance the same for all: what the exact posterior is."""
         return TriangularNormal(
             self.model["encoder"](x), scale_tril_from_entries(self.model["scale"]["entries"], self.options.latent_dim)
         )
 
-    def pieces(self, rows: Tensor) -> list[tuple]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> list[tuple]:
         return [(self.splits["train"][rows],)]
 
-    def losses_of(self, x: Tensor) -> Tensor:
+    def losses_of(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch"]:
         at, q = self.batches, self.posterior(x)
         noise = q.sample_noise(
             (self.options.num_latent_samples,),

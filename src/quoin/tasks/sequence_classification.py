@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -116,7 +117,7 @@ class SequenceClassificationTask:
         models: Mapping[str, nn.Module],
         primary: str,
         corpus: LabeledCorpus,
-        options,
+        options: Any,
         device_context: DeviceContext,
         posterior: Posterior | None = None,
     ) -> None:
@@ -154,7 +155,7 @@ class SequenceClassificationTask:
     def model(self) -> nn.Module:
         return self.updaters[self.primary].model
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One step of every model on the training texts of these numbers; the losses before it, summed."""
         batch_rows = len(rows) if self.device_context.world_size == 1 else self.batches.num_rows_seen
         pieces = [
@@ -189,9 +190,9 @@ class SequenceClassificationTask:
         return metrics
 
     @torch.no_grad()
-    def logits(self, name: str, texts: LabeledTexts) -> Tensor:  # -> (n, q), on the CPU
-        """What this model makes of all the texts, in their order; those of like length are read together, so that
-        little is padded."""
+    def logits(self, name: str, texts: LabeledTexts) -> Float[Tensor, "texts classes"]:
+        """What this model makes of all the texts, in their order, on the CPU; those of like length are read together,
+        so that little is padded."""
         model = self.updaters[name].model.eval()
         batches = batches_by_length(texts.lengths)
         found = [model(batch.tokens, batch.lengths) for batch in map(texts.read, batches)]

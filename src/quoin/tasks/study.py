@@ -1,13 +1,23 @@
 """What studies share that follow no gradient of one loss, or step by the notes' own optimizers."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from torch import nn
 
 from quoin.data import BatchSampler
 from quoin.train import load_state_dict_strict
 
-__all__ = ["Study"]
+__all__ = ["StepOptions", "Study"]
+
+
+class StepOptions(Protocol):
+    """What a study reads of its recipe's options, where a batch is a step."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def steps_per_epoch(self) -> int: ...
 
 
 class Study:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 from quoin.data import BatchSampler, PreparedData, TabularInfo, keyed_generator
@@ -26,7 +27,7 @@ EVALUATION_ROWS = 4096
 EVALUATION_NUMBERS = 2**20
 
 
-def eval_batch_size(features: Tensor) -> int:  # (n, ...)
+def eval_batch_size(features: Real[Tensor, "samples ..."]) -> int:
     """How many rows of `features` to send through a model together when no gradient is wanted."""
     return max(1, min(EVALUATION_ROWS, EVALUATION_NUMBERS // max(1, features.shape[1:].numel())))
 
@@ -84,10 +85,12 @@ class SupervisedTask(GradientTask):
         self._compiled_losses = device_context.compiled(self.losses)
 
     @abstractmethod
-    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(
+        self, outputs: Float[Tensor, "batch *outputs"], targets: Real[Tensor, "batch"]
+    ) -> dict[str, Float[Tensor, "batch"]]:
         """What to watch beside the loss, one value per example."""
 
-    def pieces(self, rows: Tensor) -> Iterable[tuple[Tensor, Tensor]]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece ..."], Real[Tensor, "piece"]]]:
         """Features, augmented where the options say so, and targets of training rows."""
         features, targets = (
             self.data.train.features.index_select(0, rows),
@@ -104,11 +107,11 @@ class SupervisedTask(GradientTask):
             return [(features, targets)]
         return zip(features.split(self.micro_batch_size), targets.split(self.micro_batch_size))
 
-    def losses(self, features: Tensor, targets: Tensor) -> Tensor:
+    def losses(self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch"]) -> Float[Tensor, "batch"]:
         """One loss for each example."""
         return self.loss_fn(self.model(features), targets)
 
-    def losses_of(self, features: Tensor, targets: Tensor) -> Tensor:
+    def losses_of(self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch"]) -> Float[Tensor, "batch"]:
         return (self._compiled_losses if len(features) == self._full_rows else self.losses)(features, targets)
 
     @torch.no_grad()
@@ -134,7 +137,7 @@ class SupervisedTask(GradientTask):
         return means
 
     @torch.no_grad()
-    def predict_split(self, split: str) -> Tensor:
+    def predict_split(self, split: str) -> Float[Tensor, "samples *outputs"]:
         """The model's outputs on a split, in its order."""
         self.model.eval()
         features = getattr(self.data, split).features
@@ -149,7 +152,9 @@ class Classification(SupervisedTask):
 
     kind = "classification"
 
-    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(
+        self, outputs: Float[Tensor, "batch classes"], targets: Int[Tensor, "batch"]
+    ) -> dict[str, Float[Tensor, "batch"]]:
         return {"accuracy": (outputs.argmax(-1) == targets).float()}
 
     def panels(self) -> list[Panel]:
@@ -171,10 +176,12 @@ class Regression(SupervisedTask):
         """One standard deviation of the training targets."""
         return float(self.data.target_scaler.std) if self.data.target_scaler is not None else 1.0
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         return {name: in_squared_unit(total, self.unit) for name, total in super().step(rows).items()}
 
-    def compute_metrics(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def compute_metrics(
+        self, outputs: Real[Tensor, "batch"], targets: Real[Tensor, "batch"]
+    ) -> dict[str, Float[Tensor, "batch"]]:
         return {"squared_error": (as_floating(outputs, targets) - as_floating(targets, outputs)).square()}
 
     def finalize_metrics(self, means: Metrics) -> Metrics:
@@ -184,7 +191,7 @@ class Regression(SupervisedTask):
         return supervised_panels.regression_panels(self.predict_split("test").cpu(), self.data)
 
 
-def in_squared_unit(loss: Tensor, unit: float) -> Tensor:
+def in_squared_unit(loss: Float[Tensor, "*shape"], unit: float) -> Float[Tensor, "*shape"]:
     """A squared loss of standardised targets in the square of their own unit; in float64 where there is one, for it may
     be large."""
     return (loss if loss.device.type == "mps" else loss.double()) * unit**2

@@ -3,7 +3,7 @@ it."""
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -28,39 +28,65 @@ from quoin.tasks.options import OptimizerOptions
 from quoin.tasks.supervised import SupervisedTask
 from quoin.train import DeviceContext
 
-__all__ = ["load_classification_data", "load_image_data", "load_raw_images", "load_regression_data", "supervised_task"]
+__all__ = [
+    "DataChoice",
+    "load_classification_data",
+    "load_image_data",
+    "load_raw_images",
+    "load_regression_data",
+    "supervised_task",
+]
 
 VALIDATION = 0.1
 
 Kind = TypeVar("Kind", bound=SupervisedTask)
 
 
-def load_classification_data(options, device_context: DeviceContext) -> PreparedData:
+class DataChoice(Protocol):
+    """Options that name data: those of `DataOptions`, and the seed of the split."""
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def target(self) -> str | None: ...
+
+    @property
+    def ignore(self) -> tuple[str, ...]: ...
+
+    @property
+    def fold(self) -> str: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+def load_classification_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a classifier."""
     return _prepare_splits(as_classes(_loaded(options)), options, device_context)
 
 
-def load_image_data(options, device_context: DeviceContext) -> PreparedData:
+def load_image_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
     """The images that `options` name, for a classifier that must know which pixels are neighbours."""
     return _prepare_splits(_loaded_images(options), options, device_context)
 
 
-def load_raw_images(options, device_context: DeviceContext) -> ImageSplits:
+def load_raw_images(options: DataChoice, device_context: DeviceContext) -> ImageSplits:
     """The images that `options` name, as they are, for a generative model."""
     dataset = _loaded_images(options)
     return split_images(dataset, _rows(dataset, options), device_context.device)
 
 
-def load_regression_data(options, device_context: DeviceContext) -> PreparedData:
+def load_regression_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a regression."""
     return _prepare_splits(as_regression(_loaded(options)), options, device_context)
 
 
-def _loaded(options) -> Dataset:
+def _loaded(options: DataChoice) -> Dataset:
     return load(options.data, target=options.target, ignore=options.ignore, seed=options.seed)
 
 
-def _loaded_images(options) -> Dataset:
+def _loaded_images(options: DataChoice) -> Dataset:
     dataset = _loaded(options)
     if dataset.image_shape is None:
         raise UserError(
@@ -70,11 +96,11 @@ def _loaded_images(options) -> Dataset:
     return as_classes(dataset)
 
 
-def _prepare_splits(dataset: Dataset, options, device_context: DeviceContext) -> PreparedData:
+def _prepare_splits(dataset: Dataset, options: DataChoice, device_context: DeviceContext) -> PreparedData:
     return prepare(dataset, _rows(dataset, options), device_context.device)
 
 
-def _rows(dataset: Dataset, options) -> Split:
+def _rows(dataset: Dataset, options: DataChoice) -> Split:
     """The rows of the train, validation and test splits."""
     if not options.fold:
         return split(dataset, options.seed, validation=VALIDATION)

@@ -1,6 +1,7 @@
 """What a trained model does, as panels for the report: confusion matrix and worst errors, or predicted against true."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin import plot
@@ -14,8 +15,8 @@ LONGEST = 20  # letters of a class name
 MOST_CLASSES = 40  # beyond this a confusion matrix is unreadable
 
 
-def classifier_panels(probabilities: Tensor, data: PreparedData) -> list[Panel]:  # (n, q) on the test split
-    """The confusion matrix, and the errors the model was most confident in."""
+def classifier_panels(probabilities: Float[Tensor, "samples classes"], data: PreparedData) -> list[Panel]:
+    """The confusion matrix of the test split, and the errors the model was most confident in."""
     names, labels = _names(data), data.test.targets.cpu()
     predicted = probabilities.argmax(-1)
     wrong = int((predicted != labels).sum())
@@ -66,8 +67,8 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     return Panel("Worst errors", lambda: plot.bars(rows, x_label="probability given to the wrong class"), caption)
 
 
-def regression_panels(outputs: Tensor, data: PreparedData) -> list[Panel]:  # (n,) on the test split, standardised
-    """Predicted against true, in the target's own unit."""
+def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> list[Panel]:
+    """Predicted against true on the test split, in the target's own unit; `outputs` are standardised."""
     scale = data.target_scaler
     assert scale is not None
     name = data.data_info.target_name

@@ -1,6 +1,8 @@
 """From options to a Transformer that models language: its sizes, how it attends, and how it knows where a token
 stands."""
 
+from typing import Any
+
 from torch import nn
 
 from quoin.data import TextInfo, keyed_generator
@@ -23,7 +25,7 @@ from quoin.models.transformer import PositionEmbedding
 __all__ = ["language_transformer"]
 
 
-def language_transformer(options, data_info: TextInfo, sizes: tuple[int, int, int]) -> TransformerLanguageModel:
+def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, int, int]) -> TransformerLanguageModel:
     """The model that the options of the recipe `transformer-lm` describe, of these sizes where the options name
     none."""
     embed_dim, num_heads, num_layers = (

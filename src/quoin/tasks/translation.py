@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -94,17 +95,17 @@ class TranslationTask(GradientTask):
         self.data_info = pair_info(corpus)
         self._losses = device_context.compiled(self.losses)
 
-    def losses(self, batch: PairBatch) -> Tensor:  # -> (b,)
+    def losses(self, batch: PairBatch) -> Float[Tensor, "batch"]:
         """-ln P(y | x) of each pair."""
         logits = self.model(
             batch.source, batch.inputs, source_lengths=batch.source_lengths, target_lengths=batch.target_lengths
         )
         return sequence_cross_entropy(logits.float(), batch.targets, batch.target_lengths).sum(dim=-1)
 
-    def losses_of(self, batch: PairBatch) -> Tensor:
+    def losses_of(self, batch: PairBatch) -> Float[Tensor, "batch"]:
         return self._losses(batch)
 
-    def pieces(self, rows: Tensor) -> Iterable[tuple[PairBatch]]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[PairBatch]]:
         return ((self.corpus.train.read(piece),) for piece in rows.split(self.micro_batch_size))
 
     @torch.no_grad()
@@ -189,8 +190,8 @@ class TranslationTask(GradientTask):
 
 @torch.no_grad()
 def translate(
-    model: Any, source: Tensor, lengths: Tensor, *, num_beams: int, max_tokens: int
-) -> Generated:  # (b, n), (b,)
+    model: Any, source: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"], *, num_beams: int, max_tokens: int
+) -> Generated:
     """The targets that the model gives to sources: greedily, or the best of each source's beam."""
     model.eval()
     prompt = torch.full((len(source), 1), BOS, device=source.device)

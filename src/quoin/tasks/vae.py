@@ -4,7 +4,7 @@ Losses are nats for the probability of an exact image. Where images have grey le
 densities only, learns from pixels moved evenly within their level (dequantised): by Jensen its bound plus ln(level
 width) a pixel bounds that probability.
 
-    n images of d pixels, k latent coordinates
+    k latent coordinates
 """
 
 import math
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
@@ -78,7 +79,13 @@ class VAETask(GenerativeTask):
         dequantizes = self.data_info.levels > 1 and not isinstance(self.model.decoder, BinomialDecoder)
         return 1 / (self.data_info.levels - 1) if dequantizes else 0.0
 
-    def losses(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:
+    def losses(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> Float[Tensor, "batch"]:
         weight = kl_warmup(self.updater.progress, self.options.kl_warmup_ratio)
         x = self._dequantize(images, generator)
         q = self.model.encoder(x)
@@ -96,7 +103,13 @@ class VAETask(GenerativeTask):
         """What is added to a log-density to make it bound the log-probability of an image's levels."""
         return self.data_info.num_pixels * math.log(self.level_width) if self.level_width else 0.0
 
-    def compute_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         x = self._dequantize(images, generator)
         q: DiagonalNormal = self.eval_model.encoder(x)
         losses = vae_losses(self.eval_model, q, x, q.sample_noise((1,), generator=generator)) - self._log_volume()
@@ -104,7 +117,13 @@ class VAETask(GenerativeTask):
         bits = losses / (self.data_info.num_pixels * math.log(2))
         return {"loss": losses, "kl": divergence, "reconstruction_nll": losses - divergence, "bits_per_dimension": bits}
 
-    def compute_final_metrics(self, images: Tensor, labels: Tensor, *, generator: torch.Generator) -> dict[str, Tensor]:
+    def compute_final_metrics(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, "batch"],
+        *,
+        generator: torch.Generator,
+    ) -> dict[str, Float[Tensor, "batch"]]:
         """ln (1/m) Σ_i p(x, z_i) / q(z_i | x), which closes in on ln p(x) as samples are added, and their effective
         sample size."""
         x = self._dequantize(images, generator)

@@ -8,6 +8,7 @@ the discriminant: two real roots give two summands, two complex ones or a double
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.tensor.entries import check_floating
@@ -17,7 +18,7 @@ from quoin.tensor.shapes import check_shapes
 __all__ = ["decompose_pencil", "hyperdeterminant", "hyperdeterminant_sign"]
 
 
-def hyperdeterminant(T: Tensor) -> Tensor:  # (..., 2, 2, 2) -> (...)
+def hyperdeterminant(T: Float[Tensor, "*batch 2 2 2"]) -> Float[Tensor, "*batch"]:
     """Cayley's Δ(T) = (d/dt det(A + tB) at 0)² - 4 det A det B, with A and B the slices of the first axis; the same for
     every axis.
 
@@ -40,7 +41,7 @@ def hyperdeterminant(T: Tensor) -> Tensor:  # (..., 2, 2, 2) -> (...)
     return mixed.square() - 4 * _det(A) * _det(B)
 
 
-def hyperdeterminant_sign(T: Tensor, tol: float) -> int:  # (2, 2, 2)
+def hyperdeterminant_sign(T: Float[Tensor, "2 2 2"], tol: float) -> int:
     """1, 0 or -1; 0 where some tensor within `tol` ‖T‖ of T has Δ = 0, to first order: |Δ| <= tol ‖T‖ ‖∇Δ(T)‖."""
     T = T.detach().double()
     T = (T / power_of_two(T)).requires_grad_()
@@ -53,7 +54,9 @@ def hyperdeterminant_sign(T: Tensor, tol: float) -> int:  # (2, 2, 2)
     return int(value.sign())
 
 
-def decompose_pencil(T: Tensor, sign: int) -> tuple[Tensor, Tensor, Tensor]:  # (2, 2, 2) -> three of (2, r)
+def decompose_pencil(
+    T: Float[Tensor, "2 2 2"], sign: int
+) -> tuple[Float[Tensor, "2 r"], Float[Tensor, "2 r"], Float[Tensor, "2 r"]]:
     """Factors of r = 2 pure tensors that add up to T where Δ > 0, of r = 3 where not; no unfolding of T may have rank
     1.
 

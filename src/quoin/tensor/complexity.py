@@ -25,6 +25,10 @@ def growth_constant(sizes: Sizes, costs: Sequence[float], growth: Callable[..., 
     cost is O(g) if some C serves for all sizes from some n₀ on. Of finitely many runs a C is always found; whether it
     stays as larger sizes come is the question.
 
+    Args:
+        sizes: A number for each run, or a row of numbers where several sizes change.
+        growth: g, a function of the sizes of a run.
+
     >>> sizes = [1, 10, 100, 1000]
     >>> growth_constant(sizes, [3 * n + 20 for n in sizes], lambda n: n, start=10)
     5.0

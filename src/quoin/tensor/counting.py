@@ -19,6 +19,10 @@ MOST_OPERANDS = 10  # the search visits 3^n splits
 def einsum_multiplications(spec: str, *shapes: Sequence[int]) -> int:
     """The multiplications of `einsum_definition`: (operands - 1) for each value of all indices together.
 
+    Args:
+        spec: Indices as `torch.einsum` takes them, such as "ik,kj->ij".
+        shapes: One for each operand.
+
     >>> einsum_multiplications("ik,kj->ij", (2, 3), (3, 4))
     24
     """
@@ -39,6 +43,10 @@ def pairwise_multiplications(spec: str, *shapes: Sequence[int]) -> PairwiseCost:
     """The cheapest order of contracting two operands at a time; an index that nothing further needs is summed at once.
 
     cost(S) = min over S = L + R of cost(L) + cost(R) + the product of the sizes of all indices still alive in L or R
+
+    Args:
+        spec: Indices as `torch.einsum` takes them, such as "ik,kj->ij".
+        shapes: One for each operand.
 
     >>> pairwise_multiplications("ij,jk,k->i", (9, 8), (8, 7), (7,))
     PairwiseCost(multiplications=128, tree=(0, (1, 2)))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Num
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,8 +20,8 @@ from quoin.tensor.products import pure_tensor
 __all__ = ["CP", "cp_decompose", "cp_tensor", "cp_tensor_definition"]
 
 
-def cp_tensor_definition(*factors: Tensor) -> Tensor:  # (d1, r), ..., (dn, r) -> (d1, ..., dn)
-    """sum_i u_i^(1) ⊗ ... ⊗ u_i^(n), where u_i^(k) is column i of factor k.
+def cp_tensor_definition(*factors: Num[Tensor, "_d r"]) -> Num[Tensor, "..."]:
+    """sum_i u_i^(1) ⊗ ... ⊗ u_i^(n), of shape (d_1, ..., d_n), where u_i^(k) is column i of factor k.
 
     Notes: D1.2-13.
     """
@@ -31,7 +32,7 @@ def cp_tensor_definition(*factors: Tensor) -> Tensor:  # (d1, r), ..., (dn, r) -
     return total
 
 
-def cp_tensor(*factors: Tensor) -> Tensor:  # (d1, r), ..., (dn, r) -> (d1, ..., dn)
+def cp_tensor(*factors: Num[Tensor, "_d r"]) -> Num[Tensor, "..."]:
     """`cp_tensor_definition` as one matrix product.
 
     Notes: D1.2-13.
@@ -46,7 +47,7 @@ class CP:
     """Factors whose pure tensors add up to T but for `residual`, relative to ‖T‖; the largest summand is
     `component_norm` times ‖T‖."""
 
-    factors: tuple[Tensor, ...]
+    factors: tuple[Float[Tensor, "_d r"], ...]
     residual: float
     component_norm: float
     tol: float = 1e-10
@@ -66,12 +67,14 @@ class CP:
         """
         return self.residual <= self.tol and self.component_norm <= self.tol**-0.25
 
-    def tensor(self) -> Tensor:
+    def tensor(self) -> Float[Tensor, "..."]:
         """The sum of the pure tensors."""
         return cp_tensor(*self.factors)
 
 
-def cp_decompose(T: Tensor, rank: int, *, num_init: int = 10, max_iter: int = 100, generator: torch.Generator) -> CP:
+def cp_decompose(
+    T: Float[Tensor, "..."], rank: int, *, num_init: int = 10, max_iter: int = 100, generator: torch.Generator
+) -> CP:
     """`rank` pure tensors whose sum is near T: each factor in turn by least squares, the best of several random starts.
 
     minimise ‖T_(k) - U_k (⊙_(j ≠ k) U_j)ᵀ‖ over U_k, for k = 1, ..., n, again and again; T_(k) unfolds axis k, ⊙ is
@@ -80,6 +83,10 @@ def cp_decompose(T: Tensor, rank: int, *, num_init: int = 10, max_iter: int = 10
     Sweeps bring every start near a minimum and then crawl, so as many damped Gauss-Newton steps on all factors together
     end the search. It stops once a start adds up (`CP.is_exact`); a residual above the tolerance shows nothing about
     the rank.
+
+    Args:
+        num_init: Random starts.
+        max_iter: Sweeps of each start, and at most as many Gauss-Newton steps after them.
 
     Notes: D1.2-13.
     """

@@ -5,6 +5,7 @@ dimensions
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -14,12 +15,12 @@ from quoin.tensor.shapes import check_shapes
 
 __all__ = ["Bandwidth", "as_bandwidth", "scaled_offsets", "squared_distances", "squared_distances_definition"]
 
-Bandwidth = float | Tensor  # a positive number, or (d,) of them
+Bandwidth = float | Real[Tensor, ""] | Real[Tensor, "_d"]  # positive: a number, or one for each of d coordinates
 
 
 def scaled_offsets(
-    query: Tensor, key: Tensor, bandwidth: Bandwidth
-) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m, d)
+    query: Float[Tensor, "*batch n d"], key: Float[Tensor, "*batch m d"], bandwidth: Bandwidth
+) -> Float[Tensor, "*batch n m d"]:
     """u = (q - k)/h for every pair, with one bandwidth h for all coordinates or one for each.
 
     >>> scaled_offsets(torch.tensor([[2.0, 2.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1.0, 4.0]))
@@ -31,7 +32,9 @@ def scaled_offsets(
     return (query.unsqueeze(-2) - key.unsqueeze(-3)) / as_bandwidth(bandwidth, query)
 
 
-def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def squared_distances_definition(
+    query: Real[Tensor, "*batch n d"], key: Real[Tensor, "*batch m d"]
+) -> Real[Tensor, "*batch n m"]:
     """‖q - k‖² = sum_l (q_l - k_l)² for every pair: d differences, d squares and d - 1 additions each."""
     check_shapes("... n d, ... m d", query=query, key=key)
     check_same_dtype(query, key)
@@ -39,13 +42,16 @@ def squared_distances_definition(query: Tensor, key: Tensor) -> Tensor:  # (...,
 
 
 def squared_distances(
-    query: Tensor, key: Tensor, bandwidth: Bandwidth = 1.0
-) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    query: Float[Tensor, "*batch n d"], key: Float[Tensor, "*batch m d"], bandwidth: Bandwidth = 1.0
+) -> Float[Tensor, "*batch n m"]:
     """‖(q - k)/h‖² for every pair from differences, on torch's kernel, which holds n m numbers where the definition
     holds n m d.
 
     Nothing cancels, however far from the origin the points lie; ‖q‖² - 2 q^T k + ‖k‖² would be quicker, with an error
     of ‖q‖² roundings. Bandwidths of any size do: only the distance in bandwidths is squared.
+
+    Args:
+        bandwidth: h, one number for all coordinates or one for each.
     """
     _check(query, key)
     bandwidth = as_bandwidth(bandwidth, query)
@@ -61,7 +67,7 @@ def squared_distances(
     return (distances if rest is None else distances / rest).square()
 
 
-def as_bandwidth(bandwidth: Bandwidth, points: Tensor) -> Tensor:  # () or (d,), (..., n, d) -> () or (d,)
+def as_bandwidth(bandwidth: Bandwidth, points: Float[Tensor, "... d"]) -> Float[Tensor, ""] | Float[Tensor, "d"]:
     """The bandwidth as a tensor like `points`, once it is found to be positive, and to have one number or one for each
     coordinate.
     """

@@ -7,6 +7,7 @@ orthogonal.
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -33,11 +34,11 @@ MOST_CONDITION = 1e6
 class Eigen(NamedTuple):
     """Eigenvalues, and eigenvectors as the columns of a matrix in the same order."""
 
-    values: Tensor  # (..., n)
-    vectors: Tensor  # (..., n, n)
+    values: Inexact[Tensor, "*batch n"]
+    vectors: Inexact[Tensor, "*batch n n"]
 
 
-def eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
+def eigendecomposition(A: Float[Tensor, "*batch n n"]) -> Eigen:
     """Λ and W with A = W Λ W^(-1), complex in general; a UserError where A is not diagonalisable to working precision.
 
     Eigenvectors of an eigenvalue that comes twice have no derivative: a gradient that asks for it is a UserError.
@@ -57,7 +58,7 @@ def eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
     return Eigen(values.to(dtype), _with_a_derivative(values, vectors).to(dtype))
 
 
-def symmetric_eigendecomposition(A: Tensor) -> Eigen:  # (..., n, n)
+def symmetric_eigendecomposition(A: Float[Tensor, "*batch n n"]) -> Eigen:
     """Λ and Q with A = Q Λ Qᵀ and QᵀQ = I for a symmetric A, the eigenvalues real and ascending.
 
     torch.linalg.eigh reads one triangle and believes it; here a matrix that is not symmetric raises an error.
@@ -101,11 +102,11 @@ def _refuse_gradient(gradient: Tensor | None) -> None:  # None where only the ei
 class Discs(NamedTuple):
     """Discs of the complex plane, one for each row: |z - centre| <= radius."""
 
-    centers: Tensor  # (..., n)
-    radii: Tensor  # (..., n)
+    centers: Float[Tensor, "*batch n"]
+    radii: Float[Tensor, "*batch n"]
 
 
-def gershgorin_discs(A: Tensor) -> Discs:  # (..., n, n)
+def gershgorin_discs(A: Float[Tensor, "*batch n n"]) -> Discs:
     """Discs around a_ii of radius sum_(j ≠ i) |a_ij|: every eigenvalue lies in one of them.
 
     Notes: Z13.2.
@@ -118,13 +119,13 @@ def gershgorin_discs(A: Tensor) -> Discs:  # (..., n, n)
 class Dominant(NamedTuple):
     """The eigenvalue of largest modulus with a unit eigenvector, and the steps it took."""
 
-    value: Tensor  # ()
-    vector: Tensor  # (n,)
+    value: Float[Tensor, ""]
+    vector: Float[Tensor, "n"]
     num_steps: int
 
 
-def power_iteration(  # (n, n)
-    A: Tensor, *, max_iter: int = 10_000, tol: float | None = None, generator: torch.Generator
+def power_iteration(
+    A: Float[Tensor, "n n"], *, max_iter: int = 10_000, tol: float | None = None, generator: torch.Generator
 ) -> Dominant:
     """v <- Av / ‖Av‖ from a random start until ‖Av - λv‖ <= tol ‖A‖, with λ = v · Av.
 
@@ -156,7 +157,7 @@ def power_iteration(  # (n, n)
     )
 
 
-def growth_rates(A: Tensor, start: Tensor, num_steps: int) -> Tensor:  # (n, n), (n,) -> (steps,)
+def growth_rates(A: Float[Tensor, "n n"], start: Float[Tensor, "n"], num_steps: int) -> Float[Tensor, "{num_steps}"]:
     """‖A^(k+1) v‖ / ‖A^k v‖ for k = 0, 1, ...: they tend to the modulus of the dominant eigenvalue; 0 once A^k v = 0.
 
     Notes: Z13.2.

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Num
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -30,10 +31,13 @@ class Indexed(NamedTuple):
     output: tuple[str, ...]
 
 
-def einsum_definition(spec: str, *operands: Tensor) -> Tensor:
+def einsum_definition(spec: str, *operands: Num[Tensor, "..."]) -> Num[Tensor, "..."]:
     """Entry by entry: for each value of the output's indices, the products of entries summed over all other indices.
 
     T_(output) = sum over the indices not in the output of S1_(term 1) S2_(term 2) ...
+
+    Args:
+        spec: Indices as `torch.einsum` takes them, such as "ik,kj->ij".
 
     Notes: D1.2-3.
     """
@@ -54,7 +58,7 @@ def einsum_definition(spec: str, *operands: Tensor) -> Tensor:
     return torch.stack(entries).reshape(shape) if entries else operands[0].new_zeros(shape)
 
 
-def einsum(spec: str, *operands: Tensor) -> Tensor:
+def einsum(spec: str, *operands: Num[Tensor, "..."]) -> Num[Tensor, "..."]:
     """`einsum_definition` at torch's speed: torch.einsum (tf.einsum in TensorFlow), once every index is known to fit.
 
     >>> A, v = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])

@@ -6,6 +6,7 @@ Shapes are in shapes.py, labels in labels.py.
 from functools import reduce
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,14 +14,14 @@ from quoin.errors import UserError
 __all__ = ["as_floating", "check_finite", "check_floating", "check_same_dtype"]
 
 
-def check_floating(x: Tensor, name: str = "x") -> None:
+def check_floating(x: Shaped[Tensor, "..."], name: str = "x") -> None:
     """Raise an error for integers, booleans and complex numbers where real floats are needed."""
     if not x.is_floating_point():
         hint = "take its real part" if x.is_complex() else f"convert it with {name}.double()"
         raise UserError(f"expected {name} of a float dtype, got {x.dtype}; {hint}")
 
 
-def as_floating(x: Tensor, *others: Tensor) -> Tensor:
+def as_floating(x: Shaped[Tensor, "*shape"], *others: Shaped[Tensor, "..."]) -> Float[Tensor, "*shape"]:
     """`x` itself where it holds floats; integers and booleans become torch's default dtype, as they do in `torch.exp`.
 
     Where `x` is to meet `others` of which some are floats, it takes their dtype, as in `x + other`.
@@ -38,7 +39,7 @@ def as_floating(x: Tensor, *others: Tensor) -> Tensor:
     return x.to(reduce(torch.promote_types, floats) if floats else torch.get_default_dtype())
 
 
-def check_finite(x: Tensor, name: str = "x") -> None:
+def check_finite(x: Shaped[Tensor, "..."], name: str = "x") -> None:
     """Raise an error on entries that are NaN or infinite, naming the index of the first."""
     wrong = ~x.detach().isfinite()
     if bool(wrong.any()):
@@ -48,7 +49,7 @@ def check_finite(x: Tensor, name: str = "x") -> None:
         )
 
 
-def check_same_dtype(*tensors: Tensor) -> None:
+def check_same_dtype(*tensors: Shaped[Tensor, "..."]) -> None:
     """Raise an error on operands of different dtypes, where torch's products stop with a kernel's words, and on those
     whose products wrap around.
     """

@@ -1,6 +1,7 @@
 """Vectors as arrows: angles, projections, and the side of a hyperplane on which a point lies.   n dimensions"""
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,7 +20,7 @@ __all__ = [
 ]
 
 
-def cosine_similarity_definition(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def cosine_similarity_definition(x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """cos θ = x · y / (‖x‖ ‖y‖).
 
     As the equation stands, so x · y may overflow.
@@ -29,7 +30,7 @@ def cosine_similarity_definition(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (
     return dot(x, y) / (norm(x) * norm(y))
 
 
-def cosine_similarity(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def cosine_similarity(x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """`cosine_similarity_definition` of unit vectors, which cannot overflow, kept in [-1, 1]; a zero vector has no
     angle.
 
@@ -39,7 +40,7 @@ def cosine_similarity(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> 
     return dot(_unit(x, "x"), _unit(y, "y")).clamp(-1, 1)
 
 
-def angle(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def angle(x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """θ in [0, π] with cos θ = x · y / (‖x‖ ‖y‖), as 2 atan(‖u - v‖ / ‖u + v‖) of the unit vectors.
 
     The arccosine would lose half of the digits of a small angle.
@@ -52,7 +53,7 @@ def angle(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     return 2 * torch.atan2(norm(u - v), norm(u + v))
 
 
-def project(x: Tensor, onto: Tensor) -> Tensor:  # (..., n), (n,) or (n, k) -> (..., n)
+def project(x: Float[Tensor, "*batch n"], onto: Float[Tensor, "n"] | Float[Tensor, "n k"]) -> Float[Tensor, "*batch n"]:
     """The point nearest to x in the span of the vector, or of the k columns, `onto`: A (AᵀA)^(-1) Aᵀ x.
 
     Columns may depend on each other (the pseudo-inverse counts each direction once); the span of zeros is the origin.
@@ -69,8 +70,8 @@ def project(x: Tensor, onto: Tensor) -> Tensor:  # (..., n), (n,) or (n, k) -> (
 
 
 def hyperplane_distance(
-    x: Tensor, normal: Tensor, offset: Tensor | float = 0.0
-) -> Tensor:  # (..., n), (n,), () -> (...)
+    x: Float[Tensor, "*batch n"], normal: Float[Tensor, "n"], offset: Real[Tensor, ""] | float = 0.0
+) -> Float[Tensor, "*batch"]:
     """The signed distance (w · x + b) / ‖w‖ from the hyperplane {x: w · x + b = 0}, positive on the side to which w
     points.
 
@@ -89,7 +90,9 @@ def hyperplane_distance(
     return (x @ normal + offset / scale) / norm(normal)
 
 
-def hyperplane_side(x: Tensor, normal: Tensor, offset: Tensor | float = 0.0) -> Tensor:  # (..., n), (n,), () -> (...)
+def hyperplane_side(
+    x: Float[Tensor, "*batch n"], normal: Float[Tensor, "n"], offset: Real[Tensor, ""] | float = 0.0
+) -> Float[Tensor, "*batch"]:
     """sign(w · x + b): 1 on the side to which w points, -1 on the other, 0 on the hyperplane.
 
     Notes: Z13.1.

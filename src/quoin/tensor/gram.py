@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,11 +20,16 @@ __all__ = ["PairKernel", "check_gamma", "kernel_matrix", "rbf_kernel"]
 PairKernel = Callable[[Tensor, Tensor], Tensor]  # (..., d), (..., d) -> (...)
 
 
-def kernel_matrix(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Tensor:  # (n, d), (m, d) -> (n, m)
+def kernel_matrix(
+    kernel: PairKernel, X: Float[Tensor, "n d"], Y: Float[Tensor, "m d"] | None = None
+) -> Float[Tensor, "n m"]:
     """K_ij = k(x_i, y_j); without a second set of points that of X with itself, the kernel matrix.
 
     For a kernel k(x, y) = ⟨ψ(x), ψ(y)⟩ it is positive semidefinite, and its rank is at most the number of features in
     ψ. Rows are worked off in blocks, so that not all n m d differences stand in memory at once.
+
+    Args:
+        kernel: k, from two tensors of points (..., d) that broadcast to (...) numbers.
 
     >>> kernel_matrix(lambda x, y: (x * y).sum(-1), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[ 5., 11.],
@@ -38,7 +44,7 @@ def kernel_matrix(kernel: PairKernel, X: Tensor, Y: Tensor | None = None) -> Ten
     return torch.cat([kernel(block.unsqueeze(1), Y) for block in X.split(rows_per_block(Y.numel()))])
 
 
-def rbf_kernel(x: Tensor, y: Tensor, gamma: float) -> Tensor:  # (..., d), (..., d), broadcast -> (...)
+def rbf_kernel(x: Real[Tensor, "*#batch d"], y: Real[Tensor, "*#batch d"], gamma: float) -> Float[Tensor, "*#batch"]:
     """exp(-γ ‖x - y‖²): the Gaussian kernel, of bandwidth 1/√(2γ) and without the constant that would make it a
     density.
 

@@ -1,12 +1,11 @@
 """Images as arrays: channels first, channels last, flattened to vectors; and a batch of them checked before a model
 sees it.
-
-n images, c channels, h height, w width
 """
 
 import math
 from collections.abc import Sequence
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError, format_value
@@ -15,7 +14,9 @@ from quoin.tensor.shapes import check_shapes
 __all__ = ["channels_first", "channels_last", "check_image_batch", "flatten_images", "unflatten_images"]
 
 
-def channels_first(images: Tensor) -> Tensor:  # (..., h, w, c) -> (..., c, h, w)
+def channels_first(
+    images: Shaped[Tensor, "*batch height width channels"],
+) -> Shaped[Tensor, "*batch channels height width"]:
     """Images with the channel as their last index, with it before the pixel's row and column: Y_cij = X_ijc. A view, no
     copy.
 
@@ -25,7 +26,9 @@ def channels_first(images: Tensor) -> Tensor:  # (..., h, w, c) -> (..., c, h, w
     return images.movedim(-1, -3)
 
 
-def channels_last(images: Tensor) -> Tensor:  # (..., c, h, w) -> (..., h, w, c)
+def channels_last(
+    images: Shaped[Tensor, "*batch channels height width"],
+) -> Shaped[Tensor, "*batch height width channels"]:
     """Images with the channel as their first index, with it behind the pixel's row and column: Y_ijc = X_cij. A view,
     no copy.
 
@@ -37,7 +40,9 @@ def channels_last(images: Tensor) -> Tensor:  # (..., c, h, w) -> (..., h, w, c)
     return images.movedim(-3, -1)
 
 
-def flatten_images(images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, c h w)
+def flatten_images(
+    images: Shaped[Tensor, "batch channels height width"],
+) -> Shaped[Tensor, "batch channels*height*width"]:
     """Each image as one vector, row by row and channel by channel: entry (c h + i) w + j is X_cij (h, w the sizes).
 
     Notes: Z7.0.
@@ -46,8 +51,13 @@ def flatten_images(images: Tensor) -> Tensor:  # (n, c, h, w) -> (n, c h w)
     return images.flatten(1)
 
 
-def unflatten_images(vectors: Tensor, image_shape: Sequence[int]) -> Tensor:  # (n, c h w) -> (n, c, h, w)
+def unflatten_images(
+    vectors: Shaped[Tensor, "batch features"], image_shape: Sequence[int]
+) -> Shaped[Tensor, "batch channels height width"]:
     """The images that `flatten_images` made these vectors of.
+
+    Args:
+        image_shape: (channels, height, width).
 
     Notes: Z7.0.
     """
@@ -61,7 +71,7 @@ def unflatten_images(vectors: Tensor, image_shape: Sequence[int]) -> Tensor:  # 
     return vectors.unflatten(1, shape)
 
 
-def check_image_batch(x: Tensor, image_shape: Sequence[int]) -> None:
+def check_image_batch(x: Shaped[Tensor, "..."], image_shape: Sequence[int]) -> None:
     """Raise an error for what is not a batch (n, c, h, w) of at least one image of `image_shape` (c, h, w) with entries
     of a float dtype.
 

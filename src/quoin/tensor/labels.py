@@ -1,6 +1,7 @@
 """Class labels: their check and their one-hot form. A label is an integer 0, ..., q - 1."""
 
 import torch
+from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -8,7 +9,7 @@ from quoin.errors import UserError
 __all__ = ["as_indices", "check_labels", "one_hot"]
 
 
-def check_labels(labels: Tensor, num_classes: int) -> None:
+def check_labels(labels: Shaped[Tensor, "..."], num_classes: int) -> None:
     """Raise an error for labels that are not integers in 0, ..., num_classes - 1 (a CUDA kernel would abort the process
     instead).
     """
@@ -25,7 +26,7 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
         )
 
 
-def as_indices(index: Tensor, name: str = "index") -> Tensor:
+def as_indices(index: Integer[Tensor, "*shape"], name: str = "index") -> Int64[Tensor, "*shape"]:
     """Whole numbers as int64, to look entries up by: torch takes bytes, like booleans, for a mask."""
     if index.dtype == torch.int64:
         return index
@@ -37,7 +38,9 @@ def as_indices(index: Tensor, name: str = "index") -> Tensor:
     return index.long()
 
 
-def one_hot(labels: Tensor, num_classes: int, *, dtype: torch.dtype | None = None) -> Tensor:  # (...) -> (..., q)
+def one_hot(
+    labels: Integer[Tensor, "*batch"], num_classes: int, *, dtype: torch.dtype | None = None
+) -> Shaped[Tensor, "*batch {num_classes}"]:
     """Label i as the unit vector e_i: one at index i, zero elsewhere, in the default float type unless `dtype` is
     given.
 

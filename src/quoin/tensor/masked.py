@@ -1,15 +1,15 @@
 """What is computed over the seen positions only: softmax, values to be pooled, means.
 
 A mask is boolean, True where something may be seen, and broadcasts to what it masks. Making masks is in masks.py. Where
-nothing is
-seen the answer is zero, and so is every gradient; what stands at masked positions, be it NaN, never matters.   n
-queries, m keys
+nothing is seen the answer is zero, and so is every gradient; what stands at masked positions, be it NaN, never
+matters.
 """
 
 import math
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Bool, Float, Integer, Num, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -19,8 +19,13 @@ from quoin.tensor.masks import causal_mask, sequence_mask
 __all__ = ["attention_mask", "check_mask", "masked_mean", "masked_softmax", "masked_softmax_definition", "zero_masked"]
 
 
-def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., n, m), broadcast to it -> (..., n, m)
+def masked_softmax_definition(
+    scores: Float[Tensor, "*query key"], mask: Bool[Tensor, "..."]
+) -> Float[Tensor, "*query key"]:
     """Softmax over the keys that each query may see: exp(a_i) / sum_{j seen} exp(a_j) for i seen, and 0 for the others.
+
+    Args:
+        mask: True where a query may see a key; it broadcasts to the scores.
 
     Notes: Z11.18.
     """
@@ -36,14 +41,23 @@ def masked_softmax_definition(scores: Tensor, mask: Tensor) -> Tensor:  # (..., 
 
 
 def masked_softmax(
-    scores: Tensor, mask: Tensor | None = None, *, lengths: Tensor | None = None, causal: bool = False
-) -> Tensor:  # (..., n, m) -> (..., n, m)
+    scores: Float[Tensor, "*query key"],
+    mask: Bool[Tensor, "..."] | None = None,
+    *,
+    lengths: Integer[Tensor, "..."] | None = None,
+    causal: bool = False,
+) -> Float[Tensor, "*query key"]:
     """`masked_softmax_definition` on torch's kernel, seeing what `mask`, `lengths` and `causal` all allow
     (`attention_mask`).
 
     Hidden scores become -inf before the softmax, so their weights and gradients are exactly 0 in every float type; a
     number such as -10^6 would not do, as half precision has none so large and a query with nothing to see would see all
     of its padding.
+
+    Args:
+        mask: True where a query may see a key; it broadcasts to the scores.
+        lengths: How many keys are seen, from the first on, for each index of the scores' leading axes.
+        causal: Queries are the last positions, and see none after their own.
 
     >>> masked_softmax(torch.zeros(3, 4), lengths=torch.tensor([1, 4, 0]))
     tensor([[1.0000, 0.0000, 0.0000, 0.0000],
@@ -65,17 +79,21 @@ def masked_softmax(
 
 def attention_mask(
     shape: Sequence[int],
-    mask: Tensor | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
     *,
-    lengths: Tensor | None = None,
+    lengths: Integer[Tensor, "..."] | None = None,
     causal: bool = False,
     device: torch.device | str | None = None,
-) -> Tensor | None:  # broadcasts to (..., n, m)
-    """What may be seen in scores of this shape where all that is given allows it; None where nothing is given.
+) -> Bool[Tensor, "..."] | None:
+    """What may be seen in scores of this shape where all that is given allows it, as a mask that broadcasts to them;
+    None where nothing is given.
 
-    `lengths` counts the keys seen, one number for each index of the scores' leading axes: (batch,) for all queries of a
-    sequence, or (batch, n), each query its own; () for all alike, and for the scores (m,) of one query. `causal`: the
-    queries are the last n of the m positions, and see none after theirs.
+    Args:
+        mask: True where a query may see a key; it broadcasts to the shape.
+        lengths: How many keys are seen, for each index of the scores' leading axes: (batch,) for all queries of a
+            sequence, or (batch, query), each query its own; () for all alike, and for the scores (key,) of one query.
+        causal: The queries are the last positions, and see none after theirs.
+        device: Of a causal mask; other masks are where their tensors are.
 
     >>> attention_mask((2, 2, 2), lengths=torch.tensor([1, 2]), causal=True)
     tensor([[[ True, False],
@@ -102,7 +120,7 @@ def attention_mask(
     return mask
 
 
-def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
+def check_mask(mask: Shaped[Tensor, "..."], shape: Sequence[int]) -> None:
     """Raise an error for a mask that is not boolean, or that has not one entry, or one for many, for each entry of this
     shape.
     """
@@ -120,8 +138,11 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
         )
 
 
-def zero_masked(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) -> (..., m, d)
+def zero_masked(x: Num[Tensor, "*#batch key dim"], mask: Bool[Tensor, "..."]) -> Num[Tensor, "*#batch key dim"]:
     """The keys or values with zeros at positions that no query may see, for a weight of 0 times NaN would be NaN.
+
+    Args:
+        mask: (..., query, key), or (..., key) or less where one entry serves many.
 
     Notes: Z11.18.
     """
@@ -137,11 +158,17 @@ def zero_masked(x: Tensor, mask: Tensor) -> Tensor:  # (..., m, d), (..., n, m) 
     return torch.where(seen.unsqueeze(-1), x, 0)
 
 
-def masked_mean(values: Tensor, mask: Tensor, *, dim: int | None = None) -> Tensor:
+def masked_mean(
+    values: Float[Tensor, "*shape"], mask: Bool[Tensor, "*#shape"], *, dim: int | None = None
+) -> Float[Tensor, "..."]:
     """The mean over seen entries, along `dim` or over all: sum_{i seen} x_i / #seen, 0 where none is seen.
 
     A loss or a metric of a padded batch is the masked mean of that of each position, whatever was computed at the
     padding.
+
+    Args:
+        mask: True where an entry is seen.
+        dim: The axis to average over; all of them unless given.
 
     >>> masked_mean(torch.tensor([[1.0, 2.0], [6.0, torch.nan]]), sequence_mask(torch.tensor([2, 1]), 2))
     tensor(3.)

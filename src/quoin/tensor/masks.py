@@ -1,6 +1,7 @@
-"""Which positions may be seen: True is seen, False is hidden. Masks combine with `&`.   n queries, m positions"""
+"""Which positions may be seen: True is seen, False is hidden. Masks combine with `&`."""
 
 import torch
+from jaxtyping import Bool, Integer
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -10,9 +11,11 @@ __all__ = ["causal_mask", "sequence_mask"]
 
 def causal_mask(
     num_queries: int, num_keys: int | None = None, *, device: torch.device | str | None = None
-) -> Tensor:  # (n, m)
-    """Query i sees key j when j <= i; where there are more keys than queries, the queries are the last n of the m
-    positions.
+) -> Bool[Tensor, "query key"]:
+    """Query i sees key j when j <= i; where there are more keys than queries, the queries are the last positions.
+
+    Args:
+        num_keys: As many as queries unless given.
 
     >>> causal_mask(2, 3)
     tensor([[ True,  True, False],
@@ -28,7 +31,7 @@ def causal_mask(
     return torch.arange(num_keys, device=device) <= own.unsqueeze(-1)
 
 
-def sequence_mask(lengths: Tensor, max_length: int) -> Tensor:  # (...) -> (..., m)
+def sequence_mask(lengths: Integer[Tensor, "*batch"], max_length: int) -> Bool[Tensor, "*batch {max_length}"]:
     """Position j of a sequence of valid length l is seen when j < l: the rest is padding.
 
     >>> sequence_mask(torch.tensor([1, 3]), 3)

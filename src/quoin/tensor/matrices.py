@@ -6,6 +6,7 @@ import itertools
 import math
 
 import torch
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -15,7 +16,7 @@ from quoin.tensor.shapes import check_shapes
 __all__ = ["det", "det_definition", "inverse", "matrix_rank"]
 
 
-def det_definition(A: Tensor) -> Tensor:  # (n, n) -> ()
+def det_definition(A: Num[Tensor, "n n"]) -> Num[Tensor, ""]:
     """det A = sum over permutations s of sign(s) A_(1,s1) ... A_(n,sn): the signed volume of the unit cube's image.
 
     Notes: Z13.1.
@@ -32,7 +33,7 @@ def det_definition(A: Tensor) -> Tensor:  # (n, n) -> ()
     return total
 
 
-def det(A: Tensor) -> Tensor:  # (..., n, n) -> (...)
+def det(A: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch"]:
     """`det_definition` by elimination, n^3 steps in place of n!; where it leaves the floats, use torch.linalg.slogdet.
 
     Notes: Z13.1.
@@ -42,7 +43,7 @@ def det(A: Tensor) -> Tensor:  # (..., n, n) -> (...)
     return torch.linalg.det(A)
 
 
-def matrix_rank(A: Tensor, *, tol: float | None = None) -> Tensor:  # (..., m, n) -> (...)
+def matrix_rank(A: Float[Tensor, "*batch m n"], *, tol: float | None = None) -> Int[Tensor, "*batch"]:
     """The dimension of the image of A: how many singular values exceed `tol` times the largest.
 
     By default 8 max(m, n) roundings of A's dtype, within which the computed singular values of a matrix of lower rank
@@ -65,7 +66,7 @@ def matrix_rank(A: Tensor, *, tol: float | None = None) -> Tensor:  # (..., m, n
     return (values > tol * values[..., :1]).sum(dim=-1)
 
 
-def inverse(A: Tensor) -> Tensor:  # (..., n, n) -> (..., n, n)
+def inverse(A: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n n"]:
     """A^(-1) with A A^(-1) = I; a UserError where A is singular to working precision.
 
     For a system without one solution, `torch.linalg.pinv(A) @ b` is the shortest of the nearest.

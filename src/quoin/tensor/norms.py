@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -17,7 +18,7 @@ from quoin.tensor.shapes import check_shapes
 __all__ = ["NormTest", "frobenius_norm", "is_norm", "manhattan_distance", "norm", "norm_definition"]
 
 
-def norm_definition(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
+def norm_definition(x: Float[Tensor, "..."], p: float = 2, dim: int = -1) -> Float[Tensor, "..."]:
     """‖x‖_p = (sum_i |x_i|^p)^(1/p) along `dim` for p >= 1, and max_i |x_i| for p = inf; p = 2 is the length, p = 1 the
     sum.
 
@@ -31,7 +32,7 @@ def norm_definition(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
     return x.abs().pow(p).sum(dim=dim).pow(1 / p)
 
 
-def norm(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
+def norm(x: Float[Tensor, "..."], p: float = 2, dim: int = -1) -> Float[Tensor, "..."]:
     """`norm_definition` on torch's kernel, safe for any finite x: no power overflows or vanishes, and the gradient at 0
     is 0.
 
@@ -51,9 +52,9 @@ def norm(x: Tensor, p: float = 2, dim: int = -1) -> Tensor:
     return largest.squeeze(dim) * torch.linalg.vector_norm(x / largest, p, dim=dim)
 
 
-def power_of_two(x: Tensor) -> Tensor:  # -> (), no gradient
+def power_of_two(x: Float[Tensor, "..."]) -> Float[Tensor, ""]:
     """The power of two at or below max |x_i|, by which dividing rounds nothing; one where there is nothing to
-    divide."""
+    divide. It carries no gradient."""
     largest = x.detach().abs().amax() if x.numel() else x.new_ones(())
     power = torch.ldexp(torch.ones_like(largest), torch.frexp(largest).exponent - 1)
     return torch.where((largest > 0) & largest.isfinite(), power, 1)
@@ -69,7 +70,7 @@ def _check(x: Tensor, p: float) -> None:
         )
 
 
-def manhattan_distance(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def manhattan_distance(x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     """The city-block distance ‖x - y‖_1 = sum_i |x_i - y_i|.
 
     Notes: Z2.3.
@@ -79,7 +80,7 @@ def manhattan_distance(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) ->
     return norm(x - y, 1)
 
 
-def frobenius_norm(A: Tensor) -> Tensor:  # (..., m, n) -> (...)
+def frobenius_norm(A: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch"]:
     """‖A‖_F = sqrt(sum_ij A_ij^2): the length of a matrix read as one vector.
 
     Notes: Z2.L.
@@ -96,7 +97,7 @@ class NormTest:
     """What a search for a broken axiom gave: true when it found none, else the axiom and the vectors that break it."""
 
     broken: str = ""
-    counterexample: tuple[Tensor, ...] = ()
+    counterexample: tuple[Float[Tensor, "..."], ...] = ()
 
     def __bool__(self) -> bool:
         return not self.broken
@@ -112,6 +113,11 @@ def is_norm(
 
     Unit vectors, their sums and differences are tried first, then random vectors of sizes from 1e-3 to 1e3, some of
     them sparse.
+
+    Args:
+        f: Takes a vector to one number.
+        dim: Entries of the vectors.
+        tol: How far, relative to its right side, an axiom may be missed by rounding.
 
     >>> is_norm(lambda x: x.abs().pow(0.5).sum() ** 2, dim=2, generator=torch.Generator().manual_seed(0))
     NormTest(broken='f(x + y) <= f(x) + f(y)', counterexample=(tensor([1., 0.], ...), tensor([0., 1.], ...)))

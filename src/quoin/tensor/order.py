@@ -4,6 +4,7 @@ T in R^(d1 x ... x dn) has order n, shape (d1, ..., dn) and one entry for each (
 the *rank* counts pure summands (rank.py) and is another number. The shape is `T.shape`.
 """
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -11,7 +12,7 @@ from quoin.errors import UserError
 __all__ = ["entry", "order", "unfolding"]
 
 
-def order(T: Tensor) -> int:
+def order(T: Shaped[Tensor, "..."]) -> int:
     """The number n of axes of T in R^(d1 x ... x dn): 0 for a scalar, 1 for a vector, 2 for a matrix.
 
     Notes: D1.2-1.
@@ -19,7 +20,7 @@ def order(T: Tensor) -> int:
     return T.ndim
 
 
-def entry(T: Tensor, *indices: int) -> Tensor:
+def entry(T: Shaped[Tensor, "..."], *indices: int) -> Shaped[Tensor, ""]:
     """T_(i1, ..., in), one index for each axis, counted from 0 and never from the back.
 
     Notes: D1.2-1.
@@ -36,7 +37,7 @@ def entry(T: Tensor, *indices: int) -> Tensor:
     return T[indices]
 
 
-def unfolding(T: Tensor, *dims: int) -> Tensor:
+def unfolding(T: Shaped[Tensor, "..."], *dims: int) -> Shaped[Tensor, "rows columns"]:
     """T as a matrix: the named axes, in their order, index the rows, and the others, in theirs, the columns.
 
     >>> import torch

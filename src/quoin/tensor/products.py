@@ -7,6 +7,7 @@ import functools
 import itertools
 
 import torch
+from jaxtyping import Num
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -16,9 +17,7 @@ from quoin.tensor.shapes import check_shapes
 __all__ = ["bmm", "bmm_definition", "dot", "hadamard", "pure_tensor", "tensor_product", "tensor_product_definition"]
 
 
-def tensor_product_definition(
-    S: Tensor, T: Tensor
-) -> Tensor:  # (d1, ..., dm), (e1, ..., en) -> (d1, ..., dm, e1, ..., en)
+def tensor_product_definition(S: Num[Tensor, "..."], T: Num[Tensor, "..."]) -> Num[Tensor, "..."]:
     """(S ⊗ T)_(i.., j..) = S_(i..) T_(j..): every entry of the one times every entry of the other, so orders add.
 
     Notes: D1.2-10.
@@ -30,7 +29,7 @@ def tensor_product_definition(
     return torch.stack(entries).reshape(shape) if entries else S.new_zeros(shape)
 
 
-def tensor_product(*tensors: Tensor) -> Tensor:
+def tensor_product(*tensors: Num[Tensor, "..."]) -> Num[Tensor, "..."]:
     """`tensor_product_definition` of two or more tensors, from left to right, each as one outer product.
 
     >>> tensor_product(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
@@ -45,8 +44,8 @@ def tensor_product(*tensors: Tensor) -> Tensor:
     return functools.reduce(lambda S, T: S.reshape(*S.shape, *[1] * T.ndim) * T, tensors)
 
 
-def pure_tensor(*vectors: Tensor) -> Tensor:  # (d1,), ..., (dn,) -> (d1, ..., dn)
-    """The pure tensor v1 ⊗ ... ⊗ vn.
+def pure_tensor(*vectors: Num[Tensor, "_d"]) -> Num[Tensor, "..."]:
+    """The pure tensor v1 ⊗ ... ⊗ vn, with an axis for each vector.
 
     Notes: D1.2-12.
     """
@@ -58,7 +57,7 @@ def pure_tensor(*vectors: Tensor) -> Tensor:  # (d1,), ..., (dn,) -> (d1, ..., d
     return tensor_product(*vectors)
 
 
-def hadamard(A: Tensor, B: Tensor) -> Tensor:  # (...), (...) -> (...)
+def hadamard(A: Num[Tensor, "*shape"], B: Num[Tensor, "*shape"]) -> Num[Tensor, "*shape"]:
     """A ⊙ B, entry by entry: (A ⊙ B)_ij = A_ij B_ij, for two tensors of one shape.
 
     Notes: Z2.L.
@@ -68,7 +67,7 @@ def hadamard(A: Tensor, B: Tensor) -> Tensor:  # (...), (...) -> (...)
     return A * B
 
 
-def dot(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
+def dot(x: Num[Tensor, "*batch n"], y: Num[Tensor, "*batch n"]) -> Num[Tensor, "*batch"]:
     """x · y = sum_i x_i y_i along the last axis.
 
     Notes: Z2.L.
@@ -78,7 +77,7 @@ def dot(x: Tensor, y: Tensor) -> Tensor:  # (..., n), (..., n) -> (...)
     return (x * y).sum(dim=-1)
 
 
-def bmm_definition(query: Tensor, key: Tensor) -> Tensor:  # (n, a, b), (n, b, c) -> (n, a, c)
+def bmm_definition(query: Num[Tensor, "n a b"], key: Num[Tensor, "n b c"]) -> Num[Tensor, "n a c"]:
     """[Q_1 K_1, ..., Q_n K_n]: the matrices of two stacks multiplied pair by pair.
 
     Notes: Z11.19.
@@ -90,7 +89,7 @@ def bmm_definition(query: Tensor, key: Tensor) -> Tensor:  # (n, a, b), (n, b, c
     return torch.stack([Q @ K for Q, K in zip(query, key, strict=True)])
 
 
-def bmm(query: Tensor, key: Tensor) -> Tensor:  # (n, a, b), (n, b, c) -> (n, a, c)
+def bmm(query: Num[Tensor, "n a b"], key: Num[Tensor, "n b c"]) -> Num[Tensor, "n a c"]:
     """`bmm_definition` as one call of torch's batched kernel.
 
     Notes: Z11.19.

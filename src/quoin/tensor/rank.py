@@ -10,6 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -23,9 +24,12 @@ from quoin.tensor.order import unfolding
 __all__ = ["RankBounds", "cp_rank", "is_pure", "unfolding_ranks"]
 
 
-def unfolding_ranks(T: Tensor, *, tol: float | None = None) -> tuple[int, ...]:
+def unfolding_ranks(T: Float[Tensor, "..."], *, tol: float | None = None) -> tuple[int, ...]:
     """For each axis the rank of the matrix whose rows it indexes; none exceeds the rank of T, for a pure tensor unfolds
     to rank 1.
+
+    Args:
+        tol: As in `matrix_rank`.
 
     Notes: D1.2-13.
     """
@@ -33,9 +37,12 @@ def unfolding_ranks(T: Tensor, *, tol: float | None = None) -> tuple[int, ...]:
     return tuple(int(matrix_rank(unfolding(T, dim), tol=tol)) for dim in range(T.ndim))
 
 
-def is_pure(T: Tensor, *, tol: float | None = None) -> bool:
+def is_pure(T: Float[Tensor, "..."], *, tol: float | None = None) -> bool:
     """Whether T = v1 ⊗ ... ⊗ vn for some vectors, which holds exactly when no unfolding has a rank above 1; zero is
     pure.
+
+    Args:
+        tol: As in `matrix_rank`.
 
     Notes: D1.2-12.
     """
@@ -66,7 +73,9 @@ class RankBounds:
         return f"{rank} (at least {self.lower} by {self.lower_from}; at most {self.upper} by {self.upper_from})"
 
 
-def cp_rank(T: Tensor, *, num_init: int = 10, max_iter: int = 100, generator: torch.Generator) -> RankBounds:
+def cp_rank(
+    T: Float[Tensor, "..."], *, num_init: int = 10, max_iter: int = 100, generator: torch.Generator
+) -> RankBounds:
     """Bounds on the least r with T = sum_(i <= r) u_i^(1) ⊗ ... ⊗ u_i^(n), for real u.
 
     From below by every way to unfold T into a matrix. From above by alternating least squares at r = lower, lower + 1,
@@ -75,6 +84,10 @@ def cp_rank(T: Tensor, *, num_init: int = 10, max_iter: int = 100, generator: to
     They also meet where all three unfoldings of T have rank 2, as for most 2 x 2 x 2 tensors: Cayley's Δ > 0 gives rank
     2, Δ <= 0 rank 3. Δ counts as 0 where T is within 64 roundings of its dtype, relative to its length, of a tensor
     with Δ = 0.
+
+    Args:
+        num_init: Random starts of `cp_decompose` at each r.
+        max_iter: Its sweeps, and at most as many Gauss-Newton steps after them.
 
     >>> e1, e2 = torch.eye(2, dtype=torch.float64)
     >>> from quoin.tensor import pure_tensor

@@ -6,6 +6,7 @@ silent broadcasting is the error most worth catching (`Tensor.expand` broadcasts
 is a single number.
 """
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -13,8 +14,12 @@ from quoin.errors import UserError
 __all__ = ["check_shapes"]
 
 
-def check_shapes(legend: str, **arguments: Tensor | None) -> None:
+def check_shapes(legend: str, **arguments: Shaped[Tensor, "..."] | None) -> None:
     """Hold each argument, in the order given, against its term of the legend; an argument that is None is passed over.
+
+    Args:
+        legend: A term for each argument, with commas between: names of axes, which have one size wherever they stand,
+            or sizes; `...` first for leading axes that all such terms share; `()` for a scalar.
 
     >>> import torch
     >>> check_shapes("... n d, ... m d", query=torch.zeros(2, 5, 3), key=torch.zeros(2, 7, 3))

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -29,8 +30,8 @@ class ScaledValues(NamedTuple):
     """Kernel values along the last axis: the true ones are values * exp(log_scale), and a ratio of them needs no
     scale."""
 
-    values: Tensor  # (..., m)
-    log_scale: Tensor  # (..., 1)
+    values: Float[Tensor, "*batch m"]
+    log_scale: Float[Tensor, "*batch 1"]
 
 
 class SmoothingKernel(ABC):
@@ -38,20 +39,20 @@ class SmoothingKernel(ABC):
 
     radius: ClassVar[float]
 
-    def __call__(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
+    def __call__(self, u: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         """K(u)."""
         check_floating(u, "u")
         return self.from_squared_distance(u.square().sum(dim=-1))
 
-    def density(self, u: Tensor) -> Tensor:  # (..., d) -> (...)
+    def density(self, u: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         """K(u) / ∫K, a density on R^d."""
         return self(u) * math.exp(-self.log_normalizer(u.shape[-1]))
 
     @abstractmethod
-    def from_squared_distance(self, square: Tensor) -> Tensor:  # (...) -> (...)
+    def from_squared_distance(self, square: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """K as a function of s = ‖u‖²."""
 
-    def scaled_values(self, square: Tensor) -> ScaledValues:  # (..., m) -> (..., m), (..., 1)
+    def scaled_values(self, square: Float[Tensor, "*batch m"]) -> ScaledValues:
         """K at each s of the last axis, up to a factor for them all that keeps the largest from vanishing by
         rounding."""
         return ScaledValues(self.from_squared_distance(square), square.new_zeros(*square.shape[:-1], 1))
@@ -63,7 +64,7 @@ class SmoothingKernel(ABC):
     @abstractmethod
     def sample(
         self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
-    ) -> Tensor:  # -> (num_samples, dim)
+    ) -> Float[Tensor, "{num_samples} {dim}"]:
         """Offsets sampled from the density K / ∫K."""
 
     def __repr__(self) -> str:
@@ -78,10 +79,10 @@ class GaussianKernel(SmoothingKernel):
 
     radius = math.inf
 
-    def from_squared_distance(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return torch.exp(-as_floating(square) / 2)
 
-    def scaled_values(self, square: Tensor) -> ScaledValues:
+    def scaled_values(self, square: Real[Tensor, "*batch m"]) -> ScaledValues:
         square = as_floating(square)
         # Relative to the nearest key, whose own value vanishes in float32 beyond 13 bandwidths.
         least = square.detach().amin(dim=-1, keepdim=True)
@@ -93,7 +94,7 @@ class GaussianKernel(SmoothingKernel):
 
     def sample(
         self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    ) -> Float[Tensor, "{num_samples} {dim}"]:
         return torch.randn(num_samples, dim, generator=generator, dtype=dtype, device=generator.device)
 
 
@@ -106,7 +107,7 @@ class BoxcarKernel(SmoothingKernel):
 
     radius = 1.0
 
-    def from_squared_distance(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Real[Tensor, "*batch"]) -> Real[Tensor, "*batch"]:
         return (square <= 1).to(square.dtype)
 
     def log_normalizer(self, dim: int) -> float:
@@ -114,7 +115,7 @@ class BoxcarKernel(SmoothingKernel):
 
     def sample(
         self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    ) -> Float[Tensor, "{num_samples} {dim}"]:
         radius = _uniform(num_samples, generator, dtype) ** (1 / dim)  # ‖u‖^d is uniform
         return radius * _directions(num_samples, dim, generator, dtype)
 
@@ -127,7 +128,7 @@ class TriangularKernel(SmoothingKernel):
 
     radius = 1.0
 
-    def from_squared_distance(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         positive = square > 0
         length = torch.where(positive, torch.where(positive, square, 1).sqrt(), 0)  # the root of 0 has no derivative
         return (1 - length).clamp(min=0)
@@ -137,7 +138,7 @@ class TriangularKernel(SmoothingKernel):
 
     def sample(
         self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    ) -> Float[Tensor, "{num_samples} {dim}"]:
         radius = _beta_two(dim, num_samples, generator, dtype)
         return radius * _directions(num_samples, dim, generator, dtype)
 
@@ -152,7 +153,7 @@ class EpanechnikovKernel(SmoothingKernel):
 
     radius = 1.0
 
-    def from_squared_distance(self, square: Tensor) -> Tensor:
+    def from_squared_distance(self, square: Real[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return (1 - as_floating(square)).clamp(min=0)
 
     def log_normalizer(self, dim: int) -> float:
@@ -160,7 +161,7 @@ class EpanechnikovKernel(SmoothingKernel):
 
     def sample(
         self, num_samples: int, dim: int, *, generator: torch.Generator, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    ) -> Float[Tensor, "{num_samples} {dim}"]:
         radius = _beta_two(dim / 2, num_samples, generator, dtype).sqrt()
         return radius * _directions(num_samples, dim, generator, dtype)
 

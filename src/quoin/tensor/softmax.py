@@ -4,6 +4,7 @@ The fast forms are `torch.softmax` and `torch.logsumexp`. Over what a mask shows
 """
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.tensor.entries import as_floating
@@ -11,7 +12,7 @@ from quoin.tensor.entries import as_floating
 __all__ = ["logsumexp", "softargmax", "softmax"]
 
 
-def softmax(x: Tensor, dim: int = -1) -> Tensor:
+def softmax(x: Real[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*shape"]:
     """Positive numbers that sum to one along `dim`: exp(x_i) / sum_j exp(x_j).
 
     The largest entry is subtracted first: the quotient does not feel it, and no exponential can overflow.
@@ -27,7 +28,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 softargmax = softmax
 
 
-def logsumexp(x: Tensor, dim: int = -1) -> Tensor:
+def logsumexp(x: Real[Tensor, "..."], dim: int = -1) -> Float[Tensor, "..."]:
     """log sum_j exp(x_j) along `dim`, computed as m + log sum_j exp(x_j - m) with m the largest entry.
 
     Notes: Z4.8n.

@@ -1,6 +1,7 @@
 """Token ids: integers 0, ..., vocab_size - 1, and their check."""
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -8,7 +9,7 @@ from quoin.errors import UserError
 __all__ = ["check_token_ids"]
 
 
-def check_token_ids(tokens: Tensor, vocab_size: int, *, ndim: int) -> None:
+def check_token_ids(tokens: Shaped[Tensor, "..."], vocab_size: int, *, ndim: int) -> None:
     """Raise an error unless `tokens` are integers from 0 to vocab_size - 1 in a tensor of `ndim` dimensions."""
     if tokens.ndim != ndim or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         got = f"{str(tokens.dtype).removeprefix('torch.')} of shape {tuple(tokens.shape)}"

@@ -33,6 +33,9 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
     an `OSError`.
 
     A run has one state per step, so a step that is already there is left as it is.
+
+    Args:
+        recipe: Whose state it is; `read_checkpoint` expects the same name.
     """
     if isinstance(folder, Path):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +68,11 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
 
 
 def read_checkpoint(path: Path | Directory, *, recipe: str) -> Any:
-    """The state in `path`, after every byte of it was found to be as it was written; else a `UserError`."""
+    """The state in `path`, after every byte of it was found to be as it was written; else a `UserError`.
+
+    Args:
+        recipe: The name that the checkpoint was written with; another is an error.
+    """
     inside = Directory.at(path.parent).enter(path.name) if isinstance(path, Path) else path
     path = inside.path
     manifest = _read_manifest(inside)
@@ -158,7 +165,7 @@ def _read_manifest(folder: Directory) -> dict[str, Any]:
             body["format"] > FORMAT or (body.keys() == _MANIFEST_KEYS and body["files"].keys() == {_TENSORS, _STATE})
         )
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
-        whole = False
+        manifest, whole = {}, False
     if not whole:
         raise _damaged(folder.path, f"{_MANIFEST} is not as it was written")
     return manifest

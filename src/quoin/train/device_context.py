@@ -77,7 +77,15 @@ def setup_device(
     compile: bool = False,
     deterministic: bool = False,
 ) -> tuple[DeviceContext, list[str]]:
-    """Set torch up and say in plain lines what could not be had."""
+    """Set torch up and say in plain lines what could not be had.
+
+    Args:
+        device: "auto" takes CUDA, else an Apple GPU, else the CPU; otherwise "cpu", "cuda", "cuda:1", "mps".
+        threads: Threads of torch on the CPU; 0 leaves their number as it is.
+        precision: "float32", or on a GPU autocast to "bfloat16" or "float16".
+        compile: Whether `DeviceContext.compiled` compiles; without a C++ compiler it does not, and a line says so.
+        deterministic: Whether torch takes deterministic algorithms; one that has no such form warns.
+    """
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise UserError(
             "torchrun starts several processes, and Quoin trains in one as yet: call quoin without torchrun"
@@ -88,6 +96,8 @@ def setup_device(
     chosen = _device(device)
     if chosen.type == "cuda" and chosen.index is not None:
         torch.cuda.set_device(chosen)  # so that the generator that is saved is the one dropout samples from
+    if precision not in _AUTOCAST:
+        raise UserError(f"expected a precision, got {format_value(precision)}; {did_you_mean(precision, _AUTOCAST)}")
     dtype = _AUTOCAST[precision]
     if dtype is not None and chosen.type == "cpu":
         raise UserError(

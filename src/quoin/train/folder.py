@@ -43,7 +43,11 @@ KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
 class RunFolder:
-    """One run on disk."""
+    """One run on disk.
+
+    Args:
+        directory: The folder at `path`, if it is open already.
+    """
 
     def __init__(self, path: Path, directory: Directory | None = None) -> None:
         self.path = path

@@ -5,10 +5,11 @@ and its plots.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import BatchSampler
@@ -25,18 +26,26 @@ __all__ = ["GradientTask"]
 class GradientTask(ABC):
     """A model that follows the gradient of one loss per example.
 
-    `batch_size` is the global batch: the gradients of all ranks add up (are not averaged) to that of its mean loss.
-    With `micro_batch_size` a rank accumulates the gradients of its rows in pieces.
+    The batch size of `batches` is that of the global batch: the gradients of all ranks add up (are not averaged) to
+    that of its mean loss.
 
     Args:
-        max_grad_norm: gradient clipping; 0 for none.
-        ema_decay: above 0, what is evaluated is an exponential moving average of the weights with this decay.
-        loss_scale: what the losses of a batch are divided by beside its rows: the tokens of an example, where it has
+        batches: Gives the row numbers of each batch.
+        device_context: As `setup_device` gives it.
+        epochs: The length of the run, by which the schedule goes; the `Trainer` is given its own.
+        schedule: The factor of the learning rate by the fraction of the run that is done, from 0 to 1.
+        max_grad_norm: Gradient clipping; 0 for none.
+        micro_batch_size: Rows of one forward pass: a rank accumulates the gradients of its rows in such pieces; 0 takes
+            them at once.
+        ema_decay: Above 0, what is evaluated is an exponential moving average of the weights with this decay.
+        loss_scale: What the losses of a batch are divided by beside its rows: the tokens of an example, where it has
             many.
     """
 
     kind: str  # of learning (`Task.kind`)
     data_info: Any = None  # what the data are (`DataInfo`), each kind its own
+    model: Any  # whose weights move
+    losses_of: Callable[..., Tensor]  # the losses of a piece's examples, one each or their sum: a method of each kind
 
     def __init__(
         self,
@@ -52,6 +61,7 @@ class GradientTask(ABC):
         ema_decay: float = 0.0,
         loss_scale: float = 1.0,
     ) -> None:
+        self.model = model
         self.batches, self.device_context, self.loss_scale = batches, device_context, loss_scale
         self.micro_batch_size = micro_batch_size or batches.batch_size
         self.updater = GradientUpdater(
@@ -65,11 +75,6 @@ class GradientTask(ABC):
         )
 
     @property
-    def model(self) -> Any:
-        """The model whose weights move."""
-        return self.updater.model
-
-    @property
     def eval_model(self) -> Any:
         """What is evaluated and saved as the run's model."""
         return self.updater.eval_model
@@ -80,21 +85,17 @@ class GradientTask(ABC):
         return self.updater.step_count
 
     @abstractmethod
-    def pieces(self, rows: Tensor) -> Iterable[tuple]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple]:
         """The training examples of these numbers, in pieces of at most `micro_batch_size`: the arguments of
         `losses_of`."""
-
-    @abstractmethod
-    def losses_of(self, *piece: Any) -> Tensor:
-        """One loss for each example of a piece."""
 
     @abstractmethod
     def evaluate(self, split: str) -> Metrics: ...
 
     @abstractmethod
-    def panels(self) -> list[Panel]: ...
+    def panels(self) -> Iterable[Panel]: ...
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One optimizer step on the training rows of these numbers; the sum of their losses before it."""
         # after an evaluation; telling every module again in every step costs 1% of a small one
         if not self.model.training:

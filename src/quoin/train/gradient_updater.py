@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.optim import EMAModel, Schedule, constant
@@ -23,11 +24,13 @@ class GradientUpdater:
     """A model, its optimizer and its learning-rate schedule: `update` makes one step.
 
     Args:
-        total_steps: the length of the run, by which the schedule goes.
-        max_grad_norm: bound on the norm of the gradient; 0 leaves it.
-        ema_decay: how much of its last value a moving average of the weights keeps at a step; 0 keeps none, and the
+        total_steps: The length of the run, by which the schedule goes.
+        device_context: As `setup_device` gives it.
+        schedule: The factor of the learning rate by the fraction of the run that is done, from 0 to 1.
+        max_grad_norm: Bound on the norm of the gradient; 0 leaves it.
+        ema_decay: How much of its last value a moving average of the weights keeps at a step; 0 keeps none, and the
             model itself is what is evaluated.
-        name: what the loss is called where it is not finite, if there are several.
+        name: What the loss is called where it is not finite, if there are several.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class GradientUpdater:
         """The fraction of the run that is done, from 0 to 1."""
         return self.step_count / self.total_steps
 
-    def update(self, pieces: Iterable[tuple], losses: Callable[..., Tensor], *, weight: float) -> Tensor:
+    def update(self, pieces: Iterable[tuple], losses: Callable[..., Tensor], *, weight: float) -> Float[Tensor, ""]:
         """One step along the gradient of `weight` times the sum of `losses(*piece)` over all pieces; that sum, before
         the step."""
 
@@ -90,7 +93,9 @@ class GradientUpdater:
         for parameter in self._parameters:
             parameter.grad = None  # what the optimizer's own does, without its bookkeeping
 
-    def backward(self, losses: Tensor, weight: float, again: Callable[[], object] | None = None) -> Tensor:
+    def backward(
+        self, losses: Float[Tensor, "*examples"], weight: float, again: Callable[[], object] | None = None
+    ) -> Float[Tensor, ""]:
         """Add the gradient of `weight` times the sum of `losses`; gives the sum. `again` computes them anew, to find
         what is not finite."""
         total = losses.detach().sum()

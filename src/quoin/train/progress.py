@@ -16,7 +16,12 @@ LOG_SECONDS = 10.0
 
 
 class Progress:
-    """Epochs and batches as they pass, with the running loss and the last evaluation; written to standard error."""
+    """Epochs and batches as they pass, with the running loss and the last evaluation; written to standard error.
+
+    Args:
+        label: What the bar and every line begin with.
+        show_progress: False writes nothing at all.
+    """
 
     def __init__(self, label: str = "", *, show_progress: bool = True) -> None:
         self.label, self.show_progress = label, show_progress

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from quoin.documents import Count, Must, Name, checked, parse_json
@@ -168,7 +169,7 @@ def _line(value: Any, where: str) -> dict[str, Any]:
     return line | {name: checked(kind, line[name], f"{where}, {name}") for name, kind in _NEEDED.items()}
 
 
-def model_weights(saved: Any, where: str) -> dict[str, Tensor]:
+def model_weights(saved: Any, where: str) -> dict[str, Shaped[Tensor, "..."]]:
     """The weights by name in what is kept of a model."""
     found = checked(dict[str, Any], saved, where)
     return checked(dict[str, Tensor], found.get("weights"), f"{where}, weights")

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import torch
+from jaxtyping import Shaped, UInt8
 from torch import Tensor
 
 __all__ = ["copy_state", "flatten_state", "generator_states", "load_generator_states", "storage_id", "unflatten_state"]
@@ -19,7 +20,7 @@ Tree = Any
 _TAGS = ("$tensor", "$float", "$tuple", "$dict")
 
 
-def flatten_state(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
+def flatten_state(tree: Tree) -> tuple[Json, dict[str, Shaped[Tensor, "..."]]]:
     """Split a state into a JSON skeleton and named tensors.
 
     >>> skeleton, tensors = flatten_state({"weight": torch.ones(2), "betas": (0.9, 0.999)})
@@ -62,7 +63,7 @@ def flatten_state(tree: Tree) -> tuple[Json, dict[str, Tensor]]:
     return walk(tree, ""), tensors
 
 
-def unflatten_state(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
+def unflatten_state(skeleton: Json, tensors: dict[str, Shaped[Tensor, "..."]]) -> Tree:
     """The inverse of `flatten_state`; equal references give one and the same tensor."""
     if isinstance(skeleton, list):
         return [unflatten_state(item, tensors) for item in skeleton]
@@ -81,7 +82,7 @@ def unflatten_state(skeleton: Json, tensors: dict[str, Tensor]) -> Tree:
     return {key: unflatten_state(value, tensors) for key, value in skeleton.items()}
 
 
-def storage_id(tensor: Tensor) -> tuple:
+def storage_id(tensor: Shaped[Tensor, "..."]) -> tuple:
     """What two names of one tensor (tied weights) have in common; empty ones share an address without being one."""
     return tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
@@ -91,7 +92,7 @@ def copy_state(tree: Tree) -> Tree:
     return unflatten_state(*flatten_state(tree))
 
 
-def generator_states() -> dict[str, Tensor]:
+def generator_states() -> dict[str, UInt8[Tensor, "_bytes"]]:
     """Where torch's own generators stand: dropout and its kin sample from these."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():  # asking would start up a GPU that a run on the CPU does not touch
@@ -99,7 +100,7 @@ def generator_states() -> dict[str, Tensor]:
     return states
 
 
-def load_generator_states(states: dict[str, Tensor]) -> None:
+def load_generator_states(states: dict[str, UInt8[Tensor, "_bytes"]]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])

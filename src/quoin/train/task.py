@@ -6,8 +6,9 @@ from batch to batch: all are tasks. What drives them knows nothing but these eig
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.data import BatchSampler
@@ -22,18 +23,23 @@ CHECK_EVERY = 50  # steps between checks of a loss that lies on a GPU, where eac
 Metrics = dict[str, float]
 
 
+@runtime_checkable
 class Task(Protocol):
     """What the trainer needs of a thing that learns."""
 
-    batches: BatchSampler
     kind: str  # of learning: what a trained run can do follows from it (`quoin.runs.kinds`)
+
+    @property
+    def batches(self) -> BatchSampler:
+        """The training rows in order, batch by batch; where it stands is state."""
+        ...
 
     @property
     def data_info(self) -> DataInfo | None:
         """What the data are, so that a run can be read when they are gone; None where there are none."""
         ...
 
-    def step(self, rows: Tensor) -> dict[str, Tensor]:
+    def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """Learn from the training rows of these numbers; give back sums over them: {"loss": ..., ...}."""
         ...
 
@@ -61,8 +67,12 @@ class NonFiniteLossError(UserError):
     exit_code = 1
 
 
-def check_finite(values: Mapping[str, Tensor | float], when: str) -> None:
-    """Raise an error for metrics that are not finite."""
+def check_finite(values: Mapping[str, Real[Tensor, ""] | float], when: str) -> None:
+    """Raise an error for metrics that are not finite.
+
+    Args:
+        when: Where the run stands, for the message, such as "at step 10".
+    """
     for name, value in values.items():
         if not math.isfinite(value):
             raise NonFiniteLossError(f"{name} is not finite {when}; try a smaller --lr, or --max-grad-norm 1")
@@ -76,7 +86,7 @@ class MeanMetrics:
         self.sums: dict[str, Tensor | float] = {}
         self.count = 0
 
-    def add(self, values: dict[str, Tensor], count: int) -> None:
+    def add(self, values: dict[str, Real[Tensor, ""]], count: int) -> None:
         """Add sums over `count` examples."""
         self.count += count
         for name, value in values.items():

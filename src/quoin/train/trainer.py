@@ -53,9 +53,13 @@ class TrainOutput:
 class Trainer:
     """Drive `task` for `epochs`, leaving everything in `folder`.
 
-    Checkpoints come every `checkpoint_every` steps; 0 lets the loop choose, spending about 3% of its time on them. With
-    `patience` the run stops after that many epochs without a better value of `monitor`. A run that finishes leaves in
-    the task the best model that an evaluation saw, where `monitor` is given.
+    Args:
+        monitor: The metric that says which model is the best: a run that finishes leaves that one in the task, without
+            it the last.
+        patience: The run stops after so many epochs without a better value of `monitor`; 0 goes on to the end.
+        checkpoint_every: Steps between two checkpoints; 0 lets the loop choose, spending about 3% of its time on them.
+        max_steps: The run ends after so many steps, even within an epoch; 0 sets no bound.
+        progress: Shows epochs, batches and metrics; without it nothing is shown.
     """
 
     def __init__(

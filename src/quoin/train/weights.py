@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import safetensors.torch
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -60,7 +61,7 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     load_state_dict_strict(model, {**found, **tied})
 
 
-def load_state_dict_strict(model: nn.Module, weights: dict[str, Tensor]) -> None:
+def load_state_dict_strict(model: nn.Module, weights: dict[str, Shaped[Tensor, "..."]]) -> None:
     """Load weights by name; a name or shape that does not fit is an error in one line."""
     if isinstance(model, ResizableModel):
         model.resize_buffers({name: tensor.shape for name, tensor in weights.items()})

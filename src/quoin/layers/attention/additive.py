@@ -1,13 +1,13 @@
 """Additive attention: the score is a small network, so queries and keys may differ in dimension.
 
 A decoder that attends to the same encoder outputs at every step (Bahdanau's) lets the layer `project_memory` them once
-and `attend_memory` by its hidden state at each step; the recurrent decoder itself is a model's matter.   n queries of
-dimension d, m keys of dimension e with values of dimension v
+and `attend_memory` by its hidden state at each step; the recurrent decoder itself is a model's matter.
 """
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -23,15 +23,19 @@ __all__ = ["AdditiveAttention", "AdditiveMemory", "additive_attention_definition
 
 
 def additive_attention_definition(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    query_weight: Tensor,
-    key_weight: Tensor,
-    output_weight: Tensor,
-    mask: Tensor | None = None,
-) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v), (h, d), (h, e), (h,)
+    query: Float[Tensor, "*batch query query_dim"],
+    key: Float[Tensor, "*batch key key_dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+    query_weight: Float[Tensor, "hidden query_dim"],
+    key_weight: Float[Tensor, "hidden key_dim"],
+    output_weight: Float[Tensor, "hidden"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Pooled:
     """sum_i softmax_i(w_v^T tanh(W_q q + W_k k_i)) v_i over the keys that the query may see.
+
+    Args:
+        output_weight: w_v.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.21.
     """
@@ -51,9 +55,9 @@ def additive_attention_definition(
 class AdditiveMemory(NamedTuple):
     """Keys projected once, their values, and which of them any query may see: what the steps of a decoder share."""
 
-    projected_key: Tensor  # (..., m, h)
-    value: Tensor  # (..., m, v)
-    mask: Tensor | None = None  # broadcasts to (..., n, m)
+    projected_key: Float[Tensor, "*batch key hidden"]
+    value: Float[Tensor, "*batch key value_dim"]
+    mask: Bool[Tensor, "*#batch query #key"] | Bool[Tensor, "#key"] | None = None
 
 
 class AdditiveAttention(nn.Module):
@@ -76,28 +80,43 @@ class AdditiveAttention(nn.Module):
         self.score = AdditiveScore(query_dim, key_dim, hidden_dim, generator=generator)
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (..., n, d), (..., m, e), (..., m, v) -> (..., n, v)
+        self,
+        query: Float[Tensor, "*batch query query_dim"],
+        key: Float[Tensor, "... key key_dim"],
+        value: Float[Tensor, "... key value_dim"],
+        *,
+        mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "*batch query value_dim"]:
         key, value = _for_each_head(key, query), _for_each_head(value, query)
         check_shapes("... n d, ... m e, ... m v", query=query, key=key, value=value)
         return self.attend_memory(self._projected(key, value, _seen(query, key, mask, causal)), query).output
 
     def weights(
-        self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
+        self,
+        query: Float[Tensor, "*batch query query_dim"],
+        key: Float[Tensor, "... key key_dim"],
+        *,
+        mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "*batch query key"]:
         """The weights that `forward` uses."""
         key = _for_each_head(key, query)
         check_shapes("... n d, ... m e", query=query, key=key)
         return self.attend_memory(self._projected(key, key, _seen(query, key, mask, causal)), query).weights
 
     def project_memory(
-        self, key: Tensor, value: Tensor, *, lengths: Tensor | None = None
-    ) -> AdditiveMemory:  # (..., m, e), (..., m, v)
+        self,
+        key: Float[Tensor, "*batch key key_dim"],
+        value: Float[Tensor, "*batch key value_dim"],
+        *,
+        lengths: Int[Tensor, "..."] | None = None,
+    ) -> AdditiveMemory:
         """Project the keys, of which the first `lengths` (one for each sequence) are real."""
         check_shapes("... m e, ... m v", key=key, value=value)
         return self._projected(key, value, attention_mask((*key.shape[:-2], 1, key.shape[-2]), lengths=lengths))
 
-    def attend_memory(self, memory: AdditiveMemory, query: Tensor) -> Pooled:  # (..., n, d) -> (..., n, v), (..., n, m)
+    def attend_memory(self, memory: AdditiveMemory, query: Float[Tensor, "*batch query query_dim"]) -> Pooled:
         """Attend to the projected memory with one or more queries."""
         scores = self.score.score(self.score.project_query(query), memory.projected_key)
         weights = softmax_weights(scores, memory.mask)
@@ -107,7 +126,13 @@ class AdditiveAttention(nn.Module):
         """An empty cache of projected keys and of values."""
         return KeyValueCache.empty(spec._replace(key_dim=len(self.score.output_weight)))
 
-    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+    def decode_step(
+        self,
+        cache: AttentionCache,
+        query: Float[Tensor, "batch heads new query_dim"],
+        key: Float[Tensor, "batch kv_heads new key_dim"],
+        value: Float[Tensor, "batch kv_heads new value_dim"],
+    ) -> AttentionStepOutput:
         """Attend from the new positions to themselves and all before; only the new keys are projected."""
         if not isinstance(cache, KeyValueCache):
             raise UserError(

@@ -1,12 +1,12 @@
 """The cache of exact attention in decoding: the keys and values of every position seen, in preallocated memory.
 
-Each new position is written once, behind the last; none is copied again.   b sequences, g heads, m positions, d
-key_dim, v value_dim
+Each new position is written once, behind the last; none is copied again.
 """
 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -21,8 +21,8 @@ __all__ = ["KeyValueCache"]
 class _Storage:
     """Memory that caches share; `filled` positions of it are written."""
 
-    keys: Tensor  # (b, g, capacity, d)
-    values: Tensor  # (b, g, capacity, v)
+    keys: Float[Tensor, "batch kv_heads capacity key_dim"]
+    values: Float[Tensor, "batch kv_heads capacity value_dim"]
     filled: int
 
     def copied(self, seq_len: int, indices: Tensor | slice = slice(None)) -> "_Storage":
@@ -69,14 +69,16 @@ class KeyValueCache:
         return self._storage.keys.shape[2]
 
     @property
-    def keys(self) -> Tensor:  # (b, g, seen, d)
+    def keys(self) -> Float[Tensor, "batch kv_heads seen key_dim"]:
         return self._storage.keys[:, :, : self.seq_len]
 
     @property
-    def values(self) -> Tensor:  # (b, g, seen, v)
+    def values(self) -> Float[Tensor, "batch kv_heads seen value_dim"]:
         return self._storage.values[:, :, : self.seq_len]
 
-    def append(self, key: Tensor, value: Tensor) -> "KeyValueCache":  # (b, g, new, d), (b, g, new, v)
+    def append(
+        self, key: Float[Tensor, "batch kv_heads new key_dim"], value: Float[Tensor, "batch kv_heads new value_dim"]
+    ) -> "KeyValueCache":
         """The cache with these positions too."""
         storage, seq_len = self._storage, self.seq_len
         if not (_fits(key, storage.keys) and _fits(value, storage.values) and key.shape[2] == value.shape[2]):
@@ -100,7 +102,7 @@ class KeyValueCache:
         storage.filled = after
         return KeyValueCache(storage, after)
 
-    def select(self, indices: Tensor) -> "KeyValueCache":  # (r,)
+    def select(self, indices: Int[Tensor, "selected"]) -> "KeyValueCache":
         """The cache of these sequences, in this order, in memory of its own."""
         check_batch_indices(indices, len(self._storage.keys))
         return KeyValueCache(self._storage.copied(self.seq_len, indices), self.seq_len)

@@ -1,9 +1,9 @@
-"""What every attention requires of its arguments, with errors in the caller's words before a kernel fails in its own.
-
-b sequences, h query heads, g key and value heads, n queries, m keys, d key_dim, v value_dim
+"""What every attention requires of its arguments, with errors in the caller's words before a kernel fails in its
+own.
 """
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Size, Tensor
 
 from quoin.errors import UserError
@@ -13,9 +13,14 @@ __all__ = ["beside_heads", "check_attention", "check_batch_indices", "check_sequ
 
 
 def check_attention(
-    query: Tensor, key: Tensor, value: Tensor | None, mask: Tensor | None = None, *, causal: bool = False
+    query: Float[Tensor, "batch heads query head_dim"],
+    key: Float[Tensor, "batch kv_heads key head_dim"],
+    value: Float[Tensor, "batch kv_heads key value_dim"] | None,
+    mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+    *,
+    causal: bool = False,
 ) -> None:
-    """Hold (b, h, n, d), (b, g, m, d) and (b, g, m, v) against each other, and the mask against (b, h, n, m)."""
+    """Hold queries, keys and values against each other, and the mask against (batch, heads, queries, keys)."""
     # a glance first: the check takes ten times as long
     if not _fit(query.shape, key.shape, key.shape if value is None else value.shape):
         check_shapes("b h n d, b g m d, b g m v", query=query, key=key, value=value)
@@ -40,14 +45,14 @@ def check_sizes(sizes: dict[str, int]) -> None:
             raise UserError(f"expected {name} to be a positive whole number, got {size!r}; give e.g. {name}=1")
 
 
-def check_sequences(name: str, x: Tensor, embed_dim: int, *, batched: bool = True) -> None:
+def check_sequences(name: str, x: Float[Tensor, "*batch seq embed"], embed_dim: int, *, batched: bool = True) -> None:
     """Sequences of vectors of this embed_dim, (batch, positions, embed_dim), or one sequence alone."""
     if x.ndim != 2 + batched or x.shape[-1] != embed_dim:
         wanted = f"({'batch, ' if batched else ''}positions, {embed_dim})"
         raise UserError(f"expected {name} {wanted}, got shape {tuple(x.shape)}; give it that shape")
 
 
-def check_batch_indices(indices: Tensor, batch_size: int) -> None:
+def check_batch_indices(indices: Int[Tensor, "selected"], batch_size: int) -> None:
     """Numbers of sequences of a batch, each counted from 0."""
     if indices.ndim != 1 or indices.dtype not in (torch.int64, torch.int32):  # torch takes bytes for a mask
         got = f"{indices.dtype} of shape {tuple(indices.shape)}"
@@ -60,7 +65,7 @@ def check_batch_indices(indices: Tensor, batch_size: int) -> None:
         )
 
 
-def beside_heads(mask: Tensor | None) -> Tensor | None:  # (n, m), (b, n, m) or (b, h, n, m)
+def beside_heads(mask: Bool[Tensor, "..."] | None) -> Bool[Tensor, "..."] | None:
     """The mask with an axis for the heads, which all share a mask of three axes."""
     return mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
 

@@ -2,7 +2,7 @@
 
 Feature maps of linear cost are in feature_map.py, learned projections in single.py and multi_head.py.
 
-    b sequences, h heads, g key and value heads, n queries, m keys, d key_dim, v value_dim
+    h heads, g key and value heads, n queries, m keys, d head_dim
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -27,23 +28,26 @@ ScoreBias = Callable[[int, int, int], Tensor]  # (queries, keys, position of the
 class AttentionOutput(NamedTuple):
     """Attention taken apart: the output, the attention weights, and the scores they come from."""
 
-    output: Tensor  # (..., n, v)
-    weights: Tensor  # (..., n, m)
-    scores: Tensor  # (..., n, m), before the mask; a key that no query may see counts as zero
+    output: Float[Tensor, "*batch query value_dim"]
+    weights: Float[Tensor, "*batch query key"]
+    scores: Float[Tensor, "*batch query key"]  # before the mask; a key that no query may see counts as zero
 
 
 def scaled_dot_product_attention_definition(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
+    query: Float[Tensor, "*batch query head_dim"],
+    key: Float[Tensor, "*batch key head_dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
     scale: float | None = None,
-    bias: Tensor | None = None,
-) -> AttentionOutput:  # (..., n, d), (..., m, d), (..., m, v)
+    bias: Float[Tensor, "*#batch #query #key"] | None = None,
+) -> AttentionOutput:
     """softmax(s Q Kᵀ + B) V with s = 1/√d unless given and B = 0 unless given; a masked score counts as minus infinity.
 
     A query that may attend to nothing gets zeros. What a query may not see never reaches its output or its gradient, be
     it NaN: v_i = 0 beyond the length, and k_i too.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     >>> query, key = torch.zeros(1, 2), torch.randn(4, 2)
     >>> scaled_dot_product_attention_definition(query, key, torch.arange(4.0).unsqueeze(-1)).output
@@ -70,7 +74,9 @@ def scaled_dot_product_attention_definition(
     return AttentionOutput(weights @ value, weights, scores)
 
 
-def repeat_kv(grouped: Tensor, num_heads: int) -> Tensor:  # (b, g, m, d) -> (b, heads, m, d)
+def repeat_kv(
+    grouped: Shaped[Tensor, "batch kv_heads key dim"], num_heads: int
+) -> Shaped[Tensor, "batch {num_heads} key dim"]:
     """Each of g key or value heads repeated for the heads / g query heads that share it; definitions need it, kernels
     do not."""
     return grouped.repeat_interleave(num_heads // grouped.shape[1], dim=1)
@@ -80,11 +86,17 @@ class ExactAttention(nn.Module):
     """`scaled_dot_product_attention_definition` on torch's fused kernel, which never stores the weights.
 
     Query heads may share key and value heads: g of these serve h queries, h / g each. The weights it gives are those
-    before dropout. `bias` adds to the scores, a position's bias for instance; its call gives (h, n, m).
+    before dropout.
 
     Keys and values that a mask hides from all queries are never used, whatever they hold. One that only some queries
     may see must be finite: the kernel forms all products, so that its NaN would reach the others as well, which in the
     definition it does not.
+
+    Args:
+        scale: Factor of the scores; 1/√d unless given.
+        bias: Added to the scores, such as an `ALiBi`: called with the number of queries, that of keys and the position
+            of the first query, it gives (h, n, m).
+        dropout: Probability with which a weight is dropped in training.
 
     >>> attend = ExactAttention()
     >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
@@ -102,8 +114,14 @@ class ExactAttention(nn.Module):
         self.dropout = dropout
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        value: Float[Tensor, "batch kv_heads key value_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query value_dim"]:
         check_attention(query, key, value, mask, causal=causal)
         if mask is not None:
             mask = mask if mask.ndim > 1 else mask[..., None, :]  # the kernel wants an axis for the queries
@@ -113,8 +131,13 @@ class ExactAttention(nn.Module):
         return self._attend(query, key, value, mask, causal, offset=0)
 
     def weights(
-        self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d) -> (b, h, n, m)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query key"]:
         """The weights of the definition, n m numbers a head."""
         check_attention(query, key, None, mask, causal=causal)
         mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=causal, device=query.device)
@@ -127,7 +150,13 @@ class ExactAttention(nn.Module):
         """An empty cache with memory for `spec.max_seq_len` positions."""
         return KeyValueCache.empty(spec)
 
-    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+    def decode_step(
+        self,
+        cache: AttentionCache,
+        query: Float[Tensor, "batch heads new head_dim"],
+        key: Float[Tensor, "batch kv_heads new head_dim"],
+        value: Float[Tensor, "batch kv_heads new value_dim"],
+    ) -> AttentionStepOutput:
         """Attend from the new positions to themselves and all before: what `forward` gives there on the whole,
         causal."""
         if not isinstance(cache, KeyValueCache):

@@ -8,6 +8,7 @@ exponentially in the length of the vectors.   s = x + y, d features, k projectio
 import math
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -22,7 +23,9 @@ __all__ = [
 ]
 
 
-def performer_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d), (..., d) -> (...)
+def performer_variance(
+    x: Real[Tensor, "*batch dim"], y: Real[Tensor, "*batch dim"], num_features: int
+) -> Float[Tensor, "*batch"]:
     """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (e^{‖x+y‖²} - 1) / m for `performer_features_definition` along m independent
     directions.
 
@@ -32,7 +35,9 @@ def performer_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (.
     return kernel * size.expm1() / num_features
 
 
-def hyperbolic_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (..., d), (..., d) -> (...)
+def hyperbolic_variance(
+    x: Real[Tensor, "*batch dim"], y: Real[Tensor, "*batch dim"], num_features: int
+) -> Float[Tensor, "*batch"]:
     """Var ψ(x)·ψ(y) = e^{2⟨x,y⟩} (cosh ‖x+y‖² - 1) · 2 / m for `hyperbolic_features_definition` along m / 2 independent
     directions.
 
@@ -45,7 +50,9 @@ def hyperbolic_variance(x: Tensor, y: Tensor, num_features: int) -> Tensor:  # (
     return kernel * 4 * torch.sinh(size / 2).square() / num_features
 
 
-def fourier_variance(x: Tensor, y: Tensor, num_features: int, gamma: float) -> Tensor:  # (..., d), (..., d) -> (...)
+def fourier_variance(
+    x: Real[Tensor, "*batch dim"], y: Real[Tensor, "*batch dim"], num_features: int, gamma: float
+) -> Float[Tensor, "*batch"]:
     """Var ψ(x)·ψ(y) = (1 - κ² + κ⁴/2) / m, κ = e^{-γ‖x-y‖²}, for `fourier_features_definition` along m independent
     directions.
 
@@ -56,8 +63,10 @@ def fourier_variance(x: Tensor, y: Tensor, num_features: int, gamma: float) -> T
     return (1 - square + square.square() / 2) / num_features
 
 
-def orthogonal_variance_reduction(x: Tensor, y: Tensor, num_projections: int) -> Tensor:  # (..., d), (..., d) -> (...)
-    """What `orthogonal_random_matrix` take off the variance of Performer's or hyperbolic features: never less than
+def orthogonal_variance_reduction(
+    x: Real[Tensor, "*batch dim"], y: Real[Tensor, "*batch dim"], num_projections: int
+) -> Float[Tensor, "*batch"]:
+    """What `orthogonal_random_matrix` takes off the variance of Performer's or hyperbolic features: never less than
     nothing.
 
     e^{2⟨x,y⟩} (1 - e^{-‖s‖²} M(d, d/2, ‖s‖²/2)) p / k², where p counts the ordered pairs of directions in one block of
@@ -72,8 +81,11 @@ def orthogonal_variance_reduction(x: Tensor, y: Tensor, num_projections: int) ->
 
 
 def performer_attention_variance(
-    query: Tensor, key: Tensor, value: Tensor, num_features: int
-) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+    num_features: int,
+) -> Float[Tensor, "*batch query value_dim"]:
     """The variance of Performer attention about softmax attention, along independent directions, for many features.
 
     (1/m) Σ_jl w_ij w_il (v_j - r_i) (v_l - r_i) (e^{⟨s_j,s_l⟩} - 1) with s_j = q_i + k_j, both scaled, w the softmax

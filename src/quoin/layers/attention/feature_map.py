@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -38,10 +39,10 @@ __all__ = ["FeatureMapAttention", "LinearAttention", "LinearAttentionCache"]
 class LinearAttentionCache:
     """The cache of linear attention after `seq_len` positions: sums over them, of constant size."""
 
-    sums: KeyValueSums  # (b, g, 1, ...)
+    sums: KeyValueSums  # with leading axes batch, kv_heads, 1
     seq_len: int = 0
 
-    def select(self, indices: Tensor) -> "LinearAttentionCache":  # (r,)
+    def select(self, indices: Int[Tensor, "selected"]) -> "LinearAttentionCache":
         """The cache of these sequences, in this order."""
         moments, log_scale = self.sums
         check_batch_indices(indices, len(moments))
@@ -54,9 +55,12 @@ class FeatureMapAttention(nn.Module):
     """Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j) for any feature map φ, in time and memory linear in the number of
     positions.
 
-    `causal` keeps j ≤ i, `chunk_size` positions at a time. A mask that is the same for all queries, as padding is,
-    costs nothing; any other needs the scores of all pairs, and the quadratic definition gives them. Query heads may
-    share key and value heads.
+    `causal` keeps j ≤ i. A mask that is the same for all queries, as padding is, costs nothing; any other needs the
+    scores of all pairs, and the quadratic definition gives them. Query heads may share key and value heads.
+
+    Args:
+        feature_map: φ, a module that is called as a `FeatureMap` is, such as `EluPlusOne()`.
+        chunk_size: Positions worked on at a time; it changes time and memory, and the result by rounding alone.
 
     >>> attend = FeatureMapAttention(EluPlusOne())
     >>> attend(torch.randn(2, 8, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)).shape
@@ -72,8 +76,14 @@ class FeatureMapAttention(nn.Module):
         self.chunk_size = chunk_size
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        value: Float[Tensor, "batch kv_heads key value_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query value_dim"]:
         check_attention(query, key, value, mask, causal=causal)
         check_same_dtype(query, key, value)
         check_floating(query, "query")
@@ -93,8 +103,13 @@ class FeatureMapAttention(nn.Module):
             return _ungrouped(torch.cat([query_sums(sums, features) for features in self._queries(q)], dim=-2), query)
 
     def weights(
-        self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d) -> (b, h, n, m)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query key"]:
         """The weights of the definition, n m numbers a head, which `forward` never writes out."""
         check_attention(query, key, None, mask, causal=causal)
         check_same_dtype(query, key)
@@ -114,7 +129,13 @@ class FeatureMapAttention(nn.Module):
         )
         return LinearAttentionCache(self._init_sums(key, value))
 
-    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+    def decode_step(
+        self,
+        cache: AttentionCache,
+        query: Float[Tensor, "batch heads new head_dim"],
+        key: Float[Tensor, "batch kv_heads new head_dim"],
+        value: Float[Tensor, "batch kv_heads new value_dim"],
+    ) -> AttentionStepOutput:
         """Attend from the new positions to themselves and all before: what `forward` gives there on the whole,
         causal."""
         if not isinstance(cache, LinearAttentionCache):
@@ -187,6 +208,9 @@ class LinearAttention(FeatureMapAttention):
     """Linear attention of "Transformers are RNNs": φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_j φ(k_j) with φ = elu + 1.
 
     It is an attention of its own and does not approximate softmax attention.
+
+    Args:
+        chunk_size: Positions worked on at a time; it changes time and memory, and the result by rounding alone.
 
     Notes: D4.1-3, D4.1-4, D4.1-5.
     """

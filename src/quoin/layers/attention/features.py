@@ -4,13 +4,12 @@ needs.
 A feature map is an nn.Module called as `feature_map(x, is_query=...)` on (..., positions, head_dim), in float32 or
 wider, and gives `Features`. It maps each position alone and must take no position at all, too. Here is elu + 1; random
 ones are in random_features.py.
-
-    n positions, d head_dim, m features
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.tensor import check_floating
@@ -27,15 +26,15 @@ class Features(NamedTuple):
     everywhere.
     """
 
-    values: Tensor  # (..., n, m)
-    log_scale: Tensor | None = None  # (..., n, 1)
+    values: Float[Tensor, "*batch seq features"]
+    log_scale: Float[Tensor, "*batch seq 1"] | None = None
 
 
 @runtime_checkable
 class FeatureMap(Protocol):
     """φ: a position's m features from its d entries; queries and keys may be scaled for safety in different ways."""
 
-    def __call__(self, x: Tensor, *, is_query: bool) -> Features: ...
+    def __call__(self, x: Float[Tensor, "*batch seq head_dim"], *, is_query: bool) -> Features: ...
 
 
 @runtime_checkable
@@ -45,7 +44,7 @@ class Redrawn(Protocol):
     def begin_pass(self) -> None: ...
 
 
-def elu_plus_one_definition(x: Tensor) -> Tensor:  # (...) -> (...)
+def elu_plus_one_definition(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """φ(x) = elu(x) + 1 = x + 1 where x > 0, else e^x: positive for every x.
 
     Adding 1 to a rounded e^x - 1 would give 0 from x = -18 on in float32, and attention 0 / 0; e^x itself stays
@@ -60,7 +59,7 @@ def elu_plus_one_definition(x: Tensor) -> Tensor:  # (...) -> (...)
     return torch.where(x > 0, x + 1, x.clamp(max=0).exp())  # clamped, as a gradient of 0 times an infinite e^x is NaN
 
 
-def elu_plus_one(x: Tensor) -> Tensor:  # (...) -> (...)
+def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """`elu_plus_one_definition` without a choice: max(x, 0) + e^min(x, 0), exactly equal to it.
 
     Notes: D4.1-3, D4.1-5.
@@ -77,7 +76,7 @@ class EluPlusOne(nn.Module):
     Notes: D4.1-3, D4.1-5.
     """
 
-    def forward(self, x: Tensor, *, is_query: bool) -> Features:  # (..., n, d) -> (..., n, d)
+    def forward(self, x: Float[Tensor, "*batch seq head_dim"], *, is_query: bool) -> Features:
         if not is_query:
             return Features(elu_plus_one(x))
         largest = (

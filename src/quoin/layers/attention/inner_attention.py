@@ -11,6 +11,7 @@ a fast form need not.
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 __all__ = ["AttentionCache", "AttentionStepOutput", "CacheSpec", "InnerAttention"]
@@ -35,7 +36,7 @@ class AttentionCache(Protocol):
     @property
     def seq_len(self) -> int: ...
 
-    def select(self, indices: Tensor) -> "AttentionCache":
+    def select(self, indices: Int[Tensor, "selected"]) -> "AttentionCache":
         """The cache of these sequences, in this order: one may go on twice (a beam that forks), or not at all (one that
         has ended).
         """
@@ -45,7 +46,7 @@ class AttentionCache(Protocol):
 class AttentionStepOutput(NamedTuple):
     """The output for the new positions, and the cache that holds them."""
 
-    output: Tensor
+    output: Float[Tensor, "batch ..."]
     cache: AttentionCache
 
 
@@ -54,12 +55,25 @@ class InnerAttention(Protocol):
     """One way for queries to attend to keys and gather values."""
 
     def __call__(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        value: Float[Tensor, "batch kv_heads key value_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query value_dim"]:
         """The gathered values, (batch, heads, queries, value_dim)."""
         ...
 
-    def weights(self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+    def weights(
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query key"]:
         """The weights that are used on the way, (batch, heads, queries, keys), whatever they cost."""
         ...
 
@@ -67,6 +81,12 @@ class InnerAttention(Protocol):
         """An empty cache."""
         ...
 
-    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+    def decode_step(
+        self,
+        cache: AttentionCache,
+        query: Float[Tensor, "batch heads new head_dim"],
+        key: Float[Tensor, "batch kv_heads new head_dim"],
+        value: Float[Tensor, "batch kv_heads new value_dim"],
+    ) -> AttentionStepOutput:
         """Attend causally from one or more new positions to them and all before."""
         ...

@@ -11,6 +11,7 @@ the values. The map φ, masks and heads are in feature_map.py.
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -34,12 +35,20 @@ CHUNK = 128  # positions whose scores are written out at once: some 64 kB a head
 
 
 def feature_attention_definition(
-    query: Features, key: Features, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
-) -> AttentionOutput:  # (..., n, f), (..., m, f), (..., m, v)
+    query: Features,
+    key: Features,
+    value: Float[Tensor, "... key value_dim"],
+    mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+    *,
+    causal: bool = False,
+) -> AttentionOutput:
     """Σ_j w_ij v_j with w_ij = φ(q_i)·φ(k_j) / Σ_j φ(q_i)·φ(k_j), both sums over the keys j that query i may see.
 
     All n m scores are written out, each query's up to a factor of its own, which the ratio cancels. A query that sees
     nothing gets zeros.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: D4.1-3, DE32, DE33.
     """
@@ -69,21 +78,21 @@ def _one_query(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Atte
 class KeyValueSums(NamedTuple):
     """All that queries need to know of any number of keys: Σ_j φ(k_j) [v_j, 1]ᵀ e^-log_scale, of constant size."""
 
-    moments: Tensor  # (..., f, v + 1)
-    log_scale: Tensor | None  # (..., 1, 1): the largest of the keys', where these have one
+    moments: Float[Tensor, "*batch features columns"]  # as many columns as values have entries, and one for the 1
+    log_scale: Float[Tensor, "*batch 1 1"] | None  # the largest of the keys', where these have one
 
     @property
-    def key_values(self) -> Tensor:  # (..., f, v)
+    def key_values(self) -> Float[Tensor, "*batch features value_dim"]:
         """S = Σ_j φ(k_j) v_jᵀ."""
         return self.moments[..., :-1]
 
     @property
-    def keys(self) -> Tensor:  # (..., f)
+    def keys(self) -> Float[Tensor, "*batch features"]:
         """z = Σ_j φ(k_j)."""
         return self.moments[..., -1]
 
 
-def init_sums(key: Features, value: Tensor) -> KeyValueSums:  # (..., m, f), (..., m, v)
+def init_sums(key: Features, value: Float[Tensor, "... key value_dim"]) -> KeyValueSums:
     """The sums over none of these keys: zero."""
     moments = key.values.new_zeros(*key.values.shape[:-2], key.values.shape[-1], value.shape[-1] + 1)
     return KeyValueSums(
@@ -91,7 +100,7 @@ def init_sums(key: Features, value: Tensor) -> KeyValueSums:  # (..., m, f), (..
     )
 
 
-def update_sums(sums: KeyValueSums, key: Features, value: Tensor) -> KeyValueSums:  # (..., m, f), (..., m, v)
+def update_sums(sums: KeyValueSums, key: Features, value: Float[Tensor, "... key value_dim"]) -> KeyValueSums:
     """S ← S + Σ_j φ(k_j) v_jᵀ and z ← z + Σ_j φ(k_j): each key is read once, and before any query is known.
 
     Notes: D4.1-1, D4.1-11.
@@ -99,7 +108,7 @@ def update_sums(sums: KeyValueSums, key: Features, value: Tensor) -> KeyValueSum
     return _add(sums, key, _with_one(value))
 
 
-def query_sums(sums: KeyValueSums, query: Features) -> Tensor:  # (..., n, f) -> (..., n, v)
+def query_sums(sums: KeyValueSums, query: Features) -> Float[Tensor, "... query value_dim"]:
     """φ(q_i)ᵀ S / φ(q_i)ᵀ z for each query, whatever the number of keys; zeros where there are none.
 
     Notes: D4.1-1, D4.1-11.
@@ -108,8 +117,8 @@ def query_sums(sums: KeyValueSums, query: Features) -> Tensor:  # (..., n, f) ->
 
 
 def feature_attention(
-    query: Features, key: Features, value: Tensor
-) -> Tensor:  # (..., n, f), (..., m, f), (..., m, v) -> (..., n, v)
+    query: Features, key: Features, value: Float[Tensor, "... key value_dim"]
+) -> Float[Tensor, "... query value_dim"]:
     """φ(q_i)ᵀ Σ_j φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_j φ(k_j): the sums once, then each query, (n + m) f (v + 1) multiplications.
 
     Notes: D4.1-1, D4.1-3.
@@ -118,8 +127,8 @@ def feature_attention(
 
 
 def causal_feature_step(
-    sums: KeyValueSums, query: Features, key: Features, value: Tensor
-) -> tuple[Tensor, KeyValueSums]:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
+    sums: KeyValueSums, query: Features, key: Features, value: Float[Tensor, "... new value_dim"]
+) -> tuple[Float[Tensor, "... new value_dim"], KeyValueSums]:
     """Attend from n further positions to themselves, causally, and to all keys before, which `sums` hold.
 
     With n = 1 it is the recurrence S_t = S_{t-1} + φ(k_t) v_tᵀ, z_t = z_{t-1} + φ(k_t), with output φ(q_t)ᵀ S_t /
@@ -140,8 +149,8 @@ def causal_feature_step(
 
 
 def causal_feature_attention(
-    query: Features, key: Features, value: Tensor, *, chunk_size: int = CHUNK
-) -> Tensor:  # (..., n, f), (..., n, f), (..., n, v) -> (..., n, v)
+    query: Features, key: Features, value: Float[Tensor, "... seq value_dim"], *, chunk_size: int = CHUNK
+) -> Float[Tensor, "... seq value_dim"]:
     """φ(q_i)ᵀ Σ_{j≤i} φ(k_j) v_jᵀ / φ(q_i)ᵀ Σ_{j≤i} φ(k_j), in steps of `chunk_size` positions.
 
     n / chunk sums are kept for a gradient, where the sums after each position would be n of them.
@@ -163,7 +172,7 @@ def split(features: Features, chunk_size: int) -> list[Features]:
     return [Features(value, scale) for value, scale in zip(values, scales, strict=True)]
 
 
-def mask_keys(key: Features, hidden: Tensor) -> Features:  # (..., m, f), (..., m, 1)
+def mask_keys(key: Features, hidden: Bool[Tensor, "... #key 1"]) -> Features:
     """Keys masked where hidden: their features are zero, and the others' scale does not depend on them."""
     scale = key.log_scale
     return Features(

@@ -3,9 +3,10 @@
 With unit vectors as keys, the query e_i gives row i. Learned keys and queries are the attention of exact.py and
 single.py.
 
-n queries, m keys of dimension d with values of dimension v
+n queries, m keys
 """
 
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.layers.attention.pooling import Pooled, attention_pooling_definition, pool_values, softmax_weights
@@ -16,8 +17,10 @@ __all__ = ["linear_lookup", "linear_lookup_definition", "soft_lookup", "soft_loo
 
 
 def linear_lookup_definition(
-    query: Tensor, key: Tensor, value: Tensor
-) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+) -> Pooled:
     """lookup(q) = sum_i <q, e_i> v_i, linear in the query; the coefficients may be any real numbers.
 
     Notes: D2.2-1.
@@ -26,8 +29,10 @@ def linear_lookup_definition(
 
 
 def linear_lookup(
-    query: Tensor, key: Tensor, value: Tensor
-) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+) -> Float[Tensor, "*batch query value_dim"]:
     """`linear_lookup_definition(...).output` as (Q K^T) V or Q (K^T V), whichever multiplies less.
 
     Nothing stands between the two products, so they may be taken in either order: the second never forms an (n, m)
@@ -43,8 +48,10 @@ def linear_lookup(
 
 
 def soft_lookup_definition(
-    query: Tensor, key: Tensor, value: Tensor
-) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+) -> Pooled:
     """lookup(q) = sum_i softmax((<q, e_j>)_j)_i v_i: coefficients in [0, 1] that sum to one.
 
     The query lambda e_i gives v_i as lambda grows, with unit vectors as keys.
@@ -55,8 +62,10 @@ def soft_lookup_definition(
 
 
 def soft_lookup(
-    query: Tensor, key: Tensor, value: Tensor
-) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+) -> Float[Tensor, "*batch query value_dim"]:
     """`soft_lookup_definition(...).output` in two matrix products.
 
     Notes: D2.2-3.

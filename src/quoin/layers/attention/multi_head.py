@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -50,19 +51,19 @@ class HeadProjections(NamedTuple):
 class MultiHeadAttentionOutput(NamedTuple):
     """Multi-head attention taken apart: the output, what each head gathered, and by which weights."""
 
-    output: Tensor  # (..., n, w)
-    heads: Tensor  # (h, ..., n, v)
-    weights: Tensor  # (h, ..., n, m)
+    output: Float[Tensor, "*batch query embed"]
+    heads: Float[Tensor, "heads *batch query value_dim"]
+    weights: Float[Tensor, "heads *batch query key"]
 
 
 class ProjectedMemory(NamedTuple):
     """Keys and values of every head, and which of them a query may see: what the steps of a decoder share."""
 
-    keys: Tensor  # (b, g, m, d)
-    values: Tensor  # (b, g, m, d)
-    mask: Tensor | None  # (b, 1, 1, m)
+    keys: Float[Tensor, "batch kv_heads key head_dim"]
+    values: Float[Tensor, "batch kv_heads key head_dim"]
+    mask: Bool[Tensor, "batch 1 1 key"] | None
 
-    def select(self, indices: Tensor) -> "ProjectedMemory":  # (r,)
+    def select(self, indices: Int[Tensor, "selected"]) -> "ProjectedMemory":
         """The memory of these sequences, in this order."""
         check_batch_indices(indices, len(self.keys))
         return ProjectedMemory(
@@ -71,20 +72,26 @@ class ProjectedMemory(NamedTuple):
 
 
 def multi_head_attention_definition(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "*batch query query_dim"],
+    key: Float[Tensor, "*batch key key_dim"],
+    value: Float[Tensor, "*batch key value_dim"],
     heads: Sequence[HeadProjections],
-    output_matrix: Tensor,  # (h v, w)
-    output_bias: Tensor | None = None,
+    output_matrix: Float[Tensor, "joined embed"],
+    output_bias: Float[Tensor, "embed"] | None = None,
     *,
-    mask: Tensor | None = None,
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
     scale: float | None = None,
 ) -> MultiHeadAttentionOutput:
     """Concat(head_1, ..., head_h) W^O + b with head_i the attention of f_q(Q), f_k(K), f_v(V), joined along the
     features.
 
     Rows are positions, so W^O multiplies from the right: from the left it would mix positions, and fit one length only.
+
+    Args:
+        heads: f_q, f_k and f_v of each head.
+        output_matrix: W^O.
+        mask: True where a query may attend to a key; None lets it attend to all.
+        scale: Factor of the scores; one over the root of a head's features unless given.
 
     Notes: D2.2-9, DE28.
     """
@@ -108,12 +115,19 @@ class MultiHeadAttention(nn.Module):
     """`multi_head_attention_definition` with its weights: all heads in one product each, and any inner attention
     between them.
 
-    Keys and values may have fewer heads than queries, and come from inputs of other sizes. `rotary` rotates queries and
-    keys by their position before they meet. `lengths` (b,) count the keys that are not padding, and in self-attention
-    the queries too; a mask is (n, m), (b, n, m) or (b, h, n, m), True where a query may attend. Padding is zeros before
-    it is projected, whatever it holds, so that neither an output nor a gradient, not even of the weights, depends on
-    it; so are keys and values that a mask hides from all queries. In self-attention with a mask alone a hidden position
-    is still a query, and NaN there is a query's own NaN: give `lengths` instead.
+    `lengths` (b,) count the keys that are not padding, and in self-attention the queries too; a mask is (n, m), (b, n,
+    m) or (b, h, n, m), True where a query may attend. Padding is zeros before it is projected, whatever it holds, so
+    that neither an output nor a gradient, not even of the weights, depends on it; so are keys and values that a mask
+    hides from all queries. In self-attention with a mask alone a hidden position is still a query, and NaN there is a
+    query's own NaN: give `lengths` instead.
+
+    Args:
+        num_kv_heads: Heads of keys and values, fewer than `num_heads` for grouped-query attention; as many unless
+            given.
+        inner_attention: How the heads attend; `ExactAttention()` unless given.
+        rotary: Rotates queries and keys by their position before they meet, such as a `RotaryEmbedding`.
+        key_dim: Features of the input that keys are made of; `embed_dim` unless given.
+        value_dim: The same for values.
 
     >>> layer = MultiHeadAttention(8, num_heads=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(3, 5, 8), lengths=torch.tensor([5, 2, 1]), causal=True).shape
@@ -180,14 +194,14 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
+        query: Float[Tensor, "batch query embed"],
+        key: Float[Tensor, "batch key key_dim"] | None = None,
+        value: Float[Tensor, "batch key value_dim"] | None = None,
         *,
-        lengths: Tensor | None = None,
-        mask: Tensor | None = None,
+        lengths: Int[Tensor, "batch"] | None = None,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
         causal: bool = False,
-    ) -> Tensor:  # (b, n, w), (b, m, key_dim), (b, m, value_dim) -> (b, n, w)
+    ) -> Float[Tensor, "batch query embed"]:
         """Keys default to the queries, values to the keys: one input is self-attention, two are cross attention."""
         query, key, value, mask = self._shown(query, key, value, lengths, mask)
         q, k, v = self._heads(query, key, value)
@@ -195,12 +209,12 @@ class MultiHeadAttention(nn.Module):
 
     def attend_with_weights(
         self,
-        query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
+        query: Float[Tensor, "batch query embed"],
+        key: Float[Tensor, "batch key key_dim"] | None = None,
+        value: Float[Tensor, "batch key value_dim"] | None = None,
         *,
-        lengths: Tensor | None = None,
-        mask: Tensor | None = None,
+        lengths: Int[Tensor, "batch"] | None = None,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
         causal: bool = False,
     ) -> Pooled:
         """What `forward` gives, and beside it the weights (b, h, n, m), which are computed apart and change nothing."""
@@ -218,7 +232,7 @@ class MultiHeadAttention(nn.Module):
             )
         )
 
-    def decode_step(self, cache: AttentionCache, x: Tensor) -> AttentionStepOutput:  # (b, new, w) -> (b, new, w)
+    def decode_step(self, cache: AttentionCache, x: Float[Tensor, "batch new embed"]) -> AttentionStepOutput:
         """Causal self-attention from the new positions to themselves and to all in the cache."""
         in_proj, inner_attention, out_proj = submodules(self, "in_proj", "inner_attention", "out_proj")
         if not isinstance(in_proj, PackedProjections):
@@ -232,7 +246,11 @@ class MultiHeadAttention(nn.Module):
         return AttentionStepOutput(fast_call(out_proj, output.transpose(1, 2).flatten(2)), cache)
 
     def project_memory(
-        self, key: Tensor, value: Tensor | None = None, *, lengths: Tensor | None = None
+        self,
+        key: Float[Tensor, "batch key key_dim"],
+        value: Float[Tensor, "batch key value_dim"] | None = None,
+        *,
+        lengths: Int[Tensor, "batch"] | None = None,
     ) -> ProjectedMemory:
         """Keys and values of all heads, projected once for the queries of many calls, of which the first `lengths` are
         real."""
@@ -247,8 +265,8 @@ class MultiHeadAttention(nn.Module):
         return ProjectedMemory(keys, values, mask)
 
     def attend_memory(
-        self, memory: ProjectedMemory, query: Tensor, offset: int = 0
-    ) -> Tensor:  # (b, n, w) -> (b, n, w)
+        self, memory: ProjectedMemory, query: Float[Tensor, "batch query embed"], offset: int = 0
+    ) -> Float[Tensor, "batch query embed"]:
         """Attend from queries at positions from `offset` on to the projected memory: what `forward` gives there."""
         check_sequences("query", query, self.input_dims[0])
         q = self._split(self.in_proj.q_proj(query))

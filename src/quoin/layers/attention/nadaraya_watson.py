@@ -4,13 +4,14 @@ Kernels are in tensor/smoothing.py. Where no key lies in a query's window the es
 attends to instead; the Gaussian window is never empty. Scikit-learn estimators, which choose a bandwidth too, are in
 estimators/kernel_regression.py.
 
-n queries, m keys, d width, v value width
+n queries, m keys
 """
 
 from collections.abc import Callable
 from functools import partial
 
 import torch
+from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
@@ -63,11 +64,14 @@ FUSED_PAIRS_PER_BLOCK = (
 CLOSE = 128  # roundings by which a score may be off
 
 
-def nearest_key(square: Tensor) -> Tensor:
+def nearest_key(square: Real[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
     """An empty window attends to the nearest key, and to all that are equally near alike: where a narrowing Gaussian
     window leads.
 
     No query stays unanswered, and the order of the keys does not matter.
+
+    Args:
+        square: Squared distances of the keys from a query, infinite where a mask hides one.
 
     Notes: ZE23.
     """
@@ -75,35 +79,45 @@ def nearest_key(square: Tensor) -> Tensor:
     return (square == square.amin(dim=-1, keepdim=True)).to(square.dtype)
 
 
-def every_key(square: Tensor) -> Tensor:
-    """An empty window attends to all keys alike, and gives the mean of all values."""
+def every_key(square: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
+    """An empty window attends to all keys alike, and gives the mean of all values.
+
+    Args:
+        square: Squared distances of the keys from a query, infinite where a mask hides one.
+    """
     return square.isfinite().to(square.dtype)
 
 
-def no_key(square: Tensor) -> Tensor:
+def no_key(square: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
     """An empty window attends to nothing, and gives zeros."""
     return torch.zeros_like(square)
 
 
-def undefined(square: Tensor) -> Tensor:
+def undefined(square: Real[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
     """An empty window has no value: NaN, as 0/0 is."""
     return torch.full_like(as_floating(square), torch.nan)
 
 
 def nadaraya_watson_definition(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
     kernel: SmoothingKernel,
     bandwidth: Bandwidth,
     *,
     fallback: FallbackRule = nearest_key,
-    mask: Tensor | None = None,
-) -> Pooled:  # (..., n, d), (..., m, d), (..., m, v)
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Pooled:
     """f(q) = sum_i v_i K(u_i) / sum_j K(u_j) with u_i = (q - k_i)/h: regression where v_i = y_i, classification where
     v_i is one-hot.
 
     As the equation says it: a Gaussian that has vanished by rounding leaves an empty window.
+
+    Args:
+        bandwidth: h above 0, one number or one for each coordinate.
+        fallback: What a query attends to that has no key in its window: `nearest_key`, `every_key`, `no_key` or
+            `undefined`.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     >>> from quoin.tensor import BoxcarKernel
     >>> keys, values = torch.tensor([[0.0], [1.0], [4.0]]), torch.tensor([[10.0], [20.0], [50.0]])
@@ -132,21 +146,27 @@ def nadaraya_watson_definition(
 
 
 def nadaraya_watson(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
+    value: Float[Tensor, "*batch key value_dim"],
     kernel: SmoothingKernel,
     bandwidth: Bandwidth,
     *,
     fallback: FallbackRule = nearest_key,
-    mask: Tensor | None = None,
-) -> Tensor:  # (..., n, d), (..., m, d), (..., m, v) -> (..., n, v)
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query value_dim"]:
     """`nadaraya_watson_definition(...).output` in memory that does not grow with n m, backwards too; no Gaussian
     vanishes.
 
     Gaussian pooling is attention: -‖q - k‖²/2 = q^T k - ‖k‖²/2 - ‖q‖²/2, where the last term is the same for all keys,
     so that (q, 1) and (k, -‖k‖²/2) go to torch's fused kernel. The other kernels are worked off a few queries at a
     time.
+
+    Args:
+        bandwidth: h above 0, one number or one for each coordinate.
+        fallback: What a query attends to that has no key in its window: `nearest_key`, `every_key`, `no_key` or
+            `undefined`.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.7, Z11.9, Z11.10.
     """
@@ -183,15 +203,21 @@ def nadaraya_watson(
 
 
 def nadaraya_watson_weights(
-    query: Tensor,
-    key: Tensor,
+    query: Float[Tensor, "*batch query dim"],
+    key: Float[Tensor, "*batch key dim"],
     kernel: SmoothingKernel,
     bandwidth: Bandwidth,
     *,
     fallback: FallbackRule = nearest_key,
-    mask: Tensor | None = None,
-) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query key"]:
     """The weights K(u_i) / sum_j K(u_j) that `nadaraya_watson` gathers by, n m numbers.
+
+    Args:
+        bandwidth: h above 0, one number or one for each coordinate.
+        fallback: What a query attends to that has no key in its window: `nearest_key`, `every_key`, `no_key` or
+            `undefined`.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.7.
     """
@@ -202,8 +228,12 @@ def nadaraya_watson_weights(
 
 
 class NadarayaWatson(nn.Module):
-    """`nadaraya_watson` as an attention: every head pools by the same kernel. A bandwidth that is an `nn.Parameter`
-    learns.
+    """`nadaraya_watson` as an attention: every head pools by the same kernel.
+
+    Args:
+        bandwidth: Above 0, one number or one for each coordinate; an `nn.Parameter` learns.
+        fallback: What a query attends to that has no key in its window: `nearest_key`, `every_key`, `no_key` or
+            `undefined`.
 
     >>> from quoin.tensor import EpanechnikovKernel
     >>> attend = NadarayaWatson(EpanechnikovKernel(), 0.5)
@@ -213,7 +243,7 @@ class NadarayaWatson(nn.Module):
     Notes: Z11.7.
     """
 
-    bandwidth: Tensor
+    bandwidth: Real[Tensor, "..."]
 
     def __init__(self, kernel: SmoothingKernel, bandwidth: Bandwidth, *, fallback: FallbackRule = nearest_key):
         super().__init__()
@@ -224,16 +254,27 @@ class NadarayaWatson(nn.Module):
             self.register_buffer("bandwidth", torch.as_tensor(bandwidth))
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d), (b, g, m, v) -> (b, h, n, v)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        value: Float[Tensor, "batch kv_heads key value_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query value_dim"]:
         check_attention(query, key, value, mask, causal=causal)
         mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=causal, device=query.device)
         key, value = repeat_kv(key, query.shape[1]), repeat_kv(value, query.shape[1])
         return nadaraya_watson(query, key, value, self.kernel, self.bandwidth, fallback=self.fallback, mask=mask)
 
     def weights(
-        self, query: Tensor, key: Tensor, *, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (b, h, n, d), (b, g, m, d) -> (b, h, n, m)
+        self,
+        query: Float[Tensor, "batch heads query head_dim"],
+        key: Float[Tensor, "batch kv_heads key head_dim"],
+        *,
+        mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch heads query key"]:
         """The weights by which values are gathered, n m numbers a head."""
         check_attention(query, key, None, mask, causal=causal)
         mask = attention_mask((*query.shape[:3], key.shape[2]), mask, causal=causal, device=query.device)
@@ -245,7 +286,13 @@ class NadarayaWatson(nn.Module):
         """An empty cache with memory for `spec.max_seq_len` positions."""
         return KeyValueCache.empty(spec)
 
-    def decode_step(self, cache: AttentionCache, query: Tensor, key: Tensor, value: Tensor) -> AttentionStepOutput:
+    def decode_step(
+        self,
+        cache: AttentionCache,
+        query: Float[Tensor, "batch heads new head_dim"],
+        key: Float[Tensor, "batch kv_heads new head_dim"],
+        value: Float[Tensor, "batch kv_heads new value_dim"],
+    ) -> AttentionStepOutput:
         """Pool from the new positions over themselves and all before: what `forward` gives there on the whole,
         causal."""
         if not isinstance(cache, KeyValueCache):

@@ -14,10 +14,14 @@ class PerformerAttention(FeatureMapAttention):
     """r_i = Σ_m φ_m(q_i) S_m / Σ_m φ_m(q_i) E_m with S_m = Σ_j φ_m(k_j) v_j and E_m = Σ_j φ_m(k_j): near softmax
     attention.
 
-    φ are `PerformerFeatures`, by default of orthogonal projections, resampled in training after each `redraw_interval`
-    passes if that is not 0. For hyperbolic features let the distribution give opposite directions:
-    `partial(antithetic_random_matrix, random_matrix=orthogonal_random_matrix)`. The cost is in proportion to the length
-    times the number of features, and the error falls as one over the root of that number.
+    φ are `PerformerFeatures`, by default of orthogonal projections. The cost is in proportion to the length times the
+    number of features, and the error falls as one over the root of that number.
+
+    Args:
+        random_matrix: How the random directions are sampled; for hyperbolic features each with its opposite, by
+            `partial(antithetic_random_matrix, random_matrix=orthogonal_random_matrix)`.
+        redraw_interval: Training passes after which the directions are sampled anew; 0 keeps them.
+        chunk_size: Positions worked on at a time; it changes time and memory, and the result by rounding alone.
 
     >>> attend = PerformerAttention(16, 64, generator=torch.Generator().manual_seed(0))
     >>> attend(*torch.randn(3, 2, 4, 10, 16), causal=True).shape

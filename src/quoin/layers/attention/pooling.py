@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -35,14 +36,19 @@ Weigh = Callable[[Tensor, Tensor | None], Tensor]  # (..., n, m), its mask -> (.
 class Pooled(NamedTuple):
     """The values gathered for each query, and the weights that gathered them."""
 
-    output: Tensor  # (..., n, v)
-    weights: Tensor  # (..., n, m)
+    output: Float[Tensor, "... query value_dim"]
+    weights: Float[Tensor, "... query key"]
 
 
 def pool_values_definition(
-    weights: Tensor, value: Tensor, mask: Tensor | None = None
-) -> Tensor:  # (..., n, m), (..., m, v), broadcasts to (..., n, m) -> (..., n, v)
+    weights: Real[Tensor, "*batch query key"],
+    value: Real[Tensor, "*batch key value_dim"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query value_dim"]:
     """sum_i alpha_i v_i: for each query one linear combination of all values that it may see, with any real weights.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.1.
     """
@@ -55,9 +61,14 @@ def pool_values_definition(
 
 
 def pool_values(
-    weights: Tensor, value: Tensor, mask: Tensor | None = None
-) -> Tensor:  # (..., n, m), (..., m, v) -> (..., n, v)
+    weights: Real[Tensor, "*batch query key"],
+    value: Real[Tensor, "*batch key value_dim"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query value_dim"]:
     """`pool_values_definition` as one matrix product; a value that no query may see counts as zero, even if it is NaN.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.1.
     """
@@ -70,13 +81,24 @@ def pool_values(
 
 
 def attention_pooling_definition(
-    query: Tensor, key: Tensor, value: Tensor, score: Score, weigh: Weigh, *, mask: Tensor | None = None
-) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
+    query: Real[Tensor, "*batch query query_dim"],
+    key: Real[Tensor, "*batch key key_dim"],
+    value: Real[Tensor, "*batch key value_dim"],
+    score: Score,
+    weigh: Weigh,
+    *,
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Pooled:
     """Attention(q, D) = sum_i alpha(q, k_i) v_i over the pairs (k_i, v_i) of D, with weights that come from the scores
     a(q, k_i).
 
     The score is computed for one query and one key at a time; a key that the query may not see counts as zero, and so
     does its value.
+
+    Args:
+        score: a, from queries (..., n, d) and keys (..., m, e) to (..., n, m), such as `scaled_dot_score`.
+        weigh: From scores and mask to weights of the same shape, such as `softmax_weights`.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.1.
     """
@@ -91,11 +113,22 @@ def attention_pooling_definition(
 
 
 def attention_pooling(
-    query: Tensor, key: Tensor, value: Tensor, score: Score, weigh: Weigh, *, mask: Tensor | None = None
-) -> Pooled:  # (..., n, d), (..., m, e), (..., m, v)
+    query: Real[Tensor, "*batch query query_dim"],
+    key: Real[Tensor, "*batch key key_dim"],
+    value: Real[Tensor, "*batch key value_dim"],
+    score: Score,
+    weigh: Weigh,
+    *,
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Pooled:
     """`attention_pooling_definition` with all scores at once. Keys and values that no query may see are never used.
 
     Of queries, keys and values that are one input x it makes a layer that is no activation of A x + b, entry by entry.
+
+    Args:
+        score: a, from queries (..., n, d) and keys (..., m, e) to (..., n, m), such as `scaled_dot_score`.
+        weigh: From scores and mask to weights of the same shape, such as `softmax_weights`.
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     >>> from quoin.layers.attention.scores import scaled_dot_score
     >>> store = torch.eye(3)
@@ -112,16 +145,28 @@ def attention_pooling(
     return Pooled(pool_values(weights, value, mask), weights)
 
 
-def softmax_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def softmax_weights(
+    scores: Float[Tensor, "*batch query key"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query key"]:
     """Soft weights: alpha(q, k_i) = exp a(q, k_i) / sum_j exp a(q, k_j), the sum over the keys that the query may see.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.6.
     """
     return masked_softmax(scores, mask)
 
 
-def argmax_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def argmax_weights(
+    scores: Float[Tensor, "*batch query key"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query key"]:
     """Weight 1 for the key of the highest score, the first of equals, and 0 for the others: a query to a database.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.4.
     """
@@ -133,8 +178,14 @@ def argmax_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..
     return chosen if mask is None else chosen.masked_fill(~mask, 0)
 
 
-def uniform_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:  # (..., n, m) -> (..., n, m)
+def uniform_weights(
+    scores: Float[Tensor, "*batch query key"],
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
+) -> Float[Tensor, "*batch query key"]:
     """Weight 1/m for each of the m keys that the query may see, whatever the scores: average pooling.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: Z11.5.
     """

@@ -7,6 +7,7 @@ matrix and are one product where the inputs are one tensor; maps from different 
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers.init import keeps_global_rng
@@ -16,6 +17,9 @@ __all__ = ["PackedProjections", "SeparateProjections"]
 
 class PackedProjections(nn.Module):
     """f_q, f_k and f_v from one embed_dim, their matrices stacked: self-attention is one product.
+
+    Args:
+        out_features: Of queries, of keys and of values.
 
     Notes: D3-4.
     """
@@ -38,23 +42,32 @@ class PackedProjections(nn.Module):
         if bias:
             nn.init.zeros_(self.linear.bias)
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self,
+        query: Float[Tensor, "*batch query embed"],
+        key: Float[Tensor, "*batch key embed"],
+        value: Float[Tensor, "*batch key embed"],
+    ) -> tuple[
+        Float[Tensor, "*batch query query_features"],
+        Float[Tensor, "*batch key key_features"],
+        Float[Tensor, "*batch key value_features"],
+    ]:
         if query is key and key is value:
             q, k, v = self.packed(query).split(self.out_features, dim=-1)
             return q, k, v
         return self.q_proj(query), self.k_proj(key), self.v_proj(value)
 
-    def packed(self, x: Tensor) -> Tensor:
+    def packed(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch all_features"]:
         """f_q(x), f_k(x) and f_v(x) side by side."""
         return self.linear(x)
 
-    def q_proj(self, x: Tensor) -> Tensor:
+    def q_proj(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch query_features"]:
         return self._map(x, 0)
 
-    def k_proj(self, x: Tensor) -> Tensor:
+    def k_proj(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch key_features"]:
         return self._map(x, 1)
 
-    def v_proj(self, x: Tensor) -> Tensor:
+    def v_proj(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch value_features"]:
         return self._map(x, 2)
 
     def _map(self, x: Tensor, which: int) -> Tensor:
@@ -66,6 +79,10 @@ class PackedProjections(nn.Module):
 
 class SeparateProjections(nn.Module):
     """f_q, f_k and f_v from an input size each, as three linear layers.
+
+    Args:
+        in_features: Of queries, of keys and of values.
+        out_features: In the same order.
 
     Notes: D3-4.
     """
@@ -88,5 +105,14 @@ class SeparateProjections(nn.Module):
             if bias:
                 nn.init.zeros_(linear.bias)
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self,
+        query: Float[Tensor, "*batch query query_dim"],
+        key: Float[Tensor, "*batch key key_dim"],
+        value: Float[Tensor, "*batch key value_dim"],
+    ) -> tuple[
+        Float[Tensor, "*batch query query_features"],
+        Float[Tensor, "*batch key key_features"],
+        Float[Tensor, "*batch key value_features"],
+    ]:
         return self.q_proj(query), self.k_proj(key), self.v_proj(value)

@@ -5,13 +5,14 @@ First each as its definition, a function of given directions; then as the featur
 safe for long vectors. How far from e^⟨x,y⟩ the features are is in feature_error.py; features of other kernels are in
 kernel_features.py.
 
-    n positions, d head_dim, k projections, m features
+    d head_dim, k projections, m features
 """
 
 import math
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -33,7 +34,9 @@ __all__ = [
 ]
 
 
-def performer_features_definition(x: Tensor, projection: Tensor) -> Tensor:  # (..., d), (k, d) -> (..., k)
+def performer_features_definition(
+    x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "projections head_dim"]
+) -> Float[Tensor, "*batch projections"]:
     """ψ(x) = e^{-‖x‖²/2} / √k · (e^{ω_1·x}, ..., e^{ω_k·x}), positive; for ω_i of distribution N(0, I) the mean of
     ψ(x)·ψ(y) is e^⟨x,y⟩.
 
@@ -45,7 +48,9 @@ def performer_features_definition(x: Tensor, projection: Tensor) -> Tensor:  # (
     return (-half).exp() / math.sqrt(len(projection)) * (x @ projection.mT).exp()
 
 
-def hyperbolic_features_definition(x: Tensor, projection: Tensor) -> Tensor:  # (..., d), (k, d) -> (..., 2k)
+def hyperbolic_features_definition(
+    x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "projections head_dim"]
+) -> Float[Tensor, "*batch 2*projections"]:
     """ψ(x) = e^{-‖x‖²/2} / √(2k) · (e^{ω_i·x}, e^{-ω_i·x})_i, so that ψ(x)·ψ(y) averages e^{-(‖x‖²+‖y‖²)/2} cosh(ω_i·(x
     + y)).
 
@@ -87,7 +92,7 @@ class PerformerFeatures(nn.Module):
         """To be called once before the queries and keys of a pass, which must all be seen along the same directions."""
         self.projection.begin_pass()
 
-    def forward(self, x: Tensor, *, is_query: bool) -> Features:  # (..., n, d) -> (..., n, m)
+    def forward(self, x: Float[Tensor, "*batch seq head_dim"], *, is_query: bool) -> Features:
         projected = self.projection(x, math.sqrt(self.scale))
         return stabilized(projected, self.scale / 2 * squared_length(x))
 
@@ -97,6 +102,12 @@ class HyperbolicFeatures(PerformerFeatures):
     variance than Performer's.
 
     The ratio of the variances at equally many features is 1 - e^{-s‖q+k‖²}.
+
+    Args:
+        num_features: An even number, two for each direction.
+        random_matrix: How the directions are sampled, to which their opposites are added.
+        redraw_interval: Training passes after which the directions are sampled anew; 0 keeps them.
+        scale: s; 1/√d unless given.
 
     Notes: D4.1-9, D4.1-10.
     """
@@ -122,7 +133,7 @@ class HyperbolicFeatures(PerformerFeatures):
         )
 
 
-def stabilized(projected: Tensor, loss: Tensor) -> Features:  # (..., n, m), (..., n, 1)
+def stabilized(projected: Float[Tensor, "*batch seq features"], loss: Float[Tensor, "*batch seq 1"]) -> Features:
     """e^{projected - loss} / √m as values of at most 1, the largest of each position exactly 1, and the logarithm of
     the rest.
 
@@ -135,7 +146,8 @@ def stabilized(projected: Tensor, loss: Tensor) -> Features:  # (..., n, m), (..
     return Features(projected.sub_(largest + (loss - loss.detach())).exp_(), log_scale)
 
 
-def squared_length(x: Tensor) -> Tensor:  # (..., n, d) -> (..., n, 1), in float32 or wider
+def squared_length(x: Float[Tensor, "*batch seq head_dim"]) -> Float[Tensor, "*batch seq 1"]:
+    """‖x‖² at each position, in float32 or wider."""
     return x.to(torch.promote_types(x.dtype, torch.float32)).square().sum(dim=-1, keepdim=True)
 
 

@@ -4,9 +4,10 @@ model.
 What is made of the projections ω_i·x is in random_features.py and kernel_features.py.   k projections, d features
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float, Float64, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
@@ -22,15 +23,18 @@ __all__ = [
 LARGEST_SEED = 2**62
 
 
+@runtime_checkable
 class RandomMatrixSampler(Protocol):
     """A way to sample a random matrix, such as `gaussian_random_matrix`."""
 
-    def __call__(self, num_projections: int, in_features: int, *, generator: torch.Generator) -> Tensor: ...
+    def __call__(
+        self, num_projections: int, in_features: int, *, generator: torch.Generator
+    ) -> Float[Tensor, "{num_projections} {in_features}"]: ...
 
 
 def gaussian_random_matrix(
     num_projections: int, in_features: int, *, generator: torch.Generator
-) -> Tensor:  # -> (k, d), float64
+) -> Float64[Tensor, "{num_projections} {in_features}"]:
     """ω_1, ..., ω_k independent, each N(0, I).
 
     Notes: D4.1-8.
@@ -41,7 +45,7 @@ def gaussian_random_matrix(
 
 def orthogonal_random_matrix(
     num_projections: int, in_features: int, *, generator: torch.Generator
-) -> Tensor:  # -> (k, d), float64
+) -> Float64[Tensor, "{num_projections} {in_features}"]:
     """Directions of which the first d are at right angles to one another, then the next d, and so on; each alone is
     N(0, I).
 
@@ -72,8 +76,11 @@ def antithetic_random_matrix(
     *,
     generator: torch.Generator,
     random_matrix: RandomMatrixSampler = gaussian_random_matrix,
-) -> Tensor:  # -> (k, d), float64
+) -> Float64[Tensor, "{num_projections} {in_features}"]:
     """ω_1, ..., ω_{k/2} sampled by `random_matrix`, then -ω_1, ..., -ω_{k/2}: every direction with its opposite.
+
+    Args:
+        num_projections: k, an even number.
 
     Notes: D4.1-9.
     """
@@ -95,9 +102,9 @@ class RandomProjection(nn.Module):
     the same pass. Reevaluation by torch.utils.checkpoint counts as a pass too: do not use both.
     """
 
-    matrix: Tensor
-    seed: Tensor
-    passes: Tensor
+    matrix: Float[Tensor, "projections in_features"]
+    seed: Int[Tensor, ""]
+    passes: Int[Tensor, ""]
 
     def __init__(
         self,
@@ -144,8 +151,10 @@ class RandomProjection(nn.Module):
                 self.redraw()
             self.passes = self.passes + 1
 
-    def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:  # (..., d) -> (..., k), in float32 or wider
-        """scale · ω_i·x for each i; in full precision, as exponentials of it will be taken."""
+    def forward(
+        self, x: Float[Tensor, "*batch in_features"], scale: float = 1.0
+    ) -> Float[Tensor, "*batch projections"]:
+        """scale · ω_i·x for each i; in float32 or wider, as exponentials of it will be taken."""
         if x.shape[-1:] != (self.in_features,):
             raise UserError(
                 f"expected x with {self.in_features} entries on its last axis, got shape {tuple(x.shape)}; give it "

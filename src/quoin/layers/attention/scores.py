@@ -9,6 +9,7 @@ n queries of dimension d, m keys of dimension e (d where they must agree), h hid
 import math
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from quoin.layers.attention.checks import check_sizes
@@ -28,13 +29,17 @@ __all__ = [
 ]
 
 
-def gaussian_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def gaussian_score_definition(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """a(q, k) = -‖q - k‖^2 / 2, the logarithm of the Gaussian kernel."""
     query, key = _floats(query, key)
     return -(query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(dim=-1) / 2
 
 
-def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def gaussian_score(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """`gaussian_score_definition` as q^T k - ‖k‖^2 / 2 - ‖q‖^2 / 2: one matrix product and two norms.
 
     Both are first measured from the keys' mean, which moves no distance: the three terms would cancel badly far from
@@ -46,19 +51,25 @@ def gaussian_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., 
     return query @ key.mT - key.square().sum(dim=-1).unsqueeze(-2) / 2 - query.square().sum(dim=-1, keepdim=True) / 2
 
 
-def dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def dot_score_definition(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """a(q, k) = q^T k = sum_l q_l k_l."""
     query, key = _floats(query, key)
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(dim=-1)
 
 
-def dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def dot_score(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """`dot_score_definition` as the matrix product Q K^T."""
     query, key = _floats(query, key)
     return query @ key.mT
 
 
-def scaled_dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def scaled_dot_score_definition(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """a(q, k) = q^T k / sqrt(d), which has variance one where the entries are independent with mean 0 and variance 1.
 
     Notes: Z11.16.
@@ -66,7 +77,9 @@ def scaled_dot_score_definition(query: Tensor, key: Tensor) -> Tensor:  # (..., 
     return dot_score_definition(query, key) / math.sqrt(query.shape[-1])
 
 
-def scaled_dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, d) -> (..., n, m)
+def scaled_dot_score(
+    query: Real[Tensor, "*batch query dim"], key: Real[Tensor, "*batch key dim"]
+) -> Float[Tensor, "*batch query key"]:
     """`scaled_dot_score_definition` as a matrix product; the queries are scaled, which are fewer than the scores.
 
     Notes: Z11.16.
@@ -74,7 +87,11 @@ def scaled_dot_score(query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (...
     return dot_score(query / math.sqrt(query.shape[-1]), key)
 
 
-def bilinear_score_definition(query: Tensor, key: Tensor, matrix: Tensor) -> Tensor:  # (..., n, d), (..., m, e), (d, e)
+def bilinear_score_definition(
+    query: Real[Tensor, "*batch query query_dim"],
+    key: Real[Tensor, "*batch key key_dim"],
+    matrix: Real[Tensor, "query_dim key_dim"],
+) -> Float[Tensor, "*batch query key"]:
     """a(q, k) = q^T M k = sum_{i,j} q_i M_ij k_j, for queries and keys of different dimensions.
 
     Notes: Z11.20.
@@ -102,15 +119,24 @@ class BilinearScore(nn.Module):
         start = torch.randn(query_dim, key_dim, generator=generator)
         self.matrix = nn.Parameter(start / math.sqrt(query_dim * key_dim))
 
-    def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
+    def forward(
+        self, query: Float[Tensor, "*batch query query_dim"], key: Float[Tensor, "*batch key key_dim"]
+    ) -> Float[Tensor, "*batch query key"]:
         check_shapes("d e, ... n d, ... m e", matrix=self.matrix, query=query, key=key)
         return (query @ self.matrix) @ key.mT
 
 
 def additive_score_definition(
-    query: Tensor, key: Tensor, query_weight: Tensor, key_weight: Tensor, output_weight: Tensor
-) -> Tensor:  # (..., n, d), (..., m, e), (h, d), (h, e), (h,) -> (..., n, m)
+    query: Float[Tensor, "*batch query query_dim"],
+    key: Float[Tensor, "*batch key key_dim"],
+    query_weight: Float[Tensor, "hidden query_dim"],
+    key_weight: Float[Tensor, "hidden key_dim"],
+    output_weight: Float[Tensor, "hidden"],
+) -> Float[Tensor, "*batch query key"]:
     """a(q, k) = w_v^T tanh(W_q q + W_k k), for queries and keys of different dimensions.
+
+    Args:
+        output_weight: w_v.
 
     Notes: Z11.21.
     """
@@ -151,26 +177,28 @@ class AdditiveScore(nn.Module):
         self.query_weight, self.key_weight = start(hidden_dim, query_dim), start(hidden_dim, key_dim)
         self.output_weight = nn.Parameter(start(1, hidden_dim).detach()[0])
 
-    def project_query(self, query: Tensor) -> Tensor:  # (..., n, d) -> (..., n, h)
+    def project_query(self, query: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query hidden"]:
         """W_q q of each query."""
         check_shapes("h d, ... n d", query_weight=self.query_weight, query=query)
         return query @ self.query_weight.mT
 
-    def project_key(self, key: Tensor) -> Tensor:  # (..., m, e) -> (..., m, h)
+    def project_key(self, key: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key hidden"]:
         """W_k k of each key."""
         check_shapes("h e, ... m e", key_weight=self.key_weight, key=key)
         return key @ self.key_weight.mT
 
     def score(
-        self, projected_query: Tensor, projected_key: Tensor
-    ) -> Tensor:  # (..., n, h), (..., m, h) -> (..., n, m)
+        self, projected_query: Float[Tensor, "*batch query hidden"], projected_key: Float[Tensor, "*batch key hidden"]
+    ) -> Float[Tensor, "*batch query key"]:
         """w_v^T tanh of the sum of each pair of projections; n m h numbers at once."""
         check_shapes("... n h, ... m h", projected_query=projected_query, projected_key=projected_key)
         check_floating(projected_query, "projected_query")
         check_floating(projected_key, "projected_key")
         return torch.tanh(projected_query.unsqueeze(-2) + projected_key.unsqueeze(-3)) @ self.output_weight
 
-    def forward(self, query: Tensor, key: Tensor) -> Tensor:  # (..., n, d), (..., m, e) -> (..., n, m)
+    def forward(
+        self, query: Float[Tensor, "*batch query query_dim"], key: Float[Tensor, "*batch key key_dim"]
+    ) -> Float[Tensor, "*batch query key"]:
         return self.score(self.project_query(query), self.project_key(key))
 
 

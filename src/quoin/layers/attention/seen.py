@@ -9,6 +9,7 @@ n queries, m keys with values; leading axes are those of the store
 from collections.abc import Callable
 from typing import NamedTuple
 
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from quoin.tensor import check_mask, check_shapes, sequence_mask, zero_masked
@@ -19,13 +20,19 @@ __all__ = ["Shown", "each_query_alone", "hidden_from_some", "seen_by_group", "sh
 class Shown(NamedTuple):
     """Inputs of an attention with zeros where nothing may be seen, and the mask of all that hides."""
 
-    query: Tensor  # (b, n, ·)
-    key: Tensor  # (b, m, ·)
-    value: Tensor  # (b, m, ·)
-    mask: Tensor | None
+    query: Float[Tensor, "*batch query query_dim"]
+    key: Float[Tensor, "*batch key key_dim"]
+    value: Float[Tensor, "*batch key value_dim"]
+    mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None
 
 
-def show(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, lengths: Tensor | None = None) -> Shown:
+def show(
+    query: Float[Tensor, "*batch query query_dim"],
+    key: Float[Tensor, "*batch key key_dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+    mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None,
+    lengths: Int[Tensor, "*batch"] | None = None,
+) -> Shown:
     """Zeros at padding and at keys that no query may see, before any map: the gradients of its weights hang on its
     inputs.
 
@@ -47,7 +54,7 @@ def show(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, lengths
     return Shown(shown, keys, values, whole)
 
 
-def hidden_from_some(mask: Tensor | None, *stores: Tensor | None) -> bool:
+def hidden_from_some(mask: Bool[Tensor, "..."] | None, *stores: Float[Tensor, "..."] | None) -> bool:
     """Whether queries see different keys, and there is a number among these keys or values that is not finite.
 
     Definitions then give each query a store of its own, so that no other query's NaN reaches it.
@@ -58,8 +65,11 @@ def hidden_from_some(mask: Tensor | None, *stores: Tensor | None) -> bool:
 
 
 def each_query_alone(
-    attend: Callable[..., tuple[Tensor, ...]], query: Tensor, store: tuple[Tensor, ...], *pairs: Tensor | None
-) -> list[Tensor]:  # (..., n, d), each (..., m, ·), each broadcasts to (..., n, m) -> each (..., n, ·)
+    attend: Callable[..., tuple[Tensor, ...]],
+    query: Float[Tensor, "*batch query query_dim"],
+    store: tuple[Float[Tensor, "*#batch key _dim"], ...],
+    *pairs: Shaped[Tensor, "*#batch #query #key"] | None,
+) -> list[Float[Tensor, "*batch query _dim"]]:
     """`attend(query, *store, *pairs)` with an axis for the queries before the store, so that each has one of its
     own."""
     queries = query.shape[-2]
@@ -68,14 +78,19 @@ def each_query_alone(
     return [x.squeeze(-2) for x in attend(query.unsqueeze(-2), *stores, *rows)]
 
 
-def seen_by_group(mask: Tensor, groups: int) -> Tensor:  # broadcasts to (b, h, n, m) -> to (b, g, n, m)
-    """Which keys a head of keys shows to any of the heads of queries that share it."""
+def seen_by_group(mask: Bool[Tensor, "..."], groups: int) -> Bool[Tensor, "..."]:
+    """Which keys a head of keys shows to any of the heads of queries that share it.
+
+    The mask broadcasts to (batch, heads, query, key), and what comes back to (batch, kv_heads, query, key).
+    """
     if mask.ndim < 4 or mask.shape[1] in (1, groups):
         return mask
     return mask.unflatten(1, (groups, -1)).any(dim=2)
 
 
-def zero_padding(x: Tensor, lengths: Tensor | None) -> Tensor:  # (b, n, w), (b,) -> (b, n, w)
+def zero_padding(
+    x: Float[Tensor, "batch seq features"], lengths: Int[Tensor, "batch"] | None
+) -> Float[Tensor, "batch seq features"]:
     """The sequences with zeros after the first `lengths` positions of each: padding goes into no norm, no map and no
     gradient."""
     return x if lengths is None else zero_masked(x, sequence_mask(lengths, x.shape[-2]).unsqueeze(-2))

@@ -1,10 +1,10 @@
 """Attention with learned maps of queries, keys and values, one head: the layer of the notes, and self-attention.
 
-Many heads side by side are in multi_head.py.   n queries, m keys, d_q, d_k, d_v input dimensions, k and v dimensions
-after the maps
+Many heads side by side are in multi_head.py.   k is the head_dim, that of queries and keys after the maps
 """
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.layers.attention.checks import beside_heads, check_sequences, check_sizes
@@ -17,20 +17,23 @@ __all__ = ["Attention", "SelfAttention", "attention_layer_definition"]
 
 
 def attention_layer_definition(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    query_matrix: Tensor,
-    key_matrix: Tensor,
-    value_matrix: Tensor,
+    query: Float[Tensor, "*batch query query_dim"],
+    key: Float[Tensor, "*batch key key_dim"],
+    value: Float[Tensor, "*batch key value_dim"],
+    query_matrix: Float[Tensor, "query_dim head_dim"],
+    key_matrix: Float[Tensor, "key_dim head_dim"],
+    value_matrix: Float[Tensor, "value_dim out_features"],
     *,
-    mask: Tensor | None = None,
+    mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
     scale: float | None = None,
-) -> AttentionOutput:  # (..., n, d_q), (..., m, d_k), (..., m, d_v), (d_q, k), (d_k, k), (d_v, v) -> (..., n, v)
+) -> AttentionOutput:
     """softmax(s (Q W^Q)(K W^K)ᵀ) V W^V over the keys, with s = 1/√k unless given.
 
     Scores of independent entries of variance 1 have variance k, which the scale makes 1 again; without it, s = 1, the
     softmax of a wide layer is nearly hard and passes little gradient.
+
+    Args:
+        mask: True where a query may attend to a key; None lets it attend to all.
 
     Notes: D2.2-4, DE27.
     """
@@ -46,6 +49,8 @@ def attention_layer_definition(
 
 class Attention(nn.Module):
     """`attention_layer_definition` with its weights: the maps f_q(x) = x W^Q, f_k, f_v, and the fused kernel.
+
+    Inputs are those of one sequence, or with a batch axis before each.
 
     `scale` is 1/√k unless given; `scale=1` leaves the scores as they are. `lengths` (b,) count the keys that are not
     padding, where queries, keys and values are one input the queries too; padding is zeros before it is mapped,
@@ -88,14 +93,14 @@ class Attention(nn.Module):
 
     def forward(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        query: Float[Tensor, "*batch query query_dim"],
+        key: Float[Tensor, "*batch key key_dim"],
+        value: Float[Tensor, "*batch key value_dim"],
         *,
-        lengths: Tensor | None = None,
-        mask: Tensor | None = None,
+        lengths: Int[Tensor, "*batch"] | None = None,
+        mask: Bool[Tensor, "*#batch #query #key"] | Bool[Tensor, "#key"] | None = None,
         causal: bool = False,
-    ) -> Tensor:  # (n, d_q), (m, d_k), (m, d_v) -> (n, v), or with a batch axis before each
+    ) -> Float[Tensor, "*batch query out_features"]:
         for name, x, f in (("query", query, self.q_proj), ("key", key, self.k_proj), ("value", value, self.v_proj)):
             check_sequences(name, x, f.in_features, batched=query.ndim == 3)
         query, key, value, mask = show(query, key, value, mask, lengths)
@@ -106,7 +111,10 @@ class Attention(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Attention with Q = K = V = X: every position attends to all of them, (n, d) to (n, v).
+    """Attention with Q = K = V = X: every position attends to all of them, of one sequence or of a batch.
+
+    Args:
+        scale: Factor of the scores; 1/√head_dim unless given.
 
     >>> layer = SelfAttention(6, head_dim=3, out_features=2, generator=torch.Generator().manual_seed(0))
     >>> layer(torch.zeros(7, 6)).shape
@@ -128,6 +136,11 @@ class SelfAttention(nn.Module):
         self.attention = Attention(embed_dim, embed_dim, embed_dim, head_dim, out_features, scale, generator=generator)
 
     def forward(
-        self, x: Tensor, *, lengths: Tensor | None = None, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:  # (n, d) -> (n, v), or batches
+        self,
+        x: Float[Tensor, "*batch seq embed"],
+        *,
+        lengths: Int[Tensor, "*batch"] | None = None,
+        mask: Bool[Tensor, "*#batch #seq #seq"] | Bool[Tensor, "#seq"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "*batch seq out_features"]:
         return self.attention(x, x, x, lengths=lengths, mask=mask, causal=causal)

@@ -1,8 +1,10 @@
 """ReLU beside the saturating activations: derivatives, zeros, dead units, folding, growth, confidence, speed."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import data
@@ -50,7 +52,7 @@ def relu_one_sided_derivatives(generator: torch.Generator) -> Evidence:
     )
 
 
-def quotient(x: Tensor) -> Tensor:
+def quotient(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return (1 - (-2 * x).exp()) / (1 + (-2 * x).exp())
 
 
@@ -60,7 +62,7 @@ def quotient(x: Tensor) -> Tensor:
     right=tanh,
     printed=quotient,
 )
-def tanh_everywhere(form, generator: torch.Generator) -> Evidence:
+def tanh_everywhere(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     x = torch.cat(
         [torch.randn(1000, generator=generator, dtype=torch.float64) * 3, torch.tensor([-1000.0, 0.0, 1000.0])]
     )
@@ -179,7 +181,7 @@ def no_zeros(width: int) -> float:
     right=structural_zeros,
     printed=no_zeros,
 )
-def exact_zeros_behind_a_dead_layer(form, generator: torch.Generator) -> Evidence:
+def exact_zeros_behind_a_dead_layer(form: Callable[[int], float], generator: torch.Generator) -> Evidence:
     nets, inputs, worst = 20_000, 6, 0.0
     for width in (1, 2, 3, 4):
         first = torch.randn(nets, width, inputs, generator=generator, dtype=torch.float64)
@@ -228,7 +230,7 @@ def relu_folds_what_tanh_keeps(generator: torch.Generator) -> Evidence:
     )
 
 
-def spacing(points: Tensor) -> float:
+def spacing(points: Float[Tensor, "n 2"]) -> float:
     """The largest distance between neighbours on the two closed curves."""
     curves = points.reshape(2, -1, 2)
     return float((curves - curves.roll(1, dims=1)).norm(dim=-1).max())
@@ -340,7 +342,13 @@ def relu_needs_fewer_epochs(generator: torch.Generator) -> Evidence:
     )
 
 
-def epochs_needed(unit: type[nn.Module], pixels: Tensor, labels: Tensor, lr: float, generator: torch.Generator) -> int:
+def epochs_needed(
+    unit: type[nn.Module],
+    pixels: Float[Tensor, "n 64"],
+    labels: Int[Tensor, "n"],
+    lr: float,
+    generator: torch.Generator,
+) -> int:
     model = MLP([64, 64, 64, 64, 10], activation=unit, generator=generator)
     init_weights(
         model, kaiming_normal if unit is nn.ReLU else xavier_normal, generator=generator

@@ -4,6 +4,7 @@ learns from."""
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
@@ -27,7 +28,7 @@ STEPS = 100  # of both players
 QUADRATURE = 1e-6  # what 80 nodes a piece leave of normal densities that the edges of the pieces do not know
 
 
-def random_pair(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def random_pair(n: int, generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
     """Two distributions on n outcomes, each of which leaves some out."""
     distributions = normal(2, n, generator=generator).exp() * (torch.rand(2, n, generator=generator) < 0.8)
     distributions[:, 0] += 0.1
@@ -178,7 +179,9 @@ def penalty_brings_the_game_to_rest(generator: torch.Generator) -> Evidence:
     return Evidence("largest growth with the penalty, and shrinking without", max(ratios), 0.5, message, 2 * FITS)
 
 
-def play(theta: Tensor, psi: Tensor, strength: float, lr: float = 0.3) -> tuple[Tensor, Tensor]:
+def play(
+    theta: Float[Tensor, ""], psi: Float[Tensor, ""], strength: float, lr: float = 0.3
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """One step of both players at once in the minimax game; D's logit at x is ψx, the real example 0, the fake one
     θ."""
     theta, psi = theta.requires_grad_(), psi.requires_grad_()

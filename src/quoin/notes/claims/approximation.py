@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from quoin.expressivity import (
@@ -33,7 +34,9 @@ def random_waves(generator: torch.Generator) -> tuple[Callable[[Tensor], Tensor]
     return lambda x: (frequencies * x[:, None] + phases).sin() @ heights, float(heights.abs() @ frequencies)
 
 
-def hidden_features(activation: Callable[[Tensor], Tensor], units: int, generator: torch.Generator) -> Tensor:
+def hidden_features(
+    activation: Callable[[Tensor], Tensor], units: int, generator: torch.Generator
+) -> Float[Tensor, "points {units}+1"]:
     """The hidden layer of a random shallow network on LINE, and the constant: what its last layer combines."""
     hidden = Affine(3 * normal((units, 1), generator), 2 * normal((units,), generator))
     eye = Affine(torch.eye(units, dtype=torch.float64), torch.zeros(units, dtype=torch.float64))
@@ -109,11 +112,11 @@ def lipschitz_bound_is_sharp(generator: torch.Generator) -> Evidence:
     return Evidence("largest | |g - L| / bound - 1 |", worst, roundings(256), "256 float64 roundings", 4)
 
 
-def to_the_right(x: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def to_the_right(x: Float[Tensor, "n"], left: Float[Tensor, "n"], right: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
     return (x - right).abs()
 
 
-def to_the_left(x: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def to_the_left(x: Float[Tensor, "n"], left: Float[Tensor, "n"], right: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
     return (x - left).abs()
 
 
@@ -123,7 +126,7 @@ def to_the_left(x: Tensor, left: Tensor, right: Tensor) -> Tensor:
     right=to_the_right,
     printed=to_the_left,
 )
-def third_term(form, generator: torch.Generator) -> Evidence:
+def third_term(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for pieces in (1, 4, 10, 25):
         g, _ = random_waves(generator)
@@ -137,16 +140,16 @@ def third_term(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def at_most(total: Tensor, missed: Tensor) -> Tensor:
+def at_most(total: Float[Tensor, "n"], missed: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
     return (missed - total).clamp(min=0)
 
 
-def equal(total: Tensor, missed: Tensor) -> Tensor:
+def equal(total: Float[Tensor, "n"], missed: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
     return (missed - total).abs()
 
 
 @claim("DE6", "three terms bound |g - L| from above; they do not equal it", right=at_most, printed=equal)
-def three_terms(form, generator: torch.Generator) -> Evidence:
+def three_terms(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for pieces in (1, 4, 10, 25):
         g, _ = random_waves(generator)
@@ -181,7 +184,7 @@ def uniform_continuity(generator: torch.Generator) -> Evidence:
 # ---- which activations ------------------------------------------------------------------------------------------
 
 
-def polynomial_error(degree: int, values: Tensor) -> float:
+def polynomial_error(degree: int, values: Float[Tensor, "points"]) -> float:
     """The error in least squares of the best polynomial: from its orthonormal basis, as a root mean square."""
     basis = torch.linalg.qr(LINE[:, None] ** torch.arange(degree + 1)).Q
     return float((values - basis @ (basis.T @ values)).square().mean().sqrt())
@@ -282,11 +285,11 @@ def exponentials_form_an_algebra(generator: torch.Generator) -> Evidence:
     return Evidence("largest |product - sum| / size", worst, roundings(128), "128 roundings, exponents up to 30", 20)
 
 
-def different(x: Tensor) -> Tensor:
+def different(x: Float[Tensor, "n"]) -> Bool[Tensor, "n n"]:
     return ~torch.eye(len(x), dtype=torch.bool)
 
 
-def all_pairs(x: Tensor) -> Tensor:
+def all_pairs(x: Float[Tensor, "n"]) -> Bool[Tensor, "n n"]:
     return torch.ones(len(x), len(x), dtype=torch.bool)
 
 
@@ -296,7 +299,7 @@ def all_pairs(x: Tensor) -> Tensor:
     right=different,
     printed=all_pairs,
 )
-def separating_points(form, generator: torch.Generator) -> Evidence:
+def separating_points(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     x = torch.cat(
         [torch.tensor([0.2, 0.3], dtype=torch.float64), torch.rand(40, generator=generator, dtype=torch.float64)]
     )

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -332,15 +333,15 @@ Sampler = Callable[..., Tensor]
 
 
 def joined_along_features(
-    query: Tensor, key: Tensor, maps: list[HeadProjections], sample: Sampler
-) -> Tensor:  # -> (n, 5)
+    query: Float[Tensor, "n d"], key: Float[Tensor, "m d"], maps: list[HeadProjections], sample: Sampler
+) -> Float[Tensor, "n 5"]:
     wide = sum(head.v_proj(key).shape[-1] for head in maps)
     return multi_head_attention_definition(query, key, key, maps, sample(wide, 5), sample(5)).output
 
 
 def stacked_and_multiplied_from_the_left(
-    query: Tensor, key: Tensor, maps: list[HeadProjections], sample: Sampler
-) -> Tensor:  # -> (n, v)
+    query: Float[Tensor, "n d"], key: Float[Tensor, "m d"], maps: list[HeadProjections], sample: Sampler
+) -> Float[Tensor, "n v"]:
     heads = [
         scaled_dot_product_attention_definition(q_proj(query), k_proj(key), v_proj(key)).output
         for q_proj, k_proj, v_proj in maps
@@ -356,7 +357,9 @@ def stacked_and_multiplied_from_the_left(
     right=joined_along_features,
     printed=stacked_and_multiplied_from_the_left,
 )
-def the_last_map_keeps_positions_apart(form, generator: torch.Generator) -> Evidence:
+def the_last_map_keeps_positions_apart(
+    form: Callable[[Tensor, Tensor, list[HeadProjections], Sampler], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, cases, where = 0.0, 10, ""
     pool = normal(40, 40, generator=generator)  # one matrix A and one b for all orders of the queries
 

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from quoin.layers import (
@@ -29,18 +30,20 @@ CASES = 40
 ROUNDING, ROUNDING_SOURCE = roundings(256), "256 float64 roundings, for sums of at most 100 terms"
 
 
-def random_store(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:  # (n, d), (m, d), (m, v)
+def random_store(generator: torch.Generator) -> tuple[Float[Tensor, "n d"], Float[Tensor, "m d"], Float[Tensor, "m v"]]:
     """Queries, keys and values of random sizes."""
     n, m, d, v = randint(1, 6, generator), randint(1, 9, generator), randint(1, 8, generator), randint(1, 5, generator)
     return normal(n, d, generator=generator), normal(m, d, generator=generator), normal(m, v, generator=generator)
 
 
-def exponentials(scores: Tensor, mask: Tensor | None) -> Tensor:
+def exponentials(
+    scores: Float[Tensor, "*batch n m"], mask: Bool[Tensor, "*batch n m"] | None
+) -> Float[Tensor, "*batch n m"]:
     """Non-negative weights of any sum."""
     return scores.exp()
 
 
-def cone_normals(angles: Tensor) -> Tensor:  # (m,) -> (3, 2)
+def cone_normals(angles: Float[Tensor, "m"]) -> Float[Tensor, "3 2"]:
     """For rays within less than 180 degrees: inward normals of the two outer ones, between which the cone lies, and the
     ray midway.
 

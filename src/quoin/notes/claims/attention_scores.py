@@ -2,9 +2,11 @@
 additive scores."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -59,7 +61,9 @@ def variance_of_inner_products(generator: torch.Generator) -> Evidence:
     )
 
 
-def with_junk(scores: Tensor, seen: Tensor, generator: torch.Generator) -> Tensor:
+def with_junk(
+    scores: Float[Tensor, "n m"], seen: Bool[Tensor, "n m"], generator: torch.Generator
+) -> Float[Tensor, "n m"]:
     """What may stand at padding: large numbers, infinities, NaN."""
     junk = torch.tensor([1e4, math.inf, -math.inf, math.nan]).to(scores.dtype)
     return torch.where(seen, scores, junk[torch.randint(4, scores.shape, generator=generator)])
@@ -101,25 +105,25 @@ def masked_is_softmax_of_the_prefix(generator: torch.Generator) -> Evidence:
     )
 
 
-def mask_the_scores(scores: Tensor, lengths: Tensor) -> Tensor:
+def mask_the_scores(scores: Float[Tensor, "n m"], lengths: Int[Tensor, "n"]) -> Float[Tensor, "n m"]:
     return masked_softmax(scores, lengths=lengths)
 
 
-def mask_the_weights(scores: Tensor, lengths: Tensor) -> Tensor:
+def mask_the_weights(scores: Float[Tensor, "n m"], lengths: Int[Tensor, "n"]) -> Float[Tensor, "n m"]:
     return torch.softmax(scores, dim=-1).masked_fill(~sequence_mask(lengths, scores.shape[-1]), -1e6)
 
 
-def cut_the_sum(scores: Tensor, lengths: Tensor) -> Tensor:
+def cut_the_sum(scores: Float[Tensor, "n m"], lengths: Int[Tensor, "n"]) -> Float[Tensor, "n m"]:
     return torch.softmax(scores, dim=-1).masked_fill(~sequence_mask(lengths, scores.shape[-1]), 0)
 
 
-def a_large_negative_score(scores: Tensor, lengths: Tensor) -> Tensor:
+def a_large_negative_score(scores: Float[Tensor, "n m"], lengths: Int[Tensor, "n"]) -> Float[Tensor, "n m"]:
     return torch.softmax(
         torch.where(sequence_mask(lengths, scores.shape[-1]), scores, torch.tensor(-1e6).to(scores.dtype)), dim=-1
     )
 
 
-def worst_weights(form, generator: torch.Generator) -> Evidence:
+def worst_weights(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, message = 0.0, ""
     for _ in range(CASES):
         rows, m = randint(1, 6, generator), randint(2, 12, generator)
@@ -148,7 +152,7 @@ def worst_weights(form, generator: torch.Generator) -> Evidence:
     right=mask_the_scores,
     printed=mask_the_weights,
 )
-def mask_scores_not_weights(form, generator: torch.Generator) -> Evidence:
+def mask_scores_not_weights(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     return worst_weights(form, generator)
 
 
@@ -158,7 +162,7 @@ def mask_scores_not_weights(form, generator: torch.Generator) -> Evidence:
     right=mask_the_scores,
     printed=cut_the_sum,
 )
-def cutting_the_sum_is_not_enough(form, generator: torch.Generator) -> Evidence:
+def cutting_the_sum_is_not_enough(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     return worst_weights(form, generator)
 
 
@@ -169,7 +173,7 @@ def cutting_the_sum_is_not_enough(form, generator: torch.Generator) -> Evidence:
     right=mask_the_scores,
     printed=a_large_negative_score,
 )
-def nothing_to_see_is_zero(form, generator: torch.Generator) -> Evidence:
+def nothing_to_see_is_zero(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     wrong, message = 0, ""
     for dtype in DTYPES:
         scores = normal(3, 4, generator=generator).to(dtype).requires_grad_()
@@ -197,7 +201,7 @@ class KernelCalls(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def row_by_row(scores: Tensor, lengths: Tensor) -> Tensor:
+def row_by_row(scores: Float[Tensor, "n m"], lengths: Int[Tensor, "n"]) -> Float[Tensor, "n m"]:
     weights = torch.zeros_like(scores)
     for row, length in enumerate(lengths.tolist()):
         weights[row, :length] = torch.softmax(scores[row, :length], dim=-1)
@@ -256,7 +260,9 @@ def padding_counts_nothing(generator: torch.Generator) -> Evidence:
     return Evidence("largest difference from the sequences alone", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def additive_case(generator: torch.Generator, n: int, m: int, widths: tuple[int, int, int]):
+def additive_case(
+    generator: torch.Generator, n: int, m: int, widths: tuple[int, int, int]
+) -> tuple[AdditiveScore, Float[Tensor, "{n} d"], Float[Tensor, "{m} e"], nn.Sequential]:
     """A score, queries and keys, and the network on concatenated pairs that has the same weights."""
     d, e, h = widths
     score = AdditiveScore(d, e, h, generator=generator).double()
@@ -272,7 +278,7 @@ def additive_case(generator: torch.Generator, n: int, m: int, widths: tuple[int,
     )
 
 
-def all_pairs(query: Tensor, key: Tensor) -> Tensor:  # (n, d), (m, e) -> (n, m, d + e)
+def all_pairs(query: Float[Tensor, "n d"], key: Float[Tensor, "m e"]) -> Float[Tensor, "n m d+e"]:
     n, m = len(query), len(key)
     return torch.cat([query.unsqueeze(1).expand(n, m, -1), key.expand(n, m, -1)], dim=-1)
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.autodiff import (
@@ -125,7 +126,7 @@ class Twisted(nn.Module):
         for parameter in self.parameters():
             nn.init.normal_(parameter, std=0.5, generator=generator)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "n 4"]) -> Float[Tensor, "n 3"]:
         h = self.drop(self.twice(torch.tanh(self.twice(x))))
         h += 1
         left, right = h.sin().chunk(2, dim=-1)

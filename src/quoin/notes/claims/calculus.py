@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -206,7 +207,7 @@ class Counted:
     def __init__(self, f: Function):
         self.f, self.calls = f, 0
 
-    def __call__(self, theta: Tensor) -> Tensor:
+    def __call__(self, theta: Float[Tensor, "p"]) -> Float[Tensor, ""]:
         self.calls += 1
         return self.f(theta).sum()
 

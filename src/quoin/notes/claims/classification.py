@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.data import make_blobs
@@ -26,7 +28,7 @@ from quoin.tensor import one_hot, softmax
 CASES = 30
 
 
-def random_signs(count: int, generator: torch.Generator) -> Tensor:
+def random_signs(count: int, generator: torch.Generator) -> Int[Tensor, "n"]:
     return 2 * torch.randint(2, (count,), generator=generator) - 1
 
 
@@ -65,12 +67,12 @@ def log_loss_far_from_zero(generator: torch.Generator) -> Evidence:
     return Evidence("largest excess over e^-m, relative to m", worst, roundings(8), "8 float64 roundings", 900)
 
 
-def falls_for_ever(losses: Tensor) -> int:
+def falls_for_ever(losses: Float[Tensor, "n"]) -> int:
     """Contradictions to: a longer weight always has a smaller loss, so that nothing is least."""
     return int((losses[1:] >= losses[:-1]).sum())
 
 
-def is_least_somewhere(losses: Tensor) -> int:
+def is_least_somewhere(losses: Float[Tensor, "n"]) -> int:
     """Contradictions to: some weight has the least loss; those to the best candidate but the last, for the ray goes
     on."""
     return min(int((losses[index + 1 :] < losses[index]).sum()) for index in range(len(losses) - 1))
@@ -83,7 +85,7 @@ def is_least_somewhere(losses: Tensor) -> int:
     right=falls_for_ever,
     printed=is_least_somewhere,
 )
-def no_minimiser_on_separable_data(form, generator: torch.Generator) -> Evidence:
+def no_minimiser_on_separable_data(form: Callable[[Tensor], int], generator: torch.Generator) -> Evidence:
     wrong = 0
     for _ in range(CASES):
         X = torch.randn(randint(10, 60, generator), randint(1, 5, generator), generator=generator, dtype=torch.float64)
@@ -194,7 +196,7 @@ class PrefixTable:
         )
         self.scores_given = 0
 
-    def __call__(self, x: Tensor, y: Tensor) -> Tensor:
+    def __call__(self, x: Float[Tensor, "n d"], y: Int[Tensor, "n length"]) -> Float[Tensor, "n length vocab"]:
         positions = torch.arange(y.shape[1])
         powers = self.vocab_size**positions
         before = (y * powers).cumsum(dim=-1) - y * powers  # the prefix as a number in base v + 1

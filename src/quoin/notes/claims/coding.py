@@ -2,9 +2,11 @@
 KL."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.info import (
@@ -30,7 +32,7 @@ MESSAGE = 4000
 CODER_SLACK = 8 + MESSAGE * 2e-7
 
 
-def random_distribution(generator: torch.Generator, *, impossible: bool = True) -> Tensor:
+def random_distribution(generator: torch.Generator, *, impossible: bool = True) -> Float[Tensor, "n"]:
     """From nearly even to very uneven, on 1 to 12 symbols, some impossible; one time in four all probabilities are
     powers of two."""
     size = randint(1, 12, generator)
@@ -53,16 +55,16 @@ def random_lengths(size: int, generator: torch.Generator) -> list[int]:
     return lengths
 
 
-def bits(p: Tensor, q: Tensor) -> float:
+def bits(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> float:
     """-sum_i p_i log2 q_i: the entropy in bits if both are the same."""
     return float(distribution_cross_entropy(p, q, base=2))
 
 
-def kl_bits(p: Tensor, q: Tensor) -> float:
+def kl_bits(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> float:
     return float(kl_divergence(p, q, base=2))
 
 
-def mean_length(code: PrefixCode, distribution: Tensor) -> float:
+def mean_length(code: PrefixCode, distribution: Float[Tensor, "n"]) -> float:
     return float(code.expected_length(distribution))
 
 
@@ -142,11 +144,11 @@ def shannon_code_exists(generator: torch.Generator) -> Evidence:
     )
 
 
-def from_probability(distribution: Tensor) -> list[float]:
+def from_probability(distribution: Float[Tensor, "n"]) -> list[float]:
     return [-math.log2(q) + 1 for q in distribution.tolist()]
 
 
-def from_item(distribution: Tensor) -> list[float]:
+def from_item(distribution: Float[Tensor, "n"]) -> list[float]:
     return [-math.log2(y) + 1 for y in range(1, len(distribution) + 1)]
 
 
@@ -156,7 +158,7 @@ def from_item(distribution: Tensor) -> list[float]:
     right=from_probability,
     printed=from_item,
 )
-def shannon_length_bound(form, generator: torch.Generator) -> Evidence:
+def shannon_length_bound(form: Callable[[Tensor], list[float]], generator: torch.Generator) -> Evidence:
     worst, example = -math.inf, ""
     for _ in range(CASES):
         distribution = random_distribution(generator, impossible=False)
@@ -225,13 +227,15 @@ def huffman_breaks_the_bound_of_a_symbol(generator: torch.Generator) -> Evidence
     )
 
 
-def message_of(distribution: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def message_of(
+    distribution: Float[Tensor, "n"], generator: torch.Generator
+) -> tuple[Int[Tensor, "length"], Float[Tensor, "n"]]:
     """A message sampled from `distribution`, and the distribution that it follows exactly: its own frequencies."""
     message = torch.multinomial(distribution, MESSAGE, replacement=True, generator=generator)
     return message, torch.bincount(message, minlength=len(distribution)).double() / MESSAGE
 
 
-def two_distributions(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def two_distributions(generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
     p = random_distribution(generator)
     q = torch.rand(len(p), generator=generator, dtype=torch.float64) + 0.01
     return p, q / q.sum()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.losses import l2_penalty, logistic_loss
@@ -35,7 +36,7 @@ class Problem(NamedTuple):
     """A convex cost with one of its minimisers and its constants."""
 
     cost: Callable[[Tensor], Tensor]
-    minimizer: Tensor
+    minimizer: Float[Tensor, "d"]
     constants: Constants
 
 
@@ -46,13 +47,13 @@ def bowl(generator: torch.Generator) -> Problem:
     )
 
 
-def trough(generator: torch.Generator) -> tuple[Problem, Tensor]:
+def trough(generator: torch.Generator) -> tuple[Problem, Float[Tensor, "d"]]:
     """A quadratic that is flat in one direction, which is given too: a line of minimisers."""
     Q = with_eigenvalues(torch.tensor([0.0, 0.3, 0.6, 1.0], dtype=torch.float64), generator)
     return quadratic_around(Q, generator), torch.linalg.eigh(Q).eigenvectors[:, 0]
 
 
-def quadratic_around(Q: Tensor, generator: torch.Generator) -> Problem:
+def quadratic_around(Q: Float[Tensor, "d d"], generator: torch.Generator) -> Problem:
     center = normal(len(Q), generator=generator)
     return Problem(quadratic(Q, center), center, quadratic_constants(Q))
 
@@ -191,11 +192,15 @@ def no_minimiser(generator: torch.Generator) -> Evidence:
     return Evidence("statements that fail", checks.count(False), 0, "exact: a count", len(checks), "==")
 
 
-def a_minimizer(problem: Problem, flat: Tensor, start: Tensor, generator: torch.Generator) -> Tensor:
+def a_minimizer(
+    problem: Problem, flat: Float[Tensor, "d"], start: Float[Tensor, "d"], generator: torch.Generator
+) -> Float[Tensor, "d"]:
     return problem.minimizer + 3 * normal(1, generator=generator) * flat
 
 
-def any_point(problem: Problem, flat: Tensor, start: Tensor, generator: torch.Generator) -> Tensor:
+def any_point(
+    problem: Problem, flat: Float[Tensor, "d"], start: Float[Tensor, "d"], generator: torch.Generator
+) -> Float[Tensor, "d"]:
     return start + 0.3 * normal(len(flat), generator=generator)
 
 
@@ -205,7 +210,9 @@ def any_point(problem: Problem, flat: Tensor, start: Tensor, generator: torch.Ge
     right=a_minimizer,
     printed=any_point,
 )
-def which_minimiser(form, generator: torch.Generator) -> Evidence:
+def which_minimiser(
+    form: Callable[[Problem, Tensor, Tensor, torch.Generator], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, steps, cases = 0.0, 20, 20
     for _ in range(cases):
         problem, flat = trough(generator)

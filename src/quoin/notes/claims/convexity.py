@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -33,7 +34,7 @@ COUNT = "exact: a count"
 ZERO = torch.zeros((), dtype=torch.float64)
 
 
-def with_eigenvalues(values: Tensor, generator: torch.Generator) -> Tensor:
+def with_eigenvalues(values: Float[Tensor, "d"], generator: torch.Generator) -> Float[Tensor, "d d"]:
     """A symmetric matrix with these eigenvalues and random eigenvectors."""
     vectors = torch.linalg.qr(normal(len(values), len(values), generator=generator)).Q
     matrix = vectors * values @ vectors.mT
@@ -56,7 +57,7 @@ def convex_functions(dim: int, generator: torch.Generator) -> list[Callable[[Ten
 # ---- sets -------------------------------------------------------------------------------------------------------
 
 
-def inwards(points: Tensor) -> Tensor:
+def inwards(points: Float[Tensor, "n dim"]) -> Float[Tensor, "2*n dim"]:
     """The points, and a copy of them scaled so near to 0 that some lie in every set that holds 0 well inside."""
     return torch.cat([points, points / 50])
 
@@ -73,7 +74,8 @@ def polytope(dim: int, generator: torch.Generator) -> Contains:
     return lambda x: bool((rows @ x <= 1).all())
 
 
-def subspace(basis: Tensor) -> Contains:  # (dim, k), orthonormal columns
+def subspace(basis: Float[Tensor, "dim k"]) -> Contains:
+    """The span of orthonormal columns."""
     return lambda x: float((x - basis @ (basis.mT @ x)).norm()) < 1e-12
 
 
@@ -103,11 +105,11 @@ def segments_stay_inside(generator: torch.Generator) -> Evidence:
     return Evidence("sets classified wrongly", wrong, 0, COUNT, 3 * cases, "==")
 
 
-def any_weight_up_to_one(contains: Contains, points: Tensor, generator: torch.Generator) -> bool:
+def any_weight_up_to_one(contains: Contains, points: Float[Tensor, "n dim"], generator: torch.Generator) -> bool:
     return bool(is_convex_set(contains, points, generator=generator, num_cases=200))
 
 
-def any_real_weight(contains: Contains, points: Tensor, generator: torch.Generator) -> bool:
+def any_real_weight(contains: Contains, points: Float[Tensor, "n dim"], generator: torch.Generator) -> bool:
     """The definition with no range for λ: what it describes are the affine sets."""
     inside = [x for x in points if contains(x)]
     weights = 3 * normal(len(inside) - 1, generator=generator)
@@ -121,7 +123,9 @@ def any_real_weight(contains: Contains, points: Tensor, generator: torch.Generat
     right=any_weight_up_to_one,
     printed=any_real_weight,
 )
-def weights_are_between_zero_and_one(form, generator: torch.Generator) -> Evidence:
+def weights_are_between_zero_and_one(
+    form: Callable[[Contains, Tensor, torch.Generator], bool], generator: torch.Generator
+) -> Evidence:
     wrong, cases = 0, 10
     for _ in range(cases):
         dim = randint(1, 4, generator)
@@ -172,7 +176,7 @@ def chords_lie_above(generator: torch.Generator) -> Evidence:
 # ---- minima and below sets --------------------------------------------------------------------------------------
 
 
-def quadratic(Q: Tensor, center: Tensor) -> Callable[[Tensor], Tensor]:
+def quadratic(Q: Float[Tensor, "d d"], center: Float[Tensor, "d"]) -> Callable[[Tensor], Tensor]:
     return lambda x: (x - center) @ Q @ (x - center) / 2
 
 
@@ -216,7 +220,7 @@ def up_to_one(generator: torch.Generator) -> list[float]:
     right=short_of_one,
     printed=up_to_one,
 )
-def lower_at_once(form, generator: torch.Generator) -> Evidence:
+def lower_at_once(form: Callable[[torch.Generator], list[float]], generator: torch.Generator) -> Evidence:
     rises, cases = 0, 0
     one = torch.ones((), dtype=torch.float64)
     pairs: list[tuple[Callable[[Tensor], Tensor], Tensor, Tensor]] = [(torch.square, one, 0 * one)]
@@ -289,11 +293,13 @@ def quadratics_by_eigenvalue(generator: torch.Generator) -> Evidence:
     return Evidence("largest |eigenvalue, difference - exact|, or a wrong verdict", worst, roundings(4096), MORE, cases)
 
 
-def curves_up(f: Callable[[Tensor], Tensor], points: Tensor, generator: torch.Generator) -> bool:
+def curves_up(f: Callable[[Tensor], Tensor], points: Float[Tensor, "n"], generator: torch.Generator) -> bool:
     return bool(hessian_test(f, points))
 
 
-def has_convex_below_sets(f: Callable[[Tensor], Tensor], points: Tensor, generator: torch.Generator) -> bool:
+def has_convex_below_sets(
+    f: Callable[[Tensor], Tensor], points: Float[Tensor, "n"], generator: torch.Generator
+) -> bool:
     levels = f(points).sort().values[2::4].tolist()
     return all(is_convex_set(sublevel_set(f, level), points, generator=generator) for level in levels)
 
@@ -304,7 +310,9 @@ def has_convex_below_sets(f: Callable[[Tensor], Tensor], points: Tensor, generat
     right=curves_up,
     printed=has_convex_below_sets,
 )
-def second_derivative_decides(form, generator: torch.Generator) -> Evidence:
+def second_derivative_decides(
+    form: Callable[[Callable[[Tensor], Tensor], Tensor, torch.Generator], bool], generator: torch.Generator
+) -> Evidence:
     points = torch.linspace(0.05, 4, 24, dtype=torch.float64)
     functions = {
         "x²": torch.square,

@@ -3,8 +3,10 @@ saves."""
 
 import itertools
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -64,16 +66,20 @@ def weights_may_be_named_by_offset(generator: torch.Generator) -> Evidence:
     return Evidence("largest |by offsets - dense|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def circular(x: Tensor, weight: Tensor, stride: int = 1) -> Tensor:  # (n, c, h, w), (d, c, 3, 3) -> (n, d, h, w)
+def circular(
+    x: Float[Tensor, "n c h w"], weight: Float[Tensor, "d c 3 3"], stride: int = 1
+) -> Float[Tensor, "n d p q"]:
     """A layer on a grid whose ends meet, where a shift pushes nothing out."""
     return cross_correlate2d(nn.functional.pad(x, (1, 1, 1, 1), mode="circular"), weight, stride=stride)
 
 
-def output_moves_along(shifted: Tensor, output: Tensor, by: tuple[int, int]) -> float:
+def output_moves_along(
+    shifted: Float[Tensor, "n d h w"], output: Float[Tensor, "n d h w"], by: tuple[int, int]
+) -> float:
     return gap(shifted, output.roll(by, dims=(-2, -1)))
 
 
-def output_stays(shifted: Tensor, output: Tensor, by: tuple[int, int]) -> float:
+def output_stays(shifted: Float[Tensor, "n d h w"], output: Float[Tensor, "n d h w"], by: tuple[int, int]) -> float:
     return gap(shifted, output)
 
 
@@ -83,7 +89,9 @@ def output_stays(shifted: Tensor, output: Tensor, by: tuple[int, int]) -> float:
     right=output_moves_along,
     printed=output_stays,
 )
-def convolution_is_equivariant(form, generator: torch.Generator) -> Evidence:
+def convolution_is_equivariant(
+    form: Callable[[Tensor, Tensor, tuple[int, int]], float], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         x, weight = normal(2, 2, 8, 8, generator=generator), normal(3, 2, 3, 3, generator=generator)
@@ -102,9 +110,8 @@ def where_equivariance_ends(generator: torch.Generator) -> Evidence:
     for _ in range(CASES):
         x, kernel, u = normal(8, 8, generator=generator), normal(3, 3, generator=generator), normal(generator=generator)
         before, after = shared_dense_definition(x, kernel, u), shared_dense_definition(x.roll(1, dims=0), kernel, u)
-        wrong += (
-            gap(after[2:-1], before[1:-2]) > ROUNDING
-        )  # rows whose window neither saw the border nor what wrapped around
+        # rows whose window neither saw the border nor what wrapped around
+        wrong += gap(after[2:-1], before[1:-2]) > ROUNDING
         wrong += gap(after[-1:], before[-2:-1]) < CLEARLY  # the last row now ends at a border of zeros
         images, weight = normal(1, 2, 8, 8, generator=generator), normal(3, 2, 3, 3, generator=generator)
         strided = circular(images, weight, stride=2)
@@ -126,11 +133,8 @@ def sharing_and_cutting_count(generator: torch.Generator) -> Evidence:
     wrong = 0
     for _ in range(CASES):
         h, w, reach = randint(4, 7, generator), randint(4, 7, generator), randint(0, 3, generator)
-        x, shared, u = (
-            normal(h, w, generator=generator),
-            normal(2 * h - 1, 2 * w - 1, generator=generator),
-            normal(generator=generator),
-        )
+        x, shared = normal(h, w, generator=generator), normal(2 * h - 1, 2 * w - 1, generator=generator)
+        u = normal(generator=generator)
         local = cut_offsets(shared, reach)
         far = {(a, b) for a in range(1 - h, h) for b in range(1 - w, w) if max(abs(a), abs(b)) > reach}
         zeroed = shared.clone()
@@ -150,9 +154,8 @@ def convolutions_of_functions(generator: torch.Generator) -> Evidence:
     cells = 100
     x = torch.arange(-2 * cells, 2 * cells + 1, dtype=torch.float64).unsqueeze(-1) / cells
     box = lambda z: (z.abs() < 0.5).all(dim=-1).double()  # noqa: E731
-    tent = (1 - x.squeeze(-1).abs()).clamp(
-        min=0
-    )  # midpoints of cells never meet the box's ends at these x: the rule is exact
+    # Midpoints of cells never meet the box's ends at these x: the rule is exact.
+    tent = (1 - x.squeeze(-1).abs()).clamp(min=0)
     worst = gap(convolution_integral(box, box, x, [(-0.5, 0.5)], num_points=cells), tent)
 
     def bell(variance: float):
@@ -170,11 +173,11 @@ def convolutions_of_functions(generator: torch.Generator) -> Evidence:
     )
 
 
-def rotated_by_180(kernel: Tensor) -> Tensor:
+def rotated_by_180(kernel: Float[Tensor, "p q"]) -> Float[Tensor, "p q"]:
     return kernel.flip(-2, -1)
 
 
-def as_it_is(kernel: Tensor) -> Tensor:
+def as_it_is(kernel: Float[Tensor, "p q"]) -> Float[Tensor, "p q"]:
     return kernel
 
 
@@ -184,7 +187,7 @@ def as_it_is(kernel: Tensor) -> Tensor:
     right=rotated_by_180,
     printed=as_it_is,
 )
-def layer_is_convolution_with(form, generator: torch.Generator) -> Evidence:
+def layer_is_convolution_with(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         h, w, p, q = (randint(low, high, generator) for low, high in ((4, 8), (4, 8), (2, 4), (2, 4)))
@@ -268,7 +271,7 @@ def one_side(padding: int) -> int:
     right=both_sides,
     printed=one_side,
 )
-def padding_in_total(form, generator: torch.Generator) -> Evidence:
+def padding_in_total(form: Callable[[int], int], generator: torch.Generator) -> Evidence:
     wrong, cases = 0, 0
     for n, k, q, s in itertools.product(range(5, 11), range(1, 6), range(1, 3), range(1, 4)):
         size = nn.functional.conv1d(torch.ones(1, 1, n), torch.ones(1, 1, k), padding=q, stride=s).shape[-1]

@@ -132,7 +132,9 @@ def zero_density(joint: Density, y: float, uniform: Density) -> Callable[..., Te
     right=fixed_density,
     printed=zero_density,
 )
-def every_slice_is_a_density(form, generator: torch.Generator) -> Evidence:
+def every_slice_is_a_density(
+    form: Callable[[Density, float, Density], Callable[..., Tensor]], generator: torch.Generator
+) -> Evidence:
     uniform_density = Density(lambda x: torch.ones_like(x), (0, 1))
     # Y in [0, 1] or [2, 3]: between them p_Y is zero.
     joint = Density(lambda x, y: torch.where((y < 1) | (y > 2), (x + 1) / 3, 0), (0, 1), (0, 1, 2, 3))
@@ -158,7 +160,7 @@ def multiplied(first: int, second: int) -> int:
     right=added,
     printed=multiplied,
 )
-def dimension_of_a_pair(form, generator: torch.Generator) -> Evidence:
+def dimension_of_a_pair(form: Callable[[int, int], int], generator: torch.Generator) -> Evidence:
     space, wrong, example = ProbabilitySpace.uniform(range(5)), 0, ""
     box = {
         1: Density(lambda x: 2 * x, (0, 1), num_nodes=40),

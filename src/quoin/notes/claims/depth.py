@@ -2,8 +2,10 @@
 d + 1."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.expressivity import (
@@ -123,7 +125,7 @@ def quadratic(L: int) -> int:
     right=exponential,
     printed=quadratic,
 )
-def depth_separates(form, generator: torch.Generator) -> Evidence:
+def depth_separates(form: Callable[[int], int], generator: torch.Generator) -> Evidence:
     """Nodes shared evenly over the layers make the most pieces, (nodes / L + 1)^L."""
     gaps = {L: sawtooth_l1_lower_bound(L**2 + 2, math.floor((form(L) / L + 1) ** L)) for L in range(2, 12)}
     where = min(gaps, key=gaps.__getitem__)
@@ -215,7 +217,7 @@ def inputs_and_one(d_in: int, d_out: int) -> int:
     return d_in + 1
 
 
-def moment_curve(t: Tensor) -> Tensor:
+def moment_curve(t: Float[Tensor, "n"]) -> Float[Tensor, "n 3"]:
     return torch.stack([t, t**2, t**3], dim=1)
 
 
@@ -225,7 +227,7 @@ def moment_curve(t: Tensor) -> Tensor:
     right=inputs_and_outputs,
     printed=inputs_and_one,
 )
-def width_for_many_outputs(form, generator: torch.Generator) -> Evidence:
+def width_for_many_outputs(form: Callable[[int, int], int], generator: torch.Generator) -> Evidence:
     """A network's outputs lie in an affine space of its last width's dimension; at width 4 the construction is at
     hand."""
     t, eps = torch.linspace(-1, 1, 401, dtype=torch.float64), 0.1

@@ -7,6 +7,7 @@ What samplers do is in diffusion_samplers.py.
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.generate import classifier_free_guidance_definition
@@ -35,7 +36,7 @@ from quoin.prob import (
 )
 
 CASES = 10
-MeanAndCovariance = tuple[Tensor, Tensor]  # a mean and a covariance
+MeanAndCovariance = tuple[Float[Tensor, "k"], Float[Tensor, "k k"]]
 
 
 def a_schedule(num_steps: int, generator: torch.Generator) -> NoiseSchedule:
@@ -175,7 +176,7 @@ def score_is_minus_noise(generator: torch.Generator) -> Evidence:
     )
 
 
-def corners(d: int) -> Tensor:  # (2d, d)
+def corners(d: int) -> Float[Tensor, "2*{d} {d}"]:
     """Points whose mean of any quadratic is its mean under N(0, I)."""
     eye = torch.eye(d, dtype=torch.float64)
     return math.sqrt(d) * torch.cat([eye, -eye])
@@ -203,7 +204,7 @@ def reverse_joint(oracle: GaussianDenoiser, schedule: NoiseSchedule) -> MeanAndC
     return mean, root @ root.mT
 
 
-def forward_joint(schedule: NoiseSchedule, clean: Tensor) -> MeanAndCovariance:
+def forward_joint(schedule: NoiseSchedule, clean: Float[Tensor, "d"]) -> MeanAndCovariance:
     """The distribution of (x_1, ..., x_T) given x_0, from cov(x_s, x_t) = √(ᾱ_t/ᾱ_s) (1 - ᾱ_s), s <= t."""
     d, log = len(clean), schedule.log_alpha_bar[1:]
     first, last = torch.minimum(log.unsqueeze(0), log.unsqueeze(1)), torch.maximum(log.unsqueeze(0), log.unsqueeze(1))

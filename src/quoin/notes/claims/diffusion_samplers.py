@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.generate import (
@@ -44,7 +45,7 @@ ROWS = 20_000
 
 def back(
     oracle: GaussianDenoiser, schedule: NoiseSchedule, t: int, earlier: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Float[Tensor, "d"], Float[Tensor, "d d"], Float[Tensor, ""], Float[Tensor, "1"]]:
     """The step from t to an earlier time as offset + matrix x_t + std z, and the weight of the prediction of x_0 in
     it."""
     d = len(oracle.distribution.mean)
@@ -141,11 +142,13 @@ def ddim_with_all_noise_is_ddpm(generator: torch.Generator) -> Evidence:
     return Evidence("largest deviation of a moment, in standard errors", worst, SIGMAS, ABOUT_NORMAL, 15)
 
 
-def gaussian_score(x: Tensor, *, mean: Tensor, precision: Tensor) -> Tensor:
+def gaussian_score(
+    x: Float[Tensor, "n d"], *, mean: Float[Tensor, "d"], precision: Float[Tensor, "d d"]
+) -> Float[Tensor, "n d"]:
     return (mean - x) @ precision
 
 
-def deviations(samples: Tensor, distribution: MeanAndCovariance) -> float:
+def deviations(samples: Float[Tensor, "n k"], distribution: MeanAndCovariance) -> float:
     """The error of the samples' mean and covariance in standard errors, which are known for whitened numbers."""
     white = torch.linalg.solve_triangular(
         torch.linalg.cholesky(distribution[1]), (samples - distribution[0]).mT, upper=False
@@ -155,13 +158,13 @@ def deviations(samples: Tensor, distribution: MeanAndCovariance) -> float:
     return max(float((products / error).abs().max()), float(white.mean(dim=0).abs().max()) * math.sqrt(len(white)))
 
 
-def mapped(found: Tensor, start: MeanAndCovariance) -> MeanAndCovariance:  # (d + 1, d)
+def mapped(found: Float[Tensor, "m k"], start: MeanAndCovariance) -> MeanAndCovariance:
     """The distribution that an affine map makes of a normal one, from what it makes of 0 and of the axes."""
     matrix = (found[1:] - found[0]).mT
     return found[0] + matrix @ start[0], matrix @ start[1] @ matrix.mT
 
 
-def simplex(d: int) -> Tensor:  # (d + 1, d)
+def simplex(d: int) -> Float[Tensor, "{d}+1 {d}"]:
     return torch.cat([torch.zeros(1, d), torch.eye(d)]).double()
 
 

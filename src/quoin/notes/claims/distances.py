@@ -2,8 +2,10 @@
 goes."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -21,7 +23,9 @@ from quoin.tensor import one_hot
 CASES = 100
 
 
-def random_distributions(count: int, generator: torch.Generator, *, positive: bool = False) -> Tensor:
+def random_distributions(
+    count: int, generator: torch.Generator, *, positive: bool = False
+) -> Float[Tensor, "{count} n"]:
     """`count` distributions on the same few outcomes; unless `positive`, some outcomes of some distributions are
     impossible."""
     weights = torch.rand(count, randint(2, 8, generator), generator=generator, dtype=torch.float64) + 0.01
@@ -31,7 +35,9 @@ def random_distributions(count: int, generator: torch.Generator, *, positive: bo
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-def away_from_a_metric(distance, p: Tensor, q: Tensor, r: Tensor) -> float:
+def away_from_a_metric(
+    distance: Callable[[Tensor, Tensor], Tensor], p: Float[Tensor, "n"], q: Float[Tensor, "n"], r: Float[Tensor, "n"]
+) -> float:
     """How far the axioms are missed: zero iff equal, symmetry, triangle inequality; infinity where the first one is."""
     if not (distance(p, p) == 0 and (distance(p, q) > 0 or torch.equal(p, q))):
         return math.inf

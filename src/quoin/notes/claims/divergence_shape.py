@@ -2,8 +2,10 @@
 values are."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Normal
 
@@ -53,11 +55,15 @@ def cross_entropy_is_no_metric(generator: torch.Generator) -> Evidence:
     return Evidence("largest violation of an inequality", worst, roundings(64), FEW, CASES)
 
 
-def both_pairs(d: Tensor, d_other: Tensor, weight: Tensor) -> Tensor:
+def both_pairs(
+    d: Float[Tensor, "*batch"], d_other: Float[Tensor, "*batch"], weight: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
     return weight * d + (1 - weight) * d_other
 
 
-def first_pair_twice(d: Tensor, d_other: Tensor, weight: Tensor) -> Tensor:
+def first_pair_twice(
+    d: Float[Tensor, "*batch"], d_other: Float[Tensor, "*batch"], weight: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
     return weight * d + (1 - weight) * d
 
 
@@ -68,7 +74,7 @@ def first_pair_twice(d: Tensor, d_other: Tensor, weight: Tensor) -> Tensor:
     right=both_pairs,
     printed=first_pair_twice,
 )
-def jointly_convex(form, generator: torch.Generator) -> Evidence:
+def jointly_convex(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     even, half = distribution(0.5, 0.5), torch.tensor(0.5, dtype=torch.float64)
     mixes = [(even, even, distribution(0.9, 0.1), distribution(0.1, 0.9), half)]
     for _ in range(ROUNDS):
@@ -114,11 +120,11 @@ def cross_entropy_two_ways(generator: torch.Generator) -> Evidence:
     return Evidence("largest violation of a bound", worst, roundings(64), FEW, CASES)
 
 
-def mass_on_the_most_probable(p: Tensor, q: Tensor) -> bool:
+def mass_on_the_most_probable(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> bool:
     return not bool(q[p < p.amax()].any())
 
 
-def one_point(p: Tensor, q: Tensor) -> bool:
+def one_point(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> bool:
     return mass_on_the_most_probable(p, q) and float(q.amax()) == 1
 
 
@@ -129,7 +135,7 @@ def one_point(p: Tensor, q: Tensor) -> bool:
     right=mass_on_the_most_probable,
     printed=one_point,
 )
-def ties_stay_free(form, generator: torch.Generator) -> Evidence:
+def ties_stay_free(form: Callable[[Tensor, Tensor], bool], generator: torch.Generator) -> Evidence:
     wrong, tie = 0, distribution(0.4, 0.4, 0.2)
     pairs = [
         (tie, q)

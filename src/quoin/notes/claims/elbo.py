@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.losses import (
@@ -35,7 +36,9 @@ from quoin.prob import (
 CASES = 20
 
 
-def random_distributions(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def random_distributions(
+    n: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"], Float[Tensor, "n"]]:
     """p(z), p(y | z) for one y, and a q that leaves some z out."""
     prior = normal(n, generator=generator).softmax(0)
     likelihood = torch.rand(n, generator=generator, dtype=torch.float64) + 1e-3
@@ -51,7 +54,7 @@ def random_normal(dim: int, generator: torch.Generator) -> TriangularNormal:
     )
 
 
-def exact_noise(dim: int) -> Tensor:
+def exact_noise(dim: int) -> Float[Tensor, "nodes {dim}"]:
     """Gauss-Hermite's nodes -√3, 0, √3 as often as their weights 1, 4, 1 say: a plain mean is exact for polynomials of
     degree 5."""
     line = [-math.sqrt(3.0)] + [0.0] * 4 + [math.sqrt(3.0)]
@@ -128,11 +131,11 @@ def six_groupings_are_one(generator: torch.Generator) -> Evidence:
     )
 
 
-def by_samples(estimate: Tensor, num_samples: int, points: int) -> Tensor:
+def by_samples(estimate: Float[Tensor, ""], num_samples: int, points: int) -> Float[Tensor, ""]:
     return estimate
 
 
-def by_points(estimate: Tensor, num_samples: int, points: int) -> Tensor:
+def by_points(estimate: Float[Tensor, ""], num_samples: int, points: int) -> Float[Tensor, ""]:
     return estimate * num_samples / points
 
 
@@ -160,11 +163,11 @@ def bound_is_a_mean_over_samples(form: Callable[[Tensor, int, int], Tensor], gen
     return Evidence("largest error of the estimate to the bound, in standard errors", worst, 7.0, source, CASES)
 
 
-def from_q(q: TriangularNormal) -> Tensor:
+def from_q(q: TriangularNormal) -> Float[Tensor, ""]:
     return kl_normal(q.mean, q.covariance, torch.zeros_like(q.mean), torch.eye(q.dim, dtype=q.mean.dtype))
 
 
-def from_the_prior(q: TriangularNormal) -> Tensor:
+def from_the_prior(q: TriangularNormal) -> Float[Tensor, ""]:
     """What is subtracted if D(p_Z‖q) is added."""
     return -kl_normal(torch.zeros_like(q.mean), torch.eye(q.dim, dtype=q.mean.dtype), q.mean, q.covariance)
 
@@ -195,7 +198,7 @@ def bound_with_its_divergence(form: Callable[[TriangularNormal], Tensor], genera
     )
 
 
-def gradients(bound: Tensor, leaves: Sequence[Tensor]) -> Tensor:
+def gradients(bound: Float[Tensor, "..."], leaves: Sequence[Float[Tensor, "..."]]) -> Float[Tensor, "p"]:
     return torch.cat([each.flatten() for each in torch.autograd.grad(bound.sum(), leaves, retain_graph=True)])
 
 
@@ -230,20 +233,22 @@ def four_gradients_are_unbiased(generator: torch.Generator) -> Evidence:
 class Wave(LatentModel):
     """ln p(x | z) = sin(ωz): nothing but an integrand that oscillates."""
 
-    def __init__(self, omega: Tensor):
+    def __init__(self, omega: Float[Tensor, ""]):
         self.omega = omega
 
-    def log_prior(self, z: Tensor) -> Tensor:
+    def log_prior(self, z: Float[Tensor, "*batch 1"]) -> Float[Tensor, "*batch"]:
         return -(z.square().sum(dim=-1) + math.log(2 * math.pi)) / 2
 
-    def log_likelihood(self, x: Tensor, z: Tensor) -> Tensor:
+    def log_likelihood(self, x: Float[Tensor, "..."], z: Float[Tensor, "*batch 1"]) -> Float[Tensor, "*batch"]:
         return torch.sin(self.omega * z[..., 0])
 
-    def sample_prior(self, sample_shape: Sequence[int] = (), *, generator: torch.Generator) -> Tensor:
+    def sample_prior(
+        self, sample_shape: Sequence[int] = (), *, generator: torch.Generator
+    ) -> Float[Tensor, "*shape 1"]:
         return normal(*sample_shape, 1, generator=generator)
 
 
-def variance_of_gradient(form: Callable, model: LatentModel, mean: float, x: Tensor) -> float:
+def variance_of_gradient(form: Callable, model: LatentModel, mean: float, x: Float[Tensor, "d"]) -> float:
     """Of one sample's gradient in the mean of q = N(mean, 1), by quadrature: every node has a q and a gradient of its
     own."""
 

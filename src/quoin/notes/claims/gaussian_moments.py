@@ -4,6 +4,7 @@ rest."""
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -80,11 +81,11 @@ def centring_is_needed(generator: torch.Generator) -> Evidence:
     return Evidence("pairing E X² - E X⁴", paired - moment if right else torch.nan, 2, "exact: 12 - 10", 1, "==")
 
 
-def product_moment(distribution: MultivariateNormal, i: int, j: int) -> Tensor:
+def product_moment(distribution: MultivariateNormal, i: int, j: int) -> Float[Tensor, ""]:
     return normal_moment(distribution.mean, distribution.covariance, [i, j])
 
 
-def moment_of_the_pair(distribution: MultivariateNormal, i: int, j: int) -> Tensor:
+def moment_of_the_pair(distribution: MultivariateNormal, i: int, j: int) -> Float[Tensor, "2"]:
     return torch.stack([normal_moment(distribution.mean, distribution.covariance, [index]) for index in (i, j)])
 
 
@@ -94,7 +95,7 @@ def moment_of_the_pair(distribution: MultivariateNormal, i: int, j: int) -> Tens
     right=product_moment,
     printed=moment_of_the_pair,
 )
-def pairs_are_products(form, generator: torch.Generator) -> Evidence:
+def pairs_are_products(form: Callable[[MultivariateNormal, int, int], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         distribution = centered(random_distribution(4, generator))
@@ -112,15 +113,17 @@ def random_function(generator: torch.Generator) -> Callable[[Tensor], Tensor]:
     return lambda x: ((x @ B) * x).sum(dim=-1) * x[..., 0] + torch.sin(x @ a)
 
 
-def square_of_the_first(x: Tensor) -> Tensor:
+def square_of_the_first(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
     return x[..., 0] ** 2
 
 
-def centered_factor(distribution: MultivariateNormal, f, coordinate: int) -> Tensor:
+def centered_factor(
+    distribution: MultivariateNormal, f: Callable[[Tensor], Tensor], coordinate: int
+) -> Float[Tensor, ""]:
     return integration_by_parts(f, distribution, coordinate=coordinate).product
 
 
-def bare_factor(distribution: MultivariateNormal, f, coordinate: int) -> Tensor:
+def bare_factor(distribution: MultivariateNormal, f: Callable[[Tensor], Tensor], coordinate: int) -> Float[Tensor, ""]:
     return normal_expectation(lambda x: x[..., coordinate] * f(x), distribution)
 
 
@@ -130,7 +133,9 @@ def bare_factor(distribution: MultivariateNormal, f, coordinate: int) -> Tensor:
     right=centered_factor,
     printed=bare_factor,
 )
-def gaussian_integration_by_parts(form, generator: torch.Generator) -> Evidence:
+def gaussian_integration_by_parts(
+    form: Callable[[MultivariateNormal, Callable[[Tensor], Tensor], int], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, counterexample = 0.0, ""
     for case in range(CASES):
         distribution = random_distribution(3, generator, rank=2 if case % 3 == 0 else None)
@@ -159,11 +164,11 @@ def gaussian_integration_by_parts(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def over_the_variance(x: Tensor, variance: float) -> Tensor:
+def over_the_variance(x: Float[Tensor, "*batch"], variance: float) -> Float[Tensor, "*batch"]:
     return -x / variance
 
 
-def times_the_variance(x: Tensor, variance: float) -> Tensor:
+def times_the_variance(x: Float[Tensor, "*batch"], variance: float) -> Float[Tensor, "*batch"]:
     return -x * variance
 
 
@@ -173,7 +178,7 @@ def times_the_variance(x: Tensor, variance: float) -> Tensor:
     right=over_the_variance,
     printed=times_the_variance,
 )
-def derivative_of_the_bell(form, generator: torch.Generator) -> Evidence:
+def derivative_of_the_bell(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     worst, counterexample = 0.0, ""
     for case in range(CASES):
         variance, power = (
@@ -202,11 +207,11 @@ def derivative_of_the_bell(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def by_its_own_loading(covariance: Tensor) -> Tensor:
+def by_its_own_loading(covariance: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
     return decorrelation(covariance).matrix
 
 
-def by_one_loading(covariance: Tensor) -> Tensor:
+def by_one_loading(covariance: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
     own = torch.eye(len(covariance), dtype=covariance.dtype)
     return own - decorrelation(covariance).loadings[1] * torch.ones_like(own[:, :1]) * own[0]
 
@@ -217,7 +222,7 @@ def by_one_loading(covariance: Tensor) -> Tensor:
     right=by_its_own_loading,
     printed=by_one_loading,
 )
-def decorrelated_is_independent(form, generator: torch.Generator) -> Evidence:
+def decorrelated_is_independent(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for case in range(CASES):
         d = randint(3, 5, generator)

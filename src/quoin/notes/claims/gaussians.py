@@ -1,8 +1,10 @@
 """Normal distributions: their parameters, what keeps them normal, what independence means for them, conditioning."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -24,7 +26,7 @@ def random_distribution(dim: int, generator: torch.Generator, *, rank: int | Non
     return MultivariateNormal(vector(dim, generator), root @ root.T / dim + floor)
 
 
-def vector(dim: int, generator: torch.Generator) -> Tensor:
+def vector(dim: int, generator: torch.Generator) -> Float[Tensor, "dim"]:
     return torch.randn(dim, generator=generator, dtype=torch.float64)
 
 
@@ -36,7 +38,7 @@ def planar_normal(generator: torch.Generator) -> MultivariateNormal:
     return MultivariateNormal(vector(2, generator), covariance)
 
 
-def grid(distribution: MultivariateNormal) -> tuple[Tensor, float]:
+def grid(distribution: MultivariateNormal) -> tuple[Float[Tensor, "points d"], float]:
     """Points about the mean, 12 standard deviations to either side along each axis, and the volume of a cell."""
     deviations = distribution.covariance.diagonal().sqrt()
     line = torch.linspace(-12, 12, STEPS, dtype=torch.float64)
@@ -44,11 +46,11 @@ def grid(distribution: MultivariateNormal) -> tuple[Tensor, float]:
     return distribution.mean + mesh * deviations, float((deviations * (line[1] - line[0])).prod())
 
 
-def with_mean(distribution: MultivariateNormal, a: Tensor) -> Tensor:
+def with_mean(distribution: MultivariateNormal, a: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     return distribution.mgf(a)
 
 
-def without_mean(distribution: MultivariateNormal, a: Tensor) -> Tensor:
+def without_mean(distribution: MultivariateNormal, a: Float[Tensor, "d"]) -> Float[Tensor, ""]:
     return torch.exp(a @ distribution.covariance @ a / 2)
 
 
@@ -58,7 +60,7 @@ def without_mean(distribution: MultivariateNormal, a: Tensor) -> Tensor:
     right=with_mean,
     printed=without_mean,
 )
-def exponential_moments(form, generator: torch.Generator) -> Evidence:
+def exponential_moments(form: Callable[[MultivariateNormal, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, counterexample = 0.0, ""
     for _ in range(CASES):
         distribution = planar_normal(generator)
@@ -67,10 +69,8 @@ def exponential_moments(form, generator: torch.Generator) -> Evidence:
         integral = (distribution.log_prob(points) + points @ a).exp().sum() * cell
         found = gap(form(distribution, a), integral)
         if found > worst:
-            worst, counterexample = (
-                found,
-                f"{float(form(distribution, a)):.4f} where the integral is {float(integral):.4f}",
-            )
+            worst = found
+            counterexample = f"{float(form(distribution, a)):.4f} where the integral is {float(integral):.4f}"
     source = "a rounding for each of 193² terms; no other error"
     return Evidence(
         "largest |formula - ∫ e^⟨a,x⟩ p(x) dx|, relative", worst, TERMS, source, CASES, counterexample=counterexample
@@ -270,16 +270,16 @@ def singular_normals(generator: torch.Generator) -> Evidence:
     )
 
 
-def at_the_mean(mean: Tensor) -> Tensor:
+def at_the_mean(mean: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     return mean
 
 
-def at_zero(mean: Tensor) -> Tensor:
+def at_zero(mean: Float[Tensor, "d"]) -> Float[Tensor, "d"]:
     return torch.zeros_like(mean)
 
 
 @claim(("DE40", "D5-20"), "N(m, 0) is the point mass at m, whatever m", right=at_the_mean, printed=at_zero)
-def no_variance_is_a_point_mass(form, generator: torch.Generator) -> Evidence:
+def no_variance_is_a_point_mass(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for case in range(CASES):
         d = randint(2, 4, generator)
@@ -317,11 +317,11 @@ def quotient_is_the_conditional(generator: torch.Generator) -> Evidence:
     )
 
 
-def adjugate_over_determinant(s_xx: float, s_xy: float, s_yy: float) -> Tensor:
+def adjugate_over_determinant(s_xx: float, s_xy: float, s_yy: float) -> Float[Tensor, "2 2"]:
     return torch.tensor([[s_yy, -s_xy], [-s_xy, s_xx]], dtype=torch.float64) / (s_xx * s_yy - s_xy**2)
 
 
-def determinant_lost(s_xx: float, s_xy: float, s_yy: float) -> Tensor:
+def determinant_lost(s_xx: float, s_xy: float, s_yy: float) -> Float[Tensor, "2 2"]:
     cross = -s_xy / (s_xx * s_yy)
     return torch.tensor([[1 / s_xx, cross], [cross, 1 / s_yy]], dtype=torch.float64)
 
@@ -332,7 +332,7 @@ def determinant_lost(s_xx: float, s_xy: float, s_yy: float) -> Tensor:
     right=adjugate_over_determinant,
     printed=determinant_lost,
 )
-def inverse_covariance(form, generator: torch.Generator) -> Evidence:
+def inverse_covariance(form: Callable[[float, float, float], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         covariance = planar_normal(generator).covariance
@@ -340,7 +340,7 @@ def inverse_covariance(form, generator: torch.Generator) -> Evidence:
     return Evidence("largest |formula - Σ⁻¹|, relative", worst, roundings(2**10), "1024 float64 roundings", CASES)
 
 
-def entries_of(covariance: Tensor) -> tuple[float, float, float]:
+def entries_of(covariance: Float[Tensor, "2 2"]) -> tuple[float, float, float]:
     return float(covariance[0, 0]), float(covariance[0, 1]), float(covariance[1, 1])
 
 
@@ -358,7 +358,7 @@ def cross_squared(s_xy: float) -> float:
     right=cross_once,
     printed=cross_squared,
 )
-def density_in_two_dimensions(form, generator: torch.Generator) -> Evidence:
+def density_in_two_dimensions(form: Callable[[float], float], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         distribution = planar_normal(generator)
@@ -385,7 +385,7 @@ def root_of_two_pi(s_yy: float) -> float:
     right=root_of_all,
     printed=root_of_two_pi,
 )
-def constant_of_the_quotient(form, generator: torch.Generator) -> Evidence:
+def constant_of_the_quotient(form: Callable[[float], float], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         distribution = planar_normal(generator)

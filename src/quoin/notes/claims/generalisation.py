@@ -2,9 +2,11 @@
 both."""
 
 import math
+from collections.abc import Callable
 from itertools import pairwise, product
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.losses import squared_loss
@@ -36,7 +38,7 @@ LEVEL = 6.0
 LEVEL_SOURCE = "6 standard errors, passed by chance less than once in ten million"
 
 
-def curve(x: Tensor) -> Tensor:
+def curve(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return torch.sin(1.5 * x)
 
 
@@ -50,12 +52,12 @@ def known_distribution() -> Population:
     return population_from_density(density, (-HALF, HALF), (-1 - 8 * NOISE, 1 + 8 * NOISE), num_nodes=120)
 
 
-def sample(num_examples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def sample(num_examples: int, generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
     x = HALF * (2 * torch.rand(num_examples, generator=generator, dtype=torch.float64) - 1)
     return x, curve(x) + NOISE * torch.randn(num_examples, generator=generator, dtype=torch.float64)
 
 
-def fitted(x: Tensor, y: Tensor, degree: int):
+def fitted(x: Float[Tensor, "n"], y: Float[Tensor, "n"], degree: int) -> Callable[[Tensor], Tensor]:
     weights = fit_polynomial(x, y, degree)
     return lambda x: polynomial_features(x, degree) @ weights
 

@@ -5,6 +5,7 @@ import math
 from collections import deque
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import load_karate_club
@@ -17,7 +18,7 @@ from quoin.notes.claims.rounding import gap, randint, roundings
 CASES = 25
 
 
-def random_graph(generator: torch.Generator) -> tuple[Tensor, Tensor, int]:
+def random_graph(generator: torch.Generator) -> tuple[Int[Tensor, "2 edges"], Float[Tensor, "edges"], int]:
     """Directed edges with positive weights, some twice, some from a node to itself, some nodes without any."""
     nodes = randint(1, 9, generator)
     edges = torch.randint(nodes, (2, randint(0, 3 * nodes, generator)), generator=generator)
@@ -101,7 +102,7 @@ def layers_reach_as_many_edges_far(generator: torch.Generator) -> Evidence:
     return Evidence("pairs of nodes that hear each other against their distance", wrong, 0, "exact", pairs, "==")
 
 
-def distances(edges: Tensor, start: int) -> list[int]:
+def distances(edges: Int[Tensor, "2 edges"], start: int) -> list[int]:
     """Edges from each node to `start`, found breadth first; -1 where no way leads."""
     found, queue = {start: 0}, deque([start])
     while queue:

@@ -5,6 +5,7 @@ import math
 from itertools import pairwise, product
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -24,7 +25,7 @@ from quoin.prob import (
 CASES = 25
 
 
-def distribution(*shape: int, generator: torch.Generator) -> Tensor:
+def distribution(*shape: int, generator: torch.Generator) -> Float[Tensor, "..."]:
     """Distributions on the last axis, sampled evenly among all."""
     waits = -torch.rand(shape, generator=generator, dtype=torch.float64).log()
     return waits / waits.sum(dim=-1, keepdim=True)

@@ -2,6 +2,7 @@
 together."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -15,7 +16,7 @@ EDGE = torch.tensor(
 )  # Sobel's: dark left, light right
 
 
-def correlation_at_distance(images: Tensor, distance: int) -> float:  # (n, h, w)
+def correlation_at_distance(images: Float[Tensor, "n h w"], distance: int) -> float:
     """The mean correlation, over the images, of two pixels so many steps apart along rows and columns together."""
     height, width = images.shape[1:]
     pixels = images.flatten(1) - images.flatten(1).mean(dim=0)
@@ -25,7 +26,7 @@ def correlation_at_distance(images: Tensor, distance: int) -> float:  # (n, h, w
     return float((pixels.T @ pixels)[apart == distance].mean())
 
 
-def scrambled(images: Tensor, order: Tensor) -> Tensor:
+def scrambled(images: Float[Tensor, "n h w"], order: Int[Tensor, "h*w"]) -> Float[Tensor, "n h w"]:
     return images.flatten(1)[:, order].reshape(images.shape)
 
 

@@ -5,6 +5,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.layers import convolution_as_dense
@@ -23,15 +24,17 @@ class Excess(NamedTuple):
     """|ŵ - w|² + b̂² of a fit, which for x ~ N(0, I) is its squared error on new data beyond the noise, for each
     repeat."""
 
-    dense: Tensor  # (REPEATS,), each the mean over the outputs
-    shared: Tensor
+    dense: Float[Tensor, "repeats"]  # the mean over the outputs
+    shared: Float[Tensor, "repeats"]
 
 
-def windows(X: Tensor) -> Tensor:  # (n, LENGTH) -> (n OUTPUTS, SIZE)
+def windows(X: Float[Tensor, "n length"]) -> Float[Tensor, "windows size"]:
     return X.unfold(1, SIZE, 1).reshape(-1, SIZE)
 
 
-def excess_errors(A: Tensor, X: Tensor, generator: torch.Generator) -> Excess:
+def excess_errors(
+    A: Float[Tensor, "outputs length"], X: Float[Tensor, "n length"], generator: torch.Generator
+) -> Excess:
     """Least squares for y = A x + noise: a weight for each entry of A, and a kernel fitted to the windows of all
     outputs at once."""
     Y = (X @ A.T).unsqueeze(-1) + NOISE * normal(ROWS, OUTPUTS, REPEATS, generator=generator)
@@ -75,11 +78,11 @@ def shared_weights_generalise(generator: torch.Generator) -> Evidence:
     )
 
 
-def with_ones(X: Tensor) -> Tensor:
+def with_ones(X: Float[Tensor, "n d"]) -> Float[Tensor, "n d+1"]:
     return torch.cat([X, torch.ones(len(X), 1, dtype=X.dtype)], dim=1)
 
 
-def bars(num_rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:  # (n, 1, 10, 10), (n,)
+def bars(num_rows: int, generator: torch.Generator) -> tuple[Float[Tensor, "n 1 10 10"], Int[Tensor, "n"]]:
     """Noisy images of a bar of five pixels anywhere, lying (0) or standing (1)."""
     side, long = 10, 5
     labels = torch.randint(2, (num_rows,), generator=generator)
@@ -96,7 +99,7 @@ def bars(num_rows: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:  #
     return pictures.unsqueeze(1), labels
 
 
-def trained(model: nn.Module, X: Tensor, labels: Tensor) -> nn.Module:
+def trained(model: nn.Module, X: Float[Tensor, "n 1 10 10"], labels: Int[Tensor, "n"]) -> nn.Module:
     """After 100 steps of Adam on all rows: enough to fit them."""
     adam = torch.optim.Adam(model.parameters(), 0.05)
     for _ in range(100):

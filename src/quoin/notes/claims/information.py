@@ -2,9 +2,10 @@
 take."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info import (
@@ -30,8 +31,8 @@ ONE_BY_ONE = 200
 FEW = "64 float64 roundings"
 
 
-def random_joints(generator: torch.Generator) -> Iterator[Tensor]:
-    """Batches of joint tables, (BATCH, n, m), some pairs in them impossible."""
+def random_joints(generator: torch.Generator) -> Iterator[Float[Tensor, "batch n m"]]:
+    """Batches of joint tables, some pairs in them impossible."""
     for _ in range(ROUNDS):
         n, m = randint(1, 5, generator), randint(1, 5, generator)
         weights = torch.rand(BATCH, n, m, generator=generator, dtype=torch.float64)
@@ -40,12 +41,12 @@ def random_joints(generator: torch.Generator) -> Iterator[Tensor]:
         yield weights / weights.sum(dim=(-2, -1), keepdim=True)
 
 
-def pinsker(p: Tensor, q: Tensor) -> Tensor:
+def pinsker(p: Float[Tensor, "*#batch n"], q: Float[Tensor, "*#batch n"]) -> Float[Tensor, "*#batch"]:
     """½‖p - q‖₁², below which D(p ‖ q) never lies: so it is zero at p = q only."""
     return (p - q).abs().sum(dim=-1).square() / 2
 
 
-def word_lengths(generator: torch.Generator) -> Tensor:
+def word_lengths(generator: torch.Generator) -> Float[Tensor, "n"]:
     """The lengths of a complete binary code: a distribution 2^-length whose surprises are whole bits, counted and not
     computed."""
     lengths = [0]
@@ -69,11 +70,11 @@ def a_byte_has_eight_bits(generator: torch.Generator) -> Evidence:
     return Evidence("largest |bits - 8| and |2^(bits in a nat) - e|", off, roundings(64), FEW, 3)
 
 
-def bits_in_nats(bits: Tensor) -> Tensor:
+def bits_in_nats(bits: Float[Tensor, ""]) -> Float[Tensor, ""]:
     return math.log(2) * bits
 
 
-def bits_over_ln_2(bits: Tensor) -> Tensor:
+def bits_over_ln_2(bits: Float[Tensor, ""]) -> Float[Tensor, ""]:
     return bits / math.log(2)
 
 
@@ -83,7 +84,7 @@ def bits_over_ln_2(bits: Tensor) -> Tensor:
     right=bits_in_nats,
     printed=bits_over_ln_2,
 )
-def entropy_in_nats_and_bits(form, generator: torch.Generator) -> Evidence:
+def entropy_in_nats_and_bits(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(ONE_BY_ONE):
         lengths = word_lengths(generator)
@@ -102,7 +103,7 @@ def entropy_in_nats_and_bits(form, generator: torch.Generator) -> Evidence:
     right=bits_in_nats,
     printed=bits_over_ln_2,
 )
-def cross_entropy_in_nats_and_bits(form, generator: torch.Generator) -> Evidence:
+def cross_entropy_in_nats_and_bits(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(ONE_BY_ONE):
         lengths = word_lengths(generator)
@@ -116,16 +117,16 @@ def cross_entropy_in_nats_and_bits(form, generator: torch.Generator) -> Evidence
     return Evidence("largest |H(P, Q) - form(mean length)|", worst, roundings(64), FEW, ONE_BY_ONE)
 
 
-def entropy_in_bits(distribution: Tensor) -> Tensor:
+def entropy_in_bits(distribution: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return entropy(distribution, base=2)
 
 
-def entropy_as_written(distribution: Tensor) -> Tensor:
+def entropy_as_written(distribution: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return -(distribution * distribution.log()).sum(dim=-1)
 
 
 @claim("ZE37", "an entropy in bits needs log₂, and 0 log 0 = 0", right=entropy_in_bits, printed=entropy_as_written)
-def entropy_counts_bits(form, generator: torch.Generator) -> Evidence:
+def entropy_counts_bits(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(ONE_BY_ONE):
         lengths = word_lengths(generator)
@@ -210,11 +211,11 @@ def mutual_information_properties(generator: torch.Generator) -> Evidence:
     return Evidence("largest violation of one of the four", worst, roundings(64), FEW, CASES)
 
 
-def mean_under_the_joint(joint: Tensor) -> Tensor:
+def mean_under_the_joint(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch"]:
     return (joint * torch.where(joint == 0, 0, pmi(joint))).sum(dim=(-2, -1))
 
 
-def mean_under_the_product(joint: Tensor) -> Tensor:
+def mean_under_the_product(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch"]:
     product = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
     return (product * joint * torch.where(joint == 0, 0, pmi(joint))).sum(dim=(-2, -1))
 
@@ -226,7 +227,7 @@ def mean_under_the_product(joint: Tensor) -> Tensor:
     right=mean_under_the_joint,
     printed=mean_under_the_product,
 )
-def mutual_information_is_a_mean(form, generator: torch.Generator) -> Evidence:
+def mutual_information_is_a_mean(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for joint in random_joints(generator):
         by_entropies = entropy(joint.sum(dim=-1)) + entropy(joint.sum(dim=-2)) - joint_entropy(joint)
@@ -249,7 +250,7 @@ def mutual_information_is_a_divergence(generator: torch.Generator) -> Evidence:
     return Evidence("largest |I - a divergence|", worst, roundings(64), FEW, CASES)
 
 
-def mean_divergence(joint: Tensor) -> Tensor:
+def mean_divergence(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch"]:
     """E_X D(P_Y|X || P_Y); a row that never happens counts nothing, whichever distribution it is given."""
     x, y = joint.sum(dim=-1, keepdim=True), joint.sum(dim=-2, keepdim=True).expand_as(joint)
     rows = torch.where(x == 0, y, joint / torch.where(x == 0, 1, x))

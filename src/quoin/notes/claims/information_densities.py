@@ -1,8 +1,10 @@
 """Information of densities: where it goes as for tables, and where not; minimisers of cross-entropy, KL both ways."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch import distributions as dist
 from torch.distributions import Categorical, Cauchy, MixtureSameFamily, MultivariateNormal, Normal, Uniform
@@ -123,7 +125,7 @@ def bounded_from_below_always(h_x: float, h_y: float, h_xy: float, *, table: boo
     right=bounded_by_the_sum,
     printed=bounded_from_below_always,
 )
-def joint_entropy_is_bounded(form, generator: torch.Generator) -> Evidence:
+def joint_entropy_is_bounded(form: Callable[..., float], generator: torch.Generator) -> Evidence:
     one, half = Density(lambda x: 1 + 0 * x, (0, 1)), Density(lambda x: 2 + 0 * x, (0, 0.5))
     entropies = (float(differential_entropy(distribution)) for distribution in (one, half, product_density(one, half)))
     worst = form(*entropies, table=False)
@@ -184,7 +186,7 @@ def is_the_entropy(bins: int, y: Uniform) -> float:
     right=grows_with_the_bins,
     printed=is_the_entropy,
 )
-def information_of_a_bijection(form, generator: torch.Generator) -> Evidence:
+def information_of_a_bijection(form: Callable[[int, Uniform], float], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         p = random_distributions(1, generator)[0]
@@ -196,21 +198,15 @@ def information_of_a_bijection(form, generator: torch.Generator) -> Evidence:
         binned = torch.eye(bins, dtype=torch.float64) / bins
         worst = max(worst, abs(float(mutual_information(binned)) - form(bins, Uniform(low, high))))
     message = f"X ~ U[0, 1], Y = 2X: h(X) = 0, h(Y) = ln 2, and I of 1000 bins is 6.91; off by {worst:.3g}"
-    return Evidence(
-        "largest difference from what I should be",
-        worst,
-        roundings(64),
-        "64 roundings",
-        CASES + 3,
-        counterexample=message,
-    )
+    quantity = "largest difference from what I should be"
+    return Evidence(quantity, worst, roundings(64), "64 roundings", CASES + 3, counterexample=message)
 
 
-def on_a_set_of_probability(p: Density, q: Density, suspects: Tensor) -> bool:
+def on_a_set_of_probability(p: Density, q: Density, suspects: Float[Tensor, "n"]) -> bool:
     return float(p.expectation(lambda x: (q(x) == 0).double())) > 1e-6
 
 
-def at_some_point(p: Density, q: Density, suspects: Tensor) -> bool:
+def at_some_point(p: Density, q: Density, suspects: Float[Tensor, "n"]) -> bool:
     return bool(((p(suspects) > 0) & (q(suspects) == 0)).any())
 
 
@@ -220,7 +216,9 @@ def at_some_point(p: Density, q: Density, suspects: Tensor) -> bool:
     right=on_a_set_of_probability,
     printed=at_some_point,
 )
-def a_hole_must_have_probability(form, generator: torch.Generator) -> Evidence:
+def a_hole_must_have_probability(
+    form: Callable[[Density, Density, Tensor], bool], generator: torch.Generator
+) -> Evidence:
     wrong, message, cases = 0, "", 15
     for _ in range(cases):
         hole, width = uniform(-2, 2, generator), uniform(0.3, 1, generator)
@@ -229,9 +227,7 @@ def a_hole_must_have_probability(form, generator: torch.Generator) -> Evidence:
         def punctured(x: Tensor, hole=hole) -> Tensor:
             return torch.where(x == hole, 0, normal_density_1d(x, 1.0))
 
-        def torn(
-            x: Tensor, hole=hole, width=width
-        ) -> Tensor:  # no mass between hole and hole + width, and so more elsewhere
+        def torn(x: Tensor, hole=hole, width=width) -> Tensor:  # no mass between hole and hole + width, more elsewhere
             left, right = (0.5 * math.erfc(-(at - 1) / math.sqrt(2)) for at in (hole, hole + width))
             return torch.where((hole < x) & (x < hole + width), 0, normal_density_1d(x, 1.0) / (1 - right + left))
 
@@ -350,6 +346,7 @@ def a_narrow_family_leaves_a_gap(generator: torch.Generator) -> Evidence:
     noise = -0.1 * math.log(0.1) - 0.9 * math.log(0.9)
     least, cases = math.inf, 2
     for _ in range(cases):
+        loss = torch.tensor(math.inf)
         weights = torch.randn(3, generator=generator, dtype=torch.float64, requires_grad=True)
         for _ in range(300):  # convex, with a curvature of at most (1 + 1 + 1) / 4
             q = torch.sigmoid(x @ weights[:2] + weights[2])

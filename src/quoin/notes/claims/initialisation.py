@@ -4,11 +4,13 @@ size."""
 import math
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import data
 from quoin.inspect import gradient_norms, intermediates, jacobian_rank, stability_report
 from quoin.layers import init_weights, kaiming_normal, small_normal, tanh_derivative, torch_default, xavier_normal
+from quoin.layers.init import Rule
 from quoin.losses import cross_entropy
 from quoin.metrics import empirical_risk
 from quoin.models import MLP, mlp_definition
@@ -158,7 +160,7 @@ def xavier_balances_both_ways(generator: torch.Generator) -> Evidence:
     return Evidence("largest deviation, in standard errors", worst, 6, "6 standard errors, exact distribution", cases)
 
 
-def mean_square(x: Tensor) -> float:
+def mean_square(x: Float[Tensor, "..."]) -> float:
     return float(x.double().square().mean())
 
 
@@ -213,7 +215,9 @@ def default_start_is_for_moderate_depth(generator: torch.Generator) -> Evidence:
     )
 
 
-def trained_accuracy(depth: int, rule, pixels: Tensor, labels: Tensor, generator: torch.Generator) -> float:
+def trained_accuracy(
+    depth: int, rule: Rule, pixels: Float[Tensor, "n 64"], labels: Int[Tensor, "n"], generator: torch.Generator
+) -> float:
     model = MLP([64, *[64] * depth, 10], generator=generator)
     init_weights(model, rule, generator=generator)
     sgd = torch.optim.SGD(model.parameters(), 0.5)

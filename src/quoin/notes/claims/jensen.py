@@ -2,8 +2,10 @@
 convexity.py."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Normal
 
@@ -16,7 +18,7 @@ from quoin.notes.claims.rounding import excess, gap, randint, roundings
 from quoin.optim import hessian_test, is_convex, is_convex_set, jensen_gap, jensen_steps, sublevel_set
 
 
-def weighted_points(generator: torch.Generator) -> tuple[Tensor, Tensor]:  # (n,), (n, dim)
+def weighted_points(generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n dim"]]:
     weights = random_distributions(1, generator)[0]
     return weights, normal(len(weights), randint(1, 4, generator), generator=generator)
 
@@ -34,11 +36,11 @@ def jensen(generator: torch.Generator) -> Evidence:
     return Evidence("largest f(E X) - E f(X), |gap - variance|", worst, roundings(4096), MORE, 11 * rounds)
 
 
-def renormalized(p: Tensor) -> Tensor:
+def renormalized(p: Float[Tensor, "n"]) -> Float[Tensor, ""]:
     return 1 - p[-1]
 
 
-def one_early(p: Tensor) -> Tensor:
+def one_early(p: Float[Tensor, "n"]) -> Float[Tensor, ""]:
     return 1 - p[-2]
 
 
@@ -49,7 +51,7 @@ def one_early(p: Tensor) -> Tensor:
     right=renormalized,
     printed=one_early,
 )
-def induction_step(form, generator: torch.Generator) -> Evidence:
+def induction_step(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     given = torch.tensor([0.5, 0.1, 0.4], dtype=torch.float64), normal(3, 2, generator=generator)
     cases = [weighted_points(generator) for _ in range(40)]
     worst = -math.inf
@@ -108,16 +110,16 @@ def hidden_variable(generator: torch.Generator) -> Evidence:
 # ---- x log x ----------------------------------------------------------------------------------------------------
 
 
-def reciprocal(x: Tensor) -> Tensor:
+def reciprocal(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return 1 / x
 
 
-def reciprocal_and_one(x: Tensor) -> Tensor:
+def reciprocal_and_one(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return 1 / x + 1
 
 
 @claim(("DE16", "D1.4-9"), "(x log x)'' = 1/x: at x = .7, 1.42857", right=reciprocal, printed=reciprocal_and_one)
-def second_derivative_of_x_log_x(form, generator: torch.Generator) -> Evidence:
+def second_derivative_of_x_log_x(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     points = torch.cat([torch.tensor([0.7], dtype=torch.float64), (2 * normal(30, generator=generator)).exp()])
     for x in points:

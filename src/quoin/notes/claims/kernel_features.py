@@ -2,8 +2,10 @@
 kernel."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.estimators import RandomKernelFeatures
@@ -21,7 +23,7 @@ from quoin.prob import normal_expectation
 from quoin.tensor import kernel_matrix, matrix_rank, rbf_kernel
 
 
-def gamma_once(x: Tensor, directions: Tensor, gamma: float) -> Tensor:
+def gamma_once(x: Float[Tensor, "d"], directions: Float[Tensor, "k d"], gamma: float) -> Float[Tensor, "k"]:
     """Features for e^{-γ‖x‖²} e^{-γ‖y‖²} e^{γ⟨x,y⟩}."""
     return (-gamma * (x @ x)).exp() * performer_features_definition(math.sqrt(gamma) * x, directions)
 
@@ -32,7 +34,9 @@ def gamma_once(x: Tensor, directions: Tensor, gamma: float) -> Tensor:
     right=positive_features_definition,
     printed=gamma_once,
 )
-def gaussian_kernel_by_positive_features(form, generator: torch.Generator) -> Evidence:
+def gaussian_kernel_by_positive_features(
+    form: Callable[[Tensor, Tensor, float], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, counterexample = 0.0, ""
     for case in range(CASES):
         x, y = pair(1 + case % 3, generator)
@@ -86,7 +90,7 @@ def gaussian_kernel_by_waves(generator: torch.Generator) -> Evidence:
     )
 
 
-def cloud(count: int, generator: torch.Generator) -> Tensor:
+def cloud(count: int, generator: torch.Generator) -> Float[Tensor, "n 3"]:
     return torch.randn(count, 3, generator=generator, dtype=torch.float64)
 
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff import trace
@@ -26,13 +27,13 @@ QUADRATURE = 1e-9  # tanh-sinh with 80 nodes a piece and edges at all breakpoint
 NOISE = 0.3
 
 
-def truth(x: Tensor) -> Tensor:  # (..., d) -> (..., 1)
+def truth(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch 1"]:
     return torch.sin(3 * x).sum(dim=-1, keepdim=True)
 
 
 def squared_error(
     kernel: SmoothingKernel, bandwidth: float, num_points: int, dim: int, generator: torch.Generator
-) -> Tensor:
+) -> Float[Tensor, ""]:
     """The squared error of the estimate from n noisy values on the unit cube, in the mean over its middle and over 60
     samples."""
     x = torch.rand(60, num_points, dim, generator=generator, dtype=torch.float64)
@@ -208,11 +209,15 @@ def epanechnikov_costs_least(form: SmoothingKernel, generator: torch.Generator) 
     )
 
 
-def boxcar_with_a_rule(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def boxcar_with_a_rule(
+    query: Float[Tensor, "n d"], key: Float[Tensor, "m d"], value: Float[Tensor, "m v"]
+) -> Float[Tensor, "n v"]:
     return nadaraya_watson(query, key, value, BoxcarKernel(), 1.0, fallback=nearest_key)
 
 
-def boxcar_without(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def boxcar_without(
+    query: Float[Tensor, "n d"], key: Float[Tensor, "m d"], value: Float[Tensor, "m v"]
+) -> Float[Tensor, "n v"]:
     """The quotient alone."""
     similarity = BoxcarKernel()(query.unsqueeze(-2) - key.unsqueeze(-3))
     return similarity @ value / similarity.sum(dim=-1, keepdim=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.info import StaticModel, arithmetic_decode, arithmetic_encode
@@ -33,13 +34,13 @@ from quoin.prob import MarkovChain
 CASES = 30
 
 
-def random_text(generator: torch.Generator, vocab_size: int, length: int) -> Tensor:
+def random_text(generator: torch.Generator, vocab_size: int, length: int) -> Int[Tensor, "n"]:
     """Tokens of which the first are common and the last may be missing."""
     weights = torch.rand(vocab_size, generator=generator, dtype=torch.float64) ** 2 + 1e-3
     return torch.multinomial(weights, length, replacement=True, generator=generator)
 
 
-def random_distribution(generator: torch.Generator, *shape: int) -> Tensor:
+def random_distribution(generator: torch.Generator, *shape: int) -> Float[Tensor, "..."]:
     waits = -torch.rand(*shape, generator=generator, dtype=torch.float64).log()
     return waits / waits.sum(dim=-1, keepdim=True)
 
@@ -55,7 +56,7 @@ def random_ngram(generator: torch.Generator) -> NgramModel:
     )
 
 
-def every_text(vocab_size: int, length: int) -> Tensor:
+def every_text(vocab_size: int, length: int) -> Int[Tensor, "texts length"]:
     return torch.tensor(list(itertools.product(range(vocab_size), repeat=length)))
 
 
@@ -201,12 +202,12 @@ def uniform_distribution_is_storage(generator: torch.Generator) -> Evidence:
     )
 
 
-def successors(tokens: Tensor, vocab_size: int) -> Tensor:
+def successors(tokens: Int[Tensor, "n"], vocab_size: int) -> Int[Tensor, "vocab"]:
     """n(x) as occurrences of x that something follows."""
     return torch.bincount(tokens[:-1], minlength=vocab_size)
 
 
-def occurrences(tokens: Tensor, vocab_size: int) -> Tensor:
+def occurrences(tokens: Int[Tensor, "n"], vocab_size: int) -> Int[Tensor, "vocab"]:
     """n(x) as occurrences of x."""
     return torch.bincount(tokens, minlength=vocab_size)
 

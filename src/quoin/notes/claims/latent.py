@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -73,7 +74,7 @@ def monte_carlo_evidence_is_low_and_consistent(generator: torch.Generator) -> Ev
     )
 
 
-def separated(weights: Tensor) -> FiniteLatentModel:
+def separated(weights: Float[Tensor, "n"]) -> FiniteLatentModel:
     """Components 20 standard deviations apart on a line."""
     means = 20.0 * torch.arange(len(weights), dtype=torch.float64).unsqueeze(-1)
     return FiniteLatentModel(
@@ -88,11 +89,11 @@ def fraction_that_explains(model: FiniteLatentModel, num_samples: int, generator
     return float((model.log_likelihood(x, z) > -50).double().mean())
 
 
-def sum_of_squares(weights: Tensor) -> float:
+def sum_of_squares(weights: Float[Tensor, "n"]) -> float:
     return float(weights.square().sum())
 
 
-def hardly_ever(weights: Tensor) -> float:
+def hardly_ever(weights: Float[Tensor, "n"]) -> float:
     return 0.0
 
 
@@ -228,13 +229,15 @@ def logs_are_stable(generator: torch.Generator) -> Evidence:
     )
 
 
-def nodes(x: Tensor) -> Quadrature:
+def nodes(x: Float[Tensor, ""]) -> Quadrature:
     """Where to integrate over z >= 0 what has its mass near 0 and near x."""
     middle = max(1.0, float(x))
     return line_quadrature(torch.tensor([0.0, middle / 2, middle, middle + 3, math.inf], dtype=torch.float64))
 
 
-def bound_as_printed(prior_rate: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+def bound_as_printed(
+    prior_rate: Float[Tensor, "*#batch"], rate: Float[Tensor, "*#batch"], x: Float[Tensor, "*#batch"]
+) -> Float[Tensor, "*#batch"]:
     """With 1/φ² for the second moment of Exp(φ), which is its variance."""
     return exponential_elbo(prior_rate, rate, x) + 1 / (2 * rate**2)
 
@@ -307,11 +310,11 @@ def exponential_optimum(generator: torch.Generator) -> Evidence:
     )
 
 
-def with_softplus_diagonal(outputs: Tensor, dim: int) -> Tensor:
+def with_softplus_diagonal(outputs: Float[Tensor, "*batch n"], dim: int) -> Float[Tensor, "*batch {dim} {dim}"]:
     return covariance_definition(outputs[..., : dim * (dim + 1) // 2], dim)
 
 
-def as_they_come(outputs: Tensor, dim: int) -> Tensor:
+def as_they_come(outputs: Float[Tensor, "*batch n"], dim: int) -> Float[Tensor, "*batch {dim} {dim}"]:
     return outputs.unflatten(-1, (dim, dim))
 
 
@@ -334,7 +337,7 @@ def outputs_become_covariances(form: Callable[[Tensor, int], Tensor], generator:
     return Evidence("outputs that are a normal distribution's covariance", accepted, CASES, "all, exactly", CASES, "==")
 
 
-def divergence_as_printed(mean: Tensor, std: Tensor) -> Tensor:
+def divergence_as_printed(mean: Float[Tensor, "*batch d"], std: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
     return (torch.log(std**2) + std**2 + mean**2 - 1).sum(dim=-1) / 2
 
 

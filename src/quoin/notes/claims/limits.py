@@ -2,8 +2,10 @@
 the central limit theorem, and a metric for distributions."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -30,19 +32,19 @@ BERRY_ESSEEN = 0.4748  # sup |F_n - Φ| <= this · E|X|³ / (σ³ √n), whateve
 SPACE = 2520  # equally probable ω = (i + ½) / 2520; 2 to 10 equal intervals of [0, 1) divide them exactly
 
 
-def omegas(count: int = SPACE) -> Tensor:
+def omegas(count: int = SPACE) -> Float[Tensor, "n"]:
     return (torch.arange(count, dtype=torch.float64) + 0.5) / count
 
 
-def between(x: Tensor, y: Tensor) -> Tensor:  # (n,), (m,) -> (n, m)
+def between(x: Float[Tensor, "n"], y: Float[Tensor, "m"]) -> Float[Tensor, "n m"]:
     return (x.unsqueeze(-1) - y).abs()
 
 
-def equal_weights(count: int) -> Tensor:
+def equal_weights(count: int) -> Float[Tensor, "n"]:
     return torch.full((count,), 1 / count, dtype=torch.float64)
 
 
-def normal_cdf(deviation: float):
+def normal_cdf(deviation: float) -> Callable[[Tensor], Tensor]:
     return lambda x: torch.special.ndtr(x / deviation)
 
 
@@ -125,11 +127,11 @@ def sets_with_a_charged_edge_are_exempt(generator: torch.Generator) -> Evidence:
     )
 
 
-def for_every_epsilon(far) -> bool:
+def for_every_epsilon(far: Callable[[float], float]) -> bool:
     return all(far(epsilon) < 0.02 for epsilon in (0.01, 0.1, 0.5, 2.0))
 
 
-def for_one_epsilon(far) -> bool:
+def for_one_epsilon(far: Callable[[float], float]) -> bool:
     return far(2.0) < 0.02
 
 
@@ -139,7 +141,7 @@ def for_one_epsilon(far) -> bool:
     right=for_every_epsilon,
     printed=for_one_epsilon,
 )
-def one_epsilon_is_not_enough(form, generator: torch.Generator) -> Evidence:
+def one_epsilon_is_not_enough(form: Callable[[Callable[[float], float]], bool], generator: torch.Generator) -> Evidence:
     omega = omegas()
     zero, n = torch.zeros_like(omega), torch.arange(1, 129)
     sequences = {
@@ -207,7 +209,7 @@ def in_probability_does_not_suffice(in_probability: bool, almost_surely: bool) -
     right=in_probability_does_not_suffice,
     printed=in_probability_suffices,
 )
-def typewriter_is_the_counterexample(form, generator: torch.Generator) -> Evidence:
+def typewriter_is_the_counterexample(form: Callable[[bool, bool], bool], generator: torch.Generator) -> Evidence:
     n = torch.arange(1, 1770)
     omega = torch.cat(
         [torch.tensor([0.31], dtype=torch.float64), torch.rand(999, generator=generator, dtype=torch.float64)]

@@ -1,8 +1,10 @@
 """Norms, the geometry of vectors, and eigenvalues."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -37,7 +39,7 @@ ROUNDING = roundings(64)
 ROUNDING_SOURCE = "64 float64 roundings, for vectors of at most 8 entries"
 
 
-def rotation(generator: torch.Generator, n: int) -> Tensor:
+def rotation(generator: torch.Generator, n: int) -> Float[Tensor, "n n"]:
     return torch.linalg.qr(normal(n, n, generator=generator))[0]
 
 
@@ -64,11 +66,11 @@ def norm_axioms(generator: torch.Generator) -> Evidence:
     )
 
 
-def at_most(left: Tensor, right: Tensor) -> Tensor:
+def at_most(left: Float[Tensor, "*batch"], right: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return (left - right).clamp_min(0)
 
 
-def equal(left: Tensor, right: Tensor) -> Tensor:
+def equal(left: Float[Tensor, "*batch"], right: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return (left - right).abs()
 
 
@@ -78,7 +80,9 @@ def equal(left: Tensor, right: Tensor) -> Tensor:
     right=at_most,
     printed=equal,
 )
-def triangle_inequality_is_no_equality(form, generator: torch.Generator) -> Evidence:
+def triangle_inequality_is_no_equality(
+    form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     x, y = normal(2, 1000, 4, generator=generator)
     x[0], y[0] = torch.eye(4, dtype=torch.float64)[:2]
     worst = max(
@@ -93,12 +97,12 @@ def triangle_inequality_is_no_equality(form, generator: torch.Generator) -> Evid
     )
 
 
-def without_moduli(x: Tensor, p: float) -> Tensor:
+def without_moduli(x: Float[Tensor, "n"], p: float) -> Float[Tensor, ""]:
     return x.pow(p).sum().pow(1 / p)
 
 
 @claim("ZE2", "the p-norm sums |x_i|^p; without the moduli signs cancel", right=norm, printed=without_moduli)
-def p_norm_takes_moduli(form, generator: torch.Generator) -> Evidence:
+def p_norm_takes_moduli(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     worst = gap(form(torch.tensor([-1.0, 1.0], dtype=torch.float64), 1), torch.tensor(2.0))
     for _ in range(CASES):
         x = normal(randint(1, 8, generator), generator=generator)
@@ -121,7 +125,7 @@ def any_positive(p: float) -> bool:
 
 
 @claim("ZE3", "(Σ|x_i|^p)^(1/p) is a norm for p >= 1 and for no smaller p", right=norm_takes, printed=any_positive)
-def p_is_at_least_one(form, generator: torch.Generator) -> Evidence:
+def p_is_at_least_one(form: Callable[[float], bool], generator: torch.Generator) -> Evidence:
     exponents = (0.25, 0.5, 0.9, 1.0, 1.5, 2.0, 3.0, 7.0)
     misjudged = 0
     for p in exponents:

@@ -1,8 +1,10 @@
 """Attention of linear cost: what features separate, what that saves, and what it cannot give."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -31,7 +33,9 @@ from quoin.tensor import matrix_rank
 CASES = 20
 
 
-def random_qkv(generator: torch.Generator, *, same_length: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def random_qkv(
+    generator: torch.Generator, *, same_length: bool = False
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "m d"], Float[Tensor, "m v"]]:
     """Queries, keys and values of one head, of random sizes."""
     n, d = randint(2, 40, generator), randint(1, 12, generator)
     m = n if same_length else randint(2, 40, generator)
@@ -60,7 +64,7 @@ def queries_stand_outside_the_sum(generator: torch.Generator) -> Evidence:
     )
 
 
-def operations(attend, n: int) -> int:
+def operations(attend: Callable[[Tensor, Tensor, Tensor], Tensor], n: int) -> int:
     """Multiplications of one call on n positions, as torch counts them when each product of matrices is made."""
     counter = FlopCounterMode(display=False)
     query, key, value = torch.zeros(3, 1, 2, n, 16)
@@ -187,11 +191,11 @@ def linear_is_not_softmax(generator: torch.Generator) -> Evidence:
     return Evidence("least difference of the two weights of the long key", smallest, 0.7, source, CASES, ">=")
 
 
-def over_keys(query: Features, key: Features, value: Tensor) -> Tensor:
+def over_keys(query: Features, key: Features, value: Float[Tensor, "m v"]) -> Float[Tensor, "n v"]:
     return feature_attention(query, key, value)
 
 
-def at_one_key(query: Features, key: Features, value: Tensor) -> Tensor:
+def at_one_key(query: Features, key: Features, value: Float[Tensor, "m v"]) -> Float[Tensor, "n v"]:
     """As printed: the key's index is the query's, so φ(q_i)·φ(k_i) stands above and below, and cancels."""
     own = (query.values * key.values).sum(dim=-1, keepdim=True).unsqueeze(-1)  # (n, 1, 1)
     return (own * value).sum(dim=-2) / (own * torch.ones_like(value)).sum(dim=-2)
@@ -200,7 +204,9 @@ def at_one_key(query: Features, key: Features, value: Tensor) -> Tensor:
 @claim("DE32", "both sums run over the keys j; with the query's own key throughout, features cancel and only the "
                "mean of V is left",
        right=over_keys, printed=at_one_key)  # fmt: skip
-def sums_run_over_the_keys(form, generator: torch.Generator) -> Evidence:
+def sums_run_over_the_keys(
+    form: Callable[[Features, Features, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, where = 0.0, ""
     for _ in range(CASES):
         q, k, v = random_qkv(generator, same_length=True)
@@ -220,17 +226,17 @@ def sums_run_over_the_keys(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def total_of_each_query(scores: Tensor) -> Tensor:  # (n, m) -> (n, 1)
+def total_of_each_query(scores: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
     return scores.sum(dim=-1, keepdim=True)
 
 
-def one_total(scores: Tensor) -> Tensor:  # (n, m) -> (1, 1)
+def one_total(scores: Float[Tensor, "n m"]) -> Float[Tensor, "1 1"]:
     return scores.sum(dim=-1).mean().reshape(1, 1)
 
 
 @claim("DE33", "the normaliser is Z_i = Σ_j exp⟨q_i, k_j⟩, one for each query, and features give each its own",
        right=total_of_each_query, printed=one_total)  # fmt: skip
-def each_query_has_its_total(form, generator: torch.Generator) -> Evidence:
+def each_query_has_its_total(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, where = 0.0, ""
     for _ in range(CASES):
         q, k, v = random_qkv(generator)

@@ -5,9 +5,11 @@ linear_models_population.py, classification in linear_models_classes.py.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -32,15 +34,15 @@ ROUNDING_SOURCE = "256 float64 roundings, for sums of at most 32 examples of at 
 class Problem(NamedTuple):
     """A minibatch and the point from which a step is taken."""
 
-    X: Tensor  # (n, d)
-    y: Tensor  # (n,)
-    weight: Tensor  # (d,)
-    bias: Tensor  # ()
+    X: Float[Tensor, "n d"]
+    y: Float[Tensor, "n"]
+    weight: Float[Tensor, "d"]
+    bias: Float[Tensor, ""]
     lr: float
     decay: float
 
     @property
-    def residual(self) -> Tensor:
+    def residual(self) -> Float[Tensor, "n"]:
         return self.X @ self.weight + self.bias - self.y
 
 
@@ -63,7 +65,7 @@ def model_at(problem: Problem) -> LinearRegression:
     return model
 
 
-def autograd_step(problem: Problem, *, penalty: float = 0.0) -> tuple[Tensor, Tensor]:
+def autograd_step(problem: Problem, *, penalty: float = 0.0) -> tuple[Float[Tensor, "d"], Float[Tensor, ""]]:
     """(w, b) after one SGD step on the model, by automatic differentiation of the loss plus penalty * |w|^2 / 2."""
     model = model_at(problem)
     losses = squared_loss(model(problem.X), problem.y) + penalty * model.linear.weight.square().sum() / 2
@@ -71,7 +73,7 @@ def autograd_step(problem: Problem, *, penalty: float = 0.0) -> tuple[Tensor, Te
     return weight.detach().squeeze(0), bias.detach().squeeze(0)
 
 
-def decayed_step(problem: Problem) -> tuple[Tensor, Tensor]:
+def decayed_step(problem: Problem) -> tuple[Float[Tensor, "d"], Float[Tensor, ""]]:
     """(w, b) after one step of torch's SGD with its own weight decay, on w alone."""
     model = model_at(problem)
     groups = [{"params": [model.linear.weight], "weight_decay": problem.decay}, {"params": [model.linear.bias]}]
@@ -169,7 +171,9 @@ def shortest_of_many_minimisers(generator: torch.Generator) -> Evidence:
     return Evidence("largest |solution - [X, 1]⁺y|", worst, 4 * ROUNDING, f"4 · {ROUNDING_SOURCE}", 5)
 
 
-def descended(X: Tensor, y: Tensor, lr: float, *, steps: int, batch_size: int | None = None) -> tuple[Tensor, Tensor]:
+def descended(
+    X: Float[Tensor, "n d"], y: Float[Tensor, "n"], lr: float, *, steps: int, batch_size: int | None = None
+) -> tuple[Float[Tensor, "d"], Float[Tensor, ""]]:
     """(w, b) after `steps` minibatch steps from zero, the batches taken in turn; the whole data set is one batch if no
     size is given."""
     weight, bias = X.new_zeros(X.shape[1]), X.new_zeros(())
@@ -193,11 +197,11 @@ def weight_update(generator: torch.Generator) -> Evidence:
     return Evidence("largest |closed form - autograd step| in w", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def bias_from_bias(p: Problem) -> Tensor:
+def bias_from_bias(p: Problem) -> Float[Tensor, ""]:
     return p.bias - p.lr / len(p.y) * p.residual.sum()
 
 
-def bias_from_weight(p: Problem) -> Tensor:
+def bias_from_weight(p: Problem) -> Float[Tensor, "d"]:
     return p.weight - p.lr / len(p.y) * p.residual.sum()
 
 
@@ -209,21 +213,21 @@ def bias_update(generator: torch.Generator) -> Evidence:
 @claim(
     "ZE7", "the new bias starts from the old bias, not from the weights", right=bias_from_bias, printed=bias_from_weight
 )
-def bias_update_starts_from_the_bias(form, generator: torch.Generator) -> Evidence:
+def bias_update_starts_from_the_bias(form: Callable[[Problem], Tensor], generator: torch.Generator) -> Evidence:
     return bias_update_evidence(form, generator)
 
 
-def bias_update_evidence(form, generator: torch.Generator) -> Evidence:
+def bias_update_evidence(form: Callable[[Problem], Tensor], generator: torch.Generator) -> Evidence:
     problems = [random_problem(generator) for _ in range(CASES)]
     worst = max(gap(form(p), autograd_step(p)[1]) for p in problems)
     return Evidence("largest |closed form - autograd step| in b", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def one_row(p: Problem, row: int) -> Tensor:
+def one_row(p: Problem, row: int) -> Float[Tensor, ""]:
     return p.X[row] @ p.weight + p.bias
 
 
-def all_rows(p: Problem, row: int) -> Tensor:
+def all_rows(p: Problem, row: int) -> Float[Tensor, "n"]:
     return p.X @ p.weight + p.bias
 
 
@@ -233,7 +237,7 @@ def all_rows(p: Problem, row: int) -> Tensor:
     right=one_row,
     printed=all_rows,
 )
-def one_example_is_one_row(form, generator: torch.Generator) -> Evidence:
+def one_example_is_one_row(form: Callable[[Problem, int], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         p = random_problem(generator)
@@ -253,16 +257,16 @@ def weight_decay_update(generator: torch.Generator) -> Evidence:
     return Evidence("largest difference among the three steps", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def shrunk(p: Problem) -> Tensor:
+def shrunk(p: Problem) -> Float[Tensor, "d"]:
     return (1 - p.lr * p.decay) * p.weight - p.lr / len(p.y) * p.residual @ p.X
 
 
-def not_shrunk(p: Problem) -> Tensor:
+def not_shrunk(p: Problem) -> Float[Tensor, "d"]:
     return p.weight - p.lr / len(p.y) * p.residual @ p.X
 
 
 @claim("ZE11", "the factor 1 - ηλ stays in the weight-decay step to its end", right=shrunk, printed=not_shrunk)
-def weight_decay_keeps_its_factor(form, generator: torch.Generator) -> Evidence:
+def weight_decay_keeps_its_factor(form: Callable[[Problem], Tensor], generator: torch.Generator) -> Evidence:
     problems = [random_problem(generator) for _ in range(CASES)]
     worst = max(gap(form(p), autograd_step(p, penalty=p.decay)[0]) for p in problems)
     return Evidence("largest |closed form - penalised autograd step| in w", worst, ROUNDING, ROUNDING_SOURCE, CASES)

@@ -1,8 +1,10 @@
 """Linear classifiers: what is wrong with classification as regression, and what a linear function cannot represent."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import make_blobs, make_tiny_images
@@ -19,14 +21,21 @@ from quoin.tensor import one_hot
 CASES = 50
 
 
-def fitted(x: Tensor, target: Tensor, num_classes: int, *, tol: float = 1e-6, max_iter: int = 500) -> SoftmaxRegression:
+def fitted(
+    x: Float[Tensor, "n d"],
+    target: Int[Tensor, "n"] | Float[Tensor, "n classes"],
+    num_classes: int,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 500,
+) -> SoftmaxRegression:
     """Softmax regression at its least cross-entropy, or after `max_iter` where there is none."""
     model = SoftmaxRegression(x.shape[1], num_classes).double()
     minimize_lbfgs(model.parameters(), lambda: cross_entropy(model(x), target).mean(), tol=tol, max_iter=max_iter)
     return model
 
 
-def random_classes(generator: torch.Generator) -> tuple[Tensor, Tensor, int]:
+def random_classes(generator: torch.Generator) -> tuple[Float[Tensor, "n d"], Int[Tensor, "n"], int]:
     """Features, labels of which every class has some, and the number of classes."""
     num_features, num_classes = randint(1, 5, generator), randint(2, 5, generator)
     labels = torch.randint(num_classes, (60,), generator=generator)
@@ -98,11 +107,15 @@ def outputs_need_not_sum_to_one(generator: torch.Generator) -> Evidence:
     )
 
 
-def with_bias(X: Tensor, labels: Tensor, num_classes: int, far: Tensor) -> Tensor:
+def with_bias(
+    X: Float[Tensor, "n d"], labels: Int[Tensor, "n"], num_classes: int, far: Float[Tensor, "m d"]
+) -> Float[Tensor, "m classes"]:
     return one_hot_regression(X, labels, num_classes).predict(far)
 
 
-def without_bias(X: Tensor, labels: Tensor, num_classes: int, far: Tensor) -> Tensor:
+def without_bias(
+    X: Float[Tensor, "n d"], labels: Int[Tensor, "n"], num_classes: int, far: Float[Tensor, "m d"]
+) -> Float[Tensor, "m classes"]:
     return far @ torch.linalg.lstsq(X, one_hot(labels, num_classes, dtype=X.dtype)).solution
 
 
@@ -112,7 +125,9 @@ def without_bias(X: Tensor, labels: Tensor, num_classes: int, far: Tensor) -> Te
     right=with_bias,
     printed=without_bias,
 )
-def least_squares_outputs_sum_to_one(form, generator: torch.Generator) -> Evidence:
+def least_squares_outputs_sum_to_one(
+    form: Callable[[Tensor, Tensor, int, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         X, labels, num_classes = random_classes(generator)
@@ -225,7 +240,7 @@ def xor_defeats_a_linear_model(generator: torch.Generator) -> Evidence:
     return Evidence("largest deviation from what is exact", worst, roundings(64), source, CASES)
 
 
-def repayment(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def repayment(generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
     """Yearly incomes in thousands from 1 to 1,050, and the probability to repay: log-odds linear in the logarithm of
     the income."""
     slope = 1 + float(torch.rand((), generator=generator, dtype=torch.float64))
@@ -263,11 +278,11 @@ def log_income_makes_linearity_plausible(generator: torch.Generator) -> Evidence
     )
 
 
-def log_odds(p: Tensor) -> Tensor:
+def log_odds(p: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return (p / (1 - p)).log()
 
 
-def logarithm(p: Tensor) -> Tensor:
+def logarithm(p: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return p.log()
 
 
@@ -277,7 +292,7 @@ def logarithm(p: Tensor) -> Tensor:
     right=log_odds,
     printed=logarithm,
 )
-def log_odds_are_linear(form, generator: torch.Generator) -> Evidence:
+def log_odds_are_linear(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         slope = 0.5 + float(torch.rand((), generator=generator, dtype=torch.float64))

@@ -1,8 +1,10 @@
 """Gaussian noise: the likelihood of linear regression, why least squares maximises it, and why it is a density."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.losses import gaussian_nll
@@ -31,11 +33,11 @@ def distribution_at(p: Problem) -> LinearGaussian:
     return distribution
 
 
-def bracketed(residual: Tensor, variance: float) -> Tensor:
+def bracketed(residual: Float[Tensor, "n"], variance: float) -> Float[Tensor, ""]:
     return sum((math.log(2 * math.pi * variance) / 2 + r**2 / (2 * variance) for r in residual), torch.zeros(()))
 
 
-def not_bracketed(residual: Tensor, variance: float) -> Tensor:
+def not_bracketed(residual: Float[Tensor, "n"], variance: float) -> Float[Tensor, ""]:
     return sum(math.log(2 * math.pi * variance) / 2 for _ in residual) + residual[-1] ** 2 / (2 * variance)
 
 
@@ -45,7 +47,7 @@ def not_bracketed(residual: Tensor, variance: float) -> Tensor:
     right=bracketed,
     printed=not_bracketed,
 )
-def sum_over_both_terms(form, generator: torch.Generator) -> Evidence:
+def sum_over_both_terms(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         p = random_problem(generator)
@@ -60,11 +62,11 @@ def sum_over_both_terms(form, generator: torch.Generator) -> Evidence:
     return Evidence("largest |formula - (-log p(y|X))|, relative", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def as_density(values: Tensor, step: float) -> Tensor:
+def as_density(values: Float[Tensor, "n"], step: float) -> Float[Tensor, ""]:
     return (values * step).sum()
 
 
-def as_probability(values: Tensor, step: float) -> Tensor:
+def as_probability(values: Float[Tensor, "n"], step: float) -> Float[Tensor, ""]:
     return values.sum()
 
 
@@ -74,7 +76,7 @@ def as_probability(values: Tensor, step: float) -> Tensor:
     right=as_density,
     printed=as_probability,
 )
-def likelihood_is_a_density(form, generator: torch.Generator) -> Evidence:
+def likelihood_is_a_density(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         p = random_problem(generator)

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.layers import affine_definition
@@ -16,7 +17,9 @@ ROUNDING = roundings(4096)
 ROUNDING_SOURCE = "4096 float64 roundings, for sums over at most 96 pairs of values of some units, squared"
 
 
-def random_distribution(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def random_distribution(
+    generator: torch.Generator,
+) -> tuple[Float[Tensor, "a c"], Float[Tensor, "a"], Float[Tensor, "c"]]:
     """P(x, y) on a table, the values of X (apart by at least one, so that their variance is not tiny) and those of
     Y."""
     num_x, num_y = randint(3, 8, generator), randint(2, 12, generator)
@@ -25,12 +28,14 @@ def random_distribution(generator: torch.Generator) -> tuple[Tensor, Tensor, Ten
     return joint / joint.sum(), x, 3 * torch.randn(num_y, generator=generator, dtype=torch.float64)
 
 
-def mean_squared_error(joint: Tensor, predicted: Tensor, y: Tensor) -> Tensor:  # (a, c), (a,), (c,)
+def mean_squared_error(
+    joint: Float[Tensor, "a c"], predicted: Float[Tensor, "a"], y: Float[Tensor, "c"]
+) -> Float[Tensor, ""]:
     """E(Y - f(X))^2 for the function f that takes the values `predicted`."""
     return (joint * 2 * squared_loss(predicted.unsqueeze(1).expand_as(joint), y.expand_as(joint))).sum()
 
 
-def best_affine(joint: Tensor, x: Tensor, y: Tensor) -> LinearFit:  # (a, c), (a,), (c,)
+def best_affine(joint: Float[Tensor, "a c"], x: Float[Tensor, "a"], y: Float[Tensor, "c"]) -> LinearFit:
     """The best affine predictor from the moments of the table."""
     mean_x, mean_y = joint.sum(dim=1) @ x, joint.sum(dim=0) @ y
     variance = joint.sum(dim=1) @ (x - mean_x).square()

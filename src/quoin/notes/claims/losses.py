@@ -1,8 +1,10 @@
 """Softmax, log-sum-exp and cross-entropy."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.losses import cross_entropy, cross_entropy_definition
@@ -13,12 +15,12 @@ from quoin.tensor import logsumexp, one_hot, softargmax, softmax
 CASES = 50
 
 
-def random_logits(generator: torch.Generator, scale: float = 3.0) -> Tensor:
+def random_logits(generator: torch.Generator, scale: float = 3.0) -> Float[Tensor, "n classes"]:
     shape = randint(1, 20, generator), randint(2, 12, generator)
     return scale * torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
-def random_labels(logits: Tensor, generator: torch.Generator) -> Tensor:
+def random_labels(logits: Float[Tensor, "*batch classes"], generator: torch.Generator) -> Int[Tensor, "*batch"]:
     return torch.randint(logits.shape[-1], logits.shape[:-1], generator=generator)
 
 
@@ -89,14 +91,14 @@ def log_sum_exp_is_stable(generator: torch.Generator) -> Evidence:
     return Evidence("largest |LSE(o ± 1000) - (LSE(o) ± 1000)|, relative", worst, roundings(16), source, 2 * CASES)
 
 
-def cumulative_softmax(x: Tensor, axis: int) -> Tensor:
+def cumulative_softmax(x: Float[Tensor, "*shape"], axis: int) -> Float[Tensor, "*shape"]:
     return x.exp() / x.exp().cumsum(dim=axis)
 
 
 @claim(
     "DE26", "softmax along an axis divides by the sum over the whole axis", right=softmax, printed=cumulative_softmax
 )
-def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evidence:
+def softmax_along_an_axis_sums_to_one(form: Callable[[Tensor, int], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         shape = [randint(2, 5, generator) for _ in range(3)]
@@ -113,7 +115,7 @@ def softmax_along_an_axis_sums_to_one(form, generator: torch.Generator) -> Evide
     )
 
 
-def random_scores(generator: torch.Generator) -> Tensor:
+def random_scores(generator: torch.Generator) -> Float[Tensor, "n"]:
     """Scores without a near tie for the largest, so that λ · gap can be chosen."""
     x = (3072 * torch.randn(randint(2, 12, generator), generator=generator, dtype=torch.float64)).round() / 1024
     x[x.argmax()] += 0.125  # multiples of 1/1024, which add without rounding
@@ -168,11 +170,11 @@ def softmax_softens_argmax(generator: torch.Generator) -> Evidence:
     )
 
 
-def below_the_largest(x: Tensor, largest: Tensor, scale: float) -> Tensor:
+def below_the_largest(x: Float[Tensor, "n"], largest: Float[Tensor, ""], scale: float) -> Float[Tensor, "n"]:
     return (scale * (x - largest)).exp()
 
 
-def below_itself(x: Tensor, largest: Tensor, scale: float) -> Tensor:
+def below_itself(x: Float[Tensor, "n"], largest: Float[Tensor, ""], scale: float) -> Float[Tensor, "n"]:
     return (scale * (x - x)).exp()
 
 
@@ -182,7 +184,9 @@ def below_itself(x: Tensor, largest: Tensor, scale: float) -> Tensor:
     right=below_the_largest,
     printed=below_itself,
 )
-def entries_off_the_maximum_vanish(form, generator: torch.Generator) -> Evidence:
+def entries_off_the_maximum_vanish(
+    form: Callable[[Tensor, Tensor, float], Tensor], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         x = random_scores(generator)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.errors import UserError
@@ -36,11 +37,11 @@ def random_mixture(generator: torch.Generator, k: int, d: int) -> GaussianMixtur
     )
 
 
-def in_the_simplex(numbers: Tensor) -> Tensor:
+def in_the_simplex(numbers: Float[Tensor, "k"]) -> Float[Tensor, "k"]:
     return numbers.softmax(dim=0)
 
 
-def any_numbers(numbers: Tensor) -> Tensor:
+def any_numbers(numbers: Float[Tensor, "k"]) -> Float[Tensor, "k"]:
     return numbers
 
 
@@ -150,22 +151,18 @@ def likelihood_is_unbounded(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 10
     for _ in range(cases):
         x = normal(30, 1, generator=generator)
-        found = []
-        for power in range(5, 9):
-            components = DiagonalNormals(
-                torch.stack([x[0], x.mean(dim=0)]), torch.tensor([[10.0 ** (-2 * power)], [1.0]]).double()
+        means = torch.stack([x[0], x.mean(dim=0)])
+        narrower = [
+            GaussianMixtureDistribution(
+                torch.tensor([0.5, 0.5]).double(),
+                DiagonalNormals(means, torch.tensor([[10.0 ** (-2 * power)], [1.0]]).double()),
             )
-            found.append(
-                float(GaussianMixtureDistribution(torch.tensor([0.5, 0.5]).double(), components).log_prob(x).sum())
-            )
+            for power in range(5, 9)
+        ]
+        found = [float(each.log_prob(x).sum()) for each in narrower]
         gains = [after - before for before, after in pairwise(found)]
         worst = max(worst, *(abs(gain - math.log(10)) for gain in gains))
-        held = em(
-            GaussianMixtureDistribution(torch.tensor([0.5, 0.5]).double(), components),
-            x,
-            max_iter=20,
-            min_variance=0.01,
-        ).output
+        held = em(narrower[-1], x, max_iter=20, min_variance=0.01).output
         least = held.components.covariances.min() / x.var(correction=0)
         if float(least) < 0.01 - roundings(16):
             worst = math.inf

@@ -2,9 +2,11 @@
 
 import copy
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.inspect import intermediates
@@ -111,7 +113,7 @@ def all_layers(model: MLP) -> int:
     right=hidden_layers,
     printed=all_layers,
 )
-def depth_counts_hidden_layers(form, generator: torch.Generator) -> Evidence:
+def depth_counts_hidden_layers(form: Callable[[MLP], int], generator: torch.Generator) -> Evidence:
     worst = 0
     for _ in range(CASES):
         model = random_mlp(generator)
@@ -187,7 +189,7 @@ def gradient_of_tied_parameters(generator: torch.Generator) -> Evidence:
     )
 
 
-def gradient_of(layer: nn.Linear) -> Tensor:
+def gradient_of(layer: nn.Linear) -> Float[Tensor, "m n"]:
     assert layer.weight.grad is not None
     return layer.weight.grad
 
@@ -216,11 +218,11 @@ def structured_layers_are_dense(generator: torch.Generator) -> Evidence:
     return Evidence("largest |structured dense - layer|, relative", worst, ROUNDING, ROUNDING_SOURCE, 3 * CASES)
 
 
-def columns_permuted(weight: Tensor, order: Tensor) -> Tensor:
+def columns_permuted(weight: Float[Tensor, "m n"], order: Int[Tensor, "n"]) -> Float[Tensor, "m n"]:
     return weight[:, order]
 
 
-def weight_unchanged(weight: Tensor, order: Tensor) -> Tensor:
+def weight_unchanged(weight: Float[Tensor, "m n"], order: Int[Tensor, "n"]) -> Float[Tensor, "m n"]:
     return weight
 
 
@@ -230,7 +232,9 @@ def weight_unchanged(weight: Tensor, order: Tensor) -> Tensor:
     right=columns_permuted,
     printed=weight_unchanged,
 )
-def input_order_is_a_matter_of_weights(form, generator: torch.Generator) -> Evidence:
+def input_order_is_a_matter_of_weights(
+    form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         model = random_mlp(generator, least_input=3)

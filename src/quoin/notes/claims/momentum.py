@@ -1,8 +1,10 @@
 """Momentum in both forms, and Adam: which velocity moves, when it is stable, and from where steps are counted."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -74,11 +76,15 @@ def momentum_rates(generator: torch.Generator) -> Evidence:
     )
 
 
-def new_velocity(rule: Momentum, x: Tensor, gradient: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+def new_velocity(
+    rule: Momentum, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], velocity: Float[Tensor, "*shape"]
+) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
     return rule.step(x, gradient, velocity)
 
 
-def old_velocity(rule: Momentum, x: Tensor, gradient: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+def old_velocity(
+    rule: Momentum, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], velocity: Float[Tensor, "*shape"]
+) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
     return x + velocity, rule.step(x, gradient, velocity)[1]
 
 
@@ -88,7 +94,9 @@ def old_velocity(rule: Momentum, x: Tensor, gradient: Tensor, velocity: Tensor) 
     right=new_velocity,
     printed=old_velocity,
 )
-def momentum_is_stable(form, generator: torch.Generator) -> Evidence:
+def momentum_is_stable(
+    form: Callable[[Momentum, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]], generator: torch.Generator
+) -> Evidence:
     products = (0.02, 0.2, 0.5, 0.9, 1.0, 1.4, 1.8, 1.95, 1.99)  # times 1 + m: up to the threshold at 2(1 + m)
     start = normal(generator=generator)
     grid = [(m, product * (1 + m)) for m in (0.1, 0.5, 0.9) for product in products]
@@ -124,7 +132,7 @@ def up_to_one(m: float) -> bool:
     right=below_one,
     printed=up_to_one,
 )
-def undamped_momentum(form, generator: torch.Generator) -> Evidence:
+def undamped_momentum(form: Callable[[float], bool], generator: torch.Generator) -> Evidence:
     lrs = torch.tensor([uniform(0.01, 1.9, generator) for _ in range(CASES)], dtype=torch.float64)
     allowed = [m for m in (0.0, 0.5, 0.9, 0.999, 1.0) if form(m)]
     worst = max(
@@ -154,8 +162,8 @@ def bias_correction(generator: torch.Generator) -> Evidence:
         for _ in range(steps):
             before = x
             x, state = rule.step(x, gradient, state)
-            mean = bias_corrected(state.mean, rule.beta1, state.count)
-            square = bias_corrected(state.square, rule.beta2, state.count)
+            mean = bias_corrected(state.mean, rule.beta1, state.step)
+            square = bias_corrected(state.square, rule.beta2, state.step)
             moved = 0.1 * gradient / (gradient.abs() + rule.eps)
             worst = max(
                 worst,
@@ -172,11 +180,11 @@ def bias_correction(generator: torch.Generator) -> Evidence:
     )
 
 
-def counted_from_one(mean: Tensor, decay: float, count: int) -> Tensor:
+def counted_from_one(mean: Float[Tensor, "*shape"], decay: float, count: int) -> Float[Tensor, "*shape"]:
     return bias_corrected(mean, decay, count)
 
 
-def counted_from_zero(mean: Tensor, decay: float, count: int) -> Tensor:
+def counted_from_zero(mean: Float[Tensor, "*shape"], decay: float, count: int) -> Float[Tensor, "*shape"]:
     return mean / (1 - decay ** (count - 1))
 
 
@@ -186,7 +194,7 @@ def counted_from_zero(mean: Tensor, decay: float, count: int) -> Tensor:
     right=counted_from_one,
     printed=counted_from_zero,
 )
-def adam_counts_from_one(form, generator: torch.Generator) -> Evidence:
+def adam_counts_from_one(form: Callable[[Tensor, float, int], Tensor], generator: torch.Generator) -> Evidence:
     rule, x = Adam(0.05), normal(4, generator=generator)
     state, theirs = rule.init(x), x.clone().requires_grad_()
     peer = torch.optim.Adam([theirs], lr=0.05)
@@ -194,8 +202,8 @@ def adam_counts_from_one(form, generator: torch.Generator) -> Evidence:
     for _ in range(40):
         gradient = normal(4, generator=generator)
         ours, state = rule.step(x, gradient, state)
-        scale = form(state.square, rule.beta2, state.count).sqrt() + rule.eps
-        x = x - rule.lr * form(state.mean, rule.beta1, state.count) / scale
+        scale = form(state.square, rule.beta2, state.step).sqrt() + rule.eps
+        x = x - rule.lr * form(state.mean, rule.beta1, state.step) / scale
         theirs.grad = gradient.clone()
         peer.step()
         worst = max(worst, gap(x, theirs), gap(x, ours))

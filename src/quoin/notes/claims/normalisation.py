@@ -2,8 +2,10 @@
 whole."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers import (
@@ -22,27 +24,27 @@ CASES = 30
 ROUNDING, ROUNDING_SOURCE = roundings(512), "512 float64 roundings, for sums of at most 64 terms"
 
 
-def plain(*shape: int) -> tuple[Tensor, Tensor]:
+def plain(*shape: int) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
     """γ = 1 and β = 0."""
     return torch.ones(shape, dtype=torch.float64), torch.zeros(shape, dtype=torch.float64)
 
 
-def batch_of_features(generator: torch.Generator) -> Tensor:  # (b, c)
+def batch_of_features(generator: torch.Generator) -> Float[Tensor, "b c"]:
     """Features whose standard deviations go from 1/1000, where ε is ten times the variance, to 10."""
     b, c = randint(2, 64, generator), randint(1, 8, generator)
     std = 10 ** (4 * torch.rand(c, generator=generator, dtype=torch.float64) - 3)
     return std * (normal(b, c, generator=generator) + normal(c, generator=generator))
 
 
-def short_of_one(variance: Tensor, eps: float) -> Tensor:
+def short_of_one(variance: Float[Tensor, "c"], eps: float) -> Float[Tensor, "c"]:
     return variance / (variance + eps)
 
 
-def exactly_one(variance: Tensor, eps: float) -> Tensor:
+def exactly_one(variance: Float[Tensor, "c"], eps: float) -> Float[Tensor, "c"]:
     return torch.ones_like(variance)
 
 
-def variance_evidence(form, generator: torch.Generator) -> Evidence:
+def variance_evidence(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     worst, message = 0.0, ""
     for _ in range(CASES):
         x = batch_of_features(generator)
@@ -70,7 +72,7 @@ def normalised_moments(generator: torch.Generator) -> Evidence:
     right=short_of_one,
     printed=exactly_one,
 )
-def variance_is_not_one(form, generator: torch.Generator) -> Evidence:
+def variance_is_not_one(form: Callable[[Tensor, float], Tensor], generator: torch.Generator) -> Evidence:
     return variance_evidence(form, generator)
 
 
@@ -135,11 +137,11 @@ def tiny_batches_say_little(generator: torch.Generator) -> Evidence:
     return Evidence("largest |BN - β| of one and |BN - (β ± γ)| of two", worst, ROUNDING, ROUNDING_SOURCE, 2 * CASES)
 
 
-def one_each_channel(x: Tensor) -> tuple[int, ...]:
+def one_each_channel(x: Float[Tensor, "b c ..."]) -> tuple[int, ...]:
     return (x.shape[1],)
 
 
-def shaped_like_x(x: Tensor) -> tuple[int, ...]:
+def shaped_like_x(x: Float[Tensor, "b c ..."]) -> tuple[int, ...]:
     return tuple(x.shape[1:])
 
 
@@ -149,7 +151,7 @@ def shaped_like_x(x: Tensor) -> tuple[int, ...]:
     right=one_each_channel,
     printed=shaped_like_x,
 )
-def parameters_are_shared(form, generator: torch.Generator) -> Evidence:
+def parameters_are_shared(form: Callable[[Tensor], tuple[int, ...]], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         b, c, h, w = (randint(2, 4, generator) for _ in range(4))
@@ -181,11 +183,15 @@ def bias_cancels(generator: torch.Generator) -> Evidence:
     return Evidence("largest |with b - without b| and |gradient in b|", worst, roundings(2048), source, CASES)
 
 
-def pooled_over_positions(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+def pooled_over_positions(
+    x: Float[Tensor, "b n c"], gamma: Float[Tensor, "c"], beta: Float[Tensor, "c"]
+) -> Float[Tensor, "b n c"]:
     return batch_norm_definition(x, gamma, beta, channel_dim=-1, eps=EPS).output
 
 
-def each_position_alone(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+def each_position_alone(
+    x: Float[Tensor, "b n c"], gamma: Float[Tensor, "c"], beta: Float[Tensor, "c"]
+) -> Float[Tensor, "b n c"]:
     return position_batch_norm_definition(x, gamma.expand(x.shape[1:]), beta.expand(x.shape[1:]), eps=EPS).output
 
 
@@ -195,7 +201,7 @@ def each_position_alone(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
     right=pooled_over_positions,
     printed=each_position_alone,
 )
-def positions_are_pooled(form, generator: torch.Generator) -> Evidence:
+def positions_are_pooled(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, message = 0.0, ""
     for _ in range(CASES):
         b, n, c = (randint(2, 6, generator) for _ in range(3))
@@ -211,17 +217,21 @@ def positions_are_pooled(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def inside_the_root(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+def inside_the_root(
+    x: Float[Tensor, "*batch c"], gamma: Float[Tensor, "c"], beta: Float[Tensor, "c"]
+) -> Float[Tensor, "*batch c"]:
     return layer_norm_definition(x, gamma, beta, eps=EPS).output
 
 
-def outside_the_root(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+def outside_the_root(
+    x: Float[Tensor, "*batch c"], gamma: Float[Tensor, "c"], beta: Float[Tensor, "c"]
+) -> Float[Tensor, "*batch c"]:
     mean, variance = moments(x, (-1,), keepdim=True)
     return gamma * (x - mean) / (variance.sqrt() + EPS) + beta
 
 
 @claim("DE25", "ε is added to the variance, under the root", right=inside_the_root, printed=outside_the_root)
-def eps_is_under_the_root(form, generator: torch.Generator) -> Evidence:
+def eps_is_under_the_root(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, message = 0.0, ""
     for _ in range(CASES):
         c, std = randint(2, 16, generator), 10.0 ** -randint(0, 4, generator)
@@ -271,11 +281,11 @@ def key_norms_are_given(generator: torch.Generator) -> Evidence:
     return Evidence("largest |‖k‖²/d - var/(var + ε)|", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def within_each_key(keys: Tensor) -> Tensor:
+def within_each_key(keys: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
     return layer_norm_definition(keys, *plain(keys.shape[1]), eps=EPS).output
 
 
-def across_the_batch(keys: Tensor) -> Tensor:
+def across_the_batch(keys: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
     return batch_norm_definition(keys, *plain(keys.shape[1]), eps=EPS).output
 
 
@@ -285,7 +295,7 @@ def across_the_batch(keys: Tensor) -> Tensor:
     right=within_each_key,
     printed=across_the_batch,
 )
-def key_norms_are_constant(form, generator: torch.Generator) -> Evidence:
+def key_norms_are_constant(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, message, m, d = 0.0, "", 64, 16
     for _ in range(CASES):
         # Student's t of two degrees of freedom: heavy tails, so that one key may hold most of a batch's variance.

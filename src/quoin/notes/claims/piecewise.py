@@ -2,8 +2,10 @@
 and its misprints."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.expressivity import (
@@ -26,7 +28,7 @@ ROUNDING = roundings(256)
 ROUNDING_SOURCE = "256 float64 roundings, for sums of at most 11 terms of size at most about 60"
 
 
-def normal(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+def normal(shape: tuple[int, ...], generator: torch.Generator) -> Float[Tensor, "..."]:
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
@@ -39,7 +41,7 @@ def random_function(generator: torch.Generator, least: int = 0) -> PiecewiseLine
     return PiecewiseLinear(gaps.cumsum(0) - gaps.sum() / 2, slopes, normal((), generator))
 
 
-def sample_points(f: PiecewiseLinear, generator: torch.Generator) -> Tensor:
+def sample_points(f: PiecewiseLinear, generator: torch.Generator) -> Float[Tensor, "n"]:
     """The breakpoints, points between and points far outside."""
     return torch.cat([f.breakpoints, 20 * torch.rand(200, generator=generator, dtype=torch.float64) - 10])
 
@@ -90,11 +92,11 @@ def clamp_is_two_relus(generator: torch.Generator) -> Evidence:
     return Evidence("largest |clamp - two ReLUs|", worst if swapped > 0.1 else math.inf, roundings(128), source, len(x))
 
 
-def affine_offsets(f: PiecewiseLinear) -> Tensor:
+def affine_offsets(f: PiecewiseLinear) -> Float[Tensor, "pieces"]:
     return f.offsets
 
 
-def no_offsets(f: PiecewiseLinear) -> Tensor:
+def no_offsets(f: PiecewiseLinear) -> Float[Tensor, "pieces"]:
     return torch.zeros_like(f.slopes)
 
 
@@ -104,7 +106,7 @@ def no_offsets(f: PiecewiseLinear) -> Tensor:
     right=affine_offsets,
     printed=no_offsets,
 )
-def pieces_meet(form, generator: torch.Generator) -> Evidence:
+def pieces_meet(form: Callable[[PiecewiseLinear], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         f = random_function(generator)
@@ -115,20 +117,24 @@ def pieces_meet(form, generator: torch.Generator) -> Evidence:
     return Evidence("largest jump at a breakpoint", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def printed_ramps(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
+def printed_ramps(
+    x: Float[Tensor, "n"], breakpoints: Float[Tensor, "m"], slopes: Float[Tensor, "m+1"], offset: Float[Tensor, ""]
+) -> Float[Tensor, "n"]:
     """lambda_0 (x ∧ t_0) + c_0 + sum_{l=1}^{p-1} lambda_l ((0 ∨ (x - t_l)) ∧ (t_{l+1} - t_l)) + lambda_p (0 ∨ (x -
     t_p))."""
     between = clipped_ramp(x[:, None], breakpoints[1:-1], breakpoints[2:]) @ slopes[1:-2]
     return slopes[0] * torch.minimum(x, breakpoints[0]) + offset + between + slopes[-2] * relu(x - breakpoints[-1])
 
 
-def printed_relus(x: Tensor, breakpoints: Tensor, slopes: Tensor, offset: Tensor) -> Tensor:
+def printed_relus(
+    x: Float[Tensor, "n"], breakpoints: Float[Tensor, "m"], slopes: Float[Tensor, "m+1"], offset: Float[Tensor, ""]
+) -> Float[Tensor, "n"]:
     """lambda_0 x + c_0 + sum_{l=1}^{p+1} (lambda_l - lambda_{l-1}) ReLU(x - t_l); there is no t_{p+1}, so its
     breakpoint is nowhere."""
     return slopes[0] * x + offset + relu(x[:, None] - breakpoints[1:]) @ slopes.diff()[:-1]
 
 
-def distance_to_table(form, generator: torch.Generator) -> Evidence:
+def distance_to_table(form: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     """From f as a table of pieces, which is what makes it a piecewise linear function."""
     worst = 0.0
     for _ in range(CASES):
@@ -144,7 +150,7 @@ def distance_to_table(form, generator: torch.Generator) -> Evidence:
     right=piecewise_linear_definition,
     printed=printed_ramps,
 )
-def ramps_sum_to_f(form, generator: torch.Generator) -> Evidence:
+def ramps_sum_to_f(form: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     return distance_to_table(form, generator)
 
 
@@ -154,5 +160,5 @@ def ramps_sum_to_f(form, generator: torch.Generator) -> Evidence:
     right=relu_form_definition,
     printed=printed_relus,
 )
-def relus_sum_to_f(form, generator: torch.Generator) -> Evidence:
+def relus_sum_to_f(form: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     return distance_to_table(form, generator)

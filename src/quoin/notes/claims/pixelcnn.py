@@ -5,6 +5,7 @@ import itertools
 import math
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from quoin.generate import PixelSampler
@@ -43,18 +44,20 @@ def plain(generator: torch.Generator, size: tuple[int, int], levels: int, *, num
     ).double()
 
 
-def some_images(generator: torch.Generator, count: int, size: tuple[int, int], levels: int) -> Tensor:
+def some_images(generator: torch.Generator, count: int, size: tuple[int, int], levels: int) -> Float[Tensor, "n 1 h w"]:
     return dequantize(torch.randint(levels, (count, *size), generator=generator), levels, torch.float64)
 
 
-def seen(model: PixelModel, images: Tensor) -> Tensor:  # (1, 1, h, w) -> (h w, h w), bool
+def seen(model: PixelModel, images: Float[Tensor, "1 1 h w"]) -> Bool[Tensor, "h*w h*w"]:
     """Row i: which pixels the logits of pixel i change with, by their gradient; pixels are numbered row by row."""
     jacobian = torch.autograd.functional.jacobian(model.logits, images, vectorize=True)  # (1, k, h, w, 1, 1, h, w)
     pixels = images.numel()
     return (jacobian != 0).any(dim=1).reshape(pixels, pixels)
 
 
-def allowed(height: int, width: int, radius: int, slant: int | None = None) -> Tensor:  # -> (h w, h w), bool
+def allowed(
+    height: int, width: int, radius: int, slant: int | None = None
+) -> Bool[Tensor, "{height}*{width} {height}*{width}"]:
     """Row i: the pixels before i within `radius`; with `slant`, no farther right than so much for each row up."""
     row, column = (each.flatten() for each in torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"))
     up, right = row[:, None] - row, column - column[:, None]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.layers import (
@@ -28,6 +29,7 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
 from quoin.notes.claims.rounding import gap, randint, roundings
 
+PositionMap = Callable[[Tensor, int], Tensor]
 CASES = 30
 ROUNDING, ROUNDING_SOURCE = roundings(4096), "4096 float64 roundings, for scores and sums of at most 24 terms"
 FAR = 2000  # positions up to here; an angle of that size is rounded by as many units of one
@@ -35,7 +37,7 @@ ROTATED, ROTATED_SOURCE = roundings(64 * FAR), f"64 float64 roundings of an angl
 BROKEN, BROKEN_SOURCE = 1e-6, "a thousand million float64 roundings: what is no rounding error"
 
 
-def shuffled(count: int, generator: torch.Generator) -> Tensor:
+def shuffled(count: int, generator: torch.Generator) -> Int[Tensor, "n"]:
     """An order that is neither that of 0 ... count-1 nor, from three on, its reverse, in which all distances are the
     same."""
     forward = torch.arange(count)
@@ -143,11 +145,11 @@ def positions_break_it(generator: torch.Generator) -> Evidence:
     return Evidence(quantity, least, BROKEN, BROKEN_SOURCE, 7 * (CASES // 3), comparison=">=")
 
 
-def value_of_the_token(query_map, key_map, value_map):
+def value_of_the_token(query_map: PositionMap, key_map: PositionMap, value_map: PositionMap) -> PositionMap:
     return value_map
 
 
-def value_by_the_key_map(query_map, key_map, value_map):
+def value_by_the_key_map(query_map: PositionMap, key_map: PositionMap, value_map: PositionMap) -> PositionMap:
     return key_map
 
 
@@ -157,7 +159,9 @@ def value_by_the_key_map(query_map, key_map, value_map):
     right=value_of_the_token,
     printed=value_by_the_key_map,
 )
-def values_have_their_own_map(form, generator: torch.Generator) -> Evidence:
+def values_have_their_own_map(
+    form: Callable[[PositionMap, PositionMap, PositionMap], PositionMap], generator: torch.Generator
+) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         n, d, k = randint(1, 8, generator), 2 * randint(1, 4, generator), 2 * randint(1, 4, generator)
@@ -200,7 +204,7 @@ def a_shift_is_a_rotation(generator: torch.Generator) -> Evidence:
     return Evidence("largest |pe_{m+k} - R_k pe_m|", worst, ROTATED, ROTATED_SOURCE, 2 * CASES)
 
 
-def diagonals(table: Tensor) -> tuple[float, Tensor]:
+def diagonals(table: Float[Tensor, "n n"]) -> tuple[float, Float[Tensor, "n"]]:
     """How much the entries of a square table differ along a diagonal, and its first row."""
     n = len(table)
     return gap(table[1:, 1:], table[: n - 1, : n - 1]) if n > 1 else 0.0, table[0]
@@ -218,11 +222,11 @@ def encodings_meet_by_distance(generator: torch.Generator) -> Evidence:
     return Evidence("largest |⟨pe_m, pe_n⟩ - Σ cos((m - n) θ_i)|", worst, ROTATED, ROTATED_SOURCE, CASES)
 
 
-def over_the_sequence(num_tokens: int, dim: int) -> Tensor:
+def over_the_sequence(num_tokens: int, dim: int) -> Float[Tensor, "{num_tokens} {dim}"]:
     return sinusoidal_encoding(num_tokens, dim)
 
 
-def over_the_features(num_tokens: int, dim: int) -> Tensor:
+def over_the_features(num_tokens: int, dim: int) -> Float[Tensor, "{dim} {dim}"]:
     return sinusoidal_encoding(dim, dim, start=1)
 
 
@@ -232,7 +236,7 @@ def over_the_features(num_tokens: int, dim: int) -> Tensor:
     right=over_the_sequence,
     printed=over_the_features,
 )
-def every_token_has_an_encoding(form, generator: torch.Generator) -> Evidence:
+def every_token_has_an_encoding(form: Callable[[int, int], Tensor], generator: torch.Generator) -> Evidence:
     lacking, message = 0, ""
     for _ in range(CASES):
         dim = 2 * randint(2, 16, generator)
@@ -310,11 +314,11 @@ def pairings_are_an_order(generator: torch.Generator) -> Evidence:
     return Evidence("largest difference of two scores", worst, ROUNDING, ROUNDING_SOURCE, CASES)
 
 
-def roformer(x: Tensor, positions: Tensor) -> Tensor:
+def roformer(x: Float[Tensor, "n d"], positions: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
     return apply_rotary(x, positions)
 
 
-def as_printed(x: Tensor, positions: Tensor) -> Tensor:
+def as_printed(x: Float[Tensor, "n d"], positions: Int[Tensor, "n"]) -> Float[Tensor, "n d"]:
     return apply_rotary(x, positions, clockwise=True)
 
 
@@ -324,7 +328,7 @@ def as_printed(x: Tensor, positions: Tensor) -> Tensor:
     right=roformer,
     printed=as_printed,
 )
-def a_rotation_is_a_complex_product(form, generator: torch.Generator) -> Evidence:
+def a_rotation_is_a_complex_product(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         d, m = 2 * randint(1, 16, generator), randint(1, FAR, generator)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch import distributions as families
 
@@ -35,7 +36,7 @@ CASES = 50
 QUADRATURE = 1e-12  # for the fourth moment of a normal distribution
 
 
-def random_distribution(size: int, generator: torch.Generator, *, zeros: int = 0) -> Tensor:
+def random_distribution(size: int, generator: torch.Generator, *, zeros: int = 0) -> Float[Tensor, "n"]:
     weights = torch.rand(size, generator=generator, dtype=torch.float64) + 0.05
     weights[torch.randperm(size, generator=generator)[:zeros]] = 0
     return weights / weights.sum()
@@ -51,7 +52,8 @@ def random_variable(space: ProbabilitySpace, num_values: int, generator: torch.G
     return RandomVariable(space, lambda outcome: values[outcome])
 
 
-def random_joint(generator: torch.Generator) -> Tensor:  # (n, m), a column of zeros among the others
+def random_joint(generator: torch.Generator) -> Float[Tensor, "n m"]:
+    """A table with a column of zeros among the others."""
     n, m = randint(2, 4, generator), randint(3, 5, generator)
     joint = random_distribution(n * m, generator).reshape(n, m)
     joint[:, randint(0, m - 1, generator)] = 0
@@ -255,12 +257,12 @@ def conditional_distributions(generator: torch.Generator) -> Evidence:
     )
 
 
-def gives_the_pair(kernel: Tensor, joint: Tensor) -> float:
+def gives_the_pair(kernel: Float[Tensor, "m n"], joint: Float[Tensor, "n m"]) -> float:
     """P[X in A, Y in B] for all A and B: on finite sets, for all points."""
     return gap(joint_from_conditional(kernel, joint.sum(dim=0)), joint)
 
 
-def gives_x_alone(kernel: Tensor, joint: Tensor) -> float:
+def gives_x_alone(kernel: Float[Tensor, "m n"], joint: Float[Tensor, "n m"]) -> float:
     """P[X in A] for all A: B is the whole space only."""
     return gap(joint_from_conditional(kernel, joint.sum(dim=0)).sum(dim=1), joint.sum(dim=1))
 
@@ -271,7 +273,7 @@ def gives_x_alone(kernel: Tensor, joint: Tensor) -> float:
     right=gives_the_pair,
     printed=gives_x_alone,
 )
-def the_condition_fixes_the_kernel(form, generator: torch.Generator) -> Evidence:
+def the_condition_fixes_the_kernel(form: Callable[[Tensor, Tensor], float], generator: torch.Generator) -> Evidence:
     coin = joint_table(*[RandomVariable(ProbabilitySpace.uniform("HT"), str)] * 2)  # Y = X
     wrong, cases, example = 0, 0, ""
     for joint in [coin, *(random_joint(generator) for _ in range(CASES))]:
@@ -285,7 +287,7 @@ def the_condition_fixes_the_kernel(form, generator: torch.Generator) -> Evidence
     return Evidence("kernels classified wrongly", wrong, 0, "exact: a count", cases, "==", counterexample=example)
 
 
-def zero_elsewhere(joint: Tensor) -> Tensor:
+def zero_elsewhere(joint: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
     total = joint.sum(dim=0)[:, None]
     return torch.where(total == 0, 0, joint.T / torch.where(total == 0, 1, total))
 
@@ -296,7 +298,7 @@ def zero_elsewhere(joint: Tensor) -> Tensor:
     right=conditional_table,
     printed=zero_elsewhere,
 )
-def every_row_is_a_distribution(form, generator: torch.Generator) -> Evidence:
+def every_row_is_a_distribution(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, example = 0.0, ""
     for _ in range(CASES):
         kernel = form(random_joint(generator))

@@ -2,8 +2,10 @@
 and kernels."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -36,7 +38,7 @@ FIVE = torch.tensor(
 LABELS = torch.tensor([0, 0, 0, 1, 1])  # f(1) = f(2) = f(3) and f(4) = f(5)
 
 
-def random_rows(*shape: int, generator: torch.Generator) -> Tensor:
+def random_rows(*shape: int, generator: torch.Generator) -> Float[Tensor, "..."]:
     """Distributions along the last axis, a third of their entries zero."""
     weights = torch.rand(shape, generator=generator, dtype=torch.float64) + 0.05
     weights = weights * (torch.rand(shape, generator=generator) < 0.7)
@@ -49,7 +51,7 @@ def random_chain(generator: torch.Generator, num_states: int | None = None) -> M
     return MarkovChain(random_rows(k, generator=generator), random_rows(k, k, generator=generator))
 
 
-def second_order(generator: torch.Generator, length: int = 4) -> Tensor:
+def second_order(generator: torch.Generator, length: int = 4) -> Float[Tensor, "..."]:
     """The joint distribution of X_0, ..., X_{length - 1} on two states where each step depends on the last two, and
     differently at both."""
     joint = torch.full((2, 2), 0.25, dtype=torch.float64)
@@ -64,7 +66,7 @@ def second_order(generator: torch.Generator, length: int = 4) -> Tensor:
     return joint
 
 
-def dependence_on_the_past(joint: Tensor) -> float:
+def dependence_on_the_past(joint: Float[Tensor, "k k k k k"]) -> float:
     """The largest |P[past, present, future] P[present] - P[past, present] P[present, future]|, the middle of five times
     the present."""
     k = joint.shape[0]
@@ -159,11 +161,11 @@ def distribution_is_the_matrix_power(generator: torch.Generator) -> Evidence:
     )
 
 
-def rows_sum_to_one(weights: Tensor) -> Tensor:
+def rows_sum_to_one(weights: Float[Tensor, "k k"]) -> Float[Tensor, "k k"]:
     return weights / weights.sum(dim=1, keepdim=True)
 
 
-def columns_sum_to_one(weights: Tensor) -> Tensor:
+def columns_sum_to_one(weights: Float[Tensor, "k k"]) -> Float[Tensor, "k k"]:
     return weights / weights.sum(dim=0)
 
 
@@ -173,7 +175,7 @@ def columns_sum_to_one(weights: Tensor) -> Tensor:
     right=rows_sum_to_one,
     printed=columns_sum_to_one,
 )
-def mass_is_kept(form, generator: torch.Generator) -> Evidence:
+def mass_is_kept(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, shown = 0.0, ""
     for case in range(CASES):
         weights = (
@@ -195,12 +197,14 @@ def mass_is_kept(form, generator: torch.Generator) -> Evidence:
     )
 
 
-def over_the_next_state(density: Tensor, spacing: float, inside: Tensor) -> Tensor:
+def over_the_next_state(density: Float[Tensor, "n m"], spacing: float, inside: Bool[Tensor, "m"]) -> Float[Tensor, "n"]:
     """∫ A(x, dy) for each x."""
     return density.sum(dim=1) * spacing
 
 
-def over_the_present_state(density: Tensor, spacing: float, inside: Tensor) -> Tensor:
+def over_the_present_state(
+    density: Float[Tensor, "n m"], spacing: float, inside: Bool[Tensor, "m"]
+) -> Float[Tensor, "1"]:
     """∫ A(x, B) dx for B = [0, 2]."""
     return (density[:, inside].sum(dim=1) * spacing).sum(dim=0, keepdim=True) * spacing
 
@@ -211,7 +215,9 @@ def over_the_present_state(density: Tensor, spacing: float, inside: Tensor) -> T
     right=over_the_next_state,
     printed=over_the_present_state,
 )
-def kernel_is_a_distribution_for_each_state(form, generator: torch.Generator) -> Evidence:
+def kernel_is_a_distribution_for_each_state(
+    form: Callable[[Tensor, float, Tensor], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, grid = 0.0, torch.linspace(-12, 14, 1041, dtype=torch.float64)  # 1/40 apart, with 0 and 2 on it
     inside = (grid >= 0) & (grid < 2)
     for _ in range(8):
@@ -253,11 +259,11 @@ def gaussian_walk_adds_covariances(generator: torch.Generator) -> Evidence:
     )
 
 
-def as_printed(matrix: Tensor) -> Tensor:
+def as_printed(matrix: Float[Tensor, "k k"]) -> Float[Tensor, "k k"]:
     return matrix
 
 
-def transposed(matrix: Tensor) -> Tensor:
+def transposed(matrix: Float[Tensor, "k k"]) -> Float[Tensor, "k k"]:
     return matrix.mT.contiguous()
 
 
@@ -267,7 +273,7 @@ def transposed(matrix: Tensor) -> Tensor:
     right=transposed,
     printed=as_printed,
 )
-def five_states_need_the_transpose(form, generator: torch.Generator) -> Evidence:
+def five_states_need_the_transpose(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     chain = MarkovChain(stationary_distribution(form(FIVE)), form(FIVE))
     found = markov_test(function_distribution(chain, LABELS, 2))
     return Evidence(
@@ -316,7 +322,7 @@ def function_of_a_chain_is_not_markov(generator: torch.Generator) -> Evidence:
     )
 
 
-def history_distribution(joint: Tensor, words: Tensor) -> Tensor:
+def history_distribution(joint: Float[Tensor, "..."], words: Int[Tensor, "words times"]) -> Float[Tensor, "..."]:
     """The joint distribution of Y_t = (X_0, ..., X_t, 0, ...), with words[s] for state s, from the one of X."""
     paths = torch.cartesian_prod(*[torch.arange(size) for size in joint.shape])
     pasts = augment_history(paths)  # (paths, times, times)
@@ -345,12 +351,12 @@ def history_is_markov(generator: torch.Generator) -> Evidence:
     )
 
 
-def given_the_past(joint: Tensor, path: tuple[int, ...]) -> Tensor:
+def given_the_past(joint: Float[Tensor, "..."], path: tuple[int, ...]) -> Float[Tensor, ""]:
     """P[Y_n = y_n | Y_0, ..., Y_{n-1}], for X's path."""
     return next_distribution(joint, path[:-1])[path[-1]]
 
 
-def given_the_event_too(joint: Tensor, path: tuple[int, ...]) -> Tensor:
+def given_the_event_too(joint: Float[Tensor, "..."], path: tuple[int, ...]) -> Float[Tensor, ""]:
     """P[Y_n = y_n | Y_0, ..., Y_n]: all of the path is given, its last state too."""
     return joint[path] / joint[path]
 
@@ -361,7 +367,9 @@ def given_the_event_too(joint: Tensor, path: tuple[int, ...]) -> Tensor:
     right=given_the_past,
     printed=given_the_event_too,
 )
-def history_conditions_on_the_past(form, generator: torch.Generator) -> Evidence:
+def history_conditions_on_the_past(
+    form: Callable[[Tensor, tuple[int, ...]], Tensor], generator: torch.Generator
+) -> Evidence:
     step = torch.tensor([[0.9, 0.1], [0.1, 0.9]], dtype=torch.float64)  # by the state before last
     joint = torch.full((2, 2, 1), 0.25, dtype=torch.float64) * step.unsqueeze(1)
     history, worst = history_chain(joint), 0.0

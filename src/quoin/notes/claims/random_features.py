@@ -2,8 +2,10 @@
 them."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -38,7 +40,7 @@ def standard(width: int) -> MultivariateNormal:
     return MultivariateNormal(torch.zeros(width, dtype=torch.float64), torch.eye(width, dtype=torch.float64))
 
 
-def pair(width: int, generator: torch.Generator, longest: float = 1.0) -> tuple[Tensor, Tensor]:
+def pair(width: int, generator: torch.Generator, longest: float = 1.0) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """Two vectors of random directions and lengths up to `longest`."""
     directions_of_xy = torch.randn(2, width, generator=generator, dtype=torch.float64)
     x, y = (
@@ -50,7 +52,12 @@ def pair(width: int, generator: torch.Generator, longest: float = 1.0) -> tuple[
     return x, y
 
 
-def along_each(features, x: Tensor, y: Tensor, directions: Tensor) -> Tensor:  # (d,), (d,), (k, d) -> (k,)
+def along_each(
+    features: Callable[[Tensor, Tensor], Tensor],
+    x: Float[Tensor, "d"],
+    y: Float[Tensor, "d"],
+    directions: Float[Tensor, "k d"],
+) -> Float[Tensor, "k"]:
     """What each direction alone would estimate; the mean of these is ψ(x)·ψ(y)."""
     k = len(directions)
     return k * (features(x, directions) * features(y, directions)).unflatten(-1, (-1, k)).sum(dim=-2)
@@ -107,7 +114,7 @@ def features_are_unbiased(generator: torch.Generator) -> Evidence:
     return Evidence("largest |ψ(q)·ψ(k) - e^{s⟨q,k⟩}|, in standard deviations", worst, LEVEL, LEVEL_SOURCE, 8)
 
 
-def cosh_of_each(x: Tensor, directions: Tensor) -> Tensor:
+def cosh_of_each(x: Float[Tensor, "d"], directions: Float[Tensor, "k d"]) -> Float[Tensor, "k"]:
     """One feature cosh(ω·x) for each direction, as if cosh(a + b) were cosh(a) cosh(b)."""
     return (-(x @ x) / 2).exp() / math.sqrt(len(directions)) * torch.cosh(x @ directions.mT)
 
@@ -119,7 +126,7 @@ def cosh_of_each(x: Tensor, directions: Tensor) -> Tensor:
     right=hyperbolic_features_definition,
     printed=cosh_of_each,
 )
-def hyperbolic_features_factorise(form, generator: torch.Generator) -> Evidence:
+def hyperbolic_features_factorise(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, counterexample = 0.0, ""
     for case in range(CASES):
         x, y = pair(1 + case % 3, generator)

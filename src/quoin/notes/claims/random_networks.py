@@ -1,6 +1,7 @@
 """Perceptrons of random sizes for claims to be tried on."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.models import MLP
@@ -30,5 +31,5 @@ def linears(model: nn.Module) -> list[nn.Linear]:
     return [module for module in model.modules() if isinstance(module, nn.Linear)]
 
 
-def inputs_of(model: MLP, generator: torch.Generator) -> Tensor:
+def inputs_of(model: MLP, generator: torch.Generator) -> Float[Tensor, "n d"]:
     return torch.randn(16, model.sizes[0], generator=generator, dtype=torch.float64)

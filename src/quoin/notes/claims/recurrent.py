@@ -4,6 +4,7 @@ reaches."""
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.inspect import contraction_bound, gradients_through_time
@@ -33,7 +34,7 @@ CELLS: list[tuple[Cell, int, int]] = [
 ]
 
 
-def normal(*shape: int, generator: torch.Generator, size: float = 1.0) -> Tensor:
+def normal(*shape: int, generator: torch.Generator, size: float = 1.0) -> Float[Tensor, "..."]:
     return size * torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
@@ -45,8 +46,8 @@ def random_weights(
     return RecurrentWeights(*(normal(*shape, generator=generator, size=size) for shape in shapes))
 
 
-def random_sequence(generator: torch.Generator) -> tuple[Tensor, int]:
-    """Inputs (b, T, d), and a number of units."""
+def random_sequence(generator: torch.Generator) -> tuple[Float[Tensor, "b T d"], int]:
+    """Inputs, and a number of units."""
     b, steps, inputs, hidden = (randint(1, most, generator) for most in (3, 7, 4, 5))
     return normal(b, steps, inputs, generator=generator), hidden
 

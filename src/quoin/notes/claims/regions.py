@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -110,7 +111,7 @@ def binomial_of_width(width: int, depth: int, d: int) -> float:
     right=ratio_of_width,
     printed=binomial_of_width,
 )
-def order_keeps_below_the_bound(form, generator: torch.Generator) -> Evidence:
+def order_keeps_below_the_bound(form: Callable[[int, int, int], float], generator: torch.Generator) -> Evidence:
     cases = [(width, d) for d in (1, 2, 3) for width in range(2 * d, 9)]
 
     def region_growth(width: int, depth: int, d: int) -> float:

@@ -1,9 +1,11 @@
 """Dropout and penalties, and why they are wanted: a network with a unit for each example can fit any labels at all."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from quoin.layers import dropout_definition, dropout_mask
@@ -48,11 +50,13 @@ def dropout_properties(generator: torch.Generator) -> Evidence:
     )
 
 
-def scaled_up(x: Tensor, mask: Tensor, probability: float) -> Tensor:
+def scaled_up(x: Float[Tensor, "*batch"], mask: Bool[Tensor, "*batch"], probability: float) -> Float[Tensor, "*batch"]:
     return dropout_definition(x, mask, probability)
 
 
-def only_zeroed(x: Tensor, mask: Tensor, probability: float) -> Tensor:
+def only_zeroed(
+    x: Float[Tensor, "*batch"], mask: Bool[Tensor, "*batch"], probability: float
+) -> Float[Tensor, "*batch"]:
     return x * mask
 
 
@@ -62,7 +66,9 @@ def only_zeroed(x: Tensor, mask: Tensor, probability: float) -> Tensor:
     right=scaled_up,
     printed=only_zeroed,
 )
-def dropout_scales_the_survivors(form, generator: torch.Generator) -> Evidence:
+def dropout_scales_the_survivors(
+    form: Callable[[Tensor, Tensor, float], Tensor], generator: torch.Generator
+) -> Evidence:
     p, x, num_samples = 0.2, 3.0, 200_000
     units = torch.full((num_samples,), x, dtype=torch.float64)
     mean = float(form(units, dropout_mask(units.shape, p, generator=generator), p).mean())
@@ -71,13 +77,17 @@ def dropout_scales_the_survivors(form, generator: torch.Generator) -> Evidence:
     return Evidence("|mean output - x|", abs(mean - x), bound, LEVEL_SOURCE, num_samples, counterexample=message)
 
 
-def linear_problem(n: int, d: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def linear_problem(
+    n: int, d: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n"], Float[Tensor, "d"]]:
     shapes = ((n, d), (n,), (d,))
     X, y, w = (normal(*shape, generator=generator) for shape in shapes)
     return X, y, w
 
 
-def expected_squares(X: Tensor, y: Tensor, weight: Tensor, p: float) -> Tensor:
+def expected_squares(
+    X: Float[Tensor, "n d"], y: Float[Tensor, "n"], weight: Float[Tensor, "d"], p: float
+) -> Float[Tensor, ""]:
     """E |y - (X * M) w|², the mean over all masks of each row, by trying them all."""
     total = torch.zeros((), dtype=torch.float64)
     for kept in product([True, False], repeat=len(weight)):
@@ -119,7 +129,7 @@ def dropout_averages_to_a_ridge_penalty(generator: torch.Generator) -> Evidence:
     return Evidence("|mean of the losses - closed form| in standard errors", off, LEVEL, LEVEL_SOURCE, num_samples)
 
 
-def distinct_inputs(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def distinct_inputs(generator: torch.Generator) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n q"]]:
     """Inputs of one to six features, of which the first keeps them at least a half apart."""
     n, d, q = randint(2, 12, generator), randint(1, 6, generator), randint(1, 3, generator)
     x = normal(n, d, generator=generator)
@@ -127,13 +137,13 @@ def distinct_inputs(generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return x, normal(n, q, generator=generator)
 
 
-def any_inputs(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def any_inputs(generator: torch.Generator) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n q"]]:
     """One input twice, with the labels 0 and 1."""
     x, y = distinct_inputs(generator)
     return torch.cat([x, x[:1]]), torch.cat([y, y[:1] + 1])
 
 
-def least_error(data: tuple[Tensor, Tensor], generator: torch.Generator) -> float:
+def least_error(data: tuple[Float[Tensor, "n d"], Float[Tensor, "n q"]], generator: torch.Generator) -> float:
     """The largest squared error of a network that fits the data as well as any function can: equal inputs get the mean
     of their labels."""
     x, y = data
@@ -157,11 +167,13 @@ def any_labels_are_fitted(generator: torch.Generator) -> Evidence:
     right=distinct_inputs,
     printed=any_inputs,
 )
-def distinct_inputs_are_needed(form, generator: torch.Generator) -> Evidence:
+def distinct_inputs_are_needed(
+    form: Callable[[torch.Generator], tuple[Tensor, Tensor]], generator: torch.Generator
+) -> Evidence:
     return fitted_evidence(form, generator)
 
 
-def fitted_evidence(data, generator: torch.Generator) -> Evidence:
+def fitted_evidence(data: Callable[[torch.Generator], tuple[Tensor, Tensor]], generator: torch.Generator) -> Evidence:
     cases = 100
     worst = max(least_error(data(generator), generator) for _ in range(cases))
     source = "an error of 1e-11: float64 rounding, times gradients of up to ten thousand between neighbours on the line"

@@ -2,8 +2,10 @@
 divergence_shape.py."""
 
 import math
+from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Uniform
 
@@ -21,11 +23,11 @@ from quoin.notes.claims.information import BATCH, CASES, FEW, ONE_BY_ONE, ROUNDS
 from quoin.notes.claims.rounding import excess, gap, roundings
 
 
-def distribution(*entries: float) -> Tensor:
+def distribution(*entries: float) -> Float[Tensor, "n"]:
     return torch.tensor(entries, dtype=torch.float64)
 
 
-def continuous_pair(generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def continuous_pair(generator: torch.Generator) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch n"]]:
     """Batches of p and q with p << q, both with impossible outcomes."""
     p, q = random_distributions(2 * BATCH, generator).chunk(2)
     return p, (p + q) / 2
@@ -52,11 +54,11 @@ def never_negative(generator: torch.Generator) -> Evidence:
     return Evidence("largest violation of a step", worst, roundings(64), FEW, CASES)
 
 
-def mass_where_p_has_some(p: Tensor, q: Tensor) -> Tensor:
+def mass_where_p_has_some(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return self_information(torch.where(p > 0, q, 0).sum(dim=-1).clamp_max(1))
 
 
-def all_mass(p: Tensor, q: Tensor) -> Tensor:
+def all_mass(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return self_information(q.sum(dim=-1).clamp_max(1))
 
 
@@ -66,7 +68,7 @@ def all_mass(p: Tensor, q: Tensor) -> Tensor:
     right=mass_where_p_has_some,
     printed=all_mass,
 )
-def jensens_last_step(form, generator: torch.Generator) -> Evidence:
+def jensens_last_step(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for p, q in [
         (distribution(1, 0), distribution(0.5, 0.5)),
@@ -81,11 +83,11 @@ def jensens_last_step(form, generator: torch.Generator) -> Evidence:
     return Evidence("largest |form + log E_P[Q/P]|, form - D(P‖Q), -form", worst, roundings(64), FEW, ONE_BY_ONE)
 
 
-def x_log_x(x: Tensor) -> Tensor:
+def x_log_x(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return x * torch.where(x == 0, 1, x).log()
 
 
-def x_log_x_as_written(x: Tensor) -> Tensor:
+def x_log_x_as_written(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return x * x.log()
 
 
@@ -95,14 +97,14 @@ def x_log_x_as_written(x: Tensor) -> Tensor:
     right=x_log_x,
     printed=x_log_x_as_written,
 )
-def divergence_by_x_log_x(form, generator: torch.Generator) -> Evidence:
+def divergence_by_x_log_x(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for p, q in [(distribution(1, 0), distribution(0.5, 0.5)), *(continuous_pair(generator) for _ in range(ROUNDS))]:
         worst = max(worst, gap((q * form(radon_nikodym(p, q))).sum(dim=-1), kl_divergence(p, q)))
     return Evidence("largest |Σ q φ(p/q) - D(P‖Q)|", worst, roundings(64), FEW, CASES + 1)
 
 
-def flat_up_to_two(x: Tensor) -> Tensor:
+def flat_up_to_two(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return (x - 2).clamp_min(0)
 
 
@@ -112,7 +114,7 @@ def flat_up_to_two(x: Tensor) -> Tensor:
     right=x_log_x,
     printed=flat_up_to_two,
 )
-def strictness_decides(form, generator: torch.Generator) -> Evidence:
+def strictness_decides(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, one = -math.inf, torch.ones((), dtype=torch.float64)
     for p, q in [
         (distribution(0.6, 0.4), distribution(0.5, 0.5)),
@@ -160,11 +162,11 @@ def negative_part_is_bounded(generator: torch.Generator) -> Evidence:
 # ---- infinity ---------------------------------------------------------------------------------------------------
 
 
-def with_every_convention(p: Tensor, q: Tensor) -> Tensor:
+def with_every_convention(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return kl_divergence(p, q)
 
 
-def with_zero_over_zero_alone(p: Tensor, q: Tensor) -> Tensor:
+def with_zero_over_zero_alone(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     return torch.where((p == 0) & (q == 0), 0, p * (p / q).log()).sum(dim=-1)
 
 
@@ -174,7 +176,7 @@ def with_zero_over_zero_alone(p: Tensor, q: Tensor) -> Tensor:
     right=with_every_convention,
     printed=with_zero_over_zero_alone,
 )
-def zeros_in_a_divergence(form, generator: torch.Generator) -> Evidence:
+def zeros_in_a_divergence(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     wrong, pairs = (
         0,
         [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers import (
@@ -25,7 +26,7 @@ DEPTH, WIDTH = 50, 12
 Block = TypeVar("Block", bound=nn.Module)
 
 
-def jacobian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def jacobian(function: Callable[[Tensor], Tensor], x: Float[Tensor, "n"]) -> Float[Tensor, "m n"]:
     found = torch.autograd.functional.jacobian(function, x)
     assert isinstance(found, Tensor)
     return found
@@ -121,7 +122,7 @@ def without_risk(norm: float) -> float:
     right=only_below_one,
     printed=without_risk,
 )
-def a_shortcut_is_no_guarantee(form, generator: torch.Generator) -> Evidence:
+def a_shortcut_is_no_guarantee(form: Callable[[float], float], generator: torch.Generator) -> Evidence:
     worst, where, cases = -math.inf, "", 0
     scales = [-1.0, -0.6, 0.6, *(2 * torch.rand(10, generator=generator) - 1.5).tolist()]
     for scale in scales:
@@ -185,11 +186,15 @@ def zero_residual_is_the_identity(generator: torch.Generator) -> Evidence:
     )
 
 
-def one_to_three_to_one(x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm) -> Tensor:
+def one_to_three_to_one(
+    x: Float[Tensor, "b c h w"], narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm
+) -> Float[Tensor, "b d h w"]:
     return bottleneck_definition(x, narrow, across, widen, project).output
 
 
-def one_convolution(x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm) -> Tensor:
+def one_convolution(
+    x: Float[Tensor, "b c h w"], narrow: ConvNorm, across: ConvNorm, widen: ConvNorm, project: ConvNorm
+) -> Float[Tensor, "b d h w"]:
     return residual_definition(x, narrow, project, torch.relu).output
 
 
@@ -199,7 +204,9 @@ def one_convolution(x: Tensor, narrow: ConvNorm, across: ConvNorm, widen: ConvNo
     right=one_to_three_to_one,
     printed=one_convolution,
 )
-def the_main_path_has_three_convolutions(form, generator: torch.Generator) -> Evidence:
+def the_main_path_has_three_convolutions(
+    form: Callable[[Tensor, ConvNorm, ConvNorm, ConvNorm, ConvNorm], Tensor], generator: torch.Generator
+) -> Evidence:
     worst, cases = 0.0, 10
     for _ in range(cases):
         filters, inputs = randint(2, 8, generator), randint(1, 3, generator)
@@ -207,7 +214,9 @@ def the_main_path_has_three_convolutions(form, generator: torch.Generator) -> Ev
             randint(1, 3, generator), inputs, randint(3, 7, generator), randint(3, 7, generator), generator=generator
         )
         block = shaken(Bottleneck(inputs, filters), generator)
-        worst = max(worst, gap(form(x, *parts(block)), block(x)))
+        narrow, across, widen, project = parts(block)
+        assert project is not None  # inputs are fewer than 4 filters
+        worst = max(worst, gap(form(x, narrow, across, widen, project), block(x)))
     return Evidence(
         "largest |definition - torch's layers in a row|", worst, roundings(10_000), "10⁴ float64 roundings", cases
     )

@@ -3,12 +3,13 @@
 import math
 
 import torch
+from jaxtyping import Num, Real
 from torch import Tensor
 
 __all__ = ["excess", "gap", "randint", "roundings"]
 
 
-def gap(left: Tensor, right: Tensor) -> float:
+def gap(left: Num[Tensor, "*#batch"], right: Num[Tensor, "*#batch"]) -> float:
     """The largest difference of two results, counted relative to the largest entry where that exceeds one.
 
     What is not finite is infinitely far from everything: Python's `max` over many cases would let a NaN slip through.
@@ -19,7 +20,7 @@ def gap(left: Tensor, right: Tensor) -> float:
     return difference if math.isfinite(difference) else math.inf
 
 
-def excess(left: Tensor, right: Tensor) -> float:
+def excess(left: Real[Tensor, "*#batch"], right: Real[Tensor, "*#batch"]) -> float:
     """The largest `left - right`, negative where `left` is below everywhere; a NaN on either side is infinitely far."""
     above = (left - right).detach()
     return math.inf if above.isnan().any() else float(above.max())

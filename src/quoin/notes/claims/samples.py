@@ -4,6 +4,7 @@ import itertools
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.metrics import density_and_coverage
@@ -64,7 +65,9 @@ def learnt_distribution_nears_the_true_one(generator: torch.Generator) -> Eviden
     )
 
 
-def expected_mmd(estimates: Tensor, p: Tensor, q: Tensor) -> Tensor:
+def expected_mmd(
+    estimates: Float[Tensor, "pairs pairs"], p: Float[Tensor, "n"], q: Float[Tensor, "n"]
+) -> Float[Tensor, ""]:
     """E of the estimate from two examples of each distribution, over all such samples: `estimates` has a row and a
     column for each."""
     return torch.outer(p, p).flatten() @ estimates @ torch.outer(q, q).flatten()

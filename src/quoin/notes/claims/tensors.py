@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
@@ -37,7 +38,7 @@ def sizes(generator: torch.Generator, count: int) -> list[int]:
     return [randint(1, 5, generator) for _ in range(count)]
 
 
-def apart(found: Tensor, expected: Tensor) -> float:
+def apart(found: Float[Tensor, "..."], expected: Float[Tensor, "..."]) -> float:
     """`gap`, and infinite where the shapes differ: broadcasting would hide it."""
     return gap(found, expected) if found.shape == expected.shape else math.inf
 
@@ -115,11 +116,11 @@ def double_contraction(generator: torch.Generator) -> Evidence:
     return einsum_evidence(["ikm,kmj", "ikm,kmj->ij"], lambda i, j, k, m: [(i, k, m), (k, m, j)], loops, generator)
 
 
-def sum_what_the_output_lacks(spec: str, *operands: Tensor) -> Tensor:
+def sum_what_the_output_lacks(spec: str, *operands: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return einsum(spec, *operands)
 
 
-def sum_what_repeats(spec: str, *operands: Tensor) -> Tensor:
+def sum_what_repeats(spec: str, *operands: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return einsum(spec.split("->")[0], *operands)
 
 
@@ -129,7 +130,7 @@ def sum_what_repeats(spec: str, *operands: Tensor) -> Tensor:
     right=sum_what_the_output_lacks,
     printed=sum_what_repeats,
 )
-def batch_index_is_not_summed(form, generator: torch.Generator) -> Evidence:
+def batch_index_is_not_summed(form: Callable[..., Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         b, i, k, j = (randint(2, 5, generator) for _ in range(4))
@@ -146,7 +147,7 @@ def batch_index_is_not_summed(form, generator: torch.Generator) -> Evidence:
     right=bmm,
     printed=hadamard,
 )
-def bmm_multiplies_matrices(form, generator: torch.Generator) -> Evidence:
+def bmm_multiplies_matrices(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     return bmm_evidence(form, generator)
 
 
@@ -155,7 +156,7 @@ def bmm_is_a_stack_of_products(generator: torch.Generator) -> Evidence:
     return max((bmm_evidence(form, generator) for form in (bmm, bmm_definition)), key=lambda evidence: evidence.value)
 
 
-def bmm_evidence(form, generator: torch.Generator) -> Evidence:
+def bmm_evidence(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):
         n, a, b, c = sizes(generator, 4)
@@ -178,18 +179,18 @@ def tensor_product_associates_and_does_not_commute(generator: torch.Generator) -
     return Evidence("cases that break an identity", wrong, 0, "exact: whole numbers do not round", 5 * CASES, "==")
 
 
-def random_factors(generator: torch.Generator, *, some_zero: bool) -> list[Tensor]:
+def random_factors(generator: torch.Generator, *, some_zero: bool) -> list[Float[Tensor, "_"]]:
     vectors = [normal(randint(2, 4, generator), generator=generator) for _ in range(randint(2, 4, generator))]
     if some_zero:
         vectors[randint(0, len(vectors) - 1, generator)].zero_()
     return vectors
 
 
-def one_unless_zero(vectors: Sequence[Tensor]) -> int:
+def one_unless_zero(vectors: Sequence[Float[Tensor, "_"]]) -> int:
     return int(all(bool(vector.any()) for vector in vectors))
 
 
-def always_one(vectors: Sequence[Tensor]) -> int:
+def always_one(vectors: Sequence[Float[Tensor, "_"]]) -> int:
     return 1
 
 
@@ -206,7 +207,7 @@ def nonzero_pure_tensors_have_rank_one(generator: torch.Generator) -> Evidence:
     )
 
 
-def random_like(T: Tensor, generator: torch.Generator) -> list[Tensor]:
+def random_like(T: Float[Tensor, "..."], generator: torch.Generator) -> list[Float[Tensor, "_"]]:
     return [normal(size, generator=generator) for size in T.shape]
 
 
@@ -216,7 +217,7 @@ def random_like(T: Tensor, generator: torch.Generator) -> list[Tensor]:
     right=one_unless_zero,
     printed=always_one,
 )
-def zero_pure_tensors_have_rank_zero(form, generator: torch.Generator) -> Evidence:
+def zero_pure_tensors_have_rank_zero(form: Callable[[Sequence[Tensor]], int], generator: torch.Generator) -> Evidence:
     wrong = 0
     for case in range(CASES):
         vectors = random_factors(generator, some_zero=case % 2 == 0)
@@ -238,7 +239,7 @@ def identity_has_order_two_and_rank_n(generator: torch.Generator) -> Evidence:
     return Evidence("identities of another order or rank", wrong, 0, "exact", 8, "==")
 
 
-def slanted(generator: torch.Generator, size: int, rank: int) -> Tensor:
+def slanted(generator: torch.Generator, size: int, rank: int) -> Float[Tensor, "{size} {rank}"]:
     """`rank` independent columns, not quite orthogonal."""
     return torch.linalg.qr(normal(size, size, generator=generator))[0][:, :rank] + 0.1 * normal(
         size, rank, generator=generator

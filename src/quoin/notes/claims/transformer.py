@@ -2,8 +2,10 @@
 reading again."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from quoin.layers import (
@@ -27,6 +29,7 @@ from quoin.layers import (
     transformer_block,
     transformer_block_definition,
 )
+from quoin.layers.transformer import ConnectionDefinition
 from quoin.models import GPT, Transformer, TransformerEncoder, TransformerLanguageModel
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
@@ -34,12 +37,13 @@ from quoin.notes.claims.rounding import gap, randint, roundings
 from quoin.tensor import causal_mask
 
 Map = Callable[[Tensor], Tensor]
+Model = TypeVar("Model", bound=nn.Module)
 ROUNDINGS = roundings(10_000)  # some layers of sums of a dozen terms, divided by standard deviations that may be small
 SOURCE = "10,000 float64 roundings"
 CONNECTIONS = ((PreNorm, pre_norm_definition), (PostNorm, post_norm_definition))
 
 
-def shaken(model, generator: torch.Generator, size: float = 0.5):
+def shaken(model: Model, generator: torch.Generator, size: float = 0.5) -> Model:
     """The model in float64 with every weight sampled anew: biases of zero and scales of one would hide a mistake."""
     with torch.no_grad():
         for parameter in model.double().eval().parameters():
@@ -59,12 +63,22 @@ def feed_of(layer: nn.Module) -> Map:
     return lambda x: feed_forward_definition(x, *weights)
 
 
-def attention_of(layer: MultiHeadAttention, query: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+def attention_of(
+    layer: MultiHeadAttention,
+    query: Float[Tensor, "b n d"],
+    memory: Float[Tensor, "b m d"],
+    mask: Bool[Tensor, "n m"] | None,
+) -> Float[Tensor, "b n d"]:
     joined = layer.out_proj.weight.T, layer.out_proj.bias
     return multi_head_attention_definition(query, memory, memory, layer.head_projections(), *joined, mask=mask).output
 
 
-def block_of(block: TransformerBlock, x: Tensor, connection, mask: Tensor | None) -> Tensor:
+def block_of(
+    block: TransformerBlock,
+    x: Float[Tensor, "b n d"],
+    connection: ConnectionDefinition,
+    mask: Bool[Tensor, "n n"] | None,
+) -> Float[Tensor, "b n d"]:
     norms = norm_of(block.attention_connection), norm_of(block.feed_forward_connection)
     return transformer_block_definition(
         x, lambda x: attention_of(block.attention, x, x, mask), feed_of(block.feed_forward), norms, connection

@@ -2,10 +2,12 @@
 source."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.generate import beam_search, greedy_search, sample_tokens
@@ -46,11 +48,11 @@ def small_model(
     return model
 
 
-def sources(generator: torch.Generator, batch: int = 1) -> Tensor:
+def sources(generator: torch.Generator, batch: int = 1) -> Int[Tensor, "batch n"]:
     return torch.randint(5, (batch, randint(1, 5, generator)), generator=generator)
 
 
-def all_targets(words: int, longest: int) -> tuple[Tensor, Tensor]:
+def all_targets(words: int, longest: int) -> tuple[Int[Tensor, "sentences steps"], Int[Tensor, "sentences"]]:
     """Every sentence of at most `longest` words with its end, padded, and the lengths with the end."""
     found = [each for length in range(longest + 1) for each in product(range(2, 2 + words), repeat=length)]
     rows = torch.tensor([[*each, *[EOS] * (longest + 1 - len(each))] for each in found])
@@ -134,17 +136,19 @@ def product_of_steps(generator: torch.Generator) -> Evidence:
     )
 
 
-def with_the_end(steps: Tensor, length: int) -> Tensor:
+def with_the_end(steps: Float[Tensor, "n"], length: int) -> Float[Tensor, ""]:
     """All factors, the last being that of the end."""
     return steps[: length + 1].sum()
 
 
-def without_the_end(steps: Tensor, length: int) -> Tensor:
+def without_the_end(steps: Float[Tensor, "n"], length: int) -> Float[Tensor, ""]:
     """As many factors as there are words."""
     return steps[:length].sum()
 
 
-def mass(form, model: Seq2Seq, source: Tensor, words: int, longest: int) -> tuple[float, float]:
+def mass(
+    form: Callable[[Tensor, int], Tensor], model: Seq2Seq, source: Int[Tensor, "1 n"], words: int, longest: int
+) -> tuple[float, float]:
     """The probabilities of all sentences up to a length by `form`, added up, and the probability that none of them is
     sampled."""
     rows, lengths = all_targets(words, longest)
@@ -158,7 +162,7 @@ def mass(form, model: Seq2Seq, source: Tensor, words: int, longest: int) -> tupl
     return total, float(goes_on.sum())
 
 
-def _check_mass(form, generator: torch.Generator) -> Evidence:
+def _check_mass(form: Callable[[Tensor, int], Tensor], generator: torch.Generator) -> Evidence:
     worst, message, cases = 0.0, "", 8
     for case in range(cases):
         words, longest = randint(1, 3, generator), randint(0, 4, generator)
@@ -215,7 +219,7 @@ def normalised(generator: torch.Generator) -> Evidence:
     right=with_the_end,
     printed=without_the_end,
 )
-def the_end_is_a_factor(form, generator: torch.Generator) -> Evidence:
+def the_end_is_a_factor(form: Callable[[Tensor, int], Tensor], generator: torch.Generator) -> Evidence:
     return _check_mass(form, generator)
 
 
@@ -268,10 +272,12 @@ class GreedyTrap:
         [[0, 0.1, 0.5, 0.4], [0, 1, 0, 0], [0, 0.3, 0.35, 0.35], [0, 1, 0, 0]], dtype=torch.float64
     )
 
-    def select(self, indices: Tensor) -> "GreedyTrap":
+    def select(self, indices: Int[Tensor, "..."]) -> "GreedyTrap":
         return self  # what comes next depends on the last word alone
 
-    def decode_step(self, cache: "GreedyTrap", tokens: Tensor) -> tuple[Tensor, "GreedyTrap"]:
+    def decode_step(
+        self, cache: "GreedyTrap", tokens: Int[Tensor, "b n"]
+    ) -> tuple[Float[Tensor, "b n 4"], "GreedyTrap"]:
         return self.distributions[tokens].log(), self
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.losses import gaussian_vae_loss, gaussian_vae_loss_definition, vae_losses
@@ -18,14 +19,14 @@ from quoin.prob import DiagonalNormal, kl_divergence, kl_normal, kl_standard_nor
 CASES = 20
 
 
-def signs(dim: int, rows: int) -> Tensor:  # (2^dim, rows, dim)
+def signs(dim: int, rows: int) -> Float[Tensor, "2**{dim} {rows} {dim}"]:
     """Every combination of -1 and 1, for each row: means over them are exact for polynomials of degree 3 in standard
     normal noise."""
     every = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=dim)), dtype=torch.float64)
     return every.unsqueeze(1).expand(-1, rows, -1)
 
 
-def problem(generator: torch.Generator) -> tuple[PPCA, Tensor, DiagonalNormal]:
+def problem(generator: torch.Generator) -> tuple[PPCA, Float[Tensor, "n d"], DiagonalNormal]:
     """A decoder with a linear mean, examples, and a distribution of z for each; for these the bound is known."""
     dim, n = randint(1, 3, generator), randint(1, 5, generator)
     d = dim + randint(1, 3, generator)
@@ -34,7 +35,7 @@ def problem(generator: torch.Generator) -> tuple[PPCA, Tensor, DiagonalNormal]:
     return decoder.requires_grad_(False), normal(n, d, generator=generator), q
 
 
-def minus_bound(decoder: PPCA, x: Tensor, q: DiagonalNormal) -> Tensor:
+def minus_bound(decoder: PPCA, x: Float[Tensor, "n d"], q: DiagonalNormal) -> Float[Tensor, ""]:
     """-(1/N) Σ_n L(x_n) - (d/2) ln 2πs², from the exact evidence and posterior."""
     constant = x.shape[-1] * (decoder.log_noise + math.log(2 * math.pi) / 2)
     return -decoder.elbo(x, q.mean, q.covariance).mean() - constant
@@ -59,11 +60,15 @@ def gaussian_loss_is_minus_the_bound(generator: torch.Generator) -> Evidence:
     )
 
 
-def divergence_plus_error(x: Tensor, q: DiagonalNormal, noise: Tensor, decoder: PPCA) -> Tensor:
+def divergence_plus_error(
+    x: Float[Tensor, "n d"], q: DiagonalNormal, noise: Float[Tensor, "samples n dim"], decoder: PPCA
+) -> Float[Tensor, ""]:
     return gaussian_vae_loss_definition(x, q.mean, q.std, noise, decoder, float(decoder.noise)).output
 
 
-def reverse_plus_likelihood(x: Tensor, q: DiagonalNormal, noise: Tensor, decoder: PPCA) -> Tensor:
+def reverse_plus_likelihood(
+    x: Float[Tensor, "n d"], q: DiagonalNormal, noise: Float[Tensor, "samples n dim"], decoder: PPCA
+) -> Float[Tensor, ""]:
     """D(p_Z‖q) + ln p(x | z), without the constant: a sign and a direction are wrong."""
     reverse = kl_normal(torch.zeros_like(q.mean), torch.eye(q.dim, dtype=x.dtype), q.mean, q.covariance)
     errors = (x - decoder(q.transform(noise))).square().sum(dim=-1).mean(dim=0)
@@ -97,11 +102,11 @@ def loss_falls_as_the_decoder_improves(form: Callable, generator: torch.Generato
     )
 
 
-def by_deviation(q: DiagonalNormal, noise: Tensor) -> Tensor:
+def by_deviation(q: DiagonalNormal, noise: Float[Tensor, "samples n dim"]) -> Float[Tensor, "samples n dim"]:
     return q.transform(noise)
 
 
-def by_variance(q: DiagonalNormal, noise: Tensor) -> Tensor:
+def by_variance(q: DiagonalNormal, noise: Float[Tensor, "samples n dim"]) -> Float[Tensor, "samples n dim"]:
     return q.mean + noise * q.std**2
 
 
@@ -121,12 +126,12 @@ def noise_is_placed_by_the_deviation(
     return Evidence("largest error of mean or covariance", worst, roundings(256), "256 float64 roundings", CASES)
 
 
-def standard_normal(cells: Tensor, generator: torch.Generator) -> Tensor:
+def standard_normal(cells: Float[Tensor, "n"], generator: torch.Generator) -> Float[Tensor, "n"]:
     zero = torch.zeros(1, dtype=cells.dtype)
     return DiagonalNormal(zero, zero).log_prob(cells.unsqueeze(-1)).exp()
 
 
-def finitely_many_values(cells: Tensor, generator: torch.Generator) -> Tensor:
+def finitely_many_values(cells: Float[Tensor, "n"], generator: torch.Generator) -> Float[Tensor, "n"]:
     prior = torch.zeros_like(cells)
     prior[torch.randperm(len(cells), generator=generator)[:10]] = 0.1
     return prior

@@ -4,6 +4,7 @@ learnt."""
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
@@ -61,7 +62,7 @@ def _best_discriminator(axes) -> None:
         bump = (torch.rand(500, 1, generator=generator) < 0.6).long()
         x = torch.tensor([-1.5, 1.2])[bump] + torch.tensor([0.5, 0.7])[bump] * torch.randn(500, 1, generator=generator)
         fakes = 1.2 * torch.randn(500, 1, generator=generator)
-        updater.update([(x, fakes)], lambda x, fakes: -minimax_value(net(x), net(fakes)), weight=1.0)
+        updater.update([(x, fakes)], lambda x, fakes: -minimax_value(net(x)[:, 0], net(fakes)[:, 0]), weight=1.0)
     line = torch.linspace(-3, 3, 400)
     p, p_fake = real.log_prob(line).exp(), fake.log_prob(line).exp()
     axes.fill_between(line, p, color=FAINT, alpha=0.6, linewidth=0, label="p")
@@ -102,7 +103,7 @@ def _both(theta: Tensor, psi: Tensor, strength: float) -> tuple[Tensor, Tensor]:
     return (theta - 0.2 * down).detach(), (psi + 0.2 * (up - held)).detach()
 
 
-def ring_gan(steps: int, *, generator: torch.Generator, penalty: float = 0.1) -> tuple[GAN, Tensor]:
+def ring_gan(steps: int, *, generator: torch.Generator, penalty: float = 0.1) -> tuple[GAN, Float[Tensor, "modes 2"]]:
     """A GAN of MLPs that learnt a ring of modes, and the modes' centers."""
     angles = 2 * math.pi * torch.arange(MODES) / MODES
     centers = torch.stack([angles.cos(), angles.sin()], dim=1)

@@ -1,6 +1,7 @@
 """Convolution plotted: a kernel over an image, the edges it finds, and the matrix it is."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import load
@@ -10,7 +11,7 @@ from quoin.plot import Plot, heatmap
 from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
 
-def number(value: Tensor) -> str:
+def number(value: Float[Tensor, ""]) -> str:
     return f"{float(value):g}".replace("-", "−")
 
 

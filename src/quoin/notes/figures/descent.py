@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -26,10 +27,13 @@ from quoin.optim import (
 from quoin.plot import Plot
 from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Window = tuple[float, float, float, float]  # of x, then of y
 
 
-def contours(axes, f: Callable[[Tensor], Tensor], window: Window, *, logarithmic: bool = False) -> None:
+def contours(axes: "Axes", f: Callable[[Tensor], Tensor], window: Window, *, logarithmic: bool = False) -> None:
     """Lines of equal height, the lower the darker."""
     left, right, bottom, top = window
     x, y = (torch.linspace(*ends, 121, dtype=torch.float64) for ends in ((left, right), (bottom, top)))
@@ -163,7 +167,7 @@ def momentum_phase() -> Plot:
             ]
             lr = torch.stack(each).amax(0)  # ρ is largest at an end of the range of curvatures
             shown = torch.where(lr < 1, lr, torch.nan)
-            image = axes.pcolormesh(
+            axes.pcolormesh(
                 products, momenta, shown, cmap="viridis", vmin=0, vmax=1, shading="nearest", rasterized=True
             )
             lines = axes.contour(
@@ -204,5 +208,5 @@ def momentum_phase() -> Plot:
                 fontsize=8,
             )
         panels[0].set_ylabel("momentum m")
-        sheet.colorbar(image, ax=panels, label="ρ, error's factor a step", shrink=0.9)
+        sheet.colorbar(panels[0].collections[0], ax=panels, label="ρ, error's factor a step", shrink=0.9)
         return Plot(sheet, "how fast momentum converges")

@@ -4,6 +4,7 @@ denoiser."""
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import keyed_generator, make_moons
@@ -26,7 +27,7 @@ FRACTIONS = (0.0, 0.2, 0.4, 0.7, 1.0)  # of the right angle between data and noi
 STD = 0.1  # of the clouds around each point, so that the distribution has a density
 
 
-def smoothed_denoiser(points: Tensor, schedule: NoiseSchedule) -> Denoiser:  # (n, d)
+def smoothed_denoiser(points: Float[Tensor, "n d"], schedule: NoiseSchedule) -> Denoiser:
     """The exact denoiser of clouds N(point, WIDTH²) chosen evenly: each cloud's own prediction, weighted by its
     probability given x_t."""
 

@@ -1,6 +1,7 @@
 """What the layers of a small convolutional network make of one digit, once it has learned to read."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import keyed_generator, load
@@ -13,7 +14,9 @@ from quoin.plot import Plot
 EPOCHS, BATCH = 3, 64
 
 
-def learned(model: nn.Module, images: Tensor, labels: Tensor, generator: torch.Generator) -> nn.Module:
+def learned(
+    model: nn.Module, images: Float[Tensor, "n c h w"], labels: Int[Tensor, "n"], generator: torch.Generator
+) -> nn.Module:
     """A few passes over the data: enough for the kernels to be about strokes."""
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
     for _ in range(EPOCHS):

@@ -1,6 +1,9 @@
 """Under- and overfitting: polynomials of three degrees, errors by degree, and errors by the number of examples."""
 
+from collections.abc import Callable
+
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import keyed_generator
@@ -15,16 +18,16 @@ NOISE = 0.3
 REPEATS = 50
 
 
-def truth(x: Tensor) -> Tensor:
+def truth(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return torch.sin(1.5 * x)
 
 
-def sample(num_examples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def sample(num_examples: int, generator: torch.Generator) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
     x = 6 * torch.rand(num_examples, generator=generator, dtype=torch.float64) - 3
     return x, truth(x) + NOISE * torch.randn(num_examples, generator=generator, dtype=torch.float64)
 
 
-def fit(x: Tensor, y: Tensor, degree: int):
+def fit(x: Float[Tensor, "n"], y: Float[Tensor, "n"], degree: int) -> Callable[[Tensor], Tensor]:
     weights = fit_polynomial(x, y, degree)
     return lambda x: polynomial_features(x, degree) @ weights
 

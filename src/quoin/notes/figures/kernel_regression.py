@@ -4,6 +4,7 @@ the points."""
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import keyed_generator
@@ -21,12 +22,12 @@ KERNELS: dict[str, SmoothingKernel] = {
 }
 
 
-def truth(x: Tensor) -> Tensor:
+def truth(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return 2 * torch.sin(x) + x
 
 
-def noisy(num_points: int, *key: str | int) -> tuple[Tensor, Tensor]:
-    """Places on [0, 5] in order and values about the truth, (n, 1) each."""
+def noisy(num_points: int, *key: str | int) -> tuple[Float[Tensor, "n 1"], Float[Tensor, "n 1"]]:
+    """Places on [0, 5] in order and values about the truth."""
     generator = keyed_generator("figure Z11.10", *key)
     x = 5 * torch.rand(num_points, 1, generator=generator, dtype=torch.float64)
     x = x.sort(dim=0).values

@@ -3,6 +3,8 @@
 import math
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from quoin.data import keyed_generator
 from quoin.notes.figures.figure import figure
@@ -24,7 +26,9 @@ DISTRIBUTIONS = {
 }
 
 
-def centered_sums(distribution: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor, float]:
+def centered_sums(
+    distribution: Float[Tensor, "k"], count: int
+) -> tuple[Float[Tensor, "values"], Float[Tensor, "values"], float]:
     """The values of (X_1 + ... + X_n) / (σ √n) for centred X_i, their exact distribution, and how far apart they
     are."""
     x = torch.arange(len(distribution), dtype=torch.float64)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.layers import linear_lookup, linear_lookup_definition, soft_lookup, soft_lookup_definition
@@ -17,7 +18,9 @@ VALUES = torch.tensor([[1.0, -2.0, 0.0], [3.0, 1.0, -1.0], [-1.0, 2.0, 4.0], [0.
 KEY, COEFFICIENT, VALUE = 0.0, 5.6, 7.6  # where the columns of keys, coefficients and values begin
 
 
-def strip(axes: "Axes", cells: Tensor, left: float, top: float, largest: float, strength: float = 1.0) -> None:
+def strip(
+    axes: "Axes", cells: Float[Tensor, "n"], left: float, top: float, largest: float, strength: float = 1.0
+) -> None:
     """A vector as a row of cells with their numbers, blue above zero and red below; faint where it hardly counts."""
     from matplotlib.patches import Rectangle
 
@@ -36,7 +39,9 @@ def strip(axes: "Axes", cells: Tensor, left: float, top: float, largest: float, 
         )
 
 
-def table(axes: "Axes", query: Tensor, coefficients: Tensor, output: Tensor, asked: str) -> None:
+def table(
+    axes: "Axes", query: Float[Tensor, "m"], coefficients: Float[Tensor, "m"], output: Float[Tensor, "v"], asked: str
+) -> None:
     """The query over the keys, beside each key its coefficient and its value, and under the values what is answered."""
     keys = torch.eye(len(VALUES))
     axes.set_title(asked, fontsize=8.5, loc="center")

@@ -126,7 +126,8 @@ def certificate() -> Plot:
     x = torch.linspace(0, 1, 2001, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.4)
-        for axes, eps in zip(sheet.subplots(1, 3, sharey=True), (0.5, 0.3, 0.2)):
+        panels = sheet.subplots(1, 3, sharey=True)
+        for axes, eps in zip(panels, (0.5, 0.3, 0.2)):
             built = approximate_1d(torch.sqrt, eps, (0.0, 1.0), modulus=math.sqrt)
             axes.fill_between(
                 x,
@@ -142,5 +143,5 @@ def certificate() -> Plot:
             axes.plot(built.function.breakpoints, built.function.values, "o", color=COLORS[1], markersize=3)
             axes.set_title(f"eps {eps}: {built.num_units} units,\nmeasured {built.measured:.3f}", fontsize=9)
             axes.set_xlabel("x")
-        axes.legend(loc="lower right")
+        panels[-1].legend(loc="lower right")
         return Plot(sheet, "a certified approximation")

@@ -4,6 +4,8 @@ sharpen."""
 import math
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch import distributions as families
 
 from quoin.notes.figures.figure import figure
@@ -90,7 +92,7 @@ def what_a_test_says() -> Plot:
         return Plot(sheet, "posterior by prior for two tests")
 
 
-def two_hills(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def two_hills(x: Float[Tensor, "*#batch"], y: Float[Tensor, "*#batch"]) -> Float[Tensor, "*#batch"]:
     ridge = 0.6 * normal_density_1d(x, -1.0, 0.6) * normal_density_1d(y, -0.5 - 0.8 * (x + 1), 0.6)
     return ridge + 0.4 * normal_density_1d(x, 1.2, 0.5) * normal_density_1d(y, 0.9, 0.7)
 

@@ -1,11 +1,15 @@
 """Random features plotted: how the error falls with their number and grows with the length of vectors, and the rank
 that they leave."""
 
+from collections.abc import Callable
+
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import keyed_generator
 from quoin.layers import (
+    RandomMatrixSampler,
     gaussian_random_matrix,
     hyperbolic_features_definition,
     hyperbolic_variance,
@@ -23,14 +27,22 @@ COUNTS = [32 * 2**power for power in range(7)]  # of features
 BANK = 2**15  # directions sampled, to be used in groups
 
 
-def pairs(length: float, num_pairs: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def pairs(
+    length: float, num_pairs: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"]]:
     """Queries and keys of this length in random directions, as they enter e^⟨x,y⟩."""
     vectors = torch.randn(2, num_pairs, WIDTH, generator=generator, dtype=torch.float64)
     x, y = length * vectors / vectors.norm(dim=-1, keepdim=True)
     return x, y
 
 
-def measured(features, distribution, x: Tensor, y: Tensor, generator: torch.Generator) -> dict[int, float]:
+def measured(
+    features: Callable[[Tensor, Tensor], Tensor],
+    distribution: RandomMatrixSampler,
+    x: Float[Tensor, "n d"],
+    y: Float[Tensor, "n d"],
+    generator: torch.Generator,
+) -> dict[int, float]:
     """For each number of directions the root mean square of ψ(x)·ψ(y) / e^⟨x,y⟩ - 1, over pairs and groups of so many
     of one bank."""
     directions = distribution(BANK, WIDTH, generator=generator)

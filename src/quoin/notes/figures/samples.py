@@ -1,6 +1,7 @@
 """What each measure of samples sees: models of a known distribution in the plane, each with one fault."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import keyed_generator
@@ -51,7 +52,7 @@ def what_measures_see() -> Plot:
 
 def ring(
     count: int, generator: torch.Generator, *, std: float = 0.2, weights: list[float] | None = None
-) -> Tensor:  # -> (count, 2)
+) -> Float[Tensor, "n 2"]:
     """Samples from normal distributions around six points on a circle, equally probable or by these weights."""
     which = torch.multinomial(torch.tensor(weights or [1.0] * MODES), count, replacement=True, generator=generator)
     angles = which * (2 * torch.pi / MODES)

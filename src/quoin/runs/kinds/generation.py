@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import ImageInfo, keyed_generator
@@ -39,8 +40,8 @@ DEFAULT_SAMPLING = SamplingOptions()  # all left to the model
 class Traversal(NamedTuple):
     """Decoded latents; in row j coordinate j of the same latent takes the values."""
 
-    values: Tensor  # (columns,)
-    images: Tensor  # (rows, columns, *shape)
+    values: Float[Tensor, "columns"]
+    images: Float[Tensor, "rows columns *shape"]
 
 
 class TrainedGenerator(Trained):
@@ -65,14 +66,14 @@ class TrainedGenerator(Trained):
 
     def generate(
         self, num_samples: int, *, seed: int = 0, options: SamplingOptions = DEFAULT_SAMPLING
-    ) -> Tensor:  # -> (count, *shape)
+    ) -> Float[Tensor, "{num_samples} *shape"]:
         """New examples."""
         return self.sample(num_samples, generator=keyed_generator("generate", seed), options=options)
 
     @torch.no_grad()
     def sample(
         self, num_samples: int, *, generator: torch.Generator, options: SamplingOptions = DEFAULT_SAMPLING
-    ) -> Tensor:  # -> (count, *shape)
+    ) -> Float[Tensor, "{num_samples} *shape"]:
         """New examples, sampled a thousand at a time."""
         return sample_in_batches(
             lambda size: self.model.sample(size, generator=generator, **self._named(options, size)), num_samples
@@ -133,7 +134,7 @@ class TrainedImageModel(TrainedGenerator):
 
     data_info_class = ImageInfo
     is_a = "generates images"
-    data_info: ImageInfo
+    data_info: ImageInfo  # pyright: ignore[reportIncompatibleVariableOverride]: `data_info_class` demands it
 
     def codec(self) -> "PixelCodec":
         """The model as a compressor of files of images, if it is one that goes pixel by pixel."""

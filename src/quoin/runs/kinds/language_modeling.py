@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data import TextInfo, TextStream, Tokenizer, check_same_tokenizer, keyed_generator, load_text, open_tokens
@@ -82,7 +83,7 @@ class TrainedLanguageModel(Trained):
         splits = found.train, found.validation, found.test
         return torch.cat([split.in_memory() for split in splits]), sum(split.num_characters for split in splits)
 
-    def encode_prompt(self, prompt: str) -> Tensor:  # -> (1, n)
+    def encode_prompt(self, prompt: str) -> Int[Tensor, "1 seq"]:
         """The tokens of `prompt`, one at least: without any, the text begins as it would after a line."""
         tokens = self.tokenizer.encode(prompt)
         if len(tokens):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.data import LabeledTextInfo, Pairs, encode_texts, load_pairs, load_text, pad_sequences
@@ -22,8 +23,8 @@ __all__ = ["TextPrediction", "TrainedTextClassifier"]
 class TextPrediction(NamedTuple):
     """One row a text."""
 
-    values: Tensor  # (n,): class numbers
-    probabilities: Tensor  # (n, q)
+    values: Int[Tensor, "texts"]  # class numbers
+    probabilities: Float[Tensor, "texts classes"]
 
 
 class TrainedTextClassifier(Trained):
@@ -34,7 +35,7 @@ class TrainedTextClassifier(Trained):
     data_info: LabeledTextInfo
 
     @torch.no_grad()
-    def outputs(self, texts: Sequence[str]) -> Tensor:  # -> (n, q)
+    def outputs(self, texts: Sequence[str]) -> Float[Tensor, "texts classes"]:
         """The logits of each text; those of like length are read together, so that little is padded."""
         rows = encode_texts(self.data_info.tokenizer, texts)
         found = torch.empty(len(rows), self.data_info.num_classes)

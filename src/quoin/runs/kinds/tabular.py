@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.data import Dataset, StandardScaler, TabularInfo, as_regression, load_like, read_features
@@ -31,8 +32,8 @@ FAR = 30.0
 class Prediction(NamedTuple):
     """One row an example."""
 
-    values: Tensor  # (n,): class numbers, or numbers in the target's own unit
-    probabilities: Tensor | None  # (n, q) for classes, where the recipe's model gives any
+    values: Real[Tensor, "samples"]  # class numbers, or numbers in the target's own unit
+    probabilities: Float[Tensor, "samples classes"] | None  # for classes, where the recipe's model gives any
 
 
 class TrainedTabular(Trained):
@@ -54,7 +55,7 @@ class TrainedTabular(Trained):
             self.feature_scaler = StandardScaler(scales["feature_mean"], scales["feature_std"])
 
     @torch.no_grad()
-    def outputs(self, features: Tensor) -> Tensor:
+    def outputs(self, features: Real[Tensor, "samples ..."]) -> Float[Tensor, "samples *outputs"]:
         """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
         if features.shape[1:].numel() != self.data_info.num_features:
             raise UserError(
@@ -64,7 +65,7 @@ class TrainedTabular(Trained):
         scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
         return torch.cat([self.model(piece) for piece in scaled.split(eval_batch_size(scaled))])
 
-    def predict(self, features: Tensor) -> Prediction:  # (n, ...) as they are in the source, before scaling
+    def predict(self, features: Real[Tensor, "samples ..."]) -> Prediction:
         """Predict for rows in the source's own units."""
         outputs = self.outputs(features)
         if self.data_info.class_names is not None:
@@ -111,7 +112,7 @@ class TrainedTabular(Trained):
             found["cross_entropy"] = float(cross_entropy(logits, labels).mean())
         return found
 
-    def farthest(self, features: Tensor) -> float:  # (n, ...) as in `predict`
+    def farthest(self, features: Real[Tensor, "samples ..."]) -> float:
         """The largest distance of an entry from its training mean, in training standard deviations."""
         scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
         return float(scaled.abs().max()) if scaled.numel() else 0.0

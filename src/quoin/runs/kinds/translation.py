@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data import PAD, PairInfo, SpecialTokenTokenizer, load_text, pad_sequences
@@ -56,7 +57,7 @@ class TrainedTranslator(Trained):
         return [found_by_row[row] for row in range(len(rows))]
 
 
-def encode_source(tokenizer: SpecialTokenTokenizer, sentence: str, number: int) -> Tensor:
+def encode_source(tokenizer: SpecialTokenTokenizer, sentence: str, number: int) -> Int[Tensor, "seq"]:
     """The tokens of sentence `number`, counted from 1."""
     if not sentence.strip():
         raise UserError(
