@@ -40,9 +40,12 @@ def _has_shape(hint: object) -> bool:
     return any(map(_has_shape, typing.get_args(hint)))
 
 
-install_import_hook("quoin", "shape_checks.check")
-
 _seen: set[str] = set()
+
+
+def pytest_configure() -> None:
+    """Only as a plugin: doctests are looked for in this file too, and importing it must not change other tests."""
+    install_import_hook("quoin", "shape_checks.check")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -327,7 +327,7 @@ def test_map():
     assert "linear-regression" in one["recipes"]
     assert parsed("map", "--missing") == []  # the whole of the notes has a home
     assert parsed("map", "--packages").keys() >= {"tensor/", "train/", "cli/", "errors.py"}
-    assert ran("map", "--packages").startswith("| package | duty |")
+    assert ran("map", "--packages").startswith("| package | contents |")
 
 
 def test_check():

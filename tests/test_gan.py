@@ -205,7 +205,7 @@ def test_a_short_run_tells_what_became_of_the_classes(tmp_path):
     assert {"test_mmd", "test_coverage", "test_min_class_ratio", "test_class_total_variation"} <= metrics.keys()
     assert 0 <= metrics["test_class_total_variation"] <= 1
     page = (tmp_path / "gan-1" / "report.html").read_text(encoding="utf-8")
-    for title in ("Samples", "Classes", "Between two samples"):
+    for title in ("Samples", "Classes", "Latent interpolation"):
         assert f">{title}<" in page
 
 

@@ -76,7 +76,7 @@ def test_a_run_of_gcn_is_evaluated_and_asked_for_members(tmp_path, capsys):
     result = json.loads((run / "result.json").read_text())
     assert result["target"]["met"]
     page = (run / "report.html").read_text()
-    assert "The club" in page
+    assert "True and predicted factions" in page
     assert "Feature propagation by layer" in page
     capsys.readouterr()
     assert main(["eval", str(run), "--json"]) == 0

@@ -13,7 +13,7 @@ from quoin.runs.run import Run
 from quoin.train import report
 
 QUICK = ["--max-steps", "4", "--checkpoint-every", "4", "--num-threads", "1", "--json"]
-PICTURES = ("Kernels of features.0", "Feature maps of test row 1", "Saliency", "Patches that excite features.3 most")
+PICTURES = ("Kernels of features.0", "Feature maps of test row 1", "Saliency", "Top-activating patches of features.3")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_page_and_the_table(runs):
     assert re.search(r"features\.0 +Conv2d +32 × 8 × 8 +320", out)
     assert f"page: {runs / 'lenet-1' / 'inspect.html'}" in out
     page = (runs / "lenet-1" / "inspect.html").read_text(encoding="utf-8")
-    assert headings(page) == ["Layers", *PICTURES, "Dead units", "Signals and gradients by layer"]
+    assert headings(page) == ["Layers", *PICTURES, "Dead units", "Activations and gradients by layer"]
     assert "://" not in page.replace("http://www.w3.org/", "")
     assert "<script" not in page
 
@@ -89,9 +89,9 @@ def test_one_layer_at_some_rows_for_a_machine(runs, tmp_path):
         "feature-maps-of-features.3-test-row-3.svg",
         "feature-maps-of-features.3-test-row-8.svg",
         "saliency.svg",
-        "patches-that-excite-features.3-most.svg",
+        "top-activating-patches-of-features.3.svg",
         "dead-units.svg",
-        "signals-and-gradients-by-layer.svg",
+        "activations-and-gradients-by-layer.svg",
     }
     assert sorted(found["files"]) == sorted(str(path) for path in out.iterdir())
     task = Run.open(runs / "lenet-1").load_task()
@@ -110,7 +110,7 @@ def test_runs_without_convolutions_and_without_images_show_what_they_have(runs, 
     code, out, _ = tried("inspect", runs / "mlp-regression-1", "--out", page)
     assert code == 0
     assert "the rows of diabetes are not images" in out
-    assert headings(page.read_text(encoding="utf-8")) == ["Layers", "Dead units", "Signals and gradients by layer"]
+    assert headings(page.read_text(encoding="utf-8")) == ["Layers", "Dead units", "Activations and gradients by layer"]
 
 
 MISTAKES = {

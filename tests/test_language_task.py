@@ -216,7 +216,7 @@ def test_windows_of_a_text_learn_too():
     for rows in task.batches:
         task.step(rows)
     assert task.evaluate("validation")["bits_per_character"] < before - 0.2
-    assert [panel.title for panel in task.panels()] == ["Bits per token of the test text", "A sample of the model"]
+    assert [panel.title for panel in task.panels()] == ["Bits per token on the test text", "Sample"]
     data_info = TextInfo.from_json(text_info(text).as_json())
     assert data_info == text_info(text)
     assert data_info.tokenizer.decode(text.test.tokens[:9]) == text.tokenizer.decode(text.test.tokens[:9])

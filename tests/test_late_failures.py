@@ -97,8 +97,8 @@ def check_images(name, case, folder):
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "<figure>" in page
     assert case[0] == "from 0 to 1" or page.count("Rescaled for the eye: black is") == page.count(
-        "<h2>Worst errors"
-    ) + sum(page.count(f"<h2>{title}") for title in ("Saliency", "Patches that excite", "Images<"))
+        "<h2>Misclassified examples"
+    ) + sum(page.count(f"<h2>{title}") for title in ("Saliency", "Top-activating patches", "Images<"))
 
 
 @pytest.mark.parametrize(("name", "case"), QUICK, ids=str)
@@ -156,8 +156,8 @@ def test_a_picture_that_fails_costs_itself_and_a_line(where, tmp_path, monkeypat
     assert "test_accuracy" in out
     page = (tmp_path / "mlp-1" / "report.html").read_text(encoding="utf-8")
     assert "could not be plotted: no ink left" in page
-    assert ("Worst errors" in page) == where.endswith("heatmap")
-    assert "Loss over the epochs" in page
+    assert ("Misclassified examples" in page) == where.endswith("heatmap")
+    assert "Loss by epoch" in page
     assert (tmp_path / "mlp-1" / "result.json").exists()
     assert "finished" in tried("resume", tmp_path / "mlp-1", "--json")[1]
 
@@ -185,7 +185,7 @@ def test_a_study_is_not_lost_either(tmp_path, monkeypatch, panels_may_fail):
     lines = err.splitlines()
     assert len(lines) >= 5  # two of either run, and those of the study
     assert all(
-        line.startswith("quoin: panel '") and line.endswith("over the epochs' could not be plotted: no ink left")
+        line.startswith("quoin: panel '") and line.endswith("by epoch' could not be plotted: no ink left")
         for line in lines
     )
 
@@ -204,7 +204,7 @@ def test_inspect_shows_what_can_be_drawn(tmp_path, monkeypatch, panels_may_fail)
     code, out, err = tried("inspect", tmp_path / "mlp-1")
     assert (code, err) == (0, "")
     assert "panel 'Dead units' could not be plotted: no ink left" in out
-    assert "Signals and gradients by layer" in (tmp_path / "mlp-1" / "inspect.html").read_text(encoding="utf-8")
+    assert "Activations and gradients by layer" in (tmp_path / "mlp-1" / "inspect.html").read_text(encoding="utf-8")
 
 
 def write_rows(folder, shape, classes):

@@ -1,4 +1,4 @@
-"""The recipes of latent variables: a learnt bound comes up to the exact evidence, and options that cannot be are
+"""The recipes of latent variables: a learned ELBO comes up to the exact evidence, and options that cannot be are
 refused."""
 
 import pytest

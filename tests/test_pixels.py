@@ -225,7 +225,7 @@ def test_a_model_of_classes_learns_and_is_shown():
     for _ in range(20):
         after = float(task.step(torch.arange(64))["loss"])
     assert after < before
-    assert [panel.title for panel in task.panels()] == ["Samples", "Completions", "Likelihood map", "Surprising pixels"]
+    assert [panel.title for panel in task.panels()] == ["Samples", "Completions", "Mean NLL per pixel", "NLL per pixel"]
     assert task.eval_model.sample(3, generator=generator(), labels=torch.tensor([7, 7, 7])).shape == (3, 1, 8, 8)
 
 

@@ -241,8 +241,8 @@ def test_a_rate_far_too_large_fails_with_one_line_and_exit_code_1(tmp_path, caps
 @pytest.mark.parametrize(
     ("recipe", "shows"),
     [
-        ("mlp", ("Confusion matrix", "Worst errors", "Loss over the epochs")),
-        ("linear-regression", ("Predicted against true",)),
+        ("mlp", ("Confusion matrix", "Misclassified examples", "Loss by epoch")),
+        ("linear-regression", ("Predicted vs. true",)),
     ],
 )
 def test_the_report_is_one_page_that_asks_nothing_of_the_network(recipe, shows, tmp_path):
@@ -289,7 +289,7 @@ def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, caps
 def test_a_study_that_misses_says_how_many_runs_kept_the_target(tmp_path, capsys):
     words = ["train", "mlp", "--seeds", "2", "--max-steps", "1", "--num-threads", "1", "--runs", str(tmp_path)]
     assert main(words) == 0
-    assert "kept by 0 of 2 runs; missed" in capsys.readouterr().out
+    assert "met by 0 of 2 runs; missed" in capsys.readouterr().out
 
 
 def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path, capsys):

@@ -77,7 +77,7 @@ def test_a_short_run_learns_and_is_measured(name, decoder):
     assert after["bits_per_dimension"] == pytest.approx(after["loss"] / (64 * math.log(2)), rel=1e-5)
     assert after == task.evaluate("validation")  # the same noise
     titles = [panel.title for panel in task.panels()]
-    assert titles == ["Samples", "Reconstructions", "Map of the latents", "KL per latent", "Traversal"]
+    assert titles == ["Samples", "Reconstructions", "Latent space", "KL per latent dimension", "Latent traversal"]
 
 
 def test_the_end_of_a_run_is_measured_by_importance_and_by_the_judge():

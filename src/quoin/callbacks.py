@@ -1,4 +1,4 @@
-"""Types of the callbacks that long work takes, whatever the package. Imports no torch."""
+"""Types of callbacks for long computations, shared by all packages. Imports no torch."""
 
 from collections.abc import Callable
 

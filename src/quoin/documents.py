@@ -1,5 +1,5 @@
-"""JSON that somebody may have edited: parsed once, held against a type, refused in one line that names the file and the
-place in it.
+"""JSON that may have been edited by hand: parsed once and validated against a type; an error is one line that names the
+file and the place in it.
 
 A type says what a document must hold: a dataclass or a TypedDict of whole numbers, numbers, text, lists of them ...,
 each narrowed where needed by `Annotated[int, Must(...)]`. Imports no torch.

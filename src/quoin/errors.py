@@ -1,4 +1,4 @@
-"""What a person did wrong, said in one line: expected, got, what to do.
+"""User errors, in one line: expected, got, what to do.
 
 Every package may import this file, and it imports none. `UserError` is the only error that the command line turns
 into one line and an exit code (2); anything else is a fault of ours and keeps its traceback.

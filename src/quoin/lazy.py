@@ -1,4 +1,4 @@
-"""Packages whose public names are imported when they are first asked for: a run loads what it needs and no more.
+"""Lazy imports of the public names of packages: a run loads only what it uses.
 
 A package lists its exports where type checkers and documentation tools look for them, under `if TYPE_CHECKING`, and
 calls `export_lazily(__name__)`.

@@ -1,4 +1,4 @@
-"""Options that check themselves: frozen dataclasses whose fields carry their help and their range. Imports no torch."""
+"""Validated options: frozen dataclasses whose fields carry their help and their range. Imports no torch."""
 
 import dataclasses
 import math

@@ -1,5 +1,5 @@
 """Record and differentiate operations: trace any function to its graph, forward values, backward adjoints, replay; a
-teaching tape."""
+small tape for teaching."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The command line: `quoin ...`. Parses before it imports torch; a mistake of yours is one line and exit code 2."""
+"""The command line: `quoin ...`. Parses before it imports torch; a user error is one line and exit code 2."""
 
 import contextlib
 import errno

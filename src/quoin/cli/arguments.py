@@ -25,7 +25,7 @@ def add_json(parser: Parser) -> None:
 
 
 def add_step(parser: Parser) -> None:
-    parser.add_flag("--step", "the checkpoint of this step instead of the newest", "INT", type=whole_number)
+    parser.add_flag("--step", "use the checkpoint of this step instead of the latest", "INT", type=whole_number)
 
 
 def add_run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") -> None:
@@ -36,6 +36,6 @@ def add_whole_file(parser: Parser, help: str, default: str, run: str) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help=help)
     parser.flags += ["-o", "--out"]
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help=f"where to write (default: {default})")
-    parser.add_switch("--force", "write over a file that is there")
+    parser.add_switch("--force", "overwrite an existing file")
     add_json(parser)
     parser.set_defaults(run=run_later(run))

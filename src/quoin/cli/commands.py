@@ -14,7 +14,7 @@ _EXAMPLES = """\
 examples:
   quoin train mlp                     train the default recipe on built-in data
   quoin train mlp --data csv:my.csv --target label
-  quoin resume runs/mlp-1             after Ctrl-C or a kill: the result is bitwise the same
+  quoin resume runs/mlp-1             after Ctrl-C or a kill: the result is bitwise identical
   quoin map perplexity                find a function, a theorem, a recipe by a word
   quoin check Z3.9                    does the code do what the notes say?
   quoin COMMAND --help                more on one command"""
@@ -51,7 +51,7 @@ def _list(parser: Parser, words: Sequence[str]) -> None:
     parser.epilog = """\
 examples:
   quoin list                     all recipes, by subject
-  quoin list translation         those that translate
+  quoin list translation         recipes on translation
   quoin list gpt"""
     add_json(parser)
     parser.set_defaults(run=run_later("tools.list_recipes"))
@@ -63,22 +63,22 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
 
     names = [word for word in words[:1] if not word.startswith("-")]
     parser.add_argument(
-        "recipe", nargs="?", default=DEFAULT, help=f"a name that `quoin list` shows (default: {DEFAULT})"
+        "recipe", nargs="?", default=DEFAULT, help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})"
     )
     recipe = find_recipe(names[0] if names else DEFAULT)
-    parser.description = f"{recipe.summary}\n\nTarget on the default data: {recipe.target}."
+    parser.description = f"{recipe.summary}\n\nQuality target on the default data: {recipe.target}."
     parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
-    parser.add_flag("--runs", "where run folders are made (default: runs)", "FOLDER", type=Path, default=Path("runs"))
+    parser.add_flag("--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs"))
     parser.add_flag(
-        "--seeds", "train once for each of INT seeds, in subfolders; mean and std", "INT", type=_count, default=0
+        "--seeds", "train with INT seeds, each in a subfolder; report mean and std", "INT", type=_count, default=0
     )
     parser.add_flag(
         "--folds", "k-fold cross-validation: train k times, each in a subfolder", "INT", type=_count, default=0
     )
-    parser.add_switch("--require-target", "exit with 1 if the target is missed")
+    parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}")
-    add_options(parser, RunConfig, "how to run")
+    add_options(parser, RunConfig, "runtime options")
     parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.name)
 
 
@@ -89,9 +89,9 @@ def _count(text: str) -> int:
 
 
 def _resume(parser: Parser, words: Sequence[str]) -> None:
-    add_run(parser, "the folder of a run or of a study over seeds or folds")
+    add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
     add_step(parser)
-    parser.add_switch("--require-target", "exit with 1 if the target is missed")
+    parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     parser.set_defaults(run=run_later("training.resume"))
 
@@ -99,7 +99,7 @@ def _resume(parser: Parser, words: Sequence[str]) -> None:
 def _eval(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     add_step(parser)
-    parser.add_flag("--data", "evaluate on all rows of these data instead of the run's own splits", "SOURCE")
+    parser.add_flag("--data", "evaluate on all examples of this data set instead of the run's own splits", "STR")
     parser.add_flag("--target", "the target column, where --data is a CSV file", "STR")
     add_json(parser)
     parser.set_defaults(run=run_later("trained.evaluate"))
@@ -107,7 +107,7 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
-    read = "a .csv or .npz file with the features of training; for a translation, a text of one sentence per line"
+    read = "a .csv or .npz file with the features of the training data; for translation, a text of one sentence per line"
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
     parser.add_flag("--out", write, "FILE", type=Path)
@@ -127,8 +127,8 @@ def _generate(parser: Parser, words: Sequence[str]) -> None:
         "predicted distribution; a temperature below 1 sharpens it, --top-k and --top-p truncate it, and "
         "--num-beams searches for the\n"
         "most probable continuation instead of sampling one.\n\n"
-        "A model of images gives a grid of new ones, a model of points in the plane a scatter plot: as a picture, "
-        "or as numbers in a\n"
+        "A model of images gives a grid of samples, a model of points in the plane a scatter plot: as an image, "
+        "or as an array in a\n"
         ".npy file. --strip shows the reverse process from noise to image, --traverse latent traversals."
     )
     parser.epilog = """\
@@ -142,15 +142,15 @@ examples:
     add_step(parser)
     add_json(parser)
     texts = parser.add_argument_group("language models")
-    parser.add_flag("--prompt", "the text to continue (default: as after the end of a line)", "STR", group=texts)
+    parser.add_flag("--prompt", "the text to continue (default: a line break)", "STR", group=texts)
     parser.add_flag(
-        "--max-tokens", "how many tokens to generate at most (default: 300)", "INT", type=whole_number, group=texts
+        "--max-tokens", "maximum number of tokens to generate (default: 300)", "INT", type=whole_number, group=texts
     )
     parser.add_flag("--temperature", "softmax temperature (default: 1)", "FLOAT", type=any_number, group=texts)
     parser.add_flag("--top-k", "sample from the k most probable tokens only", "INT", type=whole_number, group=texts)
     parser.add_flag(
         "--top-p",
-        "nucleus sampling: the fewest tokens of this total probability",
+        "nucleus sampling: sample from the fewest most probable tokens that sum to this probability",
         "FLOAT",
         type=any_number,
         group=texts,
@@ -158,17 +158,17 @@ examples:
     parser.add_flag(
         "--num-beams", "beam search with this many beams instead of sampling", "INT", type=whole_number, group=texts
     )
-    images = parser.add_argument_group("models of images or points")
-    how_many = "how many samples (default: 64 images, 8 with --strip; 1000 points)"
+    images = parser.add_argument_group("generative models of images or points")
+    how_many = "number of samples (default: 64 images, 8 with --strip; 1000 points)"
     parser.add_flag("-n --num-samples", how_many, "INT", type=whole_number, group=images)
     parser.add_flag(
-        "--out", "a .png, .svg or .html picture, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images
+        "--out", "a .png, .svg or .html image, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images
     )
     parser.add_flag("--class", "condition on this class, where the model is class-conditional", "NAME", group=images)
     parser.add_flag(
-        "--num-steps", "steps of the sampler, where the model has one", "INT", type=whole_number, group=images
+        "--num-steps", "sampling steps, for diffusion and flow matching", "INT", type=whole_number, group=images
     )
-    parser.add_flag("--guidance-scale", "classifier-free guidance; 1 is none", "FLOAT", type=any_number, group=images)
+    parser.add_flag("--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images)
     parser.add_flag("--sampler", "the diffusion sampler: ddpm, ddim, ...", "NAME", group=images)
     parser.add_switch("--strip", "show the reverse process from noise to image", group=images)
     parser.add_switch("--traverse", "show latent traversals", group=images)
@@ -185,31 +185,31 @@ def _compare(parser: Parser, words: Sequence[str]) -> None:
 def _inspect(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     parser.description = (
-        "Look inside a trained run: a table of its layers (shapes, parameters, dead units) and a page of pictures.\n\n"
-        "Of images it shows the learnt kernels, the feature maps of a test image, the pixels on which decisions "
-        "hang, and the\n"
-        "patches that excite a layer most; of a model that attends, where every head looks, with a page beside to "
-        "point at for\n"
-        "the numbers; of any data, the dead units and the size of signals and gradients by layer."
+        "Look inside a trained model: a table of its layers (shapes, parameters, dead units) and a page of plots.\n\n"
+        "For images it shows the learned kernels, the feature maps of a test image, saliency maps and the "
+        "top-activating patches\n"
+        "of a layer; for models with attention, the attention maps of every head, with an interactive page of the "
+        "weights; for any\n"
+        "data, the dead units and the norms of activations and gradients by layer."
     )
     parser.epilog = """\
 examples:
   quoin inspect runs/lenet-1                          the table, and runs/lenet-1/inspect.html
-  quoin inspect runs/lenet-1 --row 3 8                how the layers see two test images
-  quoin inspect runs/attention-digits-1 --row 3       where the heads look in test row 3
-  quoin inspect runs/lenet-1 --layer features.3       one layer more closely; the table has the names
-  quoin inspect runs/lenet-1 --format png --out pictures"""
-    parser.add_flag("--layer", "show this layer: its maps, its kernels, its strongest patches", "NAME")
-    parser.add_rows("--row", "show these test rows, counted from 1 (default: the first of each class)")
+  quoin inspect runs/lenet-1 --row 3 8                the feature maps of two test images
+  quoin inspect runs/attention-digits-1 --row 3       the attention maps of test example 3
+  quoin inspect runs/lenet-1 --layer features.3       one layer in detail; its name is in the table
+  quoin inspect runs/lenet-1 --format png --out plots"""
+    parser.add_flag("--layer", "show this layer: its feature maps, kernels and top-activating patches", "NAME")
+    parser.add_rows("--row", "show these test examples, counted from 1 (default: the first of each class)")
     parser.add_flag(
         "--out",
         "where to write: a .html page, or with --format svg or png a folder (default: in RUN)",
-        "PLACE",
+        "PATH",
         type=Path,
     )
     parser.add_flag(
         "--format",
-        "html for one page, svg or png for one file a picture (default: html)",
+        "html for one page, svg or png for one file per plot (default: html)",
         "html|svg|png",
         default="html",
     )
@@ -219,22 +219,22 @@ examples:
 
 
 def _compress(parser: Parser, words: Sequence[str]) -> None:
-    add_whole_file(parser, "the file to make smaller", "FILE.quoin", "compressing.compress")
+    add_whole_file(parser, "the file to compress", "FILE.quoin", "compressing.compress")
     parser.description = (
-        "Make a file smaller, so that `quoin decompress` gives it back byte for byte on any machine.\n\n"
-        "Models of the last 0 to 6 bytes and of words each guess the next bit from what followed the same context "
-        "before; a mix\n"
-        "that learns whom to trust joins the guesses, and a coder spends -log2 p bits on a bit that had "
-        "probability p. What no\n"
-        "model makes smaller is stored as it is. The archive carries checksums, and is written whole or not at all."
+        "Compress a file losslessly; `quoin decompress` restores it byte for byte on any machine.\n\n"
+        "Context models of order 0 to 6 and of words each predict the next bit from what followed the same context "
+        "before; a mixer\n"
+        "with learned weights combines the predictions, and an entropy coder spends -log2 p bits on a bit of "
+        "probability p. Data\n"
+        "that do not compress are stored as they are. The archive has checksums, and is written whole or not at all."
     )
     parser.epilog = """\
 examples:
-  quoin compress notes.txt                    writes notes.txt.quoin; notes.txt stays
+  quoin compress notes.txt                    writes notes.txt.quoin; notes.txt is kept
   quoin decompress notes.txt.quoin -o same.txt
   quoin compress notes.txt -o n.quoin --force --json
-  quoin compress notes.txt --model runs/lstm-lm-1   by a language model of your own; needed again to decompress
-  quoin compress digits.npy --model runs/pixelcnn-1   by a model of images, for those of its size and grey levels"""
+  quoin compress notes.txt --model runs/lstm-lm-1   with your own language model; needed again to decompress
+  quoin compress digits.npy --model runs/pixelcnn-1   with an image model, for images of its size and grey levels"""
     _coder(parser)
 
 
@@ -243,10 +243,10 @@ def _decompress(parser: Parser, words: Sequence[str]) -> None:
         parser, "an archive of `quoin compress`", "the archive's name without .quoin", "compressing.decompress"
     )
     parser.description = (
-        "Give back the file that `quoin compress` made smaller.\n\n"
+        "Restore a file compressed by `quoin compress`.\n\n"
         "The archive's checksum is compared before anything is decoded, and that of the content before anything is "
         "written:\n"
-        "what is damaged or cut is refused, and no file is touched."
+        "a damaged or truncated archive is refused, and no file is touched."
     )
     parser.epilog = """\
 examples:
@@ -259,7 +259,7 @@ examples:
 def _coder(parser: Parser) -> None:
     parser.add_flag(
         "--model",
-        "code by this run's model, on one thread: a language model any bytes, pixelcnn images",
+        "code with this run's model, on one thread: a language model for any file, pixelcnn for images",
         "RUN",
         type=Path,
     )
@@ -267,32 +267,32 @@ def _coder(parser: Parser) -> None:
 
 def _tokenize(parser: Parser, words: Sequence[str]) -> None:
     parser.description = (
-        "Turn a text into a file of its tokens, which language models train on with --data tokens:FILE.\n\n"
+        "Tokenize a text into a file of token ids, on which language models train with --data tokens:FILE.\n\n"
         "The text may be larger than memory: it is read some megabytes at a time, and so are its tokens in "
         "training. The file holds the\n"
-        "vocabulary, checksums, and where the parts to learn from, to validate and to test on begin. Words and "
-        "byte pairs are learnt from\n"
-        "the training part alone. The file is written whole or not at all."
+        "vocabulary, checksums, and where the training, validation and test splits begin. Vocabularies of words and "
+        "byte pairs are learned\n"
+        "from the training split alone. The file is written whole or not at all."
     )
     parser.epilog = """\
 examples:
   quoin tokenize book.txt -o book.tokens                     a token for each character
   quoin tokenize book.txt --tokenizer bpe --vocab-size 4000       byte pairs; needs pip install 'quoin[text]'
   quoin train lstm-lm --data tokens:book.tokens"""
-    parser.add_argument("text", metavar="STR", help="a text file in UTF-8, gzipped or not; or topics")
+    parser.add_argument("text", metavar="TEXT", help="a text file in UTF-8, gzipped or not; or topics")
     parser.flags += ["-o", "--out"]
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="where to write (default: TEXT.tokens)")
-    parser.add_flag("--tokenizer", "what a token is (default: char)", "char|word|byte|bpe", default="char")
+    parser.add_flag("--tokenizer", "kind of tokenizer (default: char)", "char|word|byte|bpe", default="char")
     parser.add_flag(
-        "--vocab-size", "the most tokens of a vocabulary of words or bpe (default: 2000)", "INT", type=whole_number
+        "--vocab-size", "maximum vocabulary size of a word or byte-pair tokenizer (default: 2000)", "INT", type=whole_number
     )
-    parser.add_switch("--force", "write over a file that is there")
+    parser.add_switch("--force", "overwrite an existing file")
     add_json(parser)
     parser.set_defaults(run=run_later("tokenizing.tokenize"))
 
 
-def _words(parser: Parser, help: str) -> None:
-    parser.add_argument("words", nargs="*", metavar="ID|AREA", help=help)
+def _words(parser: Parser, help: str, metavar: str = "ID|AREA") -> None:
+    parser.add_argument("words", nargs="*", metavar=metavar, help=help)
 
 
 def _check(parser: Parser, words: Sequence[str]) -> None:
@@ -312,7 +312,7 @@ def _figure(parser: Parser, words: Sequence[str]) -> None:
 
 
 def _map(parser: Parser, words: Sequence[str]) -> None:
-    _words(parser, "any word to look for, or ids and area numbers; everything if none is given")
+    _words(parser, "any word to search for, or ids and area numbers; everything if none is given", "WORD|ID|AREA")
     parser.description = (
         "Find a layer, a loss, a theorem, a recipe: by any word of names, titles, keywords and docstrings.\n\n"
         "Every item of the lecture notes has an id, such as Z3.9 or D4.1-10: Z, D and M name the notes, ZE, DE and "
@@ -322,13 +322,13 @@ def _map(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.epilog = """\
 examples:
-  quoin map huffman               what has to do with Huffman codes, with lines to paste
+  quoin map huffman               everything on Huffman codes, with lines to paste
   quoin map weight decay
   quoin map Z3.9                  one item of the notes
   quoin map 11                    area 11: attention"""
-    parser.add_switch("--all", "every hit of a word, not only the best")
+    parser.add_switch("--all", "all matches of a word, not only the best")
     parser.add_switch("--missing", "only items that have no implementation yet")
-    parser.add_switch("--packages", "what each package holds instead, as a Markdown table")
+    parser.add_switch("--packages", "what each package contains instead, as a Markdown table")
     add_json(parser)
     parser.set_defaults(run=run_later("notes_commands.map_notes"))
 
@@ -338,11 +338,11 @@ def _bench(parser: Parser, words: Sequence[str]) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="benchmarks to run, or `attention` for all of its own; all if none is given",
+        help="benchmarks to run, or `attention` for all on attention; all if none is given",
     )
     parser.add_flag(
         "--num-repeats",
-        "repeats of each implementation (default: as the benchmark says)",
+        "repeats of each implementation (default: set by the benchmark)",
         "INT",
         type=whole_number,
         default=0,
@@ -357,20 +357,20 @@ def _doctor(parser: Parser, words: Sequence[str]) -> None:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
-    "list": ("the recipes by subject, with their targets", _list),
+    "list": ("list the recipes by subject, with their quality targets", _list),
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "resume": ("resume an interrupted or killed run", _resume),
-    "eval": ("evaluate a trained run, on its own data or on others", _eval),
-    "predict": ("predict for the rows of a CSV or NPZ file, translate the lines of a text", _predict),
+    "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
+    "predict": ("predict for the examples of a CSV or NPZ file, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),
-    "compare": ("runs side by side: options that differ, curves, results", _compare),
-    "inspect": ("look inside a trained run: layers, kernels, feature maps, saliency", _inspect),
-    "compress": ("compress a file losslessly by context mixing, or by a model of your own", _compress),
-    "decompress": ("restore a file that compress made smaller", _decompress),
+    "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
+    "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
+    "compress": ("compress a file losslessly by context mixing, or with your own model", _compress),
+    "decompress": ("restore a compressed file", _decompress),
     "tokenize": ("tokenize a text into a file of token ids for language models", _tokenize),
-    "check": ("check the notes' claims", _check),
-    "figure": ("plot the notes' figures", _figure),
-    "map": ("find anything by a word: layers, losses, theorems, figures, recipes", _map),
-    "bench": ("Quoin compared with its peers: time, memory, quality", _bench),
-    "doctor": ("check the environment: is everything here that Quoin needs", _doctor),
+    "check": ("check the claims of the lecture notes", _check),
+    "figure": ("plot the figures of the lecture notes", _figure),
+    "map": ("search everything by a word: layers, losses, theorems, figures, recipes", _map),
+    "bench": ("benchmark Quoin against other libraries: time, memory, quality", _bench),
+    "doctor": ("check the environment: is everything installed that Quoin needs", _doctor),
 }

@@ -53,7 +53,7 @@ def decompress(parsed: argparse.Namespace) -> int:
     except UserError as mistake:
         raise UserError(f"{format_value(str(parsed.file))}: {mistake}") from None
     _write(target, content, parsed.file)
-    return _report(parsed, target, content, archive, work, f"{len(content):,} bytes came back, checked")
+    return _report(parsed, target, content, archive, work, f"{len(content):,} bytes restored, checksum verified")
 
 
 def _codec(run: Path | None) -> "Codec | None":

@@ -78,20 +78,20 @@ def _pages(file: str, name: str, columns, rows, found) -> dict[str, bytes]:
 
     lead = " ".join(
         [
-            "The layers of the trained model, and what they do.",
+            "The layers of the trained model and their activations.",
             *(f"{each[0].upper()}{each[1:]}." for each in found.remarks),
         ]
     )
     table = report.table("Layers", columns, rows)
     note = (
         "<p>Of each ReLU: the fraction of its outputs that are exactly zero, and the units or channels that are "
-        "zero for every row.</p>"
+        "zero for every example.</p>"
     )
     notes = [note] if any(each.zeros is not None for each in found.layers) else []
     apart = [panel for panel in found.panels if isinstance(panel.plot, AttentionPlot)]
     beside = {panel: f"{Path(file).stem}-{_slug(panel)}.html" for panel in apart}
     ways = (
-        [report.links("Map by map, with every number", {panel.title: path for panel, path in beside.items()})]
+        [report.links("Interactive attention maps", {panel.title: path for panel, path in beside.items()})]
         if beside
         else []
     )

@@ -25,4 +25,4 @@ def package_duties() -> dict[str, str]:
 def packages_table() -> str:
     """The duties as a Markdown table."""
     rows = [f"| `{name}` | {duty.replace('|', chr(92) + '|')} |" for name, duty in package_duties().items()]
-    return "\n".join(["| package | duty |", "|---|---|", *rows])
+    return "\n".join(["| package | contents |", "|---|---|", *rows])

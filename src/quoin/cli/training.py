@@ -87,9 +87,9 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
         rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
         print_table(("metric", "mean", "std", "min", "max"), rows)
         if target := result["target"]:
-            verdict = "met" if target["met"] else "missed: nine runs of ten must keep it"
+            verdict = "met" if target["met"] else "missed: nine runs of ten must meet it"
             print(
-                f"\ntarget {target['metric']} {target['bound']}: kept by {target['met_runs']} of {target['runs']} "
+                f"\nquality target {target['metric']} {target['bound']}: met by {target['met_runs']} of {target['runs']} "
                 f"runs; {verdict}"
             )
         multirun = result["multirun"]
@@ -114,7 +114,7 @@ def _check_target(recipe: Recipe, options: Any, parsed: argparse.Namespace) -> N
     """Told before the training, not after it."""
     if parsed.require_target and recipe.target_for(options) is None:
         raise UserError(
-            "--require-target: the target speaks of the recipe's default data; leave it out with other data"
+            "--require-target: the quality target is for the recipe's default data; leave it out with other data"
         )
 
 

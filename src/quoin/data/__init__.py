@@ -1,5 +1,5 @@
-"""Bring data in: embedded, generated and file sources; texts, pairs and tokenizers; splits and folds; batches whose
-position is state."""
+"""Data loading: built-in, generated and file sources; texts, pairs and tokenizers; splits and folds; resumable batch
+samplers."""
 
 from typing import TYPE_CHECKING
 

@@ -21,12 +21,12 @@ SOURCES = {
     "iris": "150 flowers, 4 measurements, 3 classes",
     "wine": "178 wines, 13 measurements, 3 classes",
     "breast-cancer": "569 tumours, 30 measurements, 2 classes",
-    "diabetes": "442 patients, 10 measurements, progression after a year as a number",
+    "diabetes": "442 patients, 10 measurements, regression on the progression after a year",
     "linear": "generated: y = 2 x0 - 3.4 x1 + 4.2 + noise",
-    "polynomial": "generated: a noisy cubic, seen through 20 monomials",
+    "polynomial": "generated: a noisy cubic, with 20 monomials as features",
     "moons": "generated: two interleaved half circles, 2 classes",
     "circles": "generated: two concentric circles, 2 classes",
-    "blobs": "generated: Gaussian clouds, 3 classes",
+    "blobs": "generated: Gaussian blobs, 3 classes",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "npz:PATH": "NumPy arrays `features` and `targets`",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
@@ -34,7 +34,7 @@ SOURCES = {
 }
 
 TEXT_SOURCES = {  # for language models: see corpus.py
-    "topics": "text: the help that this Python brings along on its language, paragraphs that repeat left out",
+    "topics": "text: Python's own help topics, without repeated paragraphs",
     "text:PATH": "text: a file in UTF-8, gzipped or not",
     "tokens:PATH": "text: a file of `quoin tokenize`, which may be larger than memory",
 }
@@ -46,7 +46,7 @@ PAIR_SOURCES = {  # for translation: see pairs.py
 }
 
 LABELED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see walk_directions.py and labeled_texts.py
-    "directions": "texts with classes, generated: walks of a Markov chain, forwards and backwards",
+    "directions": "labelled texts, generated: walks of a Markov chain, forwards and backwards",
 }
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn estimators (`fit`, `predict`, `score`) for models that are fitted in closed form or by a few lines."""
+"""scikit-learn estimators (`fit`, `predict`, `score`) for models with closed-form or simple iterative fits."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Sample from a trained model: text token by token, images pixel by pixel, points and images out of noise."""
+"""Sample from a trained model: text token by token, images pixel by pixel, points and images from noise."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Look inside a model: intermediates, feature and attention maps, kernels, saliency, receptive fields, dead units,
+"""Look inside a model: intermediate outputs, feature and attention maps, kernels, saliency, receptive fields, dead units,
 gradient norms."""
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,4 @@
-"""One step of a forward pass each: dense, convolution, pooling, normalisation, residual, recurrent, position,
-attention, graph."""
+"""Layers: dense, convolution, pooling, normalization, residual, recurrent, position embedding, attention, graph."""
 
 from typing import TYPE_CHECKING
 

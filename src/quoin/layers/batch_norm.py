@@ -1,4 +1,4 @@
-"""Batch normalisation in a model: added from outside, and an error for batches too small for it before they are met.
+"""Batch normalization in a model: added from outside, and an error for batches too small for it before they are met.
 
 What it computes is in norm.py.
 """
@@ -32,7 +32,7 @@ def add_batch_norm(model: Model) -> Model:
     """
     if any(isinstance(module, KINDS) for module in model.modules()):
         raise UserError(
-            f"expected a model without batch normalisation, got {type(model).__name__} with some; use it as it is"
+            f"expected a model without batch normalization, got {type(model).__name__} with some; use it as it is"
         )
     model = copy.deepcopy(model)
     found = [
@@ -55,7 +55,7 @@ def add_batch_norm(model: Model) -> Model:
 
 @torch.no_grad()
 def check_batch_norm(model: nn.Module, batch: Shaped[Tensor, "..."]) -> None:
-    """Raise an error for a training batch that leaves a batch normalisation of `model` one value a channel: each would
+    """Raise an error for a training batch that leaves a batch normalization of `model` one value a channel: each would
     be its own mean.
 
     Nothing is learned on the way: the model runs in evaluation mode, and every module is left in the mode it was in.

@@ -77,7 +77,7 @@ def graph_convolution_definition(
     weight: Float[Tensor, "in_features out_features"],
     bias: Float[Tensor, "out_features"] | None = None,
 ) -> Float[Tensor, "*batch nodes out_features"]:
-    """Â H W + b with the normalised adjacency Â: row t is Σ_s Â_ts h_s W + b, a sum over t and its neighbours s.
+    """Â H W + b with the normalized adjacency Â: row t is Σ_s Â_ts h_s W + b, a sum over t and its neighbours s.
 
     An activation behind it makes the layer σ(Â H W + b).
 
@@ -94,7 +94,7 @@ def normalized_edges(
     """The entries of Â as a list of links: w_ts / √(d_t d_s) for each edge from s to t, and a self loop 1 / d_t at each
     node t.
 
-    d_t = 1 + Σ w_ts over the edges that come in. A graph is normalised once; what its weights are learned by, gradients
+    d_t = 1 + Σ w_ts over the edges that come in. A graph is normalized once; what its weights are learned by, gradients
     reach.
 
     Args:

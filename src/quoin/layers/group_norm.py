@@ -1,4 +1,4 @@
-"""Group normalisation: every image normalises each group of channels by its own mean and variance.
+"""Group normalization: every image normalizes each group of channels by its own mean and variance.
 
 c channels, g groups
 """
@@ -24,7 +24,7 @@ def group_norm_definition(
     """γ_c (x - mean) / √(var + ε) + β_c, mean and variance over the c/g channels of a group and all positions, for each
     image.
 
-    With one group it normalises whole images, with as many as channels each channel alone. `nn.GroupNorm(num_groups,
+    With one group it normalizes whole images, with as many as channels each channel alone. `nn.GroupNorm(num_groups,
     c)` is the fast form.
 
     >>> import torch

@@ -1,4 +1,4 @@
-"""Normalisation: take a mean away, divide by a standard deviation, let γ and β set a new scale and shift; the kinds
+"""Normalization: take a mean away, divide by a standard deviation, let γ and β set a new scale and shift; the kinds
 differ in what the mean is over.
 
     batch norm    over the examples and all positions: one mean and variance a feature or channel, the same for the
@@ -47,7 +47,7 @@ class Moments(NamedTuple):
 
 
 class NormOutput(NamedTuple):
-    """What a normalisation gives, with the statistics it took from its input (ε is not in the variance)."""
+    """What a normalization gives, with the statistics it took from its input (ε is not in the variance)."""
 
     output: Float[Tensor, "..."]
     mean: Float[Tensor, "*statistics"]
@@ -204,7 +204,7 @@ def layer_norm_definition(
 ) -> NormOutput:
     """γ (x - mean) / √(var + ε) + β with a mean and variance for each example, over as many of its last axes as γ has.
 
-    A γ of shape (c,) normalises every position of a (b, n, c) tensor by itself, as transformers do; one of shape (n, c)
+    A γ of shape (c,) normalizes every position of a (b, n, c) tensor by itself, as transformers do; one of shape (n, c)
     each example whole. `nn.LayerNorm(weight.shape)` is the fast form. No statistic leaves the example: training and
     testing are the same.
 
@@ -213,7 +213,7 @@ def layer_norm_definition(
     if not 1 <= weight.ndim <= x.ndim:
         raise UserError(
             f"expected a weight of one to {x.ndim} axes, got shape {tuple(weight.shape)}; give the shape to "
-            "normalise over"
+            "normalize over"
         )
     _check_parameters(x, weight, bias, tuple(x.shape[-weight.ndim :]))
     return _normalized(x, range(x.ndim - weight.ndim, x.ndim), weight, bias, eps)

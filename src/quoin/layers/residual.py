@@ -1,8 +1,8 @@
 """Residual blocks: what a few layers compute is added to what went into them, so that the layers need only learn the
 difference.
 
-The definitions show the connections; convolution and normalisation have definitions of their own in this package. A
-convolution before a normalisation has no bias, as that would only be subtracted again. Attributes of the modules are
+The definitions show the connections; convolution and normalization have definitions of their own in this package. A
+convolution before a normalization has no bias, as that would only be subtracted again. Attributes of the modules are
 named as in torchvision, so that its weights load by name.
 """
 
@@ -66,9 +66,9 @@ def residual_definition(
 
 
 class ConvNorm(NamedTuple):
-    """A convolution with an odd kernel, padded to keep the size, and the batch normalisation of its channels.
+    """A convolution with an odd kernel, padded to keep the size, and the batch normalization of its channels.
 
-    Without a mean and a variance, the running averages, the batch is normalised by its own.
+    Without a mean and a variance, the running averages, the batch is normalized by its own.
     """
 
     kernel: Float[Tensor, "out_channels in_channels size size"]
@@ -92,7 +92,7 @@ class ConvNorm(NamedTuple):
         return batch_norm_eval_definition(x, Moments(self.mean, self.variance), self.scale, self.shift, eps=eps)
 
     def split(self, groups: int) -> list["ConvNorm"]:
-        """The output channels shared out; a channel passes normalisation and ReLU by itself, so what follows may stay
+        """The output channels shared out; a channel passes normalization and ReLU by itself, so what follows may stay
         apart."""
         parts = [[None] * groups if part is None else part.chunk(groups) for part in self]
         return [ConvNorm(*part) for part in zip(*parts, strict=True)]
@@ -106,7 +106,7 @@ def basic_block_definition(
     *,
     stride: int = 1,
 ) -> ResidualForward:
-    """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalised, and a 1x1 shortcut s where the shape
+    """relu(B2 relu(B1 x) + s(x)): two 3x3 convolutions B1, B2, each normalized, and a 1x1 shortcut s where the shape
     changes.
 
     Args:
@@ -166,7 +166,7 @@ def resnext_definition(
     """relu(N(T_1(x) + ... + T_g(x)) + s(x)): bottlenecks T_i side by side, each with its fraction of the inner
     channels.
 
-    T_i is a 1x1 convolution to its group, a 3x3 within the group, and a 1x1 back; N normalises their sum.
+    T_i is a 1x1 convolution to its group, a 3x3 within the group, and a 1x1 back; N normalizes their sum.
 
     Args:
         narrow: The 1x1 convolutions of all T_i to their groups.

@@ -1,4 +1,4 @@
-"""A number to minimise: likelihoods, margins, penalties, ELBO, adversarial, denoising."""
+"""Loss functions: likelihoods, margins, penalties, ELBO, adversarial, denoising."""
 
 from typing import TYPE_CHECKING
 

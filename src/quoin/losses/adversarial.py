@@ -162,7 +162,7 @@ def input_gradients_definition(function: Callable[[Tensor], Tensor], x: Float[Te
 def input_gradients(function: Callable[[Tensor], Tensor], x: Float[Tensor, "n ..."]) -> InputGradients:
     """`input_gradients_definition` for all examples at once, as the gradient of Σ_i f(x_i).
 
-    That holds if no example changes f at another, so that f must have no batch normalisation in training mode.
+    That holds if no example changes f at another, so that f must have no batch normalization in training mode.
 
     Args:
         function: f, from a batch of examples to one number for each.

@@ -1,4 +1,4 @@
-"""A number to watch: accuracy, calibration, perplexity, BLEU, sample quality, risk."""
+"""Metrics: accuracy, calibration, perplexity, BLEU, sample quality, risk."""
 
 from typing import TYPE_CHECKING
 

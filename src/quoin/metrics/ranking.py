@@ -58,7 +58,7 @@ def roc_auc_definition(scores: Real[Tensor, "examples"], labels: Integer[Tensor,
 
 
 def roc_auc(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> float:
-    """`roc_auc_definition` as the area under `roc_curve`, by trapezia: one sort instead of all pairs.
+    """`roc_auc_definition` as the area under `roc_curve`, by the trapezoidal rule: one sort instead of all pairs.
 
     Args:
         labels: 1 for positives, 0 for negatives.

@@ -1,4 +1,4 @@
-"""Named architectures, one family a file: linear models, MLPs, convolutional, graph and recurrent nets, n-grams,
+"""Architectures, one family per file: linear models, MLPs, convolutional, graph and recurrent networks, n-grams,
 Transformers."""
 
 from typing import TYPE_CHECKING

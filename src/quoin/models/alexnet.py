@@ -17,7 +17,7 @@ __all__ = ["alexnet", "load_torchvision_alexnet", "small_alexnet"]
 def alexnet(
     num_classes: int = 1000, *, image_shape: ImageShape = (3, 224, 224), generator: torch.Generator | None = None
 ) -> ImageClassifier:
-    """AlexNet as torchvision has it (one tower, no local response normalisation): 61,100,840 parameters for 1000
+    """AlexNet as torchvision has it (one tower, no local response normalization): 61,100,840 parameters for 1000
     classes.
 
     Images have sides of at least 63, below which the last pooling has nothing to pool; what it leaves is averaged to 6

@@ -50,7 +50,7 @@ def dense_block_definition(
 
 
 class DenseLayer(nn.Module):
-    """[x, H(x)] with H = 3x3 relu norm 1x1 relu norm, so that layers in a row are a dense block: normalised before, not
+    """[x, H(x)] with H = 3x3 relu norm 1x1 relu norm, so that layers in a row are a dense block: normalized before, not
     after.
 
     Args:

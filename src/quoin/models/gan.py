@@ -25,7 +25,7 @@ from quoin.tensor import check_image_batch
 __all__ = ["GAN", "ImageDiscriminator", "conv_gan", "mlp_gan"]
 
 LEAK = 0.2  # the slope of a discriminator's units below 0: a dead unit would give the generator no gradient
-GROUPS = 8  # of channels that are normalised together
+GROUPS = 8  # of channels that are normalized together
 
 
 class GAN(nn.Module):
@@ -106,7 +106,7 @@ class ImageDiscriminator(nn.Module):
     """The logit of being real for images in [0, 1]: convolutions with stride 2 to a quarter of the sides, and one dense
     unit.
 
-    No normalisation: a penalty on ∇D(x) needs a D that sees one image at a time.
+    No normalization: a penalty on ∇D(x) needs a D that sees one image at a time.
 
     Args:
         image_shape: (channels, height, width).
@@ -156,7 +156,7 @@ def conv_gan(
         )
     if base_channels < GROUPS or base_channels % GROUPS:
         raise UserError(
-            f"expected base_channels that are a multiple of {GROUPS}, to be normalised in groups, got "
+            f"expected base_channels that are a multiple of {GROUPS}, to be normalized in groups, got "
             f"{base_channels}; give e.g. 16"
         )
     _check_latent(latent_dim)

@@ -21,7 +21,7 @@ class Inception(nn.Module):
     """Four paths over the same image, joined along the channels: 1 x 1; 1 x 1 then 3 x 3; the same again; pooling then
     1 x 1.
 
-    Every convolution is normalised over the batch and goes through ReLU.
+    Every convolution is normalized over the batch and goes through ReLU.
 
     Args:
         ch1x1: Output channels of the 1 x 1 path.
@@ -131,7 +131,7 @@ def load_torchvision_googlenet(model: ImageClassifier, weights: Weights) -> None
 def _convolution(
     in_channels: int, out_channels: int, kernel_size: int, *, stride: int = 1, padding: int = 0
 ) -> nn.Sequential:
-    """Convolution, batch normalisation (whose shift makes a bias needless) and ReLU."""
+    """Convolution, batch normalization (whose shift makes a bias needless) and ReLU."""
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, kernel_size, stride=stride, padding=padding, bias=False),
         nn.BatchNorm2d(out_channels, eps=0.001),

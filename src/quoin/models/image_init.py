@@ -20,7 +20,7 @@ def init_image_weights(model: Model, generator: torch.Generator | None = None) -
 
     Convolutions: N(0, 2 / n), n = (output channels / groups) · (kernel area), the number of outputs that an input goes
     to: He's rule for the backward pass. Dense layers: N(0, 2 / inputs), He's rule for the forward pass. Biases: zero.
-    Normalisations: scale one, shift zero, and running averages as if nothing had run. Without a generator torch's own
+    Normalizations: scale one, shift zero, and running averages as if nothing had run. Without a generator torch's own
     is used.
     """
     with torch.no_grad():

@@ -22,7 +22,7 @@ class DecodingCache(Protocol):
 
 
 class NextTokenOutput(NamedTuple):
-    """Unnormalised log-probabilities of the token after each new position, and the cache after them."""
+    """Unnormalized log-probabilities of the token after each new position, and the cache after them."""
 
     logits: Float[Tensor, "batch new vocab"]
     cache: DecodingCache

@@ -30,7 +30,7 @@ __all__ = ["UNet", "UNetBlock", "UNetBlockWeights", "unet_block_definition"]
 
 
 class UNetBlockWeights(NamedTuple):
-    """What a block has learnt: two normalisations with a convolution each, and a 1 x 1 shortcut where the channels
+    """What a block has learnt: two normalizations with a convolution each, and a 1 x 1 shortcut where the channels
     change."""
 
     scale1: Float[Tensor, "in_channels"]
@@ -52,7 +52,7 @@ def unet_block_definition(
     *,
     num_groups: int,
 ) -> Float[Tensor, "batch out_channels height width"]:
-    """s(x) + K₂ ⋆ silu(N₂(K₁ ⋆ silu(N₁(x)) + embedding)): N normalise groups of channels, s the identity or a 1 x 1
+    """s(x) + K₂ ⋆ silu(N₂(K₁ ⋆ silu(N₁(x)) + embedding)): N normalize groups of channels, s the identity or a 1 x 1
     convolution.
 
     `embedding` is what the block makes of the time and the class, one number for each image and channel.
@@ -71,7 +71,7 @@ class UNetBlock(nn.Module):
     """`unet_block_definition` with its weights.
 
     Args:
-        num_groups: Groups of channels that are normalised together; divides both numbers of channels.
+        num_groups: Groups of channels that are normalized together; divides both numbers of channels.
 
     Notes: D0-T.
     """
@@ -136,7 +136,7 @@ class UNet(nn.Module):
         image_shape: (channels, height, width), both sides multiples of 2^(len(channels) - 1).
         channels: Channels at each size, every size half of the one before.
         num_blocks: Blocks at each size on the way down; one more on the way up.
-        num_groups: Groups of channels that are normalised together; divides all of `channels`.
+        num_groups: Groups of channels that are normalized together; divides all of `channels`.
         head_dim: Features of a head of attention, which follows blocks at the smallest size alone.
         num_classes: Above 0, the embedding of a class is added to that of the time; the label `num_classes` stands for
             none, and no labels for that. With 0 no labels are taken.

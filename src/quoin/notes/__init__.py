@@ -1,4 +1,4 @@
-"""What the lecture notes say: the map of their ids, each sentence as a claim that can fail, each figure plotted."""
+"""The lecture notes: the map of their ids, each statement as a claim that can fail, each figure plotted."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Move weights, and study the moving: gradient descent and its kin, schedules, convergence."""
+"""Optimization: update rules, gradient descent and its analysis, learning-rate schedules, convergence."""
 
 from typing import TYPE_CHECKING
 

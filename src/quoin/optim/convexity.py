@@ -85,7 +85,7 @@ def jensen_steps(
 ) -> Float[Tensor, "n-1"]:
     """`jensen_gap` as the sum of n - 1 chord gaps, one for each use of convexity in its proof by induction.
 
-    To join x_{k+1} with the mean m_k of the points before it, weights renormalised by P_k = α_1 + ... + α_k, costs the
+    To join x_{k+1} with the mean m_k of the points before it, weights renormalized by P_k = α_1 + ... + α_k, costs the
     gap of one chord: P_{k+1} · chord_gap(x_{k+1}, m_k) at λ = α_{k+1} / P_{k+1}.
 
     Notes: D1.4-10.

@@ -1,4 +1,4 @@
-"""Probability: finite spaces, densities, Gaussians, moments, limits, Markov chains, hidden Markov models,
+"""Probability: finite spaces, densities, Gaussians, moments, limit theorems, Markov chains, hidden Markov models,
 divergences."""
 
 from typing import TYPE_CHECKING

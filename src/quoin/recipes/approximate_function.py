@@ -1,4 +1,4 @@
-"""Universal approximation: a ReLU network constructed with a certified error bound, beside a trained one."""
+"""Universal approximation: a ReLU network constructed with a certified error bound, compared with a trained one."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Batch normalisation: one small CNN with it and without, trained with small batches and with large ones."""
+"""Batch normalization: one small CNN with it and without, trained with small batches and with large ones."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.ImageClass
 
 def without(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
     """Two blocks of two convolutions and a dense layer: deep enough to be hard to train, and without any
-    normalisation."""
+    normalization."""
     from torch import nn
 
     channels, height, width = data_info.image_shape

@@ -23,7 +23,7 @@ class Options(GenerativeOptions):
     max_grad_norm: float = default(1.0)
     channels: tuple[int, ...] = option((16, 32), "channels of the U-Net at each resolution", at_least=1)
     num_blocks: int = option(1, "residual blocks at each resolution on the way down", at_least=1, at_most=1000)
-    num_groups: int = option(8, "groups of each group normalisation", at_least=1, at_most=10**6)
+    num_groups: int = option(8, "groups of each group normalization", at_least=1, at_most=10**6)
     ema_decay: float = option(0.99, "EMA decay of the weights", above=0.0, below=1.0)
     num_timesteps: int = option(100, "timesteps T of the forward process", at_least=2, at_most=10**5)
     beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("cosine", "noise schedule")

@@ -1,4 +1,4 @@
-"""Four gradient estimators of the ELBO, and a baseline for the first: their variance and where they lead."""
+"""Four gradient estimators of the ELBO, and a baseline for the first: their variance and convergence."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

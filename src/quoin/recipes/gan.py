@@ -1,4 +1,4 @@
-"""A small convolutional GAN of handwritten digits, its discriminator under an R1 gradient penalty."""
+"""A small convolutional GAN of handwritten digits, with an R1 gradient penalty on the discriminator."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +21,7 @@ MONITOR = None  # the learning rates fall to zero, and neither player's loss say
 class Options(GenerativeOptions):
     lr: float = default(3e-3)
     latent_dim: int = option(
-        32, "latent dimension: numbers of noise that an image is generated from", at_least=1, at_most=100_000
+        32, "latent dimension: size of the noise vector", at_least=1, at_most=100_000
     )
     base_channels: int = option(
         16, "channels at full size, a multiple of 8; at half size there are twice as many", at_least=8, at_most=4096

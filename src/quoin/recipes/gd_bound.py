@@ -1,4 +1,4 @@
-"""Gradient descent on logistic regression: its suboptimality beside two convergence bounds, step by step."""
+"""Gradient descent on logistic regression: its suboptimality and two convergence bounds, step by step."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ MONITOR = None  # no step goes up: the last weights are the best
 
 @dataclass(frozen=True)
 class Options(DataOptions, EpochOptions):
-    data: str = default("breast-cancer", "where the data come from: two classes by name, or csv:PATH, npz:PATH")
+    data: str = default("breast-cancer", "data set: two classes by name, or csv:PATH, npz:PATH")
     lr_factors: tuple[float, ...] = option(
         (0.1, 0.3, 1.0), "learning rates to compare, in units of 1/L", above=0.0, at_most=1.0
     )

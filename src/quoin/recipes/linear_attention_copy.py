@@ -1,4 +1,4 @@
-"""Linear attention on the copy task, beside exact softmax attention and Performer attention."""
+"""Linear attention on the copy task, compared with exact softmax attention and Performer attention."""
 
 from dataclasses import dataclass
 

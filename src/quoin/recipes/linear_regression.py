@@ -20,7 +20,7 @@ MONITOR = None
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    data: str = default("linear", "where the data come from: a name, or csv:PATH, npz:PATH")
+    data: str = default("linear", "data set: a name, or csv:PATH, npz:PATH")
     epochs: int = default(20)
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")

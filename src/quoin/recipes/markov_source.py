@@ -20,7 +20,7 @@ MONITOR = Monitor("validation_bits_per_character")
 
 @dataclass(frozen=True)
 class Options(SequenceOptions):
-    num_symbols: int = option(8, "different symbols", at_least=2, at_most=1000)
+    num_symbols: int = option(8, "alphabet size: different symbols", at_least=2, at_most=1000)
     order: int = option(
         2, "order of the Markov chain: how many symbols the next one depends on", at_least=1, at_most=20
     )

@@ -18,7 +18,7 @@ MONITOR = Monitor("validation_loss")
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
     hidden_dims: tuple[int, ...] = option(
-        (128,), "units of each hidden layer, from the input on", at_least=1, at_most=1_000_000
+        (128,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
     momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
     lr: float = default(0.05)

@@ -20,7 +20,7 @@ MONITOR = None  # both are compared as they end; to stop either at its best woul
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
     hidden_dims: tuple[int, ...] = option(
-        (256,), "units of each hidden layer, from the input on", at_least=1, at_most=1_000_000
+        (256,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
     dropout: float = option(0.5, "dropout probability", at_least=0.0, below=1.0)
     label_noise: float | None = option(

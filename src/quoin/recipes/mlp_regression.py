@@ -1,4 +1,4 @@
-"""A multilayer perceptron for regression, beside least squares on the same rows."""
+"""A multilayer perceptron for regression, compared with least squares on the same data."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,9 +25,9 @@ MONITOR = (
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    data: str = default("diabetes", "where the data come from: a name, or csv:PATH, npz:PATH")
+    data: str = default("diabetes", "data set: a name, or csv:PATH, npz:PATH")
     hidden_dims: tuple[int, ...] = option(
-        (32,), "units of each hidden layer, from the input on", at_least=1, at_most=1_000_000
+        (32,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
     epochs: int = default(60)
     momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)

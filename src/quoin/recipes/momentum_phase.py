@@ -1,4 +1,4 @@
-"""Heavy-ball momentum on a quadratic: convergence rates measured over a grid, beside the spectral radius."""
+"""Heavy-ball momentum on a quadratic: convergence rates measured over a grid, and the spectral radius."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

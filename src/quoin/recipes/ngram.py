@@ -21,11 +21,11 @@ MONITOR = Monitor("validation_bits_per_character")
 @dataclass(frozen=True)
 class Options(EpochOptions):
     data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
-    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token is: tokens:PATH brings its own")
+    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
     )
-    order: int = option(8, "tokens of the longest n-gram, the one predicted included", at_least=1, at_most=1000)
+    order: int = option(8, "order n of the longest n-gram, the predicted token included", at_least=1, at_most=1000)
     smoothing: Literal["kneser-ney", "laplace"] = option(
         "kneser-ney", "smoothing: how long contexts back off to shorter ones"
     )

@@ -19,13 +19,13 @@ MONITOR = None  # all are compared as they end
 @dataclass(frozen=True)
 class Options(DataOptions, EpochOptions):
     hidden_dims: tuple[int, ...] = option(
-        (128,), "units of each hidden layer, from the input on", at_least=1, at_most=1_000_000
+        (128,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
     lrs: tuple[float, ...] = option(
-        (0.01, 0.03, 0.1, 0.3, 1.0), "learning rates that SGD, momentum and Nesterov try", above=0.0, at_most=1e38
+        (0.01, 0.03, 0.1, 0.3, 1.0), "learning rates to try for SGD, momentum and Nesterov", above=0.0, at_most=1e38
     )
     adaptive_lrs: tuple[float, ...] = option(
-        (0.001, 0.003, 0.01, 0.03), "learning rates that RMSProp, Adam and AdamW try", above=0.0, at_most=1e38
+        (0.001, 0.003, 0.01, 0.03), "learning rates to try for RMSProp, Adam and AdamW", above=0.0, at_most=1e38
     )
     momentum: float = option(0.9, "momentum, of momentum and Nesterov", above=0.0, below=1.0)
     weight_decay: float = option(0.1, "weight decay of AdamW", at_least=0.0, at_most=1e6)

@@ -1,4 +1,4 @@
-"""Performer attention (FAVOR+ random features) on the copy task, beside exact and linear attention."""
+"""Performer attention (FAVOR+ random features) on the copy task, compared with exact and linear attention."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ MONITOR = None  # all are compared as they end
 class Options(CopyOptions):
     performer_features: tuple[int, ...] = option(
         (16, 64, 256, 1024),
-        "numbers of random features with which exact attention's weights are approximated",
+        "numbers of random features to approximate the weights of exact attention with",
         at_least=1,
         at_most=1_000_000,
     )

@@ -20,11 +20,11 @@ MONITOR = Monitor("validation_rmse")
 
 @dataclass(frozen=True)
 class Options(DataOptions, RunOptions):
-    data: str = default("polynomial", "where the data come from: polynomial, or csv:PATH, npz:PATH with one feature")
+    data: str = default("polynomial", "data set: polynomial, or csv:PATH, npz:PATH with one feature")
     max_degree: int = option(19, "polynomials of degree 0 to this are fitted, one per epoch", at_least=0, at_most=39)
     num_rows: int | None = option(
         None,
-        "maximum training rows, all others but the test rows are for validation; 100 of the built-in data",
+        "maximum number of training examples; all others but the test split are for validation; 100 of the built-in data",
         at_least=1,
         at_most=10**9,
     )

@@ -18,7 +18,7 @@ MONITOR = None  # more features are better: the last fit is kept
 
 @dataclass(frozen=True)
 class Options(DataOptions, RunOptions):
-    data: str = default("diabetes", "where the data come from: a name, or csv:PATH, npz:PATH with numbers as targets")
+    data: str = default("diabetes", "data set: a name, or csv:PATH, npz:PATH with numbers as targets")
     num_doublings: int = option(
         8, "how often the number of features doubles, once per epoch after the first", at_least=0, at_most=15
     )
@@ -29,7 +29,7 @@ class Options(DataOptions, RunOptions):
     gamma: float = option(0.03, "γ of the kernel exp(-γ |x - y|²), of scaled features", above=0.0, at_most=1e6)
     l2: float = option(0.01, "L2 penalty of ridge regression", at_least=1e-9, at_most=1e9)
     num_rows: int = option(
-        1000, "maximum training rows: kernel ridge regression costs their cube", at_least=2, at_most=10_000
+        1000, "maximum number of training examples: kernel ridge regression is cubic in it", at_least=2, at_most=10_000
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The linear regions of a small ReLU network of the plane, counted exactly after every epoch."""
+"""The linear regions of a small ReLU network on the plane, counted exactly after every epoch."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ MONITOR = None  # the counts are of the network as it ends
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
     data: str = default(
-        "moons", "where the data come from: moons, circles, blobs, or csv:PATH, npz:PATH with two features"
+        "moons", "data set: moons, circles, blobs, or csv:PATH, npz:PATH with two features"
     )
     hidden_dims: tuple[int, ...] = option(
-        (16, 16), "units of each hidden layer, from the input on", at_least=1, at_most=256
+        (16, 16), "units of each hidden layer, from input to output", at_least=1, at_most=256
     )
     epochs: int = option(40, "passes over the training data", at_least=1, at_most=10**4)
     lr: float = default(0.01)

@@ -1,4 +1,4 @@
-"""Weight decay against none, on fewer rows than features: the same initial weights and batches, twice."""
+"""Weight decay against none, with fewer examples than features: the same initial weights and batches, twice."""
 
 from dataclasses import dataclass
 

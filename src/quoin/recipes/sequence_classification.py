@@ -1,4 +1,4 @@
-"""Text classification by a recurrent, Transformer or bag-of-words encoder, beside the Bayes accuracy."""
+"""Text classification by a recurrent, Transformer or bag-of-words encoder, and the Bayes accuracy."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +24,7 @@ class Options(OptimizerOptions, EpochOptions):
     )
     baselines: bool = option(True, "also train the other encoders as baselines, for the report")
     num_texts: int = option(10_000, "texts to sample, where they are generated", at_least=10, at_most=1_000_000)
-    num_symbols: int = option(8, "different symbols of generated texts", at_least=2, at_most=1000)
+    num_symbols: int = option(8, "alphabet size of generated texts", at_least=2, at_most=1000)
     sharpness: float = option(
         0.7, "the larger, the easier a generated text is to classify", at_least=0.0, at_most=100.0
     )
@@ -36,7 +36,7 @@ class Options(OptimizerOptions, EpochOptions):
     embed_dim: int = option(32, "dimension of the token embeddings", at_least=2, at_most=100_000)
     hidden_dim: int = option(32, "units of the recurrent encoder in each direction", at_least=1, at_most=100_000)
     num_heads: int = option(
-        2, "attention heads of the Transformer; they divide --embed-dim", at_least=1, at_most=10_000
+        2, "attention heads of the Transformer; must divide --embed-dim", at_least=1, at_most=10_000
     )
     num_layers: int = option(1, "recurrent layers, or blocks of the Transformer", at_least=1, at_most=1000)
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)

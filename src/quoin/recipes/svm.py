@@ -18,7 +18,7 @@ MONITOR = None  # convex, with a penalty and a learning rate that falls to zero:
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    data: str = default("breast-cancer", "where the data come from: two classes by name, or csv:PATH, npz:PATH")
+    data: str = default("breast-cancer", "data set: two classes by name, or csv:PATH, npz:PATH")
     epochs: int = default(50)
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")

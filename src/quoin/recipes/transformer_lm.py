@@ -23,17 +23,17 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Options(LanguageOptions):
-    size: Literal["small", "medium", "large"] = option("small", "embedding dimension, heads and layers at once")
+    size: Literal["small", "medium", "large"] = option("small", "preset of embedding dimension, heads and layers")
     embed_dim: int = option(
         0,
-        "dimension of the token embeddings and of the residual stream; 0 takes the size's",
+        "dimension of the token embeddings and of the residual stream; 0 for that of --size",
         at_least=0,
         at_most=100_000,
     )
     num_heads: int = option(
-        0, "attention heads of a layer, which divide --embed-dim; 0 takes the size's", at_least=0, at_most=10_000
+        0, "attention heads per layer; must divide --embed-dim; 0 for that of --size", at_least=0, at_most=10_000
     )
-    num_layers: int = option(0, "Transformer blocks; 0 takes the size's", at_least=0, at_most=1000)
+    num_layers: int = option(0, "Transformer blocks; 0 for that of --size", at_least=0, at_most=1000)
     position_embedding: Literal["rotary", "learned", "sinusoidal", "alibi"] = option("rotary", "position embedding")
     attention: Literal["exact", "linear", "performer"] = option("exact", "inner attention; alibi needs exact")
     num_features: int = option(64, "random features of Performer attention", at_least=1, at_most=1_000_000)

@@ -24,7 +24,7 @@ class Options(TranslationOptions):
     embed_dim: int = option(
         64, "dimension of the token embeddings and of the residual stream", at_least=2, at_most=100_000
     )
-    num_heads: int = option(4, "attention heads of a block; they divide --embed-dim", at_least=1, at_most=10_000)
+    num_heads: int = option(4, "attention heads per block; must divide --embed-dim", at_least=1, at_most=10_000)
     num_layers: int = option(2, "blocks of the encoder, and as many of the decoder", at_least=1, at_most=1000)
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
 

@@ -23,7 +23,7 @@ class Options(VAEOptions):
     epochs: int = default(150)
     lr: float = default(0.003)
     hidden_dims: tuple[int, ...] = option(
-        (256,), "units of the encoder's hidden layers; the decoder's are the same, last first", at_least=1
+        (256,), "units of the encoder's hidden layers; the decoder has them in reverse order", at_least=1
     )
     decoder: Literal["gaussian", "learned-gaussian", "binomial"] = default("gaussian")
 

@@ -17,7 +17,7 @@ MONITOR = None  # the learning rate falls to zero: the last weights are the best
 @dataclass(frozen=True)
 class Options(AttentionImageOptions):
     patch_size: int = option(
-        2, "patch size in pixels, which divides the sides of the images", at_least=1, at_most=1_000_000
+        2, "patch size in pixels; must divide the height and width of the images", at_least=1, at_most=1_000_000
     )
     embed_dim: int = option(48, "embedding dimension of a patch", at_least=1, at_most=1_000_000)
 

@@ -1,4 +1,4 @@
-"""A run, started and opened: fit, resume, predict, evaluate, generate, inspect, compare; recipes are found by name."""
+"""Training runs: fit, resume, predict, evaluate, generate, inspect, compare; recipes are found by name."""
 
 from typing import TYPE_CHECKING
 

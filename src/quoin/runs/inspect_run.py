@@ -131,16 +131,16 @@ def _kernels(model: nn.Module, data: PreparedData, layer: str | None) -> list[Pa
         return []
     if _has_convolutions(model):
         found = inspect.kernels(model, layer)
-        caption = "What each unit multiplies its window with: blue weights are positive, red ones negative."
+        caption = "The weights of each kernel: blue is positive, red is negative."
         if found.weight.shape[1] > 1:
-            caption += " A row for each of the first units, a column for each of the first channels that it reads."
+            caption += " A row for each of the first output channels, a column for each of the first input channels."
         return [Panel(f"Kernels of {found.layer}", lambda: inspect.plot_kernels(found), caption)]
     try:
         channels, height, width = data.data_info.feature_shape
         found = inspect.pixel_weights(model, (channels, height, width))
     except UserError:  # the first dense layer does not read the pixels
         return []
-    caption = "What each unit multiplies the image with, pixel by pixel: blue weights are positive, red ones negative."
+    caption = "The weights of each unit, pixel by pixel: blue is positive, red is negative."
     return [Panel(f"Weights of {found.layer}, as images", lambda: inspect.plot_kernels(found), caption)]
 
 
@@ -169,8 +169,8 @@ def _saliency(model: nn.Module, data: PreparedData, rows: list[int]) -> Panel:
         f"row {row + 1}" for row in rows
     ]
     caption = (
-        "Under each image, how much its score changes with each pixel: white pixels matter most (the size of "
-        "the input gradient)."
+        "Under each image, its saliency map: the absolute gradient of the score with respect to each pixel; white is "
+        "the largest."
     )
     caption = f"{caption} {rescaled}".rstrip()
     return Panel("Saliency", lambda: plot.image_grid(grid, captions, columns=len(rows)), caption)
@@ -181,7 +181,7 @@ def _describe_output(output: Tensor, data: PreparedData, row: int) -> str:
     if names is None:
         return f"row {row + 1}"
     read, true = names[int(output.argmax())][:12], names[int(data.test.targets[row])][:12]
-    return f"read as {read}" if read == true else f"{read}, is {true}"
+    return f"predicted {read}" if read == true else f"{read}, true {true}"
 
 
 def _patches(model: nn.Module, data: PreparedData, layer: str | None) -> list[Panel]:
@@ -204,12 +204,11 @@ def _patches(model: nn.Module, data: PreparedData, layer: str | None) -> list[Pa
     found = inspect.top_activating_patches(model, features, path, fields=fields[path])
     found = ([patches for patches in found if patches[0].activation > 0] or found)[:EXAMPLES]
     caption = (
-        f"A row for each of the first channels that answer at all: of {len(features)} test images, the patches to "
-        "which it answers "
-        "most strongly, each over the channel's number and its answer. Grey lies beyond the image."
+        f"A row for each of the first active channels: of {len(features)} test images, the patches of highest "
+        "activation, each labelled with the channel and its activation. Grey is outside the image."
     )
     caption = f"{caption} {rescaled}".rstrip()
-    return [Panel(f"Patches that excite {path} most", lambda: inspect.plot_patches(images, found), caption)]
+    return [Panel(f"Top-activating patches of {path}", lambda: inspect.plot_patches(images, found), caption)]
 
 
 def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Panel]:
@@ -217,7 +216,7 @@ def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Pan
     features, targets = task.data.test.features[:EXAMINED], task.data.test.targets[:EXAMINED]
     panels = []
     if zeros := {row.layer: row.zeros for row in layers if row.zeros is not None}:
-        caption = f"Of each ReLU's outputs on {len(features)} test rows, the fraction that is exactly zero."
+        caption = f"The fraction of each ReLU's outputs on {len(features)} test examples that is exactly zero."
         panels.append(Panel("Dead units", lambda: plot.bars(zeros, x_label="fraction of zeros"), caption))
     if any(parameter.requires_grad for parameter in task.model.parameters()):
         with eval_mode(task.model):
@@ -225,8 +224,8 @@ def _panels_of_any(task: SupervisedTask, layers: list[LayerSummary]) -> list[Pan
                 task.model, features, lambda outputs: task.loss_fn(outputs, targets).mean()
             )
         caption = (
-            "The size of every module's output, and of the loss's gradient there: a straight decline or rise "
-            "means vanishing or exploding."
+            "The RMS of every module's output, and the norm of the gradient there: a steady decline or rise "
+            "means vanishing or exploding gradients."
         )
-        panels.append(Panel("Signals and gradients by layer", found.plot, caption))
+        panels.append(Panel("Activations and gradients by layer", found.plot, caption))
     return panels

@@ -24,16 +24,16 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
         lead += f"{result['steps']:,} steps in {result['seconds']:.1f} s."
         best = next((line for line in lines if line["step"] == result["best_step"]), None)
         if best is not None and result["best_step"] < result["steps"]:
-            lead += f" The result is that of the best model by validation, of epoch {best['epoch']:g}."
+            lead += f" The results are those of the best checkpoint by validation, of epoch {best['epoch']:g}."
         sections.append(report.metrics_table(result["metrics"]))
         sections += beside_others(run)
         if target := result["target"]:
             row = (target["metric"], target["bound"], target["value"], target["met"])
-            sections.insert(0, report.table("Target", ("metric", "target", "reached", ""), [row]))
+            sections.insert(0, report.table("Quality target", ("metric", "target", "value", ""), [row]))
     if lines:
         sections += report.figures(lambda: report.curve_panels({"": lines}))
     sections += report.figures(task.panels, lambda: report_panels(task))
-    sections.append("<h2>How it was run</h2>")
+    sections.append("<h2>Configuration</h2>")
     sections.append(report.collapsible("Options", config["options"] | config["settings"]))
     if config["data"]:
         sections.append(report.collapsible("Data", {name: _short(value) for name, value in config["data"].items()}))

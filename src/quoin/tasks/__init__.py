@@ -1,5 +1,5 @@
-"""Training tasks, one kind of learning per file: losses, metrics and plots; EM, n-gram counts and comparisons of
-several models too."""
+"""Training tasks, one kind of learning per file: losses, metrics and plots; also EM, n-gram counts and comparisons of
+several models."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""One network with batch normalisation and without, trained with small batches and large ones: the same rows in the
+"""One network with batch normalization and without, trained with small batches and large ones: the same rows in the
 same order."""
 
 from collections.abc import Callable
@@ -131,7 +131,7 @@ class BatchNormStudy:
         blocks = [(step + 1) / self.batches.num_batches for step in range(steps)]
         epochs = list(range(1, len(self.accuracies[f"norm_{self.primary}"]) + 1))
         losses = (
-            f"All saw the same rows in the same order, at a learning rate of {self.lr:g}. A point is the mean "
+            f"All saw the same examples in the same order, at a learning rate of {self.lr:g}. A point is the mean "
             f"over {self.sizes[-1]} rows."
         )
         panels = [

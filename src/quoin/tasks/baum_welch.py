@@ -131,7 +131,7 @@ class BaumWelchTask(Study):
             f"the largest total variation distance of a row is {max_total_variation:.3f}."
         )
         below = (
-            "No line rises. One may end below the true model, which is not the maximum-likelihood fit to these "
+            "EM never increases it. A line may end below the true model, which is not the maximum-likelihood fit to these "
             "observations."
         )
         return [

@@ -95,9 +95,9 @@ class PolynomialDegrees(ClosedFormTask):
     def panels(self) -> list[Panel]:
         degrees = list(range(self.model.degree + 1))
         errors = {split: (degrees, [self._rmse(k, split) for k in degrees]) for split in SPLITS}
-        caption = f"Closed-form fits to {self.data.train.num_rows} rows; validation chose degree {self.degree}."
+        caption = f"Closed-form fits to {self.data.train.num_rows} examples; validation chose degree {self.degree}."
         dots = (
-            "Dark dots are training rows, light ones test rows; what overfits leaves the plot between or beyond them."
+            "Dark dots are training examples, light ones test examples; fits that overfit leave the plot between them."
         )
         return [
             Panel(
@@ -243,10 +243,10 @@ class RandomFeatures(ClosedFormTask):
         counts, (start, *_) = gaps["train"]
         gaps["1/√D"] = (counts, [start * math.sqrt(counts[0] / count) for count in counts])
         caption = (
-            f"{self.num_repeats} repeats for each number, {len(self.X)} training rows; in standard "
+            f"{self.num_repeats} repeats for each number, {len(self.X)} training examples; in standard "
             "deviations of the kernel's predictions."
         )
-        one = "Each test row, predicted with the last features and by kernel ridge regression."
+        one = "Each test example, predicted with the last features and by kernel ridge regression."
         panels = [
             Panel(
                 "RMSE to kernel ridge regression",
@@ -267,7 +267,7 @@ class RandomFeatures(ClosedFormTask):
             )
             panels.append(
                 Panel(
-                    "Prediction by prediction",
+                    "Predictions with random features vs. the kernel",
                     lambda: plot.scatter(self.kernel_outputs["test"], outputs, x_label="kernel ridge", y_label=used),
                     one,
                 )

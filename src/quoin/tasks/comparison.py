@@ -66,15 +66,15 @@ class DropoutComparison(ComparisonTask, Classification):
     def panels(self) -> list[Panel]:
         train, test = self.evaluate("train"), self.evaluate("test")
         bars = {
-            "with dropout, training rows": train["accuracy"],
-            "with dropout, test rows": test["accuracy"],
-            "without, training rows": train["baseline_accuracy"],
-            "without, test rows": test["baseline_accuracy"],
+            "with dropout, training": train["accuracy"],
+            "with dropout, test": test["accuracy"],
+            "without, training": train["baseline_accuracy"],
+            "without, test": test["baseline_accuracy"],
         }
         caption = (
-            f"The generalisation gap is {test['generalization_gap']:.3f} with dropout and "
+            f"The generalization gap is {test['generalization_gap']:.3f} with dropout and "
             f"{test['baseline_generalization_gap']:.3f} without. "
-            f"{self.label_noise:.0%} of the training labels are random: a model that predicts them has memorised them."
+            f"{self.label_noise:.0%} of the training labels are random: a model that predicts them has memorized them."
         )
         return [
             Panel(
@@ -111,7 +111,7 @@ class WeightDecayComparison(ComparisonTask, Regression):
         caption = (
             "Ridge regression in closed form for each L2 penalty. What the penalty removes is mostly the random "
             "initial weights, in "
-            f"directions that the {len(y)} rows leave open: from zero weights, SGD finds the minimum-norm solution "
+            f"directions that the {len(y)} examples do not determine: from zero weights, SGD finds the minimum-norm solution "
             "by itself."
         )
         return [
@@ -148,12 +148,12 @@ class LeastSquaresComparison(Regression):
         bars = {}
         for name in ("train", "test"):
             found = self.evaluate(name)
-            bars |= {f"MLP, {name} rows": found["rmse"], f"linear regression, {name} rows": found["linear_rmse"]}
+            bars |= {f"MLP, {name}": found["rmse"], f"linear regression, {name}": found["linear_rmse"]}
         caption = (
-            "Root mean squared errors in the target's unit; what is lower in training and not at test is overfitting."
+            "RMSE in the unit of the target; an error that is lower in training but not at test shows overfitting."
         )
         return [
-            Panel("Perceptron and linear regression", lambda: plot.bars(bars, x_label="error"), caption),
+            Panel("MLP and linear regression", lambda: plot.bars(bars, x_label="error"), caption),
             *super().panels(),
         ]
 

@@ -196,11 +196,11 @@ class CopyTask:
         curves = {
             ATTENTIONS[name]: (list(range(1, len(each) + 1)), each) for name, each in self.accuracies.items() if each
         }
-        caption = "From the same weights, on the same sequences, at the same learning rate."
+        caption = "From the same initial weights, on the same sequences, at the same learning rate."
         content = functools.partial(
             plot.curves, curves, x_label="epoch", y_label="validation accuracy", reference_lines=self._chance
         )
-        return [Panel("Learning to copy", content, caption)] if curves else []
+        return [Panel("Accuracy by epoch", content, caption)] if curves else []
 
     def _by_position(self) -> Panel:
         found = {name: self.correct(model, "test").mean(dim=0) for name, model in self.models.items()}
@@ -238,7 +238,7 @@ class CopyTask:
         } | self._chance
         caption = (
             "Performer attention estimates softmax attention, so weights can be transferred; but copying needs "
-            "sharp attention, with long "
+            "sharp attention, with large "
             "queries and keys, where the estimates vary most. Training with the features finds weights that "
             "tolerate them."
         )

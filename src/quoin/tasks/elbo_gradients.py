@@ -170,13 +170,13 @@ class ELBOGradients(GradientTask):
             f"Total variance of a gradient from {self.options.num_latent_samples} samples; "
             f"the pathwise one's is {ratio:.2g} times the score function's."
         )
-        none = "Here ln p(x, z) - ln q(z) is constant: with a baseline the score does not scatter at all."
+        none = "Here ln p(x, z) - ln q(z) is constant: with a baseline the score-function estimator has zero variance."
         return [
             Panel("Gradient variance at the prior", lambda: plot.bars(first, x_label="total variance"), caption),
-            Panel("Scatter of the gradients at the posterior", lambda: plot.bars(last, x_label="total variance"), none),
+            Panel("Gradient variance at the posterior", lambda: plot.bars(last, x_label="total variance"), none),
             Panel(
-                "Gap to the evidence",
-                lambda: plot.curves(lines, x_label="optimizer step", y_label="D(q‖p(z | x)) in nats", log_y=True),
+                "ELBO gap",
+                lambda: plot.curves(lines, x_label="optimizer step", y_label="KL(q‖p(z | x)) in nats", log_y=True),
                 "The same noise for all, and the same learning rate.",
             ),
         ]

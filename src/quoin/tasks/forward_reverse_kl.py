@@ -109,7 +109,7 @@ class ForwardReverseKL(GradientTask):
     def panels(self) -> list[Panel]:
         P, (covering, seeking), a = self.P, self.fits(), self.options.mode_distance
         x = torch.linspace(-a - 4, a + 4, 400, dtype=torch.float64)
-        distributions = {"P": P, "Q of least KL(P, Q)": covering, "Q of least KL(Q, P)": seeking}
+        distributions = {"P": P, "Q minimizing KL(P, Q)": covering, "Q minimizing KL(Q, P)": seeking}
         lines = {name: (x, q.log_prob(x).exp()) for name, q in distributions.items()}
         caption = (
             "Forward KL(P, Q) penalises a small Q where P is large, and covers both modes; "
@@ -121,8 +121,8 @@ class ForwardReverseKL(GradientTask):
         return [
             Panel("The two fits", lambda: plot.curves(lines, x_label="x", y_label="density"), caption),
             Panel(
-                "Each fit by both measures",
+                "Both KL divergences of each fit",
                 lambda: plot.bars(both, x_label="nats"),
-                "Either fit is the better one by its own measure.",
+                "Each fit is the better one by its own divergence.",
             ),
         ]

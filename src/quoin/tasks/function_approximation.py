@@ -93,28 +93,28 @@ class FunctionApproximation(GradientTask):
     def panels(self) -> list[Panel]:
         built, pieces, x = self.construction, from_relu_network(self.model), self.grid
         inside = int(((pieces.breakpoints > -1) & (pieces.breakpoints < 1)).sum())
-        values = {"g": self.function(x), "built": built.function(x), "trained": self.predict(x)}
+        values = {"g": self.function(x), "constructed": built.function(x), "trained": self.predict(x)}
         graphs = {name: (x[::10], y[::10]) for name, y in values.items()}
-        misses = {name: (x, values[name] - values["g"]) for name in ("built", "trained")}
+        misses = {name: (x, values[name] - values["g"]) for name in ("constructed", "trained")}
         errors = {
-            "certified for the built one": built.error,
-            "the built one, measured": built.measured,
-            "the trained one, measured": self.evaluate("validation")["sup_error"],
+            "constructed, certified bound": built.error,
+            "constructed, measured": built.measured,
+            "trained, measured": self.evaluate("validation")["sup_error"],
         }
         return [
             Panel(
                 "The function and its two networks",
                 lambda: plot.curves(graphs, x_label="x", y_label="y"),
-                f"Built: {built}. Trained, with as many units: {inside} breakpoints.",
+                f"Constructed: {built}. Trained, with as many units: {inside} breakpoints.",
             ),
             Panel(
-                "Largest errors",
+                "Maximum errors",
                 lambda: plot.bars(errors, x_label="error"),
                 "The certified bound also holds between the points that were sampled.",
             ),
             Panel(
                 "Errors",
                 lambda: plot.curves(misses, x_label="x", y_label="network − g"),
-                "The built network is exact at its points.",
+                "The constructed network is exact at its nodes.",
             ),
         ]

@@ -171,7 +171,7 @@ class GANTask(GenerativeTask):
         images = self.model(way.flatten(0, 1)).reshape(STRIPS, STRIP, *self.data_info.image_shape).clamp(0, 1).cpu()
         labels = [f"{each:.2f}" for each in torch.linspace(0, 1, STRIP).tolist()]
         return Panel(
-            "Between two samples",
+            "Latent interpolation",
             lambda: plot.image_table(images, column_labels=labels, x_label="interpolation"),
             "A row per pair: cos(πt/2) z + sin(πt/2) z′ has the same distribution as z and z′.",
         )

@@ -133,7 +133,7 @@ class GaussianMixtureTask:
             "log-likelihood than under the true mixture."
         )
         above = (
-            "No line falls. One may end above the true mixture, which is not the maximum-likelihood fit to "
+            "EM never decreases the likelihood. A line may end above the true mixture, which is not the maximum-likelihood fit to "
             "these points."
         )
         return [

@@ -141,12 +141,12 @@ class GradientDescentBounds(Study):
         away = {f"η = {lr_factor:g}/L": (steps, run) for lr_factor, run in zip(self.lr_factors, self.distances)}
         L, mu = self.constants.smoothness, self.constants.strong_convexity
         caption = (
-            f"L = {L:.4g} and μ = {mu:g}, computed from the {len(self.X)} rows and the penalty. "
-            "Bounds hold for every cost with these constants; on this one descent is faster than it must be."
+            f"L = {L:.4g} and μ = {mu:g}, computed from the {len(self.X)} examples and the penalty. "
+            "Bounds hold for every cost with these constants; on this one convergence is faster."
         )
-        ratios["slowest cost, η = 1/L"] = (steps[1:], self.slowest()[1:])
+        ratios["worst-case cost, η = 1/L"] = (steps[1:], self.slowest()[1:])
         worst = (
-            "Suboptimality over the smaller bound; above 1 a theorem would be false. The slowest cost has the same "
+            "Suboptimality over the smaller bound; above 1 a theorem would be false. The worst-case cost has the same "
             "L and "
             "initial distance, and a gradient so small that the steps just reach its minimum. It has half of the first "
             "bound: no bound for all costs is below that."
@@ -155,7 +155,7 @@ class GradientDescentBounds(Study):
         return [
             Panel("Suboptimality and its two bounds", self.plot_bounds, caption),
             Panel(
-                "How close the bounds come",
+                "Tightness of the bounds",
                 lambda: plot.curves(ratios, x_label="steps", y_label="suboptimality / bound", log_x=True, log_y=True),
                 worst,
             ),

@@ -59,7 +59,7 @@ def image_classifier(
     """The recipe's `model` under cross-entropy and momentum, its training images augmented as `options` say."""
     data = load_image_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    # Weight decay is for weights that multiply inputs; biases and the scales of normalisations, all vectors, have none.
+    # Weight decay is for weights that multiply inputs; biases and the scales of normalizations, all vectors, have none.
     pulled = [each for each in net.parameters() if each.ndim > 1]
     free = [each for each in net.parameters() if each.ndim <= 1]
     groups = [{"params": pulled, "weight_decay": options.weight_decay}, {"params": free}]

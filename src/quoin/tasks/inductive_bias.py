@@ -97,7 +97,7 @@ class InductiveBias(ComparisonTask, Classification):
         same = f"Above, some of the images; below, the same ones scrambled. {rescaled}".rstrip()
         return [
             Panel(
-                "Test accuracy by training rows",
+                "Test accuracy by training set size",
                 lambda: plot.curves(series, x_label="training rows", y_label="test accuracy", log_x=True),
                 caption,
             ),

@@ -222,19 +222,19 @@ class LanguageTask(GradientTask):
         tokens = tokens[: SHOWN + 1]
         bits = self.token_nll(tokens).cpu() / math.log(2)
         read = self.step_count * self.options.batch_size * self.batches.length
-        speed = f" It learnt from {read / self.seconds:,.0f} tokens a second." if self.seconds else ""
+        speed = f" Training throughput: {read / self.seconds:,.0f} tokens per second." if self.seconds else ""
         costs = (
-            f"{float(bits.mean()):.2f} bits per token here: pale where the model predicted the token, dark "
-            f"where it did not.{speed}"
+            f"{float(bits.mean()):.2f} bits per token on this excerpt; the darker a token, the higher its "
+            f"loss.{speed}"
         )
-        caption = f"Sampled token by token from the model, after {PROMPT!r}."
+        caption = f"Sampled from the model with the prompt {PROMPT!r}."
         return [
             Panel(
-                "Bits per token of the test text",
+                "Bits per token on the test text",
                 lambda: plot.shaded_text(self._decode(tokens[1:]), bits, label="bits"),
                 costs,
             ),
-            Panel("A sample of the model", lambda: plot.shaded_text(self._decode(self._written())), caption),
+            Panel("Sample", lambda: plot.shaded_text(self._decode(self._written())), caption),
         ]
 
     def _decode(self, tokens: Tensor) -> list[str]:

@@ -64,8 +64,8 @@ class RegionCounting:
             f"{most:,} regions anywhere."
         )
         maps = (
-            "White is undecided, blue the first class, red any other, stronger where the network is surer. Dots "
-            "are training rows."
+            "White is undecided, blue the first class, red any other, stronger where the network is more confident. "
+            "Dots are training examples."
         )
         return [
             Panel(
@@ -73,7 +73,7 @@ class RegionCounting:
                 lambda: plot.curves({"linear regions": (epochs, self.counts)}, x_label="epoch", y_label="regions"),
                 caption,
             ),
-            Panel("Regions as they move", self._region_maps, maps),
+            Panel("Linear regions during training", self._region_maps, maps),
             *self.task.panels(),
         ]
 

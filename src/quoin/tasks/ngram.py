@@ -126,7 +126,7 @@ class NgramTask:
             )
             lines[split] = (orders, bits_per_character(nats, num_characters))
         levels = {
-            "every token alike": math.log2(self.model.vocab_size)
+            "uniform distribution": math.log2(self.model.vocab_size)
             * self.data_info.num_tokens
             / self.data_info.num_characters
         }
@@ -134,8 +134,8 @@ class NgramTask:
             Panel(
                 "Bits per character by order",
                 lambda: plot.curves(
-                    lines, x_label="tokens of the longest n-gram", y_label="bits per character", reference_lines=levels
+                    lines, x_label="order n", y_label="bits per character", reference_lines=levels
                 ),
-                "Each order smooths with all shorter ones; the dashed line knows nothing.",
+                "Each order smooths with all shorter ones; the dashed line is the uniform distribution.",
             )
         ]

@@ -26,16 +26,16 @@ class NodeClassification(Classification):
         wrong = ((probability > 0.5) != club.labels.bool()).nonzero()[:, 0].tolist()
         first, second = club.class_names
         caption = (
-            f"Blue is {first}, red is {second}, pale is unsure. The {len(labeled)} members with a thick rim are "
-            "labelled; " + (f"wrong: {', '.join(map(str, wrong))}." if wrong else "nobody is wrong.")
+            f"Blue is {first}, red is {second}, pale is uncertain. The {len(labeled)} members with a thick rim are "
+            "labelled; " + (f"wrong: {', '.join(map(str, wrong))}." if wrong else "no errors.")
         )
-        sides = {"as the club split": 1 - 2.0 * club.labels, "as the network predicts": 1 - 2 * probability}
+        sides = {"true": 1 - 2.0 * club.labels, "predicted": 1 - 2 * probability}
         about = (
-            "What layers of mixing make of a feature that only one leader has: each propagates it along one edge more. "
-            "White members have none of it; blue is the largest value by then."
+            "A feature that only one leader has, after each layer of propagation: each reaches one edge further. "
+            "White is 0, blue the largest value after that layer."
         )
         return [
-            Panel("The club", lambda: plot.node_values(club.edges, sides, ringed=labeled), caption),
+            Panel("True and predicted factions", lambda: plot.node_values(club.edges, sides, ringed=labeled), caption),
             Panel(
                 "Feature propagation by layer",
                 lambda: plot.node_values(club.edges, feature_propagation, ringed=club.seed_nodes[:1]),

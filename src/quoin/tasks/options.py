@@ -42,7 +42,7 @@ class RunOptions(ValidatedOptions):
         0, "random seed: decides the split, the initial weights and the order of the data", at_least=0, at_most=2**62
     )
     patience: int = option(
-        0, "early stopping: epochs without a better validation metric before it stops; 0 never does", at_least=0
+        0, "early stopping: epochs without improvement of the validation metric; 0 for none", at_least=0
     )
 
     @property
@@ -70,13 +70,13 @@ class OptimizerOptions(ValidatedOptions):
     batch_size: int = option(32, "examples per optimizer step, over all devices together", at_least=1, at_most=10**9)
     micro_batch_size: int = option(
         0,
-        "gradient accumulation over micro-batches of this size, to save memory; 0 takes the batch whole",
+        "gradient accumulation over micro-batches of this size, to save memory; 0 for none",
         at_least=0,
         at_most=10**9,
     )
     schedule: ScheduleName = option("constant", "learning-rate schedule")
     warmup_ratio: float = option(
-        0.0, "warmup ratio: fraction of the run over which the learning rate rises", at_least=0.0, below=1.0
+        0.0, "warmup ratio: fraction of the steps over which the learning rate rises", at_least=0.0, below=1.0
     )
     max_grad_norm: float = option(0.0, "gradient clipping: maximum norm of the gradient; 0 for none", at_least=0.0)
     weight_decay: float = option(0.0, "weight decay", at_least=0.0, at_most=1e38)
@@ -86,7 +86,7 @@ class OptimizerOptions(ValidatedOptions):
 class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
-    data: str = option("digits", "where the data come from: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
+    data: str = option("digits", "data set: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
     target: str | None = option(None, "the target column of a CSV file")
     ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
@@ -102,12 +102,12 @@ class AugmentOptions(ValidatedOptions):
     """What every recipe has that learns from images: data augmentation, anew for each image of a training batch."""
 
     shift: int = option(
-        0, "random shift of each training image by up to so many pixels; 0 for none", at_least=0, at_most=10**9
+        0, "random shift of each training image by up to this many pixels; 0 for none", at_least=0, at_most=10**9
     )
-    crop: int = option(0, "random resized crop, up to so many pixels smaller; 0 for none", at_least=0, at_most=10**9)
+    crop: int = option(0, "random resized crop, up to this many pixels smaller; 0 for none", at_least=0, at_most=10**9)
     flip: bool = option(False, "random horizontal flip, with probability 1/2; not for letters and digits")
     cutout: int = option(
-        0, "cutout: a random square of so many pixels a side is erased; 0 for none", at_least=0, at_most=10**9
+        0, "cutout: erase a random square with sides of this many pixels; 0 for none", at_least=0, at_most=10**9
     )
 
 
@@ -124,7 +124,7 @@ class ImageOptions(AugmentOptions, SupervisedOptions):
 class AttentionImageOptions(AugmentOptions, SupervisedOptions):
     """What the recipes of attention over the pieces of an image share: AdamW with a warmup and weight decay."""
 
-    num_heads: int = option(4, "attention heads of each layer; they divide --embed-dim", at_least=1, at_most=1_000_000)
+    num_heads: int = option(4, "attention heads per layer; must divide --embed-dim", at_least=1, at_most=1_000_000)
     num_layers: int = option(2, "attention layers", at_least=1, at_most=1000)
     dropout: float = option(0.1, "dropout probability", at_least=0.0, below=1.0)
     epochs: int = default(40)
@@ -163,7 +163,7 @@ class VAEOptions(GenerativeOptions):
     )
     std: float = option(
         0.15,
-        "standard deviation of a gaussian decoder's pixels; one that learns it starts here",
+        "standard deviation of a gaussian decoder's pixels; the initial one where it is learned",
         above=0.0,
         at_most=1e3,
     )
@@ -171,7 +171,7 @@ class VAEOptions(GenerativeOptions):
         1, "latent samples for each image of an optimizer step", at_least=1, at_most=10_000
     )
     kl_warmup_ratio: float = option(
-        0.1, "fraction of the run over which the KL divergence gains its full weight", at_least=0.0, at_most=1.0
+        0.1, "KL annealing: fraction of the steps over which the weight of the KL divergence rises to 1", at_least=0.0, at_most=1.0
     )
     num_importance_samples: int = option(
         500, "importance samples for the IWAE likelihood of a test image", at_least=1, at_most=10**6
@@ -210,7 +210,7 @@ class TextOptions(ValidatedOptions):
     """What every recipe has that learns from a text."""
 
     data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
-    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token is; tokens:PATH brings its own")
+    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
     )
@@ -243,8 +243,8 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
         "dates", "sentence pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line"
     )
     num_pairs: int = option(10_000, "different pairs to sample, where they are generated", at_least=10, at_most=100_000)
-    source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token of the source is")
-    target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "what a token of the target is")
+    source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the source")
+    target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the target")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
     )
@@ -261,11 +261,11 @@ class CopyOptions(EpochOptions):
     """What the recipes of the copy task share."""
 
     sequence_length: int = option(16, "symbols to copy", at_least=1, at_most=100_000)
-    num_symbols: int = option(16, "different symbols", at_least=2, at_most=1_000_000)
+    num_symbols: int = option(16, "alphabet size: different symbols", at_least=2, at_most=1_000_000)
     embed_dim: int = option(
         64, "dimension of the symbol embeddings and of the residual stream", at_least=2, at_most=100_000
     )
-    num_heads: int = option(2, "attention heads of a block; they divide --embed-dim", at_least=1, at_most=10_000)
+    num_heads: int = option(2, "attention heads per block; must divide --embed-dim", at_least=1, at_most=10_000)
     num_layers: int = option(1, "Transformer blocks", at_least=1, at_most=1000)
     num_features: int = option(128, "orthogonal random features of Performer attention", at_least=1, at_most=1_000_000)
     epochs: int = default(12, "epochs of --num-rows sequences")

@@ -64,8 +64,8 @@ class PixelTask(GenerativeTask):
             [images.unsqueeze(1), known.view_as(images).unsqueeze(1), completed.unflatten(0, (len(images), WAYS))],
             dim=1,
         )
-        names = ["image", "shown", *(f"way {way + 1}" for way in range(WAYS))]
-        caption = "The model is given the upper half of a test image and samples the lower one, each time anew."
+        names = ["image", "shown", *(f"sample {way + 1}" for way in range(WAYS))]
+        caption = "The model is given the upper half of a test image and samples the lower half, several times."
         return Panel("Completions", lambda: plot.image_table(table.clamp(0, 1).cpu(), column_labels=names), caption)
 
     def _surprise(self) -> list[Panel]:
@@ -77,13 +77,13 @@ class PixelTask(GenerativeTask):
         pairs = torch.stack([images[:SURPRISING], (shown / max(1e-9, float(shown.max()))).unsqueeze(1)])
         return [
             Panel(
-                "Likelihood map",
-                lambda: plot.heatmap(mean.cpu(), title="bits of each pixel given those before it"),
-                f"Means over the test images; over all pixels {total:.3f} bits.",
+                "Mean NLL per pixel",
+                lambda: plot.heatmap(mean.cpu(), title="bits of each pixel given the previous ones"),
+                f"Averaged over the test images; {total:.3f} bits per pixel over all pixels.",
             ),
             Panel(
-                "Surprising pixels",
+                "NLL per pixel",
                 lambda: plot.image_table(pairs.clamp(0, 1).cpu(), row_labels=["image", "bits"]),
-                f"White is {float(shown.max()):.1f} bits: what the pixels before did not predict.",
+                f"White is {float(shown.max()):.1f} bits: what the previous pixels did not predict.",
             ),
         ]

@@ -160,7 +160,7 @@ class PointTask(GradientTask):
         """Data beside samples, and the task's own."""
         samples = self.sample(min(SHOWN, len(self.points["test"])), "sheet").cpu()
         clouds = {"test points": self.points["test"][: len(samples)].cpu(), "samples": samples}
-        caption = f"{len(samples)} uncurated samples of the model, beside as many test points."
+        caption = f"{len(samples)} uncurated samples of the model, and as many test points."
         yield Panel("Samples", lambda: plot.scatter_panels(clouds), caption)
         yield from self.own_panels()
 

@@ -92,14 +92,14 @@ class PPCATask(GradientTask):
     def panels(self) -> list[Panel]:
         found, k, x = self.evaluate("test"), self.options.latent_dim, self.splits["test"]
         levels = {
-            "learnt bound": found["elbo"],
-            "learnt evidence": found["log_evidence"],
-            "evidence of the closed-form fit": found["elbo"] + found["elbo_gap_to_mle"],
-            "evidence of the true model": float(self.true.log_evidence(x).mean()),
+            "learned ELBO": found["elbo"],
+            "learned log evidence": found["log_evidence"],
+            "log evidence of the closed-form fit": found["elbo"] + found["elbo_gap_to_mle"],
+            "log evidence of the true model": float(self.true.log_evidence(x).mean()),
         }
         caption = (
             "Nats per test example. The ELBO gap to its own decoder's log evidence is "
-            f"{found['elbo_gap']:.4f}: D(q‖p(z | x)), exactly."
+            f"{found['elbo_gap']:.4f}: KL(q‖p(z | x)), exactly."
         )
         exact, q = self.model["decoder"].posterior(x), self.posterior(x)
         means = exact.mean.flatten(), q.mean.flatten()
@@ -111,11 +111,11 @@ class PPCATask(GradientTask):
             Panel(
                 "Posterior means",
                 lambda: plot.scatter(*means, x_label="exact posterior mean", y_label="encoder's mean"),
-                "One dot a latent coordinate of a new example.",
+                "Each dot is a latent coordinate of a test example.",
             ),
             Panel(
                 "Posterior covariance",
                 lambda: plot.heatmap(covariances, row_labels=names, column_labels=columns, show_values=k < 9),
-                "One covariance for every example, by the formula and as it was learnt.",
+                "One covariance for every example, in closed form and as learned.",
             ),
         ]

@@ -241,7 +241,7 @@ class SequenceClassificationTask:
                 lines,
                 x_label="tokens of a text",
                 y_label="test accuracy",
-                reference_lines={"the commonest class": commonest},
+                reference_lines={"majority class": commonest},
             ),
             caption,
         )

@@ -54,17 +54,17 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
     sure = [
-        f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), is {names[int(labels[i])]}" for i in worst
+        f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), true {names[int(labels[i])]}" for i in worst
     ]
     caption = (
-        "Those that gave the true class the least probability come first: the predicted class, its "
-        "probability, and the true class."
+        "Predicted class, its probability, and true class; sorted by the probability of the true class, lowest "
+        "first."
     )
     if data.test_images is not None:
         images, rescaled = plot.viewable(data.test_images[worst])
-        return Panel("Worst errors", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
+        return Panel("Misclassified examples", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
-    return Panel("Worst errors", lambda: plot.bars(rows, x_label="probability given to the wrong class"), caption)
+    return Panel("Misclassified examples", lambda: plot.bars(rows, x_label="probability of the predicted class"), caption)
 
 
 def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> list[Panel]:
@@ -74,8 +74,8 @@ def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> 
     name = data.data_info.target_name
     return [
         Panel(
-            "Predicted against true",
+            "Predicted vs. true",
             lambda: plot.scatter(scale.inverse_transform(data.test.targets.cpu()), scale.inverse_transform(outputs)),
-            f"Each dot is a test example; on the line the prediction of {name} is exact.",
+            f"Each dot is a test example; on the diagonal the prediction of {name} is exact.",
         )
     ]

@@ -160,7 +160,7 @@ class VAETask(GenerativeTask):
         return Panel(
             "Reconstructions",
             lambda: plot.image_table(table, row_labels=["test image", "reconstruction"]),
-            "The mean of the image given the mean of its latent.",
+            "The decoder's mean at the encoder's mean.",
         )
 
     def _map(self, q: DiagonalNormal, order: Tensor) -> Panel:
@@ -177,25 +177,25 @@ class VAETask(GenerativeTask):
             "not given the class."
         )
         return Panel(
-            "Map of the latents", lambda: plot.scatter_by_class(groups, x_label=names[0], y_label=names[1]), caption
+            "Latent space", lambda: plot.scatter_by_class(groups, x_label=names[0], y_label=names[1]), caption
         )
 
     def _latents(self, nats: Tensor) -> Panel:
         bars = {f"latent {index + 1}": float(value) for index, value in enumerate(nats[: 4 * SHOWN])}
         caption = (
-            f"D(q(z | x)‖N(0, 1)) of each latent, a mean over test images; {float(nats.sum()):.1f} nats in all. "
-            "At 0 it is unused (posterior collapse)."
+            f"KL(q(z | x)‖N(0, 1)) of each latent dimension, averaged over test images; {float(nats.sum()):.1f} nats in "
+            "total. A dimension with KL 0 is unused (posterior collapse)."
         )
-        return Panel("KL per latent", lambda: plot.bars(bars, x_label="nats per image"), caption)
+        return Panel("KL per latent dimension", lambda: plot.bars(bars, x_label="nats per image"), caption)
 
     def _traversal(self, q: DiagonalNormal, order: Tensor) -> Panel:
         values, latents = latent_traversal(q.mean[0], order[:SHOWN], SHOWN)
         names = [f"latent {int(row) + 1}" for row in order[:SHOWN]]
         caption = (
-            "From the latent of the first test image, one dimension at a time takes these values, the largest KL first."
+            "Each row varies one latent dimension of the first test image over these values; largest KL first."
         )
         return Panel(
-            "Traversal",
+            "Latent traversal",
             lambda: plot.image_table(
                 self.eval_model.decode_mean(latents).cpu(),
                 row_labels=names,

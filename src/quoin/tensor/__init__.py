@@ -1,5 +1,5 @@
 """Shapes, indices and masks: einsum, norms, softmax, one-hot, kernels, shape checks with good errors, operation counts
-and growth."""
+and complexity."""
 
 from typing import TYPE_CHECKING
 

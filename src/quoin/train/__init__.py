@@ -1,4 +1,4 @@
-"""Drive a task: one gradient step, the loop, checkpoints, run folder, devices, report."""
+"""The training loop: gradient steps, checkpoints, run folder, devices, report."""
 
 from typing import TYPE_CHECKING
 

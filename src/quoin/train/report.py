@@ -67,7 +67,7 @@ def metrics_table(metrics: dict[str, float]) -> str:
     splits = ("train", "validation", "test")
     names = sorted({name.partition("_")[2] for name in metrics})
     return table(
-        "Result",
+        "Results",
         ("", *splits),
         [(_words(name), *(metrics.get(f"{split}_{name}") for split in splits)) for name in names],
     )
@@ -140,7 +140,7 @@ def curve_panels(runs: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         only = next(iter(series)).strip() if len(series) == 1 else ""
         beyond = sum(abs(value) > plot.LARGEST for value in values)
         caption = f"{beyond} of {len(values)} values are beyond {plot.LARGEST:g} and are not plotted." if beyond else ""
-        panels.append(Panel(f"{only} {_words(metric)} over the epochs".strip().capitalize(), content, caption))
+        panels.append(Panel(f"{only} {_words(metric)} by epoch".strip().capitalize(), content, caption))
     return panels
 
 

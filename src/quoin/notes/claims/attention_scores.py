@@ -158,7 +158,7 @@ def mask_scores_not_weights(form: Callable[[Tensor, Tensor], Tensor], generator:
 
 @claim(
     "ZE25",
-    "the weights of the first l are renormalised: cutting the sum alone leaves less than 1",
+    "the weights of the first l are renormalized: cutting the sum alone leaves less than 1",
     right=mask_the_scores,
     printed=cut_the_sum,
 )

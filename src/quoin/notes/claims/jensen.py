@@ -75,7 +75,7 @@ def induction_step(form: Callable[[Tensor], Tensor], generator: torch.Generator)
 
 @claim(
     "D1.4-10",
-    "φ(Σ p_i x_i) ≤ Σ p_i φ(x_i) by induction: its gap is a sum of n-1 chord gaps, none negative, weights renormalised",
+    "φ(Σ p_i x_i) ≤ Σ p_i φ(x_i) by induction: its gap is a sum of n-1 chord gaps, none negative, weights renormalized",
 )
 def gap_is_a_sum_of_chord_gaps(generator: torch.Generator) -> Evidence:
     worst, rounds = -math.inf, 40

@@ -1,4 +1,4 @@
-"""n-gram language models: the chain rule, the Markov property, smoothing that stays normalised, and what perplexity
+"""n-gram language models: the chain rule, the Markov property, smoothing that stays normalized, and what perplexity
 means."""
 
 import itertools

@@ -234,7 +234,7 @@ def one_total(scores: Float[Tensor, "n m"]) -> Float[Tensor, "1 1"]:
     return scores.sum(dim=-1).mean().reshape(1, 1)
 
 
-@claim("DE33", "the normaliser is Z_i = Σ_j exp⟨q_i, k_j⟩, one for each query, and features give each its own",
+@claim("DE33", "the normalizer is Z_i = Σ_j exp⟨q_i, k_j⟩, one for each query, and features give each its own",
        right=total_of_each_query, printed=one_total)  # fmt: skip
 def each_query_has_its_total(form: Callable[[Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst, where = 0.0, ""

@@ -1,4 +1,4 @@
-"""Batch and layer normalisation: what they fix, what they leave open, and how little a small batch knows of the
+"""Batch and layer normalization: what they fix, what they leave open, and how little a small batch knows of the
 whole."""
 
 import math
@@ -57,18 +57,18 @@ def variance_evidence(form: Callable[[Tensor, float], Tensor], generator: torch.
             f"a feature of standard deviation {float(found.variance[least].sqrt()):.3g} is left a variance "
             f"of {left.variance[least]:.3g}"
         )
-    quantity = "largest |mean| and |variance - expected| of a normalised batch"
+    quantity = "largest |mean| and |variance - expected| of a normalized batch"
     return Evidence(quantity, worst, ROUNDING, ROUNDING_SOURCE, CASES, counterexample=message)
 
 
-@claim("Z8.3", "a normalised batch has mean 0 and variance var/(var + ε)")
+@claim("Z8.3", "a normalized batch has mean 0 and variance var/(var + ε)")
 def normalised_moments(generator: torch.Generator) -> Evidence:
     return variance_evidence(short_of_one, generator)
 
 
 @claim(
     "ZE18",
-    "the variance of a normalised batch falls short of one, for ε is in the divisor",
+    "the variance of a normalized batch falls short of one, for ε is in the divisor",
     right=short_of_one,
     printed=exactly_one,
 )
@@ -76,7 +76,7 @@ def variance_is_not_one(form: Callable[[Tensor, float], Tensor], generator: torc
     return variance_evidence(form, generator)
 
 
-@claim("Z8.4", "γ = σ̂ and β = μ̂ undo the normalisation")
+@claim("Z8.4", "γ = σ̂ and β = μ̂ undo the normalization")
 def parameters_undo_it(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):

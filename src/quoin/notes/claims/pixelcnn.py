@@ -1,4 +1,4 @@
-"""Images pixel by pixel: which pixel depends on which, the blind spot, normalisation, sampling, and code lengths."""
+"""Images pixel by pixel: which pixel depends on which, the blind spot, normalization, sampling, and code lengths."""
 
 import functools
 import itertools

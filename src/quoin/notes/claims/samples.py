@@ -58,7 +58,7 @@ def learnt_distribution_nears_the_true_one(generator: torch.Generator) -> Eviden
         samples = model.sample(n, generator=generator).squeeze(-1).sort().values
         below = torch.cumulative_trapezoid(learnt, grid)
         steps = torch.searchsorted(samples, grid[1:], right=True) / n
-        # The Dvoretzky-Kiefer-Wolfowitz inequality, and a little for the trapezia.
+        # The Dvoretzky-Kiefer-Wolfowitz inequality, and a little for the trapezoidal rule.
         worst = max(worst, float((steps - below).abs().max()) - math.sqrt(LOG_LEVEL / (2 * n)) - 1e-3)
     return Evidence(
         "what ∫|q̂ - q| or the samples exceed their bounds by", worst, 0.0, "bounded differences, at 1e-7 each", 6

@@ -1,4 +1,4 @@
-"""What the kinds of normalisation take a mean over, plotted by asking which entries a normalised entry depends on."""
+"""What the kinds of normalization take a mean over, plotted by asking which entries a normalized entry depends on."""
 
 import torch
 from torch import Tensor
@@ -36,7 +36,7 @@ def axes_of_the_means() -> Plot:
 
 
 def _sharing(norm, x: Tensor) -> Tensor:  # (b, n, c) -> (b, n, c), true or false
-    """The entries that the normalised entry at CHOSEN depends on: those its mean is over."""
+    """The entries that the normalized entry at CHOSEN depends on: those its mean is over."""
     x = x.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(norm(x)[CHOSEN], x)
     return gradient != 0

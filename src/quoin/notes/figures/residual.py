@@ -44,12 +44,12 @@ def _unfold(name: str, block: nn.Module, x: Tensor, boxes: list[Box], edges: lis
     boxes.append(Box(name, (f"x: {_size(x)}",)))
     main = [key for key in convolutions if not key.startswith("downsample")]
     for key in main:
-        after = "normalise" if key == main[-1] else "normalise, ReLU"
+        after = "normalize" if key == main[-1] else "normalize, ReLU"
         boxes.append(Box(_words(convolutions[key]), (after, shapes[key]), CONVOLUTION))
         edges.append((len(boxes) - 2, len(boxes) - 1))
     ends = [len(boxes) - 1, start]
     for key in convolutions.keys() - set(main):  # at most one: the shortcut where it is not the identity
-        boxes.append(Box(_words(convolutions[key]), ("normalise", shapes[key]), SHORTCUT))
+        boxes.append(Box(_words(convolutions[key]), ("normalize", shapes[key]), SHORTCUT))
         edges.append((start, len(boxes) - 1))
         ends[1] = len(boxes) - 1
     boxes.append(Box("F(x) + s(x), ReLU", (_size(output),), SUM))
