@@ -41,7 +41,7 @@ index: .venv/.core  ## write anew what `quoin map WORD` looks through and what `
 	$(BIN)/python -m quoin.notes.source_index
 	$(BIN)/python -m quoin.runs.listing
 
-bench: .venv/.bench  ## Quoin beside its peers
+bench: .venv/.bench  ## Quoin compared with other libraries
 	$(BIN)/quoin bench
 
 clean:  ## remove the virtual environment and what was built

@@ -247,7 +247,7 @@ table = torch.arange(6.0).reshape(2, 3)
             "momentum from 0 to 1, got 1.5",
         ),
         (lambda: add_batch_norm(nn.Linear(2, 3)), "Conv2d inside, got Linear with none"),
-        (lambda: add_batch_norm(add_batch_norm(small_network())), "without batch normalisation, got Sequential"),
+        (lambda: add_batch_norm(add_batch_norm(small_network())), "without batch normalization, got Sequential"),
     ],
 )
 def test_what_does_not_fit_is_told(bad, words):

@@ -1,4 +1,4 @@
-"""Quoin beside its peers: speed, memory and quality in one table."""
+"""Quoin compared with other libraries: speed, memory and quality in one table."""
 
 from typing import TYPE_CHECKING
 

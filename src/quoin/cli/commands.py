@@ -68,7 +68,9 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     recipe = find_recipe(names[0] if names else DEFAULT)
     parser.description = f"{recipe.summary}\n\nQuality target on the default data: {recipe.target}."
     parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
-    parser.add_flag("--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs"))
+    parser.add_flag(
+        "--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs")
+    )
     parser.add_flag(
         "--seeds", "train with INT seeds, each in a subfolder; report mean and std", "INT", type=_count, default=0
     )
@@ -107,7 +109,9 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
-    read = "a .csv or .npz file with the features of the training data; for translation, a text of one sentence per line"
+    read = (
+        "a .csv or .npz file with the features of the training data; for translation, a text of one sentence per line"
+    )
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
     parser.add_flag("--out", write, "FILE", type=Path)
@@ -168,7 +172,9 @@ examples:
     parser.add_flag(
         "--num-steps", "sampling steps, for diffusion and flow matching", "INT", type=whole_number, group=images
     )
-    parser.add_flag("--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images)
+    parser.add_flag(
+        "--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images
+    )
     parser.add_flag("--sampler", "the diffusion sampler: ddpm, ddim, ...", "NAME", group=images)
     parser.add_switch("--strip", "show the reverse process from noise to image", group=images)
     parser.add_switch("--traverse", "show latent traversals", group=images)
@@ -284,7 +290,10 @@ examples:
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="where to write (default: TEXT.tokens)")
     parser.add_flag("--tokenizer", "kind of tokenizer (default: char)", "char|word|byte|bpe", default="char")
     parser.add_flag(
-        "--vocab-size", "maximum vocabulary size of a word or byte-pair tokenizer (default: 2000)", "INT", type=whole_number
+        "--vocab-size",
+        "maximum vocabulary size of a word or byte-pair tokenizer (default: 2000)",
+        "INT",
+        type=whole_number,
     )
     parser.add_switch("--force", "overwrite an existing file")
     add_json(parser)

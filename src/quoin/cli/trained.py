@@ -81,7 +81,9 @@ def compare(parsed: argparse.Namespace) -> int:
         print_table(columns, found.language_models, title="language models, on their test text")
     if found.generative_models:
         print()
-        print_table(HEADINGS, found.generative_models, title="samples of generative models, compared with test examples")
+        print_table(
+            HEADINGS, found.generative_models, title="samples of generative models, compared with test examples"
+        )
         if told := caution(found.generative_models):
             print(f"\n{told}")
     print(f"\ncurves: {out}")

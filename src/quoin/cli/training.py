@@ -89,8 +89,8 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
         if target := result["target"]:
             verdict = "met" if target["met"] else "missed: nine runs of ten must meet it"
             print(
-                f"\nquality target {target['metric']} {target['bound']}: met by {target['met_runs']} of {target['runs']} "
-                f"runs; {verdict}"
+                f"\nquality target {target['metric']} {target['bound']}: met by {target['met_runs']} of "
+                f"{target['runs']} runs; {verdict}"
             )
         multirun = result["multirun"]
         print(

@@ -1,4 +1,5 @@
-"""Information theory: entropy, mutual information, KL divergence; prefix codes, arithmetic coding, rANS, context mixing."""
+"""Information theory: entropy, mutual information, KL divergence; prefix codes, arithmetic coding, rANS, context
+mixing."""
 
 from typing import TYPE_CHECKING
 

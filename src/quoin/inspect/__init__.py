@@ -1,5 +1,5 @@
-"""Look inside a model: intermediate outputs, feature and attention maps, kernels, saliency, receptive fields, dead units,
-gradient norms."""
+"""Look inside a model: intermediate outputs, feature and attention maps, kernels, saliency, receptive fields, dead
+units, gradient norms."""
 
 from typing import TYPE_CHECKING
 

@@ -20,9 +20,7 @@ MONITOR = None  # the learning rates fall to zero, and neither player's loss say
 @dataclass(frozen=True)
 class Options(GenerativeOptions):
     lr: float = default(3e-3)
-    latent_dim: int = option(
-        32, "latent dimension: size of the noise vector", at_least=1, at_most=100_000
-    )
+    latent_dim: int = option(32, "latent dimension: size of the noise vector", at_least=1, at_most=100_000)
     base_channels: int = option(
         16, "channels at full size, a multiple of 8; at half size there are twice as many", at_least=8, at_most=4096
     )

@@ -17,11 +17,9 @@ MONITOR = None  # all are compared as they end
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    num_rows: tuple[int, ...] = option(
-        (50, 100, 200, 400, 800, 1200), "training set sizes to compare", at_least=1
-    )
+    num_rows: tuple[int, ...] = option((50, 100, 200, 400, 800, 1200), "training set sizes to compare", at_least=1)
     shift: int = option(
-        1, "random shift of every image, in all splits, by up to this many pixels; 0 for none", at_least=0, at_most=10**9
+        1, "random shift of every image of all splits by up to this many pixels; 0 for none", at_least=0, at_most=10**9
     )
     epochs: int = default(10, "passes over the largest training set; smaller ones get as many optimizer steps")
     momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)

@@ -24,7 +24,7 @@ class Options(DataOptions, RunOptions):
     max_degree: int = option(19, "polynomials of degree 0 to this are fitted, one per epoch", at_least=0, at_most=39)
     num_rows: int | None = option(
         None,
-        "maximum number of training examples; all others but the test split are for validation; 100 of the built-in data",
+        "maximum training examples; all others but the test split are for validation; 100 of the built-in data",
         at_least=1,
         at_most=10**9,
     )

@@ -19,9 +19,7 @@ MONITOR = None  # the counts are of the network as it ends
 
 @dataclass(frozen=True)
 class Options(SupervisedOptions):
-    data: str = default(
-        "moons", "data set: moons, circles, blobs, or csv:PATH, npz:PATH with two features"
-    )
+    data: str = default("moons", "data set: moons, circles, blobs, or csv:PATH, npz:PATH with two features")
     hidden_dims: tuple[int, ...] = option(
         (16, 16), "units of each hidden layer, from input to output", at_least=1, at_most=256
     )

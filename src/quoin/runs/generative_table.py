@@ -89,7 +89,7 @@ def beside_others(run: Run) -> list[str]:
         return []
     found = [run, *(each for each in _neighbors(run) if _fingerprint(each) == _fingerprint(run))]
     lines = [generative_line(each.path.name, each, each) for each in found]
-    return [generative_section("Sample quality, compared with other runs in this folder", lines)] if len(lines) > 1 else []
+    return [generative_section("Sample quality compared with other runs here", lines)] if len(lines) > 1 else []
 
 
 def _neighbors(run: Run) -> list[Run]:

@@ -131,8 +131,8 @@ class BaumWelchTask(Study):
             f"the largest total variation distance of a row is {max_total_variation:.3f}."
         )
         below = (
-            "EM never increases it. A line may end below the true model, which is not the maximum-likelihood fit to these "
-            "observations."
+            "EM never increases it. A line may end below the true model, which is not the maximum-likelihood fit to "
+            "these observations."
         )
         return [
             Panel(

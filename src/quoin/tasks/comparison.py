@@ -111,8 +111,8 @@ class WeightDecayComparison(ComparisonTask, Regression):
         caption = (
             "Ridge regression in closed form for each L2 penalty. What the penalty removes is mostly the random "
             "initial weights, in "
-            f"directions that the {len(y)} examples do not determine: from zero weights, SGD finds the minimum-norm solution "
-            "by itself."
+            f"directions that the {len(y)} examples do not determine: from zero weights, SGD finds the "
+            "minimum-norm solution by itself."
         )
         return [
             Panel(

@@ -133,8 +133,8 @@ class GaussianMixtureTask:
             "log-likelihood than under the true mixture."
         )
         above = (
-            "EM never decreases the likelihood. A line may end above the true mixture, which is not the maximum-likelihood fit to "
-            "these points."
+            "EM never decreases the likelihood. A line may end above the true mixture, which is not the "
+            "maximum-likelihood fit to these points."
         )
         return [
             Panel(

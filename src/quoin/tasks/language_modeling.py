@@ -224,8 +224,7 @@ class LanguageTask(GradientTask):
         read = self.step_count * self.options.batch_size * self.batches.length
         speed = f" Training throughput: {read / self.seconds:,.0f} tokens per second." if self.seconds else ""
         costs = (
-            f"{float(bits.mean()):.2f} bits per token on this excerpt; the darker a token, the higher its "
-            f"loss.{speed}"
+            f"{float(bits.mean()):.2f} bits per token on this excerpt; the darker a token, the higher its loss.{speed}"
         )
         caption = f"Sampled from the model with the prompt {PROMPT!r}."
         return [

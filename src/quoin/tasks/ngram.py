@@ -133,9 +133,7 @@ class NgramTask:
         return [
             Panel(
                 "Bits per character by order",
-                lambda: plot.curves(
-                    lines, x_label="order n", y_label="bits per character", reference_lines=levels
-                ),
+                lambda: plot.curves(lines, x_label="order n", y_label="bits per character", reference_lines=levels),
                 "Each order smooths with all shorter ones; the dashed line is the uniform distribution.",
             )
         ]

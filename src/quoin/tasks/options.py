@@ -171,7 +171,7 @@ class VAEOptions(GenerativeOptions):
         1, "latent samples for each image of an optimizer step", at_least=1, at_most=10_000
     )
     kl_warmup_ratio: float = option(
-        0.1, "KL annealing: fraction of the steps over which the weight of the KL divergence rises to 1", at_least=0.0, at_most=1.0
+        0.1, "KL annealing: fraction of the steps over which the weight of the KL rises to 1", at_least=0.0, at_most=1.0
     )
     num_importance_samples: int = option(
         500, "importance samples for the IWAE likelihood of a test image", at_least=1, at_most=10**6

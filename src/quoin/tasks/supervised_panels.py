@@ -54,17 +54,17 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
     sure = [
-        f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), true {names[int(labels[i])]}" for i in worst
+        f"{names[int(predicted[i])]} ({probabilities[i, predicted[i]]:.0%}), true {names[int(labels[i])]}"
+        for i in worst
     ]
     caption = (
-        "Predicted class, its probability, and true class; sorted by the probability of the true class, lowest "
-        "first."
+        "Predicted class, its probability, and true class; sorted by the probability of the true class, lowest first."
     )
     if data.test_images is not None:
         images, rescaled = plot.viewable(data.test_images[worst])
         return Panel("Misclassified examples", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
-    return Panel("Misclassified examples", lambda: plot.bars(rows, x_label="probability of the predicted class"), caption)
+    return Panel("Misclassified examples", lambda: plot.bars(rows, x_label="predicted probability"), caption)
 
 
 def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> list[Panel]:

@@ -176,24 +176,20 @@ class VAETask(GenerativeTask):
             "Latent means of the test images in the two dimensions of largest KL, by class; the model was "
             "not given the class."
         )
-        return Panel(
-            "Latent space", lambda: plot.scatter_by_class(groups, x_label=names[0], y_label=names[1]), caption
-        )
+        return Panel("Latent space", lambda: plot.scatter_by_class(groups, x_label=names[0], y_label=names[1]), caption)
 
     def _latents(self, nats: Tensor) -> Panel:
         bars = {f"latent {index + 1}": float(value) for index, value in enumerate(nats[: 4 * SHOWN])}
         caption = (
-            f"KL(q(z | x)‖N(0, 1)) of each latent dimension, averaged over test images; {float(nats.sum()):.1f} nats in "
-            "total. A dimension with KL 0 is unused (posterior collapse)."
+            f"KL(q(z | x)‖N(0, 1)) of each latent dimension, averaged over test images; {float(nats.sum()):.1f} nats "
+            "in total. A dimension with KL 0 is unused (posterior collapse)."
         )
         return Panel("KL per latent dimension", lambda: plot.bars(bars, x_label="nats per image"), caption)
 
     def _traversal(self, q: DiagonalNormal, order: Tensor) -> Panel:
         values, latents = latent_traversal(q.mean[0], order[:SHOWN], SHOWN)
         names = [f"latent {int(row) + 1}" for row in order[:SHOWN]]
-        caption = (
-            "Each row varies one latent dimension of the first test image over these values; largest KL first."
-        )
+        caption = "Each row varies one latent dimension of the first test image over these values; largest KL first."
         return Panel(
             "Latent traversal",
             lambda: plot.image_table(
