@@ -177,8 +177,8 @@ def built(recipe: str, optimizer: OptimizerName, monkeypatch: pytest.MonkeyPatch
         init(self, *given)
         made.append(self)
 
-    kind = find_recipe(recipe).options
-    defaults = {each.name: each.default for each in dataclasses.fields(kind)}
+    kind: Any = find_recipe(recipe).options
+    defaults: dict[str, Any] = {each.name: each.default for each in dataclasses.fields(kind)}
     small = {name: min(size, defaults[name]) for name, size in SMALL.items() if isinstance(defaults.get(name), int)}
     with monkeypatch.context() as patch:
         patch.setattr(torch.optim.Optimizer, "__init__", note)
@@ -187,7 +187,8 @@ def built(recipe: str, optimizer: OptimizerName, monkeypatch: pytest.MonkeyPatch
 
 
 def check_built(recipe: str, name: OptimizerName, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = find_recipe(recipe).options(optimizer=name)
+    kind: Any = find_recipe(recipe).options
+    options = kind(optimizer=name)
     beta2 = 0.99 if name == "lion" else 0.999
     expected = {
         "momentum": {"momentum": 0.9, "nesterov": False},

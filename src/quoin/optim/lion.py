@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.optim.rules import Lion
@@ -25,7 +26,7 @@ class LionOptimizer(torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: Iterable[Float[Tensor, "..."]] | Iterable[dict[str, Any]],
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,

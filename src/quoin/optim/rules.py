@@ -183,7 +183,7 @@ class AdaGrad:
     def step(
         self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
     ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
-        square = state + gradient**2
+        square = torch.addcmul(1.0 * state, gradient, gradient)  # whole numbers would wrap around
         return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from jaxtyping import Float
 from torch import Tensor, nn, optim
 
 from quoin.optim import LionOptimizer
@@ -43,7 +44,10 @@ class OptimizerChoice(Protocol):
 
 
 def make_optimizer(
-    parameters: Iterable[Tensor] | Iterable[dict[str, Any]], options: OptimizerChoice, *, fused: bool = False
+    parameters: Iterable[Float[Tensor, "..."]] | Iterable[dict[str, Any]],
+    options: OptimizerChoice,
+    *,
+    fused: bool = False,
 ) -> optim.Optimizer:
     """The optimizer that `options` name, in the fused form where torch has one for all devices.
 
