@@ -16,11 +16,15 @@ from near import assert_near
 from quoin.autodiff import gradient
 from quoin.errors import UserError
 from quoin.optim import (
+    Adadelta,
+    AdaGrad,
     Adam,
     AdamW,
     DiagonalNewton,
     EMAMomentum,
     GradientDescent,
+    Lion,
+    LionOptimizer,
     Momentum,
     Nesterov,
     Newton,
@@ -66,12 +70,21 @@ def pairs(draw) -> tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, An
                     torch.optim.SGD,
                     {"lr": rate, "momentum": max(share, 0.01), "nesterov": True},
                 ),
+                (AdaGrad(rate, eps), torch.optim.Adagrad, {"lr": rate, "eps": eps}),
+                (Adadelta(rate, other, eps), torch.optim.Adadelta, {"lr": rate, "rho": other, "eps": eps}),
                 (RMSProp(rate, other, eps), torch.optim.RMSprop, {"lr": rate, "alpha": other, "eps": eps}),
                 (Adam(rate, share, other, eps), torch.optim.Adam, both),
                 (AdamW(rate, share, other, eps, decay), torch.optim.AdamW, {**both, "weight_decay": decay}),
             ]
         )
     )
+
+
+@st.composite
+def lions(draw) -> tuple[Any, Callable[..., torch.optim.Optimizer], dict[str, Any]]:
+    """Torch has no Lion: the in-place form is ours. It has no derivative either, that of a sign being zero."""
+    rate, betas, decay = draw(rates), (draw(shares), draw(shares)), draw(st.floats(0, 0.5))
+    return Lion(rate, *betas, decay), LionOptimizer, {"lr": rate, "betas": betas, "weight_decay": decay}
 
 
 def normal(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
@@ -85,7 +98,7 @@ def both_paths(pair, steps: int, shape: tuple[int, ...], dtype: torch.dtype, see
     generator = torch.Generator().manual_seed(seed)
     x = normal(shape, dtype, generator)
     theirs = x.clone().requires_grad_()
-    peer = optimizer([theirs], **arguments, foreach=False)
+    peer = optimizer([theirs], **arguments, **({} if optimizer is LionOptimizer else {"foreach": False}))
     state, ours, found = rule.init(x), [x], [x]
     for _ in range(steps):
         size = 10 ** (2 * torch.rand((), generator=generator, dtype=dtype) - 1)
@@ -100,8 +113,8 @@ def both_paths(pair, steps: int, shape: tuple[int, ...], dtype: torch.dtype, see
 
 
 @few
-@given(pairs(), shapes, dtypes, seeds)
-def test_rules_are_torchs(pair, shape, dtype, seed):
+@given(pairs() | lions(), shapes, dtypes, seeds)
+def test_rules_take_the_path_of_their_in_place_form(pair, shape, dtype, seed):
     ours, theirs = both_paths(pair, 8, shape, dtype, seed)
     assert_near(ours, theirs, TOLERANCE[dtype])
 
@@ -111,6 +124,8 @@ LONG = [
     (Momentum(0.01, 0.9), torch.optim.SGD, {"lr": 0.01, "momentum": 0.9}),
     (EMAMomentum(0.1, 0.9), torch.optim.SGD, {"lr": 0.1 * (1 - 0.9), "momentum": 0.9}),
     (Nesterov(0.01, 0.9), torch.optim.SGD, {"lr": 0.01, "momentum": 0.9, "nesterov": True}),
+    (AdaGrad(0.01), torch.optim.Adagrad, {"lr": 0.01}),
+    (Adadelta(), torch.optim.Adadelta, {}),
     (RMSProp(0.01), torch.optim.RMSprop, {"lr": 0.01}),
     (Adam(0.01), torch.optim.Adam, {"lr": 0.01}),
     (AdamW(0.01), torch.optim.AdamW, {"lr": 0.01}),
@@ -150,7 +165,7 @@ def test_rules_have_torchs_derivatives(pair, shape, dtype, seed):
 
 
 @few
-@given(pairs(), shapes, dtypes, seeds)
+@given(pairs() | lions(), shapes, dtypes, seeds)
 def test_rules_change_nothing_in_place(pair, shape, dtype, seed):
     rule, generator = pair[0], torch.Generator().manual_seed(seed)
     x, slope = normal(shape, dtype, generator), normal(shape, dtype, generator)
@@ -246,6 +261,11 @@ def test_the_rate_of_momentum_is_the_spectral_radius(rate, momentum, curvature, 
         (lambda: Nesterov(0.1, 1.0), r"momentum in \[0, 1\), got 1.0"),
         (lambda: Nesterov(0.1, -0.1), r"momentum in \[0, 1\), got -0.1"),
         (lambda: EMAMomentum(0.1, 1.5), r"beta in \[0, 1\), got 1.5"),
+        (lambda: AdaGrad(0.1, eps=-1.0), "finite eps of 0 or more, got -1.0"),
+        (lambda: Adadelta(rho=1.0), r"rho in \[0, 1\), got 1.0"),
+        (lambda: Lion(0.1, beta2=1.0), r"beta2 in \[0, 1\), got 1.0"),
+        (lambda: Lion(0.1, weight_decay=-1.0), "finite weight_decay of 0 or more, got -1.0"),
+        (lambda: LionOptimizer([torch.zeros(2)], lr=0.0), "positive, finite learning rate, got 0.0"),
         (lambda: RMSProp(0.1, alpha=1.0), r"alpha in \[0, 1\), got 1.0"),
         (lambda: RMSProp(0.1, eps=-1.0), "finite eps of 0 or more, got -1.0"),
         (lambda: Adam(0.1, beta2=1.0), r"beta2 in \[0, 1\), got 1.0"),

@@ -17,7 +17,7 @@ from quoin.metrics import sliding_window_nll
 from quoin.models import CausalLM, DecodingCache, RecurrentLanguageModel
 from quoin.plot import shaded_text
 from quoin.runs import find_recipe
-from quoin.tasks.language_modeling import LanguageTask, StatefulLanguageTask, make_adam
+from quoin.tasks.language_modeling import LanguageTask, StatefulLanguageTask, make_language_optimizer
 from quoin.tasks.options import LanguageOptions, RecurrentOptions
 from quoin.train import DeviceContext, NonFiniteLossError
 
@@ -42,7 +42,7 @@ def carried_task(options: RecurrentOptions, kind=nn.LSTM, text=None):
     net = RecurrentLanguageModel(
         kind, text.tokenizer.vocab_size, options.embed_dim, options.hidden_dim, generator=weights
     )
-    return StatefulLanguageTask(net, make_adam(net, options), text, options, DeviceContext())
+    return StatefulLanguageTask(net, make_language_optimizer(net, options), text, options, DeviceContext())
 
 
 @few
@@ -211,7 +211,7 @@ def test_windows_of_a_text_learn_too():
     """A model without state on the same text, and the pictures of both kinds."""
     text, options = text_of(), LanguageOptions(batch_size=4, context_length=8, epochs=2, lr=0.01)
     net = RecurrentLanguageModel(nn.GRU, text.tokenizer.vocab_size, 8, 16, generator=keyed_generator("weights"))
-    task = LanguageTask(net, make_adam(net, options), text, options, DeviceContext())
+    task = LanguageTask(net, make_language_optimizer(net, options), text, options, DeviceContext())
     before = task.evaluate("validation")["bits_per_character"]
     for rows in task.batches:
         task.step(rows)

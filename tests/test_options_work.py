@@ -85,6 +85,12 @@ OF_ONE: dict[str, dict[str, Any]] = {
 CONTEXT: dict[str, dict[str, Any]] = {
     "epochs": {"schedule": "cosine"},
     "num_features": {"attention": "performer"},
+    "optimizer": {"weight_decay": 0.1},  # which alone tells adam from adamw
+    "momentum": {"optimizer": "momentum"},
+    "beta1": {"optimizer": "adam"},
+    "beta2": {"optimizer": "adam"},
+    "alpha": {"optimizer": "rmsprop"},
+    "rho": {"optimizer": "adadelta"},
     "micro_batch_size": {"batch_size": 8},
     "tie_embeddings": {"embed_dim": 32, "hidden_dim": 32},
     "vocab_size": {"tokenizer": "word", "source_tokenizer": "word", "target_tokenizer": "word"},

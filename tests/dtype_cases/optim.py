@@ -4,6 +4,8 @@ import torch
 from torch import nn
 
 from quoin.optim import (
+    Adadelta,
+    AdaGrad,
     Adam,
     AdamW,
     Constants,
@@ -11,6 +13,8 @@ from quoin.optim import (
     EMAModel,
     EMAMomentum,
     GradientDescent,
+    Lion,
+    LionOptimizer,
     MinibatchGradient,
     Momentum,
     Nesterov,
@@ -100,6 +104,13 @@ def _stepped(step, x):
     return step([weight], (weight - f64([[1, 2], [5, 90]]).to(weight.dtype)).sum(dim=-1), 0.5)
 
 
+def _moved_by_lion(x):
+    weight = nn.Parameter(x([3, 100]))
+    weight.grad = x([200, 100])
+    LionOptimizer([weight], 0.25, weight_decay=0.5).step()
+    return weight.detach()
+
+
 def _fitted(x):
     weight = x([3, 2]).requires_grad_()
     minimize_lbfgs([weight], lambda: (weight - 1).square().sum())
@@ -135,9 +146,13 @@ CASES = {
     **_of_rule(Momentum(0.25, 0.5)),
     **_of_rule(Nesterov(0.25, 0.5)),
     **_of_rule(EMAMomentum(0.25, 0.5)),
+    **_of_rule(AdaGrad(0.25)),
+    **_of_rule(Adadelta(0.25)),
     **_of_rule(RMSProp(0.25)),
     **_of_rule(Adam(0.25)),
     **_of_rule(AdamW(0.25)),
+    **_of_rule(Lion(0.25, weight_decay=0.5)),
+    "LionOptimizer.step": lambda x: _moved_by_lion(x),
     "Newton.step": lambda x: Newton(_squares).step(x([3, 100]), x([6, 100]), None)[0],
     "DiagonalNewton.step": lambda x: DiagonalNewton(_squares).step(x([3, 100]), x([6, 100]), None)[0],
     "bias_corrected": lambda x: bias_corrected(x([3, 200]), 0.5, 2),
@@ -216,6 +231,7 @@ PLAIN = "takes plain Python numbers"
 
 # Public names that take no numbers in tensors, each with its reason.
 NO_NUMBERS: dict[str, str] = {
+    "AdadeltaState": RESULT,
     "AdamState": RESULT,
     "BestMomentum": RESULT,
     "Constants": RESULT,

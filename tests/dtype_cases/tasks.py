@@ -30,4 +30,7 @@ NO_NUMBERS = dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["language_task", "stateful_language_task", "recurrent_model", "vae_decoder", "vae_task"], OPTIONS
 )
+NO_NUMBERS |= dict.fromkeys(
+    ["make_optimizer", "weight_decay_groups"], "passes weights on, whatever their dtype: the rules have cases"
+)
 NO_NUMBERS |= {"SupervisedTask": "the abstract of Classification and Regression, on data of float32"}

@@ -6,7 +6,7 @@ from quoin.bench.language_problem import GPTS, LR, GPTWork, nats, text
 from quoin.bench.worker import Repeats
 from quoin.data import load_corpus
 from quoin.models import GPT
-from quoin.tasks.language_modeling import LanguageTask, make_adam
+from quoin.tasks.language_modeling import LanguageTask, make_language_optimizer
 from quoin.tasks.options import LanguageOptions
 from quoin.train import setup_device
 
@@ -40,7 +40,9 @@ def _run(repeats: Repeats, work: GPTWork, *, compile: bool) -> dict[str, float]:
     model = GPT(
         given.vocab_size, work.embed_dim, work.num_heads, work.num_layers, work.context_length, generator=generator
     )
-    task = LanguageTask(model, make_adam(model, options), load_corpus("topics", "char", 0), options, device_context)
+    task = LanguageTask(
+        model, make_language_optimizer(model, options), load_corpus("topics", "char", 0), options, device_context
+    )
     done = 0
     while done < repeats.count * work.num_steps:
         for rows in task.batches:

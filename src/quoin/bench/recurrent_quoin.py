@@ -17,7 +17,7 @@ from quoin.bench.recurrent_problem import (
 from quoin.bench.worker import Repeats
 from quoin.data import load_corpus
 from quoin.models import RecurrentLanguageModel
-from quoin.tasks.language_modeling import StatefulLanguageTask, make_adam
+from quoin.tasks.language_modeling import StatefulLanguageTask, make_language_optimizer
 from quoin.tasks.options import RecurrentOptions
 from quoin.train import setup_device
 
@@ -49,7 +49,7 @@ def _run(repeats: Repeats, *, compile: bool) -> dict[str, float]:
     given, generator = text(), torch.Generator().manual_seed(0)
     model = RecurrentLanguageModel(nn.LSTM, given.vocab_size, EMBED_DIM, HIDDEN_DIM, generator=generator)
     task = StatefulLanguageTask(
-        model, make_adam(model, options), load_corpus("topics", "char", 0), options, device_context
+        model, make_language_optimizer(model, options), load_corpus("topics", "char", 0), options, device_context
     )
     done = 0
     while done < repeats.count * NUM_STEPS:

@@ -21,6 +21,9 @@ Group = argparse._ArgumentGroup  # the standard library has no public name for i
 # Options under the names that other tools give them: spelling alone would lead to another option.
 CALLED_ELSEWHERE = {
     "learning-rate": "--lr",
+    "optim": "--optimizer",
+    "opt": "--optimizer",
+    "solver": "--optimizer",
     "warmup": "--warmup-ratio",
     "warmup-steps": "--warmup-ratio",
     "warmup-epochs": "--warmup-ratio",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from quoin.optim.hinge import HingeFit, fit_linear_svm
     from quoin.optim.landscapes import cubic, double_well, plateau, ravine, rippled, rosenbrock, saddle, wavy
     from quoin.optim.line import line_search
+    from quoin.optim.lion import LionOptimizer
     from quoin.optim.lr_range_test import LRRangeTest, lr_range_test
     from quoin.optim.momentum_phase import (
         BestMomentum,
@@ -42,11 +43,15 @@ if TYPE_CHECKING:
     from quoin.optim.normal import solve_normal_equations
     from quoin.optim.products import gram_matrix
     from quoin.optim.rules import (
+        Adadelta,
+        AdadeltaState,
+        AdaGrad,
         Adam,
         AdamState,
         AdamW,
         EMAMomentum,
         GradientDescent,
+        Lion,
         Momentum,
         Nesterov,
         RMSProp,
@@ -59,6 +64,9 @@ if TYPE_CHECKING:
     from quoin.optim.stochastic import MinibatchGradient, minibatch_gradient
 
 __all__ = [
+    "AdaGrad",
+    "Adadelta",
+    "AdadeltaState",
     "Adam",
     "AdamState",
     "AdamW",
@@ -72,6 +80,8 @@ __all__ = [
     "HessianTest",
     "HingeFit",
     "LRRangeTest",
+    "Lion",
+    "LionOptimizer",
     "MinibatchGradient",
     "Momentum",
     "Nesterov",

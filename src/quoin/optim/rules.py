@@ -20,11 +20,15 @@ from torch import Tensor
 from quoin.errors import UserError
 
 __all__ = [
+    "AdaGrad",
+    "Adadelta",
+    "AdadeltaState",
     "Adam",
     "AdamState",
     "AdamW",
     "EMAMomentum",
     "GradientDescent",
+    "Lion",
     "Momentum",
     "Nesterov",
     "RMSProp",
@@ -159,6 +163,31 @@ class Nesterov:
 
 
 @dataclass(frozen=True)
+class AdaGrad:
+    """s_{t+1} = s_t + g², then θ_{t+1} = θ_t - η g / (√s_{t+1} + ε), for g = ∇C(θ_t). `torch.optim.Adagrad`.
+
+    >>> AdaGrad(0.1).step(torch.tensor(1.0), torch.tensor(3.0), torch.tensor(16.0))  # 1 - 0.1 · 3/5
+    (tensor(0.9400), tensor(25.))
+    """
+
+    lr: float  # η
+    eps: float = 1e-10
+
+    def __post_init__(self):
+        check_lr(self.lr)
+        _check_not_negative("eps", self.eps)
+
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return torch.zeros_like(x)
+
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+        square = torch.addcmul(1.0 * state, gradient, gradient)  # whole numbers would wrap around
+        return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
+
+
+@dataclass(frozen=True)
 class RMSProp:
     """s_{t+1} = α s_t + (1 - α) g², then θ_{t+1} = θ_t - η g / (√s_{t+1} + ε), for g = ∇C(θ_t).
     `torch.optim.RMSprop`."""
@@ -180,6 +209,41 @@ class RMSProp:
     ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
         square = _running_mean(state, gradient**2, self.alpha)
         return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
+
+
+class AdadeltaState(NamedTuple):
+    """Running means of squares: of gradients, and of the steps taken."""
+
+    square: Float[Tensor, "*shape"]  # s
+    step_square: Float[Tensor, "*shape"]  # u
+
+
+@dataclass(frozen=True)
+class Adadelta:
+    """s_{t+1} = ρ s_t + (1 - ρ) g² and d = g √(u_t + ε) / √(s_{t+1} + ε), then θ_{t+1} = θ_t - η d and
+    u_{t+1} = ρ u_t + (1 - ρ) d², for g = ∇C(θ_t).
+
+    A step is as long as the last ones were: Zeiler's own rule has η = 1. `torch.optim.Adadelta`.
+    """
+
+    lr: float = 1.0  # η
+    rho: float = 0.9  # ρ
+    eps: float = 1e-6
+
+    def __post_init__(self):
+        check_lr(self.lr)
+        _check_unit_interval("rho", self.rho)
+        _check_not_negative("eps", self.eps)
+
+    def init(self, x: Float[Tensor, "..."]) -> AdadeltaState:
+        return AdadeltaState(torch.zeros_like(x), torch.zeros_like(x))
+
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: AdadeltaState
+    ) -> tuple[Float[Tensor, "*shape"], AdadeltaState]:
+        square = _running_mean(state.square, gradient**2, self.rho)
+        delta = gradient * (state.step_square + self.eps).sqrt() / (square + self.eps).sqrt()
+        return x.sub(delta, alpha=self.lr), AdadeltaState(square, _running_mean(state.step_square, delta**2, self.rho))
 
 
 class AdamState(NamedTuple):
@@ -255,6 +319,40 @@ class AdamW(Adam):
         self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: AdamState
     ) -> tuple[Float[Tensor, "*shape"], AdamState]:
         return super().step((1 - self.lr * self.weight_decay) * x, gradient, state)
+
+
+@dataclass(frozen=True)
+class Lion:
+    """c = β₁ v_t + (1 - β₁) g, then θ_{t+1} = θ_t - η (sign(c) + λ θ_t) and v_{t+1} = β₂ v_t + (1 - β₂) g, for
+    g = ∇C(θ_t).
+
+    Every coordinate moves by η, and weights decay by themselves as AdamW's do. Chen et al., Symbolic Discovery of
+    Optimization Algorithms, 2023. In place: `LionOptimizer`.
+
+    >>> Lion(0.1).step(torch.tensor(1.0), torch.tensor(2.0), torch.tensor(-0.1))  # c = -0.09 + 0.2
+    (tensor(0.9000), tensor(-0.0790))
+    """
+
+    lr: float  # η
+    beta1: float = 0.9  # β₁
+    beta2: float = 0.99  # β₂
+    weight_decay: float = 0.0  # λ
+
+    def __post_init__(self):
+        check_lr(self.lr)
+        _check_unit_interval("beta1", self.beta1)
+        _check_unit_interval("beta2", self.beta2)
+        _check_not_negative("weight_decay", self.weight_decay)
+
+    def init(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return torch.zeros_like(x)
+
+    def step(
+        self, x: Float[Tensor, "*shape"], gradient: Float[Tensor, "*shape"], state: Float[Tensor, "*shape"]
+    ) -> tuple[Float[Tensor, "*shape"], Float[Tensor, "*shape"]]:
+        direction = _running_mean(state, gradient, self.beta1).sign()
+        decayed = (1 - self.lr * self.weight_decay) * x
+        return decayed.sub(direction, alpha=self.lr), _running_mean(state, gradient, self.beta2)
 
 
 def _running_mean(before: Tensor, value: Tensor, beta: float) -> Tensor:

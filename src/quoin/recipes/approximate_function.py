@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from quoin import data, expressivity, layers, train
-from quoin.options import option
-from quoin.tasks.options import EpochOptions
+from quoin.options import default, option
+from quoin.tasks.options import EpochOptions, GradientOptions, OptimizerName
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ MONITOR = None  # the learning rate falls to zero, so the last network is the be
 
 
 @dataclass(frozen=True)
-class Options(EpochOptions):
+class Options(GradientOptions, EpochOptions):
     function: Literal["bell", "wave", "root"] = option("bell", "1/(1 + 25x²), sin(2πx) or √|x|, each on [-1, 1]")
     eps: float = option(0.1, "certified sup error", at_least=0.001, at_most=1.0)
     epochs: int = option(20, "evaluations of the sup error", at_least=1, at_most=10**6)
     steps_per_epoch: int = option(100, "optimizer steps between two evaluations", at_least=1, at_most=10**6)
     batch_size: int = option(256, "points per optimizer step, sampled anew", at_least=1, at_most=10**6)
-    lr: float = option(0.01, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
+    optimizer: OptimizerName = default("adam")
+    lr: float = option(0.01, "initial learning rate, under a cosine schedule", above=0.0, at_most=100.0)
 
 
 def model(options: Options, data_info: None) -> "nn.Sequential":

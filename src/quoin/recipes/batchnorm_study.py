@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quoin import data, layers, models, train
 from quoin.errors import UserError
 from quoin.options import default, option
-from quoin.tasks.options import DataOptions, EpochOptions, ScheduleName
+from quoin.tasks.options import DataOptions, EpochOptions, GradientOptions, ScheduleName
 from quoin.tasks.target import Target
 
 NOTES = ("Z8.1", "Z8.2", "Z8.5", "Z8.5c", "Z8.7", "D1.6-12")
@@ -18,12 +18,12 @@ MONITOR = None  # all are compared as they end
 
 
 @dataclass(frozen=True)
-class Options(DataOptions, EpochOptions):
+class Options(DataOptions, GradientOptions, EpochOptions):
     batch_sizes: tuple[int, ...] = option(
         (2, 8, 32, 128), "examples per optimizer step: two networks for each", at_least=1, at_most=10**9
     )
     epochs: int = default(4)
-    lr: float = option(0.05, "initial learning rate, the same for all", above=0.0, at_most=1e38)
+    lr: float = default(0.05, "initial learning rate, the same for all")
     schedule: ScheduleName = option("cosine", "learning-rate schedule")
 
 

@@ -19,6 +19,7 @@ MONITOR = None  # the learning rate falls to zero, so the last average is the be
 class Options(GenerativeOptions):
     epochs: int = default(80)
     lr: float = default(0.004)
+    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
     warmup_ratio: float = default(0.05)
     max_grad_norm: float = default(1.0)
     channels: tuple[int, ...] = option((16, 32), "channels of the U-Net at each resolution", at_least=1)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quoin import train
-from quoin.options import option
-from quoin.tasks.options import EpochOptions
+from quoin.options import default, option
+from quoin.tasks.options import EpochOptions, GradientOptions, OptimizerName
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MONITOR = None  # the learning rate falls to zero, so the last q's are the best
 
 
 @dataclass(frozen=True)
-class Options(EpochOptions):
+class Options(GradientOptions, EpochOptions):
     num_features: int = option(6, "features of the one example that is observed", at_least=2, at_most=1000)
     latent_dim: int = option(3, "latent coordinates of the linear Gaussian model", at_least=1, at_most=50)
     num_latent_samples: int = option(8, "latent samples per gradient", at_least=2, at_most=10_000)
@@ -32,7 +32,8 @@ class Options(EpochOptions):
     )
     epochs: int = option(20, "evaluations of the five ELBO gaps", at_least=1, at_most=10**6)
     steps_per_epoch: int = option(25, "optimizer steps between two evaluations", at_least=1, at_most=10**6)
-    lr: float = option(0.1, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
+    optimizer: OptimizerName = default("adam")
+    lr: float = option(0.1, "initial learning rate, under a cosine schedule", above=0.0, at_most=100.0)
 
 
 def model(options: Options, data_info: None) -> "nn.ParameterDict":

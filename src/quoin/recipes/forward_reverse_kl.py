@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quoin import data, train
-from quoin.options import option
-from quoin.tasks.options import EpochOptions
+from quoin.options import default, option
+from quoin.tasks.options import EpochOptions, GradientOptions, OptimizerName
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MONITOR = None  # the learning rate falls to zero, so the last fits are the best
 
 
 @dataclass(frozen=True)
-class Options(EpochOptions):
+class Options(GradientOptions, EpochOptions):
     mode_distance: float = option(
         4.0, "distance of each mode from zero, in standard deviations of a mode", at_least=0.0, at_most=30.0
     )
@@ -30,7 +30,8 @@ class Options(EpochOptions):
     epochs: int = option(20, "evaluations of the two KL divergences, by quadrature", at_least=1, at_most=10**6)
     steps_per_epoch: int = option(25, "optimizer steps between two evaluations", at_least=1, at_most=10**6)
     batch_size: int = option(256, "samples per optimizer step", at_least=1, at_most=10**6)
-    lr: float = option(0.2, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
+    optimizer: OptimizerName = default("adam")
+    lr: float = option(0.2, "initial learning rate, under a cosine schedule", above=0.0, at_most=100.0)
 
 
 def model(options: Options, data_info: None) -> "nn.ParameterDict":

@@ -20,6 +20,9 @@ MONITOR = None  # the learning rates fall to zero, and neither player's loss say
 @dataclass(frozen=True)
 class Options(GenerativeOptions):
     lr: float = default(3e-3)
+    # With the usual 0.9 a player still runs after what its rival has left long ago.
+    beta1: float | None = default(0.5, "beta1, of adam, adamw and lion")
+    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
     latent_dim: int = option(32, "latent dimension: size of the noise vector", at_least=1, at_most=100_000)
     base_channels: int = option(
         16, "channels at full size, a multiple of 8; at half size there are twice as many", at_least=8, at_most=4096

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, layers, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import EpochOptions, OptimizerOptions
+from quoin.tasks.options import EpochOptions, OptimizerName, OptimizerOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.1-25", "D1.1-20")
@@ -26,6 +26,7 @@ class Options(OptimizerOptions, EpochOptions):
         1, "labelled members of each faction: its leader, then some sampled by the seed", at_least=1
     )
     epochs: int = default(200, "passes over the labelled members")
+    optimizer: OptimizerName = default("adam")
     lr: float = default(0.01)
     weight_decay: float = default(5e-4)
 
@@ -39,15 +40,15 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.NodeClassi
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.data import load_karate_club
     from quoin.tasks.node_classification import NodeClassification
 
     club = load_karate_club()
     data = club.prepared(club.labeled_nodes(options.num_labels_per_class, options.seed), device_context.device)
     net = model(options, data.data_info).to(device_context.device)
-    adam = torch.optim.Adam(net.parameters(), options.lr, weight_decay=options.weight_decay)
-    task = tasks.supervised_task(NodeClassification, net, losses.cross_entropy, adam, data, options, device_context)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
+    task = tasks.supervised_task(
+        NodeClassification, net, losses.cross_entropy, optimizer, data, options, device_context
+    )
     task.graph = club
     return task

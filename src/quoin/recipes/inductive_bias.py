@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, models, train
 from quoin.options import default, option
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.1-16", "D1.1-20", "D1.1-21", "D1.1-24", "Z7.1", "Z7.1c")
@@ -22,7 +22,7 @@ class Options(SupervisedOptions):
         1, "random shift of every image of all splits by up to this many pixels; 0 for none", at_least=0, at_most=10**9
     )
     epochs: int = default(10, "passes over the largest training set; smaller ones get as many optimizer steps")
-    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
+    optimizer: OptimizerName = default("momentum")
     lr: float = default(0.02)
     schedule: ScheduleName = default("cosine")
 

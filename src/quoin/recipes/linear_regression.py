@@ -31,11 +31,9 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearRegr
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.tasks.linear_models import ParameterRecovery
 
     data = tasks.load_regression_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    sgd = torch.optim.SGD(net.parameters(), options.lr, weight_decay=options.weight_decay)
-    return tasks.supervised_task(ParameterRecovery, net, losses.squared_loss, sgd, data, options, device_context)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
+    return tasks.supervised_task(ParameterRecovery, net, losses.squared_loss, optimizer, data, options, device_context)

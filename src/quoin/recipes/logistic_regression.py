@@ -33,11 +33,10 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearScor
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     data = tasks.load_classification_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    weights = {"params": [net.linear.weight], "weight_decay": options.weight_decay}  # the bias is free
-    sgd = torch.optim.SGD([weights, {"params": [net.linear.bias]}], options.lr)
+    optimizer = tasks.make_optimizer(tasks.weight_decay_groups(net, options), options)  # the bias is free
     # Of the logits (-s, s), cross-entropy is ln(1 + e^{-m}) with the margin m = 2 y s.
-    return tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, sgd, data, options, device_context)
+    return tasks.supervised_task(
+        tasks.Classification, net, losses.cross_entropy, optimizer, data, options, device_context
+    )

@@ -49,7 +49,7 @@ def model(options: Options, data_info: "data.TextInfo") -> "models.RecurrentLang
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    from quoin.tasks.language_modeling import MarkovSourceTask, make_adam
+    from quoin.tasks.language_modeling import MarkovSourceTask, make_language_optimizer
 
     source = data.make_markov_source(
         options.num_symbols,
@@ -61,4 +61,4 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
         "a Markov source", source, options.sequence_length, generator=data.keyed_generator("symbols", options.seed)
     )
     net = model(options, data.text_info(text)).to(device_context.device)
-    return MarkovSourceTask(net, make_adam(net, options), text, source, options, device_context)
+    return MarkovSourceTask(net, make_language_optimizer(net, options), text, source, options, device_context)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
@@ -20,7 +20,7 @@ class Options(SupervisedOptions):
     hidden_dims: tuple[int, ...] = option(
         (128,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
-    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
+    optimizer: OptimizerName = default("momentum")
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")
 
@@ -33,9 +33,9 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     data = tasks.load_classification_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    sgd = torch.optim.SGD(net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay)
-    return tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, sgd, data, options, device_context)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
+    return tasks.supervised_task(
+        tasks.Classification, net, losses.cross_entropy, optimizer, data, options, device_context
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.6-1", "D1.6-2", "D1.6-3", "D1.6-16", "Z5.22", "Z3.20", "Z5.21")
@@ -29,7 +29,7 @@ class Options(SupervisedOptions):
         at_least=0.0,
         at_most=1.0,
     )
-    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
+    optimizer: OptimizerName = default("momentum")
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")
 
@@ -40,8 +40,6 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.DropoutMLP
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.tasks.comparison import DropoutComparison, add_label_noise
 
     noise = options.label_noise
@@ -49,16 +47,13 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
         noise = LABEL_NOISE if options.data == Options().data else 0.0
     data = add_label_noise(tasks.load_classification_data(options, device_context), noise, options.seed)
     nets = [model(each, data.data_info).to(device_context.device) for each in (options, replace(options, dropout=0.0))]
-    rules = [
-        torch.optim.SGD(net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay)
-        for net in nets
-    ]
+    optimizers = [tasks.make_optimizer(net.parameters(), options) for net in nets]
     task = tasks.supervised_task(
-        DropoutComparison, nets[0], losses.cross_entropy, rules[0], data, options, device_context
+        DropoutComparison, nets[0], losses.cross_entropy, optimizers[0], data, options, device_context
     )
     task.others = {
         "baseline": tasks.supervised_task(
-            tasks.Classification, nets[1], losses.cross_entropy, rules[1], data, options, device_context
+            tasks.Classification, nets[1], losses.cross_entropy, optimizers[1], data, options, device_context
         )
     }
     task.label_noise = noise

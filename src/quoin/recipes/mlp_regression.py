@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Options(SupervisedOptions):
         (32,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )
     epochs: int = default(60)
-    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
+    optimizer: OptimizerName = default("momentum")
     lr: float = default(0.005)
     weight_decay: float = default(0.1)
     schedule: ScheduleName = default("cosine")
@@ -46,11 +46,11 @@ def model(options: Options, data_info: "data.TabularInfo") -> "nn.Sequential":
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.tasks.comparison import LeastSquaresComparison
 
     data = tasks.load_regression_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    sgd = torch.optim.SGD(net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay)
-    return tasks.supervised_task(LeastSquaresComparison, net, losses.squared_loss, sgd, data, options, device_context)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
+    return tasks.supervised_task(
+        LeastSquaresComparison, net, losses.squared_loss, optimizer, data, options, device_context
+    )

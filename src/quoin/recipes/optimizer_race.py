@@ -44,7 +44,7 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.data import BatchSampler
-    from quoin.tasks.optimizer_race import OPTIMIZERS, OptimizerRace, Trial, learning_rates, make_optimizer
+    from quoin.tasks.optimizer_race import OPTIMIZERS, OptimizerRace, Trial, learning_rates, make_unfused_optimizer
 
     sweep = [(name, lr) for name in OPTIMIZERS for lr in learning_rates(name, options)]
     data = tasks.load_classification_data(options, device_context)
@@ -52,7 +52,7 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
     trials = []
     for name, lr in sweep:
         net = model(options, data.data_info).to(device_context.device)
-        optimizer = make_optimizer(
+        optimizer = make_unfused_optimizer(
             name, net.parameters(), lr, momentum=options.momentum, weight_decay=options.weight_decay
         )
         trials.append(

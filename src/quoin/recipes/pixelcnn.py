@@ -57,14 +57,12 @@ def model(options: Options, data_info: "data.ImageInfo") -> "generate.PixelSampl
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.runs.open_classifier import open_classifier
     from quoin.tasks.pixelcnn import PixelTask
 
     data = tasks.load_raw_images(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    optimizer = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
     return PixelTask(
         net, optimizer, data, options, device_context, average=options.ema_decay, open_classifier=open_classifier
     )

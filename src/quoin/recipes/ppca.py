@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quoin import data, models, train
-from quoin.options import option
-from quoin.tasks.options import EpochOptions
+from quoin.options import default, option
+from quoin.tasks.options import EpochOptions, GradientOptions, OptimizerName
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MONITOR = None  # the learning rate falls to zero, so the last weights are the b
 
 
 @dataclass(frozen=True)
-class Options(EpochOptions):
+class Options(GradientOptions, EpochOptions):
     num_features: int = option(10, "features of an example", at_least=2, at_most=10_000)
     latent_dim: int = option(3, "latent dimension, of the true model and of the fitted one", at_least=1, at_most=1000)
     noise: float = option(
@@ -34,7 +34,8 @@ class Options(EpochOptions):
     num_latent_samples: int = option(
         1, "latent samples for each example of an optimizer step", at_least=1, at_most=10_000
     )
-    lr: float = option(0.05, "initial learning rate of Adam, under a cosine schedule", above=0.0, at_most=100.0)
+    optimizer: OptimizerName = default("adam")
+    lr: float = option(0.05, "initial learning rate, under a cosine schedule", above=0.0, at_most=100.0)
 
 
 def model(options: Options, data_info: None) -> "nn.ModuleDict":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quoin import data, losses, models, tasks, train
 from quoin.errors import UserError
 from quoin.options import default, option
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.1-14",)
@@ -24,6 +24,7 @@ class Options(SupervisedOptions):
         (16, 16), "units of each hidden layer, from input to output", at_least=1, at_most=256
     )
     epochs: int = option(40, "passes over the training data", at_least=1, at_most=10**4)
+    optimizer: OptimizerName = default("adam")
     lr: float = default(0.01)
     schedule: ScheduleName = default("cosine")
 
@@ -39,12 +40,12 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.tasks.linear_regions import RegionCounting
 
     data = tasks.load_classification_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    adam = torch.optim.Adam(net.parameters(), options.lr, weight_decay=options.weight_decay)
-    task = tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, adam, data, options, device_context)
+    optimizer = tasks.make_optimizer(net.parameters(), options)
+    task = tasks.supervised_task(
+        tasks.Classification, net, losses.cross_entropy, optimizer, data, options, device_context
+    )
     return RegionCounting(task, epochs=options.epochs, hidden=options.hidden_dims)

@@ -60,20 +60,19 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
     with torch.no_grad():
         net.linear.weight /= float(data.target_scaler.std)  # the model sees its targets in this unit
     plain = copy.deepcopy(net)
-    groups = [{"params": [net.linear.weight], "weight_decay": options.weight_decay}, {"params": [net.linear.bias]}]
     task = tasks.supervised_task(
         WeightDecayComparison,
         net,
         losses.squared_loss,
-        torch.optim.SGD(groups, options.lr),
+        tasks.make_optimizer(tasks.weight_decay_groups(net, options), options),
         data,
         options,
         device_context,
     )
-    sgd = torch.optim.SGD(plain.parameters(), options.lr)
+    without = tasks.make_optimizer([{"params": list(plain.parameters()), "weight_decay": 0.0}], options)
     task.others = {
         "baseline": tasks.supervised_task(
-            tasks.Regression, plain, losses.squared_loss, sgd, data, options, device_context
+            tasks.Regression, plain, losses.squared_loss, without, data, options, device_context
         )
     }
     return task

@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, models, train
 from quoin.options import default, option
-from quoin.tasks.options import EpochOptions, OptimizerOptions, ScheduleName
+from quoin.tasks.options import EpochOptions, OptimizerName, OptimizerOptions, ScheduleName
 from quoin.tasks.target import Target
 
 NOTES = ("Z10", "Z11.T", "Z11.18p", "D5.1-2")
@@ -42,6 +42,7 @@ class Options(OptimizerOptions, EpochOptions):
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
     epochs: int = default(5)
     batch_size: int = default(64, "texts per optimizer step")
+    optimizer: OptimizerName = default("adamw")
     lr: float = default(0.005)
     schedule: ScheduleName = default("cosine")
     warmup_ratio: float = default(0.05)

@@ -27,10 +27,9 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.SoftmaxReg
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     data = tasks.load_classification_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    weights = {"params": [net.linear.weight], "weight_decay": options.weight_decay}  # the bias is free
-    sgd = torch.optim.SGD([weights, {"params": [net.linear.bias]}], options.lr)
-    return tasks.supervised_task(tasks.Classification, net, losses.cross_entropy, sgd, data, options, device_context)
+    optimizer = tasks.make_optimizer(tasks.weight_decay_groups(net, options), options)  # the bias is free
+    return tasks.supervised_task(
+        tasks.Classification, net, losses.cross_entropy, optimizer, data, options, device_context
+    )

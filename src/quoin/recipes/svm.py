@@ -34,12 +34,9 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.LinearScor
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
-
     from quoin.tasks.linear_models import MarginClassification, logits_hinge_loss
 
     data = tasks.load_classification_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    weights = {"params": [net.linear.weight], "weight_decay": options.weight_decay}  # the bias is free
-    sgd = torch.optim.SGD([weights, {"params": [net.linear.bias]}], options.lr)
-    return tasks.supervised_task(MarginClassification, net, logits_hinge_loss, sgd, data, options, device_context)
+    optimizer = tasks.make_optimizer(tasks.weight_decay_groups(net, options), options)  # the bias is free
+    return tasks.supervised_task(MarginClassification, net, logits_hinge_loss, optimizer, data, options, device_context)

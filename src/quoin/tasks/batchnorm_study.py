@@ -14,6 +14,7 @@ from quoin.data import BatchSampler, TabularInfo
 from quoin.errors import UserError
 from quoin.losses import cross_entropy
 from quoin.plot import Panel
+from quoin.tasks.optimizer import OptimizerChoice, make_optimizer
 from quoin.tasks.options import ScheduleName, SupervisedOptions
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import DataChoice, load_image_data, supervised_task
@@ -22,14 +23,11 @@ from quoin.train import DeviceContext, Metrics
 __all__ = ["BatchNormOptions", "BatchNormStudy", "checked_sizes"]
 
 
-class BatchNormOptions(DataChoice, Protocol):
+class BatchNormOptions(DataChoice, OptimizerChoice, Protocol):
     """What the study reads of its recipe's options."""
 
     @property
     def epochs(self) -> int: ...
-
-    @property
-    def lr(self) -> float: ...
 
     @property
     def schedule(self) -> ScheduleName: ...
@@ -66,9 +64,9 @@ class BatchNormStudy:
             )  # fmt: skip
             for name, model in models.items():
                 net = model(options, data.data_info).to(device_context.device)
-                sgd = torch.optim.SGD(net.parameters(), options.lr)
+                optimizer = make_optimizer(net.parameters(), options)
                 self.networks[f"{name}_{size}"] = supervised_task(
-                    Classification, net, cross_entropy, sgd, data, own, device_context
+                    Classification, net, cross_entropy, optimizer, data, own, device_context
                 )
         self.losses: dict[str, list[float]] = {name: [] for name in self.networks}  # the mean loss in each step
         self.accuracies: dict[str, list[float]] = {name: [] for name in self.networks}  # validation, after each epoch

@@ -23,6 +23,7 @@ from quoin.layers import (
 from quoin.models import CopyTransformer
 from quoin.optim import cosine, with_warmup
 from quoin.plot import Panel
+from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import CopyOptions
 from quoin.train import DeviceContext, GradientUpdater, Metrics, load_state_dict_strict
 
@@ -86,7 +87,7 @@ class CopyTask:
         self.updaters = {
             name: GradientUpdater(
                 model,
-                torch.optim.Adam(model.parameters(), options.lr),
+                make_optimizer(model.parameters(), options),
                 total_steps=options.epochs * self.batches.num_batches,
                 device_context=device_context,
                 schedule=with_warmup(cosine, 0.1),

@@ -20,6 +20,7 @@ from quoin.losses import denoising_loss, sampled_diffusion_vlb
 from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import OpenClassifier
 from quoin.tasks.image_generation import GenerativeTask
+from quoin.tasks.optimizer import make_optimizer
 from quoin.train import DeviceContext, Metrics
 
 __all__ = ["DiffusionTask"]
@@ -52,11 +53,9 @@ class DiffusionTask(GenerativeTask):
             )
             raise UserError(f"--guidance-scale {options.guidance_scale:g} needs {needed}")
         model = model.to(device_context.device)
-        adam = torch.optim.AdamW(
-            model.parameters(), options.lr, betas=(0.9, 0.99), weight_decay=options.weight_decay, fused=True
-        )
+        optimizer = make_optimizer(model.parameters(), options, fused=True)
         super().__init__(
-            model, adam, data, options, device_context, average=options.ema_decay, open_classifier=open_classifier
+            model, optimizer, data, options, device_context, average=options.ema_decay, open_classifier=open_classifier
         )
 
     def losses(

@@ -21,6 +21,7 @@ from quoin.models import PPCA, scale_tril_from_entries
 from quoin.optim import cosine
 from quoin.plot import Panel
 from quoin.prob import TriangularNormal, kl_normal
+from quoin.tasks.optimizer import OptimizerChoice, make_optimizer
 from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -41,14 +42,11 @@ ESTIMATORS: dict[str, Callable[..., Tensor]] = {
 }
 
 
-class ELBOGradientsOptions(StepOptions, Protocol):
+class ELBOGradientsOptions(StepOptions, OptimizerChoice, Protocol):
     """What the study reads of its recipe's options."""
 
     @property
     def epochs(self) -> int: ...
-
-    @property
-    def lr(self) -> float: ...
 
     @property
     def num_features(self) -> int: ...
@@ -71,9 +69,9 @@ class ELBOGradients(GradientTask):
 
     def __init__(self, model: nn.Module, options: ELBOGradientsOptions) -> None:
         batches = BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False)
-        adam = torch.optim.Adam(model.parameters(), options.lr)
+        optimizer = make_optimizer(model.parameters(), options)
         # A few numbers: a GPU would only be slower.
-        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
+        super().__init__(model, optimizer, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
         self.options = options
         d, k = options.num_features, options.latent_dim
         generator = keyed_generator("elbo-approaches", options.seed)

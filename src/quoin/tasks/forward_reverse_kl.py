@@ -13,6 +13,7 @@ from quoin.data import BatchSampler, keyed_generator
 from quoin.info import kl_divergence
 from quoin.optim import cosine, minimize_lbfgs
 from quoin.plot import Panel
+from quoin.tasks.optimizer import OptimizerChoice, make_optimizer
 from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -26,7 +27,7 @@ def reverse_kl_minimum(P: MixtureSameFamily, mean: float) -> Float[Tensor, "2"]:
     return torch.stack([at.detach()[0], at.detach()[1].exp()])
 
 
-class ForwardReverseOptions(StepOptions, Protocol):
+class ForwardReverseOptions(StepOptions, OptimizerChoice, Protocol):
     """What the study reads of its recipe's options."""
 
     @property
@@ -34,9 +35,6 @@ class ForwardReverseOptions(StepOptions, Protocol):
 
     @property
     def batch_size(self) -> int: ...
-
-    @property
-    def lr(self) -> float: ...
 
     @property
     def mode_distance(self) -> float: ...
@@ -54,12 +52,12 @@ class ForwardReverseKL(GradientTask):
     kind = "study"
 
     def __init__(self, model: nn.Module, options: ForwardReverseOptions) -> None:
-        adam = torch.optim.Adam(model.parameters(), options.lr)
+        optimizer = make_optimizer(model.parameters(), options)
         batches = BatchSampler(
             options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
         )
         # Two pairs of numbers: a GPU would only be slower.
-        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
+        super().__init__(model, optimizer, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
         self.options, a = options, options.mode_distance
         modes = torch.tensor([-a, a], dtype=torch.float64)
         weights = torch.tensor([options.mixture_weight, 1 - options.mixture_weight], dtype=torch.float64)

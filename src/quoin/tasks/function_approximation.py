@@ -13,6 +13,7 @@ from quoin.data import BatchSampler, keyed_generator
 from quoin.expressivity import Approximation, approximate_1d, from_relu_network
 from quoin.optim import cosine
 from quoin.plot import Panel
+from quoin.tasks.optimizer import OptimizerChoice, make_optimizer
 from quoin.tasks.study import StepOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -33,7 +34,7 @@ def construct(function: str, eps: float) -> Approximation:
     return approximate_1d(FUNCTIONS[function], eps, (-1.0, 1.0), lipschitz=lipschitz.get(function), modulus=modulus)
 
 
-class ApproximationOptions(StepOptions, Protocol):
+class ApproximationOptions(StepOptions, OptimizerChoice, Protocol):
     """What the study reads of its recipe's options."""
 
     @property
@@ -41,9 +42,6 @@ class ApproximationOptions(StepOptions, Protocol):
 
     @property
     def batch_size(self) -> int: ...
-
-    @property
-    def lr(self) -> float: ...
 
     @property
     def function(self) -> str: ...
@@ -61,9 +59,9 @@ class FunctionApproximation(GradientTask):
         batches = BatchSampler(
             options.steps_per_epoch * options.batch_size, options.batch_size, seed=options.seed, shuffle=False
         )
-        adam = torch.optim.Adam(model.parameters(), options.lr)
+        optimizer = make_optimizer(model.parameters(), options)
         # A few dozen units: a GPU would only be slower.
-        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
+        super().__init__(model, optimizer, batches, DeviceContext(), epochs=options.epochs, schedule=cosine)
         self.seed, self.function = options.seed, FUNCTIONS[options.function]
         self.construction = construct(options.function, options.eps)
         self.grid = torch.linspace(-1, 1, 4001, dtype=torch.float64)

@@ -17,12 +17,12 @@ from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import OpenClassifier
 from quoin.tasks.image_generation import GenerativeTask
 from quoin.tasks.lr_schedule import make_lr_schedule
+from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import GenerativeOptions
 from quoin.train import DeviceContext, GradientUpdater, Metrics
 
 __all__ = ["GANTask"]
 
-BETAS = (0.5, 0.99)  # of Adam: with the usual 0.9 a player still runs after what its rival has left long ago
 STRIP = 8  # images on the way between two samples
 STRIPS = 6
 
@@ -48,10 +48,7 @@ class GANTask(GenerativeTask):
         penalty: float,
         open_classifier: OpenClassifier,
     ) -> None:
-        forging, judging = (
-            torch.optim.AdamW(net.parameters(), options.lr, BETAS, weight_decay=options.weight_decay)
-            for net in (model.generator, model.discriminator)
-        )
+        forging, judging = (make_optimizer(net.parameters(), options) for net in (model.generator, model.discriminator))
         super().__init__(model, forging, data, options, device_context, open_classifier=open_classifier)
         self.loss, self.penalty = loss, penalty
         # `updater` of the base trains the generator, this one the discriminator, at the same learning rates.

@@ -4,7 +4,6 @@ image."""
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Generator, Tensor, nn
 
 from quoin.data import (
@@ -18,6 +17,7 @@ from quoin.data import (
     random_shift,
 )
 from quoin.losses import cross_entropy
+from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
 from quoin.tasks.options import AttentionImageOptions, AugmentOptions, ImageOptions
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import load_image_data, supervised_task
@@ -56,26 +56,36 @@ def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tenso
 def image_classifier(
     model: Callable[[Any, TabularInfo], nn.Module], options: ImageOptions, device_context: DeviceContext
 ) -> Classification:
-    """The recipe's `model` under cross-entropy and momentum, its training images augmented as `options` say."""
+    """The recipe's `model` under cross-entropy, its training images augmented as `options` say."""
     data = load_image_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    # Weight decay is for weights that multiply inputs; biases and the scales of normalizations, all vectors, have none.
-    pulled = [each for each in net.parameters() if each.ndim > 1]
-    free = [each for each in net.parameters() if each.ndim <= 1]
-    groups = [{"params": pulled, "weight_decay": options.weight_decay}, {"params": free}]
-    sgd = torch.optim.SGD(groups, options.lr, momentum=options.momentum)
+    optimizer = make_optimizer(weight_decay_groups(net, options), options)
     return supervised_task(
-        Classification, net, cross_entropy, sgd, data, options, device_context, augment=augmentation(options, data)
+        Classification,
+        net,
+        cross_entropy,
+        optimizer,
+        data,
+        options,
+        device_context,
+        augment=augmentation(options, data),
     )
 
 
 def attention_image_classifier(
     model: Callable[[Any, TabularInfo], nn.Module], options: AttentionImageOptions, device_context: DeviceContext
 ) -> Classification:
-    """The recipe's `model` under cross-entropy and AdamW, its training images augmented as `options` say."""
+    """The recipe's `model` under cross-entropy, its training images augmented as `options` say."""
     data = load_image_data(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
-    adam = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay)
+    optimizer = make_optimizer(net.parameters(), options)
     return supervised_task(
-        Classification, net, cross_entropy, adam, data, options, device_context, augment=augmentation(options, data)
+        Classification,
+        net,
+        cross_entropy,
+        optimizer,
+        data,
+        options,
+        device_context,
+        augment=augmentation(options, data),
     )

@@ -18,6 +18,7 @@ from quoin.losses import cross_entropy
 from quoin.models import MLP, num_parameters
 from quoin.plot import Panel
 from quoin.tasks.comparison import ComparisonTask
+from quoin.tasks.optimizer import OptimizerChoice, make_optimizer
 from quoin.tasks.supervised import Classification, SupervisedTask
 from quoin.tasks.supervised_data import DataChoice, load_image_data, supervised_task
 from quoin.train import DeviceContext, Metrics
@@ -106,7 +107,7 @@ class InductiveBias(ComparisonTask, Classification):
         ]
 
 
-class InductiveBiasOptions(DataChoice, Protocol):
+class InductiveBiasOptions(DataChoice, OptimizerChoice, Protocol):
     """What the study reads of its recipe's options, but for what `supervised_task` reads."""
 
     @property
@@ -114,15 +115,6 @@ class InductiveBiasOptions(DataChoice, Protocol):
 
     @property
     def shift(self) -> int: ...
-
-    @property
-    def lr(self) -> float: ...
-
-    @property
-    def momentum(self) -> float: ...
-
-    @property
-    def weight_decay(self) -> float: ...
 
 
 def inductive_bias(
@@ -144,12 +136,10 @@ def inductive_bias(
         if name.endswith("mlp"):
             net = mlp_of_size(num_parameters(net), data.data_info, generator=keyed_generator("weights", options.seed))
         net = net.to(device_context.device)
-        sgd = torch.optim.SGD(
-            net.parameters(), options.lr, momentum=options.momentum, weight_decay=options.weight_decay
-        )
+        optimizer = make_optimizer(net.parameters(), options)
         rows = take_train_rows(scrambled if name.startswith("scrambled") else data, count, options.seed)
         kind = InductiveBias if (name, count) == ("cnn", row_counts[-1]) else Classification
-        tasks[name, count] = supervised_task(kind, net, cross_entropy, sgd, rows, options, device_context)
+        tasks[name, count] = supervised_task(kind, net, cross_entropy, optimizer, rows, options, device_context)
     task = tasks.pop(("cnn", row_counts[-1]))
     assert isinstance(task, InductiveBias)
     task.begin(tasks)

@@ -34,6 +34,7 @@ from quoin.metrics import sliding_window_nll
 from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingWindowModel
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
+from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
 from quoin.tasks.options import LanguageOptions, RecurrentOptions, SequenceOptions, TextOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -43,7 +44,7 @@ __all__ = [
     "StatefulLanguageTask",
     "corpus",
     "language_task",
-    "make_adam",
+    "make_language_optimizer",
     "recurrent_model",
     "stateful_language_task",
 ]
@@ -62,13 +63,9 @@ def corpus(options: TextOptions) -> Corpus:
     return load_corpus(options.data, options.tokenizer, options.vocab_size)
 
 
-def make_adam(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
-    """AdamW; weight decay is for weights that multiply inputs: biases and scales, all vectors, have none."""
-    groups = [
-        {"params": [each for each in model.parameters() if each.ndim > 1], "weight_decay": options.weight_decay},
-        {"params": [each for each in model.parameters() if each.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], options.lr, betas=(0.9, 0.99), fused=True)
+def make_language_optimizer(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
+    """The optimizer that `options` name, fused; biases and scales have no weight decay."""
+    return make_optimizer(weight_decay_groups(model, options), options, fused=True)
 
 
 def language_task(
@@ -77,7 +74,7 @@ def language_task(
     """The recipe's `model` on random windows of the text that `options` name."""
     text = corpus(options)
     net = model(options, text_info(text)).to(device_context.device)
-    return LanguageTask(net, make_adam(net, options), text, options, device_context)
+    return LanguageTask(net, make_language_optimizer(net, options), text, options, device_context)
 
 
 def stateful_language_task(
@@ -86,7 +83,7 @@ def stateful_language_task(
     """The recipe's recurrent `model` on the text that `options` name, its state carried along."""
     text = corpus(options)
     net = model(options, text_info(text)).to(device_context.device)
-    return StatefulLanguageTask(net, make_adam(net, options), text, options, device_context)
+    return StatefulLanguageTask(net, make_language_optimizer(net, options), text, options, device_context)
 
 
 def recurrent_model(

@@ -24,7 +24,7 @@ __all__ = [
     "OptimizerRace",
     "Trial",
     "learning_rates",
-    "make_optimizer",
+    "make_unfused_optimizer",
     "smoothed",
 ]
 
@@ -61,7 +61,7 @@ def learning_rates(name: str, options: LearningRateOptions) -> list[float]:
     return sorted(set(getattr(options, option)))
 
 
-def make_optimizer(
+def make_unfused_optimizer(
     name: str, parameters: Iterable[nn.Parameter], lr: float, *, momentum: float, weight_decay: float
 ) -> optim.Optimizer:
     """The optimizer as torch has it, always by its plain loop: RMSProp has no fused one, and seconds are to compare

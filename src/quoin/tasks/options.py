@@ -4,10 +4,11 @@ defaults.
 Imports no torch: `quoin list` and `--help` stay quick.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
-from quoin.options import ValidatedOptions, default, option
+from quoin.errors import UserError
+from quoin.options import ValidatedOptions, default, flag_name, option
 
 __all__ = [
     "AttentionImageOptions",
@@ -16,8 +17,10 @@ __all__ = [
     "DataOptions",
     "EpochOptions",
     "GenerativeOptions",
+    "GradientOptions",
     "ImageOptions",
     "LanguageOptions",
+    "OptimizerName",
     "OptimizerOptions",
     "PointOptions",
     "RecurrentOptions",
@@ -30,7 +33,17 @@ __all__ = [
     "VAEOptions",
 ]
 
+OptimizerName = Literal["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lion"]
 ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
+
+# The optimizers that have each of the parameters which not all have.
+_OPTIMIZERS_WITH: dict[str, tuple[OptimizerName, ...]] = {
+    "momentum": ("momentum", "nesterov"),
+    "beta1": ("adam", "adamw", "lion"),
+    "beta2": ("adam", "adamw", "lion"),
+    "alpha": ("rmsprop",),
+    "rho": ("adadelta",),
+}
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,55 @@ class EpochOptions(RunOptions):
 
 
 @dataclass(frozen=True)
-class OptimizerOptions(ValidatedOptions):
-    """What every recipe has that is trained by gradients."""
+class GradientOptions(ValidatedOptions):
+    """What every recipe has that follows a gradient: the optimizer and its parameters.
 
+    A parameter that is None is the optimizer's own, as torch has it; one that the chosen optimizer does not have is
+    refused.
+    """
+
+    optimizer: OptimizerName = option("sgd", "optimizer; another than the recipe's own may need another --lr")
     lr: float = option(0.1, "peak learning rate", above=0.0, at_most=1e38)  # float32 holds no more
+    weight_decay: float = option(
+        0.0,
+        "weight decay: decoupled in adamw and lion, added to the gradient in the others",
+        at_least=0.0,
+        at_most=1e38,
+    )
+    momentum: float | None = option(
+        None, "momentum, of momentum and nesterov; 0.9 unless given", at_least=0.0, below=1.0
+    )
+    beta1: float | None = option(None, "beta1, of adam, adamw and lion; 0.9 unless given", at_least=0.0, below=1.0)
+    beta2: float | None = option(
+        None, "beta2, of adam, adamw and lion; unless given 0.999, and 0.99 for lion", at_least=0.0, below=1.0
+    )
+    alpha: float | None = option(
+        None, "EMA decay of the squared gradient, of rmsprop; 0.99 unless given", at_least=0.0, below=1.0
+    )
+    rho: float | None = option(
+        None, "EMA decay of the squared gradient and step, of adadelta; 0.9 unless given", at_least=0.0, below=1.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in fields(self):
+            having = _OPTIMIZERS_WITH.get(each.name, (self.optimizer,))
+            if self.optimizer not in having and getattr(self, each.name) != each.default:
+                raise UserError(
+                    f"{flag_name(each.name)} is of --optimizer {' or '.join(having)}, got {self.optimizer}: choose "
+                    f"{'one of these' if len(having) > 1 else 'that'} or leave {flag_name(each.name)} out"
+                )
+
+    @property
+    def has_own_optimizer(self) -> bool:
+        """Whether the optimizer is the recipe's default."""
+        return self.optimizer == type(self).optimizer
+
+
+@dataclass(frozen=True)
+class OptimizerOptions(GradientOptions):
+    """What every recipe has that is trained on batches of data by gradients."""
+
     batch_size: int = option(32, "examples per optimizer step, over all devices together", at_least=1, at_most=10**9)
     micro_batch_size: int = option(
         0,
@@ -79,7 +137,6 @@ class OptimizerOptions(ValidatedOptions):
         0.0, "warmup ratio: fraction of the steps over which the learning rate rises", at_least=0.0, below=1.0
     )
     max_grad_norm: float = option(0.0, "gradient clipping: maximum norm of the gradient; 0 for none", at_least=0.0)
-    weight_decay: float = option(0.0, "weight decay", at_least=0.0, at_most=1e38)
 
 
 @dataclass(frozen=True)
@@ -115,7 +172,7 @@ class AugmentOptions(ValidatedOptions):
 class ImageOptions(AugmentOptions, SupervisedOptions):
     """What the recipes of convolutional networks share: momentum, a cosine schedule and random shifts."""
 
-    momentum: float = option(0.9, "momentum", at_least=0.0, below=1.0)
+    optimizer: OptimizerName = default("momentum")
     schedule: ScheduleName = default("cosine")
     shift: int = default(1)
 
@@ -129,6 +186,7 @@ class AttentionImageOptions(AugmentOptions, SupervisedOptions):
     dropout: float = option(0.1, "dropout probability", at_least=0.0, below=1.0)
     epochs: int = default(40)
     batch_size: int = default(64)
+    optimizer: OptimizerName = default("adamw")
     lr: float = default(3e-3)
     warmup_ratio: float = default(0.1)
     schedule: ScheduleName = default("cosine")
@@ -143,6 +201,7 @@ class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
     data: str = default("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
     epochs: int = default(100)
     batch_size: int = default(64, "images per optimizer step, over all devices together")
+    optimizer: OptimizerName = default("adamw")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
     num_samples: int = option(1000, "images to sample and evaluate at the end", at_least=2, at_most=10**6)
@@ -186,6 +245,7 @@ class PointOptions(OptimizerOptions, EpochOptions):
     num_examples: int = option(4000, "training points, and as many test points", at_least=16, at_most=10**7)
     epochs: int = default(200, "passes over the points")
     batch_size: int = default(256, "points per optimizer step")
+    optimizer: OptimizerName = default("adamw")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
     hidden_dim: int = option(128, "units of each hidden layer", at_least=1, at_most=100_000)
@@ -199,6 +259,8 @@ class SequenceOptions(OptimizerOptions, EpochOptions):
 
     context_length: int = option(64, "context length in tokens: how far BPTT reaches back", at_least=1, at_most=10**6)
     batch_size: int = default(32, "sequences per optimizer step")
+    optimizer: OptimizerName = default("adamw")
+    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
     lr: float = default(0.002)
     schedule: ScheduleName = default("cosine")
     warmup_ratio: float = default(0.05)
@@ -250,6 +312,8 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
     )
     num_beams: int = option(1, "beams of beam search while translating; 1 is greedy search", at_least=1, at_most=10_000)
     batch_size: int = default(64, "pairs per optimizer step")
+    optimizer: OptimizerName = default("adamw")
+    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
     lr: float = default(0.003)
     schedule: ScheduleName = default("cosine")
     warmup_ratio: float = default(0.05)
@@ -257,7 +321,7 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
 
 
 @dataclass(frozen=True)
-class CopyOptions(EpochOptions):
+class CopyOptions(GradientOptions, EpochOptions):
     """What the recipes of the copy task share."""
 
     sequence_length: int = option(16, "symbols to copy", at_least=1, at_most=100_000)
@@ -271,4 +335,5 @@ class CopyOptions(EpochOptions):
     epochs: int = default(12, "epochs of --num-rows sequences")
     num_rows: int = option(3200, "sequences per epoch, all new", at_least=1, at_most=10**9)
     batch_size: int = option(64, "sequences per optimizer step", at_least=1, at_most=10**9)
-    lr: float = option(0.003, "peak learning rate of Adam", above=0.0, at_most=1e38)
+    optimizer: OptimizerName = default("adam")
+    lr: float = default(0.003)

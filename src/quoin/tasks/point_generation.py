@@ -23,6 +23,7 @@ from quoin.metrics import sample_quality
 from quoin.plot import Panel
 from quoin.prob import median_heuristic, squared_mmd
 from quoin.tasks.lr_schedule import make_lr_schedule
+from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import PointOptions
 from quoin.train import DeviceContext, GradientTask, Metrics, check_finite
 
@@ -61,7 +62,7 @@ def sample_points(options: PointOptions) -> dict[str, Float[Tensor, "_points 2"]
 
 
 class PointTask(GradientTask):
-    """A model that is sampled from, one loss for each point, and Adam with an EMA of its weights.
+    """A model that is sampled from, one loss for each point, and an EMA of its weights.
 
     The model sees points as (x - offset)/unit: less the mean, and over the standard deviation, of the training points.
     All randomness comes from generators that are functions of the seed and the step: a resumed run samples what it
@@ -83,7 +84,7 @@ class PointTask(GradientTask):
         rows = len(points["train"])
         super().__init__(
             model,
-            torch.optim.AdamW(model.parameters(), options.lr, weight_decay=options.weight_decay),
+            make_optimizer(model.parameters(), options),
             BatchSampler(
                 rows,
                 options.batch_size,

@@ -14,13 +14,14 @@ from quoin.models import PPCA, scale_tril_from_entries
 from quoin.optim import cosine
 from quoin.plot import Panel
 from quoin.prob import TriangularNormal, kl_normal
+from quoin.tasks.optimizer import make_optimizer
 from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = ["PPCATask"]
 
 
 class PPCATask(GradientTask):
-    """Adam on the negative ELBO, its KL divergence in closed form; the examples are sampled from a model with random
+    """Descent of the negative ELBO, its KL divergence in closed form; the examples are sampled from a model with random
     weights."""
 
     kind = "study"
@@ -33,10 +34,10 @@ class PPCATask(GradientTask):
             raise UserError(
                 f"--num-examples must be above --latent-dim + 1 to be fitted, got {options.num_examples} and {k}"
             )
-        adam = torch.optim.Adam(model.parameters(), options.lr)
+        optimizer = make_optimizer(model.parameters(), options)
         batches = BatchSampler(options.num_examples, options.batch_size, seed=options.seed)
         # A few numbers: a GPU would only be slower.
-        super().__init__(model, adam, batches, DeviceContext(), epochs=options.epochs, schedule=self.schedule)
+        super().__init__(model, optimizer, batches, DeviceContext(), epochs=options.epochs, schedule=self.schedule)
         self.options = options
         generator = keyed_generator("ppca", options.seed)
         weight, bias = (

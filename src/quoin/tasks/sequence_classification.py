@@ -29,6 +29,7 @@ from quoin.losses import cross_entropy
 from quoin.models import BagOfWordsEncoder, RecurrentTextEncoder, SequenceClassifier, TransformerTextEncoder
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
+from quoin.tasks.optimizer import make_optimizer
 from quoin.train import DeviceContext, GradientUpdater, Metrics, check_finite, load_state_dict_strict
 
 __all__ = ["ENCODERS", "Posterior", "SequenceClassificationTask", "load_labeled_texts", "sequence_classifier"]
@@ -141,7 +142,7 @@ class SequenceClassificationTask:
         self.updaters = {
             name: GradientUpdater(
                 model.to(device_context.device),
-                torch.optim.AdamW(model.parameters(), options.lr, weight_decay=options.weight_decay),
+                make_optimizer(model.parameters(), options),
                 total_steps=steps,
                 device_context=device_context,
                 schedule=make_lr_schedule(options),

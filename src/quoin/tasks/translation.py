@@ -18,6 +18,7 @@ from quoin.losses import sequence_cross_entropy
 from quoin.metrics import bleu, exact_match
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
+from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import TranslationOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -51,7 +52,7 @@ def translation_task(
     pairs."""
     corpus = pairs(options, device_context)
     net = model(options, pair_info(corpus)).to(device_context.device)
-    optimizer = torch.optim.AdamW(net.parameters(), options.lr, betas=(0.9, 0.99), weight_decay=options.weight_decay)
+    optimizer = make_optimizer(net.parameters(), options)
     return TranslationTask(net, optimizer, corpus, options, device_context, plot_alignment)
 
 

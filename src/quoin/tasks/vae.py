@@ -25,6 +25,7 @@ from quoin.plot import Panel
 from quoin.prob import DiagonalNormal, effective_sample_size, iwae_bound, kl_standard_normal
 from quoin.tasks.evaluation_classifier import OpenClassifier
 from quoin.tasks.image_generation import GenerativeTask
+from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import VAEOptions
 from quoin.tasks.supervised_data import load_raw_images
 from quoin.tensor.blocks import rows_per_block
@@ -57,12 +58,12 @@ def vae_task(
     device_context: DeviceContext,
     open_classifier: OpenClassifier,
 ) -> "VAETask":
-    """The recipe's `model` under Adam, on the images that `options` name."""
+    """The recipe's `model` on the images that `options` name."""
     data = load_raw_images(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
     if isinstance(net.decoder, BinomialDecoder):
         net.decoder.check_images(data.train.features)
-    optimizer = torch.optim.AdamW(net.parameters(), options.lr, weight_decay=options.weight_decay, fused=True)
+    optimizer = make_optimizer(net.parameters(), options, fused=True)
     return VAETask(net, optimizer, data, options, device_context, open_classifier=open_classifier)
 
 
