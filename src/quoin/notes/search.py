@@ -122,7 +122,7 @@ def _has(words: list[str], text: list[str]) -> bool:
 @functools.cache
 def _split(text: str) -> tuple[str, ...]:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # MultiHead -> Multi Head
-    if not spaced.isascii():  # Fréchet is Frechet
+    if re.search("[\u00c0-\u024f]", spaced):  # Fréchet is Frechet; mathematics' own characters stay
         spaced = "".join(each for each in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(each))
     return tuple(re.findall(r"[^\W_]+", spaced.lower()))
 
