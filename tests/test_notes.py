@@ -15,7 +15,7 @@ from quoin.notes import map as notes
 from quoin.notes.search import search
 from quoin.notes.source_index import build_index, mentions
 from quoin.runs.catalog import recipe_names
-from quoin.runs.listing import describe_recipes, listed_recipes
+from quoin.runs.listing import describe_options, describe_recipes, listed_options, listed_recipes
 
 TOML = """
 [areas]
@@ -68,6 +68,7 @@ def test_the_stored_index_is_that_of_the_source():
 
 def test_the_stored_listing_is_that_of_the_recipes():
     assert listed_recipes() == describe_recipes(), "`make index` writes it anew"
+    assert listed_options() == describe_options(), "`make index` writes it anew"
 
 
 def test_the_notes_are_whole():
@@ -216,9 +217,11 @@ def every_option() -> set[str]:
 
 
 def test_an_option_called_as_elsewhere_is_known():
-    from quoin.cli.flags import CALLED_ELSEWHERE
+    from quoin.options import CALLED_ELSEWHERE
 
-    assert set(CALLED_ELSEWHERE.values()) <= every_option()
+    options = {meant for meant in CALLED_ELSEWHERE.values() if meant.startswith("--")}
+    assert options <= every_option()
+    assert set(CALLED_ELSEWHERE.values()) - options == {"quoin resume"}
     assert not {f"--{name}" for name in CALLED_ELSEWHERE} & every_option()
 
 
@@ -268,6 +271,21 @@ LOOKED_FOR = {
     "gradient clipping": "--max-grad-norm",
     "learning rate": "--lr",
     "resume": "quoin resume",
+    "MaxPool2d": "torch.nn.MaxPool2d",
+    "BatchNorm1d": "torch.nn.BatchNorm2d",
+    "BahdanauAttention": "quoin.layers.AdditiveAttention",
+    "apply_rotary_pos_emb": "quoin.layers.apply_rotary",
+    "GaussianNLLLoss": "quoin.losses.gaussian_nll",
+    "SoftMarginLoss": "quoin.losses.logistic_loss",
+    "Lidstone": "quoin.models.laplace_unigram",
+    "rsample": "quoin.prob.ReparameterizedDistribution",
+    "cross_val_score": "quoin.metrics.cross_validate",
+    "mutual_info_score": "quoin.info.mutual_information",
+    "gradient_accumulation_steps": "--micro-batch-size",
+    "micro-batch-size": "--micro-batch-size",
+    "fp16": "--precision",
+    "resnet18": "quoin.models.resnet18",
+    "resume_from_checkpoint": "quoin.runs.resume",
 }
 
 

@@ -9,10 +9,61 @@ from typing import Any, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["ValidatedOptions", "default", "flag_name", "option", "options_from_json"]
+__all__ = ["CALLED_ELSEWHERE", "ValidatedOptions", "default", "flag_name", "option", "options_from_json"]
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
+
+# Options under the names that other tools give them: spelling alone would lead to another option.
+CALLED_ELSEWHERE = {
+    "learning-rate": "--lr",
+    "optim": "--optimizer",
+    "opt": "--optimizer",
+    "solver": "--optimizer",
+    "warmup": "--warmup-ratio",
+    "warmup-steps": "--warmup-ratio",
+    "warmup-epochs": "--warmup-ratio",
+    "lr-scheduler": "--schedule",
+    "lr-scheduler-type": "--schedule",
+    "scheduler": "--schedule",
+    "clip": "--max-grad-norm",
+    "clip-grad": "--max-grad-norm",
+    "clip-grad-norm": "--max-grad-norm",
+    "gradient-clip-val": "--max-grad-norm",
+    "wd": "--weight-decay",
+    "num-epochs": "--epochs",
+    "num-train-epochs": "--epochs",
+    "n-epochs": "--epochs",
+    "bs": "--batch-size",
+    "train-batch-size": "--batch-size",
+    "per-device-train-batch-size": "--batch-size",
+    "gpu": "--device",
+    "gpus": "--device",
+    "accelerator": "--device",
+    "amp": "--precision",
+    "bf16": "--precision",
+    "fp16": "--precision",
+    "mixed-precision": "--precision",
+    "torch-compile": "--compile",
+    "output-dir": "--runs",
+    "logging-dir": "--runs",
+    "dataset": "--data",
+    "data-path": "--data",
+    "random-state": "--seed",
+    "block-size": "--context-length",
+    "hidden-size": "--hidden-dim",
+    "n-layers": "--num-layers",
+    "n-heads": "--num-heads",
+    "threads": "--num-threads",
+    "gradient-accumulation-steps": "--micro-batch-size",
+    "accumulate-grad-batches": "--micro-batch-size",
+    "grad-accum": "--micro-batch-size",
+    "early-stopping": "--patience",
+    "early-stopping-patience": "--patience",
+    "resume": "quoin resume",
+    "resume-from-checkpoint": "quoin resume",
+    "load-checkpoint": "quoin resume",
+}
 
 
 def option(

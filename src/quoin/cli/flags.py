@@ -10,56 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.options import ValidatedOptions, flag_name
+from quoin.options import CALLED_ELSEWHERE, ValidatedOptions, flag_name
 
 __all__ = ["Parser", "add_options", "any_number", "read_options", "whole_number"]
 
 Options = TypeVar("Options", bound=ValidatedOptions)
 Group = argparse._ArgumentGroup  # the standard library has no public name for it
-
-
-# Options under the names that other tools give them: spelling alone would lead to another option.
-CALLED_ELSEWHERE = {
-    "learning-rate": "--lr",
-    "optim": "--optimizer",
-    "opt": "--optimizer",
-    "solver": "--optimizer",
-    "warmup": "--warmup-ratio",
-    "warmup-steps": "--warmup-ratio",
-    "warmup-epochs": "--warmup-ratio",
-    "lr-scheduler": "--schedule",
-    "lr-scheduler-type": "--schedule",
-    "scheduler": "--schedule",
-    "clip": "--max-grad-norm",
-    "clip-grad": "--max-grad-norm",
-    "clip-grad-norm": "--max-grad-norm",
-    "gradient-clip-val": "--max-grad-norm",
-    "wd": "--weight-decay",
-    "num-epochs": "--epochs",
-    "num-train-epochs": "--epochs",
-    "n-epochs": "--epochs",
-    "bs": "--batch-size",
-    "train-batch-size": "--batch-size",
-    "per-device-train-batch-size": "--batch-size",
-    "gpu": "--device",
-    "gpus": "--device",
-    "accelerator": "--device",
-    "amp": "--precision",
-    "bf16": "--precision",
-    "fp16": "--precision",
-    "mixed-precision": "--precision",
-    "torch-compile": "--compile",
-    "output-dir": "--runs",
-    "logging-dir": "--runs",
-    "dataset": "--data",
-    "data-path": "--data",
-    "random-state": "--seed",
-    "block-size": "--context-length",
-    "hidden-size": "--hidden-dim",
-    "n-layers": "--num-layers",
-    "n-heads": "--num-heads",
-    "threads": "--num-threads",
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -113,6 +69,8 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, flag: str) -> str:
         meant = CALLED_ELSEWHERE.get(flag.strip("-").replace("_", "-"), "")
+        if meant.startswith("quoin "):
+            return f"`{meant} RUN` does that"
         return did_you_mean(meant if meant in self.flags else flag, self.flags)
 
     def error(self, message: str) -> NoReturn:

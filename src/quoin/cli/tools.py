@@ -1,11 +1,13 @@
 """`quoin list`, `quoin doctor` and `quoin bench`."""
 
 import argparse
+import difflib
+import re
 import sys
 from dataclasses import asdict
 
 from quoin.cli.output import print_json, print_table
-from quoin.errors import UserError, did_you_mean, format_value
+from quoin.errors import UserError, format_value
 
 __all__ = ["bench", "doctor", "list_recipes"]
 
@@ -19,9 +21,13 @@ def list_recipes(parsed: argparse.Namespace) -> int:
     query = " ".join(parsed.words)
     if query:
         words = sorted({word for each in recipes for word in each.keywords})
-        recipes = [each for each in recipes if each.matches(query)]
+        family = re.sub(r"(?<=[a-z])\d+", "", query)  # resnet18 is a size of resnet
+        matching = [each for each in recipes if each.matches(query)]
+        recipes = matching or [each for each in recipes if each.matches(family)]
         if not recipes:
-            hint = f"{did_you_mean(query, words)}; `quoin map {query}` looks through everything else"
+            near = difflib.get_close_matches(query.lower(), words, n=1, cutoff=0.75)
+            hint = f"`quoin map {query}` looks through everything else"
+            hint = f"did you mean {format_value(near[0])}? {hint}" if near else hint
             raise UserError(f"expected a word of a recipe, got {format_value(query)}; {hint}")
     if parsed.json:
         print_json([asdict(each) for each in recipes])

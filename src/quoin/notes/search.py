@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quoin.notes.map import Entry, entries, index
+from quoin.options import CALLED_ELSEWHERE
+from quoin.runs.listing import listed_options
 
 __all__ = ["Hit", "search"]
 
 # How well a text answers: the name itself, a keyword, a part of the name, its first sentence, anywhere.
 EXACT, KEYWORD, PART, SUMMARY, TEXT = 5, 4, 3, 2, 1
+
+ENDINGS = {"loss", "score", "scores", "metric", "layer", "module", "criterion", "fn", "func", "emb", "pos", "scheduler"}
 
 
 class Hit(NamedTuple):
@@ -36,17 +40,50 @@ def search(query: str) -> list[Hit]:
     words = _words(re.sub(r"^(torch|quoin|nn|F)\.(?=\w)", "", query.removeprefix("torch.")))  # nn.Embedding
     if not words:
         return []
-    found = [*_names(words), *_items(words), *_recipes(words)]
+    found = _found(words)
+    if not any(hit.rank >= PART for hit in found):  # mutual_info_score, GaussianNLLLoss, resnet18
+        have = {hit.name for hit in found}
+        found += [hit for hit in _found(_without_endings(words)) if hit.name not in have]
     order = {"name": 0, "option": 1, "command": 1, "recipe": 2, "item": 3}
     return sorted(found, key=lambda hit: (-hit.rank, order[hit.kind], len(hit.name), hit.name))
 
 
+def _found(words: list[str]) -> list[Hit]:
+    return [*_names(words), *_options(words), *_items(words), *_recipes(words)]
+
+
+def _without_endings(words: list[str]) -> list[str]:
+    """The words without the endings that other libraries give their names, and without sizes."""
+    short = [re.sub(r"(?<=[a-z])\d+d?$", "", word) for word in words]
+    while len(short) > 1 and short[-1] in ENDINGS:
+        short.pop()
+    return short
+
+
+def _meant(words: list[str]) -> list[str]:
+    """What the keywords name for these words, or for them without their endings."""
+    asked = {"".join(words), "".join(_without_endings(words))}
+    return list(
+        dict.fromkeys(
+            name for keyword, names in _keywords().items() if "".join(_words(keyword)) in asked for name in names
+        )
+    )
+
+
+def _options(words: list[str]) -> list[Hit]:
+    meant = {*_meant(words), CALLED_ELSEWHERE.get("-".join(words), "")}
+    hits = []
+    for flag, help in listed_options().items():
+        rank = KEYWORD if flag in meant else min(PART, _rank(words, flag.strip("-"), help, ""))
+        if rank >= SUMMARY:
+            what = f"an option of `quoin train`, where the recipe has it: {help}"
+            hits.append(Hit("option", flag, what, ("quoin train mlp --help",), rank))
+    return hits
+
+
 def _names(words: list[str]) -> list[Hit]:
-    meant = [
-        name for keyword, names in _keywords().items() if "".join(_words(keyword)) == "".join(words) for name in names
-    ]
+    meant = _meant(words)
     hits = [_of_torch(name) for name in meant if name.startswith("torch.")]
-    hits += [_option(name) for name in meant if name.startswith("--")]
     hits += [Hit("command", name, "a command.", (f"{name} --help",), KEYWORD) for name in meant if name[:6] == "quoin "]
     for path, (summary, rest) in index()["names"].items():
         package, name = path.rsplit(".", 1)
@@ -59,11 +96,6 @@ def _names(words: list[str]) -> list[Hit]:
 def _of_torch(path: str) -> Hit:
     package, name = path.rsplit(".", 1)
     return Hit("name", path, "torch's own, used as it is.", (f"from {package} import {name}",), KEYWORD)
-
-
-def _option(flag: str) -> Hit:
-    what = "an option of `quoin train`, where the recipe has it; `quoin train RECIPE --help` says what it takes."
-    return Hit("option", flag, what, ("quoin train mlp --help",), KEYWORD)
 
 
 def _items(words: list[str]) -> list[Hit]:
@@ -121,7 +153,7 @@ def _has(words: list[str], text: list[str]) -> bool:
 
 @functools.cache
 def _split(text: str) -> tuple[str, ...]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # MultiHead -> Multi Head
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)  # MultiHead, NLLLoss
     if re.search("[\u00c0-\u024f]", spaced):  # Fréchet is Frechet; mathematics' own characters stay
         spaced = "".join(each for each in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(each))
     return tuple(re.findall(r"[^\W_]+", spaced.lower()))
