@@ -143,7 +143,10 @@ def _rank(words: list[str], name: str, summary: str, rest: str) -> int:
         return PART
     if _has(words, _words(summary)):
         return SUMMARY
-    return TEXT if _has(words, _words(f"{name} {summary} {rest}")) else 0
+    text = f"{name} {summary} {rest}"
+    if not all(word in text.lower() for word in words):  # to split every docstring into words takes most of the time
+        return 0
+    return TEXT if _has(words, _words(text)) else 0
 
 
 def _has(words: list[str], text: list[str]) -> bool:
