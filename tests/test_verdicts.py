@@ -87,6 +87,7 @@ NO_VERDICT = {
     "HingeFit": "a fit",
     "ScoresFit": "a fit",
     "GeneralizationGap": "two errors and their difference",
+    "GradientOptions": "options; whether the optimizer is the recipe's own is one of its properties",
     "EarlyStop": "an epoch and how it was found",
     "bench/attention_findings.py Finding": "of three values: nothing may be asked of it",
     "Translation": "a text",
