@@ -19,9 +19,13 @@ class UserError(ValueError):
     exit_code = 2
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
     """A closing hint: the nearest of `names` if one is near, else all of them, or the three nearest of many. At most
     150 characters.
+
+    Args:
+        otherwise: What to say where none is nearly the same. For names by the hundred, of which some are always a
+            little like another word.
 
     >>> did_you_mean("digit", ["digits", "iris"])
     "did you mean 'digits'?"
@@ -31,14 +35,18 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     'choose from digits, iris'
     >>> did_you_mean("column nine", [f"x{i}" for i in range(500)])
     "the nearest of 500 are 'x0', 'x1', 'x10'"
+    >>> did_you_mean("column nine", [f"x{i}" for i in range(500)], "there is none")
+    'there is none'
     """
     known = sorted(names)
     name, alike = (
         name[:_LONGEST].lower(),
         {each[:_LONGEST].lower(): each for each in known},
     )  # comparing costs the product of lengths
-    if close := difflib.get_close_matches(name, alike, n=1, cutoff=0.6):
+    if close := difflib.get_close_matches(name, alike, n=1, cutoff=0.6 if otherwise is None else 0.8):
         return f"did you mean {format_value(alike[close[0]])}?"
+    if otherwise is not None:
+        return otherwise
     if len(listed := ", ".join(known)) <= _LISTED and listed.isprintable():
         return f"choose from {listed}"
     ratio = {each: difflib.SequenceMatcher(None, name, each).ratio() for each in alike}

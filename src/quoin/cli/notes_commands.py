@@ -1,7 +1,6 @@
 """`quoin check`, `quoin figure` and `quoin map`: the notes' ids, what checks them and what draws them."""
 
 import argparse
-import difflib
 import sys
 
 from quoin import notes
@@ -107,10 +106,8 @@ def _find(query: str, parsed: argparse.Namespace) -> int:
     found = notes.search(query)
     if not found:
         known = [*(name.rpartition(".")[2] for name in notes.index()["names"]), *notes.index()["recipes"]]
-        # Among 1,500 names some word is always a little like another: only one that is nearly the same helps.
-        near = difflib.get_close_matches(query.replace(" ", "_")[:60], known, n=1, cutoff=0.8)
         elsewhere = "nothing here has it: `quoin map --packages` lists the packages, `quoin list` the recipes"
-        hint = f"did you mean {format_value(near[0])}?" if near else elsewhere
+        hint = did_you_mean(query.replace(" ", "_"), known, elsewhere)
         raise UserError(f"expected a word of a name, title, keyword or docstring, got {format_value(query)}; {hint}")
     if parsed.json:
         print_json([hit._asdict() for hit in found])

@@ -1,13 +1,12 @@
 """`quoin list`, `quoin doctor` and `quoin bench`."""
 
 import argparse
-import difflib
 import re
 import sys
 from dataclasses import asdict
 
 from quoin.cli.output import print_json, print_table
-from quoin.errors import UserError, format_value
+from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["bench", "doctor", "list_recipes"]
 
@@ -25,9 +24,9 @@ def list_recipes(parsed: argparse.Namespace) -> int:
         matching = [each for each in recipes if each.matches(query)]
         recipes = matching or [each for each in recipes if each.matches(family)]
         if not recipes:
-            near = difflib.get_close_matches(query.lower(), words, n=1, cutoff=0.75)
-            hint = f"`quoin map {query}` looks through everything else"
-            hint = f"did you mean {format_value(near[0])}? {hint}" if near else hint
+            hint = (
+                f"{did_you_mean(query, words, 'no recipe has it')}; `quoin map {query}` looks through everything else"
+            )
             raise UserError(f"expected a word of a recipe, got {format_value(query)}; {hint}")
     if parsed.json:
         print_json([asdict(each) for each in recipes])

@@ -52,9 +52,9 @@ class StandardScaler(NamedTuple):
         mean = torch.stack([chunk.double().sum(0) for chunk in chunks()]).sum(0) / count
         variance = torch.stack([(chunk.double() - mean).square_().sum(0) for chunk in chunks()]).sum(0) / count
         # Asked of the values themselves: rounding of the mean leaves a constant feature a tiny variance, not zero.
-        highest = torch.stack([chunk.amax(0) for chunk in chunks()]).amax(0)
-        lowest = torch.stack([chunk.amin(0) for chunk in chunks()]).amin(0)
-        std = torch.where(highest == lowest, 1.0, variance.sqrt())
+        first = next(chunks())[0]
+        constant = torch.stack([(chunk == first).all(0) for chunk in chunks()]).all(0)
+        std = torch.where(constant, 1.0, variance.sqrt())
         return cls(mean[:, None, None], std[:, None, None]) if per_channel else cls(mean, std)
 
     def transform(
