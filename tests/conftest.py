@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ with contextlib.suppress(ValueError):  # not the main thread
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+# What the tests put into the cache is theirs: no user's cache is read or filled. Workers and the processes they start
+# share it.
+if "QUOIN_CACHE" not in os.environ:
+    os.environ["QUOIN_CACHE"] = tempfile.mkdtemp(prefix="quoin-cache-")
 
 
 # A deadline would fail whoever shares the machine. The profile that hypothesis takes by itself where CI is set has none

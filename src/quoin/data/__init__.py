@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from quoin.data.augment import background, random_cutout, random_horizontal_flip, random_resized_crop, random_shift
     from quoin.data.batches import BatchSampler, epoch_permutation
     from quoin.data.bpe import BPETokenizer
+    from quoin.data.cache import cache_folder
     from quoin.data.chains import MarkovSource, make_hmm_source, make_markov_source, make_symbol_corpus
     from quoin.data.copying import CopySequences, make_copy_sequences
     from quoin.data.corpus import Corpus, CorpusSplit, fit_tokenizer, load_corpus, tokenize_text
@@ -119,6 +120,7 @@ __all__ = [
     "as_classes",
     "as_regression",
     "background",
+    "cache_folder",
     "check_same_tokenizer",
     "check_source_name",
     "encode_texts",
