@@ -29,7 +29,7 @@ def put(tmp_path):
 
 
 def data_info(*names, target="label"):
-    return TabularInfo("t", "", 40, names, (len(names),), target, ("no", "yes"))
+    return TabularInfo("t", "", 40, names, (len(names),), (target,), ("no", "yes"))
 
 
 def rearranged(content, columns):
@@ -133,5 +133,5 @@ def test_a_run_leaves_columns_out_and_is_evaluated_by_name(put, tmp_path, capsys
 def test_ignore_reads_as_text_and_its_help_shows_no_default(capsys):
     assert main(["train", "mlp", "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "--ignore STR [STR ...] columns of a CSV file to leave out --" in told
+    assert "--ignore STR [STR ...] columns of a table to leave out --" in told
     assert "--hidden-dims INT [INT ...]" in told

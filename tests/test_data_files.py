@@ -11,10 +11,15 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quoin.data import load, read_features, split
+from quoin.data import TabularInfo, load, read_features, split
 from quoin.errors import UserError
 
 rng = np.random.default_rng(0)
+
+
+def info(names):
+    """What a model knows that was trained on numbers under these names."""
+    return TabularInfo("t", "", 1, tuple(names), (len(names),), ("y",), None)
 
 
 def refused(source, match):
@@ -36,10 +41,10 @@ def test_npz_tables_are_read_back(tmp_path, names):
     assert np.array_equal(data.features.numpy(), x.astype(np.float64))
     assert np.array_equal(data.targets.numpy(), y.astype(np.float64))
     assert data.feature_names == ("x0", "x1", "x2")
-    assert torch.equal(read_features(path, data.feature_names), data.features)
-    assert torch.equal(read_features(f"npz:{path}", data.feature_names), data.features)
+    assert torch.equal(read_features(path, info(data.feature_names)).features, data.features)
+    assert torch.equal(read_features(f"npz:{path}", info(data.feature_names)).features, data.features)
     with pytest.raises(UserError, match="expected 2 features"):
-        read_features(path, ("a", "b"))
+        read_features(path, info(("a", "b")))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,7 @@ def test_npz_images_of_bytes_are_scaled_and_floats_are_not(tmp_path):
     data = load(f"npz:{path}")
     assert data.image_shape == (1, 5, 6)
     assert np.array_equal(data.features[:, 0].numpy(), images.astype(np.float32) / np.float32(255))
-    assert torch.equal(read_features(path, data.feature_names), data.features.flatten(1))
+    assert torch.equal(read_features(path, info(data.feature_names)).features, data.features.flatten(1))
     color = rng.random(size=(4, 3, 5, 6))
     np.savez(path, x=color, y=np.arange(4))
     assert np.array_equal(load(f"npz:{path}").features.numpy(), color.astype(np.float32))

@@ -158,11 +158,13 @@ def test_an_unknown_source_gets_one_line_with_a_hint(source, hint):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_target_and_ignore_are_for_csv_only():
-    with pytest.raises(UserError, match="csv:PATH only"):
+def test_columns_are_named_for_tables_only():
+    with pytest.raises(UserError, match="is for tables"):
         load("iris", target="species")
-    with pytest.raises(UserError, match=r"csv:PATH only.* leave --ignore out"):
+    with pytest.raises(UserError, match=r"--ignore is for tables .* leave it out"):
         load("iris", ignore=["species"])
+    with pytest.raises(UserError, match=r"--missing is for tables"):
+        load("iris", missing="mean")
 
 
 def test_checking_a_name_costs_no_torch():

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 
 import quoin.estimators
 from commands import refused, tried
-from quoin.data import load, read_features, split
+from quoin.data import TabularInfo, load, read_features, split
 from quoin.data.prepared import prepare
 from quoin.runs import find_recipe, recipe_names
 
@@ -170,7 +170,10 @@ def test_what_64_bits_cannot_tell_apart_is_said(tmp_path):
     )  # a constant column is no such thing
     assert load(f"csv:{path}", target=None).num_rows == 40
     path.write_text("t,u,y\n" + "".join(f"{10**18 + row},{row},{row % 2}\n" for row in range(2)))
-    assert read_features(path, ["t", "u"]).shape == (2, 2)  # rows to predict for may be alike
+    assert read_features(path, TabularInfo("t", "", 1, ("t", "u"), (2,), ("y",), None)).features.shape == (
+        2,
+        2,
+    )  # rows to predict for may be alike
     np.savez(tmp_path / "fine.npz", features=10**18 + np.arange(80).reshape(40, 2), targets=np.arange(40) % 2)
     assert "are one there" in refused(
         "train", "logistic-regression", "--data", f"npz:{tmp_path / 'fine.npz'}", "--runs", tmp_path / "runs"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from quoin.data.copying import CopySequences, make_copy_sequences
     from quoin.data.corpus import Corpus, CorpusSplit, fit_tokenizer, load_corpus, tokenize_text
     from quoin.data.dataset import Dataset, as_classes, as_regression
+    from quoin.data.encoding import ColumnEncoding, TableEncoder
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import make_blobs, make_circles, make_linear, make_moons, make_polynomial
     from quoin.data.graphs import LabeledGraph, load_karate_club
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
-    from quoin.data.predicting import load_like, read_features
+    from quoin.data.predicting import Features, load_like, read_features
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     )
     from quoin.data.splits import Split, fold, split
     from quoin.data.spoken_numbers import number_words
+    from quoin.data.table_columns import Column
     from quoin.data.text import Text, TextSplits, load_text
     from quoin.data.text_info import TextInfo, text_info
     from quoin.data.text_stream import TextStream
@@ -77,10 +79,13 @@ __all__ = [
     "BatchSampler",
     "ByteTokenizer",
     "CharTokenizer",
+    "Column",
+    "ColumnEncoding",
     "CopySequences",
     "Corpus",
     "CorpusSplit",
     "Dataset",
+    "Features",
     "Fold",
     "ImageInfo",
     "ImageSplits",
@@ -102,6 +107,7 @@ __all__ = [
     "Split",
     "StandardScaler",
     "StoredTokens",
+    "TableEncoder",
     "TabularInfo",
     "Text",
     "TextInfo",

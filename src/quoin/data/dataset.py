@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from quoin.data.csv_text import finite_number
+from quoin.data.table_columns import Column
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
 
@@ -26,7 +28,6 @@ __all__ = [
     "as_classes",
     "as_regression",
     "column_names",
-    "finite_number",
     "number_targets",
     "text_targets",
 ]
@@ -43,28 +44,40 @@ class Dataset:
     name: str
     # Of a table, float64 as in the file or float32; or images scaled to [0, 1], float32.
     features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels height width"]
-    targets: Real[Tensor, "samples"]  # int64 for classes, float64 or float32 for numbers
+    # int64 for classes, float64 or float32 for numbers; several numbers a row where there are several targets.
+    targets: Real[Tensor, "samples"] | Float[Tensor, "samples targets"]
     feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
     class_names: tuple[str, ...] | None
-    target_name: str = "target"
+    target_names: tuple[str, ...] = ("target",)
     test_start: int | None = None  # rows from here on are the source's own test split
+    # Of a table: what each column of `features` is. NaN is then a missing cell, and a category is the number of its
+    # level; `prepare` makes features of them. Empty where the features are numbers, ready to use.
+    columns: tuple[Column, ...] = ()
 
     def __post_init__(self) -> None:
         floats = (torch.float32, torch.float64)
+        if isinstance(self.target_names, str):
+            raise TypeError(f"target_names are a tuple, got {self.target_names!r}")
         if self.features.ndim not in (2, 4) or self.features.dtype not in (
             floats if self.features.ndim == 2 else floats[:1]
         ):
             got = f"{self.features.dtype} {tuple(self.features.shape)}"
             raise ValueError(f"features must be floats (n, d) or float32 (n, c, h, w), got {got}")
         kinds = floats if self.class_names is None else (torch.int64,)
-        if self.targets.shape != (self.num_rows,) or self.targets.dtype not in kinds:
+        shape = (self.num_rows,) if len(self.target_names) == 1 else (self.num_rows, len(self.target_names))
+        if self.targets.shape != shape or self.targets.dtype not in kinds:
             raise ValueError(
-                f"targets must be {kinds[0]} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}"
+                f"targets must be {kinds[0]} {shape}, got {self.targets.dtype} {tuple(self.targets.shape)}"
             )
         if len(self.feature_names) != self.num_features:
             raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
         if self.test_start is not None and not 0 < self.test_start < self.num_rows:
             raise ValueError(f"test_start must lie inside {self.num_rows} rows, got {self.test_start}")
+
+    @property
+    def target_name(self) -> str:
+        """The target, or all of them in a row, as a message names it."""
+        return ", ".join(self.target_names)
 
     @property
     def num_rows(self) -> int:
@@ -95,7 +108,12 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content, not of the name: a resumed run sees that its data changed, not that they moved."""
-        names = (self.feature_names, self.class_names, self.test_start)
+        names = (
+            self.feature_names,
+            self.class_names,
+            self.test_start,
+            *(each.levels for each in self.columns if each.levels),
+        )
         digest = hashlib.sha256(repr((tuple(self.features.shape), names)).encode("utf-8", "surrogatepass"))
         for tensor in (self.features, self.targets):
             digest.update(tensor.contiguous().cpu().numpy().data)
@@ -165,16 +183,6 @@ def as_regression(dataset: Dataset) -> Dataset:
             "use a classification recipe or another target"
         )
     return dataclasses.replace(dataset, targets=values, class_names=None)
-
-
-def finite_number(cell: str) -> float | None:
-    """The number that `cell` writes if float32 can hold it, else None; Python's 1_000 is not a number in a data
-    file."""
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if abs(value) <= torch.finfo(torch.float32).max and "_" not in cell else None
 
 
 def text_targets(labels: Sequence[str]) -> tuple[Int[Tensor, "samples"], tuple[str, ...]]:

@@ -35,7 +35,7 @@ def _digits(bunch: Any) -> Dataset:
     images = torch.from_numpy(bunch.images.astype(np.float32))[:, None] / 16  # ink is counted from 0 to 16
     targets = torch.from_numpy(bunch.target.astype(np.int64))
     return Dataset(
-        "digits", images, targets, column_names(images.shape[1:]), tuple(str(digit) for digit in range(10)), "digit"
+        "digits", images, targets, column_names(images.shape[1:]), tuple(str(digit) for digit in range(10)), ("digit",)
     )
 
 
@@ -44,10 +44,10 @@ def _diabetes(bunch: Any) -> Dataset:
         torch.from_numpy(bunch.data.astype(np.float32)),
         torch.from_numpy(bunch.target.astype(np.float32)),
     )
-    return Dataset("diabetes", features, targets, tuple(bunch.feature_names), None, "progression")
+    return Dataset("diabetes", features, targets, tuple(bunch.feature_names), None, ("progression",))
 
 
 def _table(name: str, bunch: Any) -> Dataset:
     features, targets = torch.from_numpy(bunch.data.astype(np.float32)), torch.from_numpy(bunch.target.astype(np.int64))
     classes = tuple(str(label) for label in bunch.target_names)
-    return Dataset(name, features, targets, tuple(str(column) for column in bunch.feature_names), classes, "class")
+    return Dataset(name, features, targets, tuple(str(column) for column in bunch.feature_names), classes, ("class",))

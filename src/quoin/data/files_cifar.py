@@ -39,7 +39,7 @@ def load_cifar10(path: str) -> Dataset:
     images = torch.from_numpy(records[:, 1:].astype(np.float32)).div_(255).reshape(-1, *_IMAGE)
     targets = torch.from_numpy(records[:, 0].astype(np.int64))
     test_start = len(records) - len(batches[-1])
-    return Dataset(f"cifar10:{path}", images, targets, column_names(_IMAGE), CLASS_NAMES, "label", test_start)
+    return Dataset(f"cifar10:{path}", images, targets, column_names(_IMAGE), CLASS_NAMES, ("label",), test_start)
 
 
 def _records(path: Path) -> np.ndarray:

@@ -35,7 +35,9 @@ def load_idx(path: str) -> Dataset:
         images, labels = np.concatenate([images, test_images]), np.concatenate([labels, test_labels])
     features = torch.from_numpy(images.astype(np.float32)).div_(255)[:, None]
     targets, class_names = number_targets(labels)
-    return Dataset(f"idx:{path}", features, targets, column_names(features.shape[1:]), class_names, "label", test_start)
+    return Dataset(
+        f"idx:{path}", features, targets, column_names(features.shape[1:]), class_names, ("label",), test_start
+    )
 
 
 def _split(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray]:

@@ -54,7 +54,7 @@ def make_linear(num_rows: int, weights: Sequence[float], bias: float, *, noise: 
     """
     X = _normal(num_rows, len(weights), generator)
     y = X @ torch.tensor(weights, dtype=torch.float64) + bias + noise * _normal(num_rows, 1, generator)[:, 0]
-    return Dataset("linear", X.float(), y.float(), column_names((len(weights),)), None, "y")
+    return Dataset("linear", X.float(), y.float(), column_names((len(weights),)), None, ("y",))
 
 
 def make_polynomial(
@@ -74,7 +74,7 @@ def make_polynomial(
     truth = monomials[:, : len(coefficients)] @ torch.tensor(coefficients, dtype=torch.float64)
     y = truth + noise * _normal(num_rows, 1, generator)[:, 0]
     names = tuple(f"x^{power}/{power}!" for power in range(num_monomials))
-    return Dataset("polynomial", monomials.float(), y.float(), names, None, "y")
+    return Dataset("polynomial", monomials.float(), y.float(), names, None, ("y",))
 
 
 def make_moons(num_rows: int, *, noise: float, generator: Generator) -> Dataset:
@@ -108,7 +108,7 @@ def _clouds(
     points = torch.cat(groups)
     points = points + noise * _normal(*points.shape, generator)
     targets = torch.arange(len(groups)).repeat_interleave(torch.tensor([len(group) for group in groups]))
-    return Dataset(name, points.float(), targets, column_names(points.shape[1:]), class_names, "class")
+    return Dataset(name, points.float(), targets, column_names(points.shape[1:]), class_names, ("class",))
 
 
 def _normal(num_rows: int, num_columns: int, generator: Generator) -> Tensor:

@@ -65,13 +65,13 @@ class LabeledGraph:
         The numbers are names, not quantities, so their scale is the identity. There is no node to spare for validation.
         """
         numbers = torch.arange(self.num_nodes, dtype=torch.float32)[:, None]
-        rows = Dataset(self.name, numbers, self.labels, (self.node_name,), self.class_names, self.label_name)
+        rows = Dataset(self.name, numbers, self.labels, (self.node_name,), self.class_names, (self.label_name,))
         data_info = TabularInfo(
             source=self.name,
             num_rows=self.num_nodes,
             feature_names=rows.feature_names,
             feature_shape=(1,),
-            target_name=self.label_name,
+            target_names=(self.label_name,),
             class_names=self.class_names,
             fingerprint=self.fingerprint,
         )

@@ -78,7 +78,7 @@ def _images(
     name: str, clean: Tensor, labels: Tensor, class_names: tuple[str, ...], noise: float, generator: Generator
 ) -> Dataset:
     pixels = (clean + noise * torch.randn(clean.shape, generator=generator)).clamp(0, 1)
-    return Dataset(name, pixels, labels, column_names(pixels.shape[1:]), class_names, "class")
+    return Dataset(name, pixels, labels, column_names(pixels.shape[1:]), class_names, ("class",))
 
 
 def _check(num_rows: int, noise: float) -> None:

@@ -1,51 +1,84 @@
 """Read data for a trained model: rows to predict for, and other data to evaluate it on."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data.dataset import Dataset
+from quoin.data.encoding import TableEncoder
 from quoin.data.files import quoted
-from quoin.data.files_csv import load_csv_columns, read_csv_features
 from quoin.data.files_npz import read_npz_features
 from quoin.data.prepared import TabularInfo
 from quoin.data.sources import check_source_name, load
+from quoin.data.table_columns import ColumnKind
+from quoin.data.table_files import FORMATS
+from quoin.data.tables import load_table_columns, read_table_columns
 from quoin.errors import UserError, format_value
 
-__all__ = ["load_like", "read_features"]
+__all__ = ["Features", "load_like", "read_features"]
 
 
-def read_features(path: str | Path, feature_names: Sequence[str]) -> Float[Tensor, "samples features"]:
-    """The features of a .csv, .tsv or .npz file, float64 (pixels float32), in the order of `feature_names`;
-    images come flattened.
+class Features(NamedTuple):
+    """Rows as a trained model takes them, before they are scaled."""
+
+    features: Float[Tensor, "samples features"]
+    remarks: list[str]  # what the user should know of them
+
+
+def read_features(path: str | Path, data_info: TabularInfo) -> Features:
+    """The features of a .csv, .tsv, .parquet, .jsonl or .npz file, float64 (pixels float32), as a model trained on
+    `data_info` takes them; images come flattened.
 
     The file may also be named as a source, csv:PATH or npz:PATH, whatever its ending.
     """
     form, colon, source_path = str(path).partition(":")
-    if not colon or form not in ("csv", "npz"):
-        form, source_path = Path(path).suffix.lower().removeprefix("."), path
-    match form:
-        case "csv" | "tsv":
-            return read_csv_features(source_path, feature_names)
-        case "npz":
-            return read_npz_features(source_path, feature_names)
-        case _:
-            raise UserError(f"expected a .csv, .tsv or .npz file, got {quoted(path)}: save the rows in one of these")
+    if not colon or form not in (*FORMATS, "npz"):
+        form, source_path = Path(path).suffix.lower().removeprefix("."), str(path)
+    if form in FORMATS:
+        table = read_table_columns(form, source_path, _kinds(data_info), data_info.missing)
+        values = torch.from_numpy(table.values)
+        if not data_info.columns:
+            return Features(values, [])
+        encoder = TableEncoder(data_info.columns)
+        return Features(encoder.transform(table.columns, values), encoder.remarks(table.columns, values))
+    if form == "npz":
+        return Features(read_npz_features(source_path, data_info.feature_names), [])
+    raise UserError(
+        f"expected a .csv, .tsv, .parquet, .jsonl or .npz file, got {quoted(path)}: save the rows in one of these"
+    )
 
 
-def load_like(data_info: TabularInfo, source: str, *, target: str | None = None, seed: int = 0) -> Dataset:
-    """`load`, for a model that was trained on the data of `data_info`.
+def _kinds(data_info: TabularInfo) -> dict[str, ColumnKind]:
+    """The columns that a model knows and what each is; features without a table's columns are numbers."""
+    if data_info.columns:
+        return {column.name: column.kind for column in data_info.columns}
+    return dict.fromkeys(data_info.feature_names, "number")
 
-    Columns of a CSV go by name: those the model knows, in its order, others are ignored; the target is `target`, else
+
+def load_like(
+    data_info: TabularInfo, source: str, *, target: str | Sequence[str] | None = None, seed: int = 0
+) -> Dataset:
+    """`load`, for a model that was trained on the data of `data_info`; the features are encoded as then.
+
+    Columns of a table go by name: those the model knows, in its order, others are ignored; the target is `target`, else
     the column that was the target in training, else one by a usual name. Other sources have no names to go by, so only
     their number of features is checked.
     """
     check_source_name(source)
     form, _, source_path = source.partition(":")
-    if form == "csv":
-        return load_csv_columns(source_path, data_info.feature_names, target, data_info.target_name)
+    if form in FORMATS:
+        found = load_table_columns(
+            form, source_path, _kinds(data_info), target, data_info.target_names, data_info.missing
+        )
+        if not data_info.columns:
+            return dataclasses.replace(found, columns=())
+        features = TableEncoder(data_info.columns).transform(found.columns, found.features)
+        return dataclasses.replace(found, features=features, feature_names=data_info.feature_names, columns=())
     dataset = load(source, target=target, seed=seed)
     if dataset.num_features != data_info.num_features:
         raise UserError(

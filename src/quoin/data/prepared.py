@@ -10,8 +10,10 @@ from torch import Tensor
 
 from quoin.data.data_info import DataInfo
 from quoin.data.dataset import Dataset
+from quoin.data.encoding import ColumnEncoding, TableEncoder
 from quoin.data.scaling import StandardScaler
 from quoin.data.splits import Split
+from quoin.data.tables import Missing
 from quoin.documents import Count, Size
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
@@ -26,8 +28,9 @@ class TabularInfo(DataInfo):
     num_rows: Count
     feature_names: tuple[str, ...]
     feature_shape: tuple[Size, ...]
-    target_name: str
+    target_names: tuple[str, ...]
     class_names: tuple[str, ...] | None
+    columns: tuple[ColumnEncoding, ...] = ()  # of a table: how each of its columns becomes features
 
     def __post_init__(self) -> None:
         if math.prod(self.feature_shape) != len(self.feature_names):
@@ -39,6 +42,20 @@ class TabularInfo(DataInfo):
     @property
     def num_features(self) -> int:
         return len(self.feature_names)
+
+    @property
+    def num_targets(self) -> int:
+        return len(self.target_names)
+
+    @property
+    def target_name(self) -> str:
+        """The target, or all of them in a row, as a message names it."""
+        return ", ".join(self.target_names)
+
+    @property
+    def missing(self) -> Missing:
+        """Whether missing cells are filled in or refused."""
+        return "mean" if any(column.mean is not None or column.has_missing for column in self.columns) else "error"
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -71,22 +88,34 @@ class PreparedData:
         return found if targets is None else found | {"target_mean": targets.mean, "target_std": targets.std}
 
 
-def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> PreparedData:
+def prepare(
+    dataset: Dataset, split: Split, device: torch.device | str = "cpu", missing: Missing = "error"
+) -> PreparedData:
     """Split the data and standardise every split by the statistics of the training split alone.
 
     Args:
         split: Row numbers of the three splits, as `quoin.data.split` or `fold` gives them.
+        missing: "mean" fills missing cells of a table with the mean of the training rows, and adds a feature that says
+            where they were.
     """
+    train, validation, test = map(as_indices, split)
+    columns: tuple[ColumnEncoding, ...] = ()
+    fingerprint = dataset.fingerprint  # of the data as they came
+    if dataset.columns:
+        encoder = TableEncoder.fit(dataset.columns, dataset.features, train, missing)
+        features = encoder.transform(dataset.columns, dataset.features)
+        dataset = dataclasses.replace(dataset, features=features, feature_names=encoder.feature_names, columns=())
+        columns = encoder.columns
     data_info = TabularInfo(
         source=dataset.name,
         num_rows=dataset.num_rows,
         feature_names=dataset.feature_names,
         feature_shape=tuple(dataset.features.shape[1:]),
-        target_name=dataset.target_name,
+        target_names=dataset.target_names,
         class_names=dataset.class_names,
-        fingerprint=dataset.fingerprint,
+        fingerprint=fingerprint,
+        columns=columns,
     )
-    train, validation, test = map(as_indices, split)
     is_image = dataset.image_shape is not None
     # Scaling images pixel by pixel would blow up the corners, where hardly any ink is.
     feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)

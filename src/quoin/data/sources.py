@@ -28,10 +28,15 @@ SOURCES = {
     "circles": "generated: two concentric circles, 2 classes",
     "blobs": "generated: Gaussian blobs, 3 classes",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
+    "tsv:PATH": "the same, its cells separated by tabs",
+    "parquet:PATH": "a table in Parquet; PATH of a table may be a file, a folder of files or a glob",
+    "jsonl:PATH": "a table with a JSON object in each line",
     "npz:PATH": "NumPy arrays `features` and `targets`",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
 }
+
+_TABLES = ("csv", "tsv", "parquet", "jsonl")
 
 TEXT_SOURCES = {  # for language models: see corpus.py
     "topics": "text: Python's own help topics, without repeated paragraphs",
@@ -70,8 +75,8 @@ def check_source_name(source: str) -> None:
         raise UserError(f"expected a path after {form!r}, got {format_value(source)}: write {forms[form]}")
     if colon:
         hint = did_you_mean(form, forms if form not in names else [form])
-    elif source.endswith((".csv", ".npz")):
-        hint = f"to read a file, write {source[-3:]}:PATH"
+    elif source.endswith((".csv", ".tsv", ".parquet", ".jsonl", ".npz")):
+        hint = f"to read a file, write {source.rpartition('.')[2]}:PATH"
     elif source.endswith((".txt", ".md", ".txt.gz")):
         hint = "to read a file, write text:PATH"
     elif source in ("mnist", "fashion-mnist"):  # known by name, though their files must be brought along
@@ -82,12 +87,21 @@ def check_source_name(source: str) -> None:
 
 
 @explain_out_of_memory("the data do not fit in memory: give fewer rows or columns, or smaller images")
-def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
+def load(
+    source: str,
+    *,
+    target: str | Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: Literal["error", "mean"] = "error",
+    seed: int = 0,
+) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
     Args:
-        target: The target column of a CSV; unless given, the one column called `target`, `label` or `y`.
-        ignore: Columns of a CSV to leave out.
+        target: The target column of a table, or several for regression; unless given, the one column called `target`,
+            `label` or `y`.
+        ignore: Columns of a table to leave out.
+        missing: "error" refuses a table with missing cells; "mean" keeps them as NaN for `prepare` to fill in.
         seed: Decides what a generated source samples.
     """
     check_source_name(source)
@@ -97,7 +111,8 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
             f"expected rows of features, but {format_value(source)} is a text: train a language model on it, as "
             "`quoin train ngram`"
         )
-    if source in PAIR_SOURCES or f"{form}:PATH" in PAIR_SOURCES:
+    is_table = form in _TABLES
+    if source in PAIR_SOURCES or (f"{form}:PATH" in PAIR_SOURCES and not is_table):
         raise UserError(
             f"expected rows of features, but {format_value(source)} are pairs of sentences: `quoin train "
             "translate-dates` takes such"
@@ -107,20 +122,18 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
             f"expected rows of features, but {format_value(source)} are texts: `quoin train "
             "sequence-classification` takes such"
         )
-    if target is not None and form != "csv":
-        raise UserError(
-            f"a target column can be named for csv:PATH only, but the data are {format_value(source)}: leave "
-            "--target out"
-        )
-    if ignore and form != "csv":
-        raise UserError(
-            f"columns can be left out of csv:PATH only, but the data are {format_value(source)}: leave --ignore out"
-        )
+    if not is_table:
+        for flag, given in (("--target", target), ("--ignore", ignore), ("--missing", missing != "error")):
+            if given:
+                raise UserError(
+                    f"{flag} is for tables (csv:PATH, tsv:PATH, parquet:PATH, jsonl:PATH), but the data are "
+                    f"{format_value(source)}: leave it out"
+                )
     match form:
-        case "csv":
-            from quoin.data.files_csv import load_csv
+        case "csv" | "tsv" | "parquet" | "jsonl":
+            from quoin.data.tables import load_table
 
-            return load_csv(path, target, ignore)
+            return load_table(form, path, target, ignore, missing)
         case "npz":
             from quoin.data.files_npz import load_npz
 

@@ -143,9 +143,16 @@ class OptimizerOptions(GradientOptions):
 class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
-    data: str = option("digits", "data set: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
-    target: str | None = option(None, "the target column of a CSV file")
-    ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
+    data: str = option(
+        "digits", "data set: a name, or csv:PATH, tsv:, parquet:, jsonl:, npz:PATH, idx:FOLDER, cifar10:FOLDER"
+    )
+    target: tuple[str, ...] = option((), "the target column of a table; several for a regression with several outputs")
+    ignore: tuple[str, ...] = option((), "columns of a table to leave out")
+    missing: Literal["error", "mean"] = option(
+        "error",
+        "missing cells of a table: refuse them, or fill in the mean of the training rows and add a feature that says "
+        "where",
+    )
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
 
 

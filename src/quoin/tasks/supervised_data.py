@@ -3,7 +3,7 @@ it."""
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -49,10 +49,13 @@ class DataChoice(Protocol):
     def data(self) -> str: ...
 
     @property
-    def target(self) -> str | None: ...
+    def target(self) -> tuple[str, ...]: ...
 
     @property
     def ignore(self) -> tuple[str, ...]: ...
+
+    @property
+    def missing(self) -> Literal["error", "mean"]: ...
 
     @property
     def fold(self) -> str: ...
@@ -83,7 +86,7 @@ def load_regression_data(options: DataChoice, device_context: DeviceContext) -> 
 
 
 def _loaded(options: DataChoice) -> Dataset:
-    return load(options.data, target=options.target, ignore=options.ignore, seed=options.seed)
+    return load(options.data, target=options.target, ignore=options.ignore, missing=options.missing, seed=options.seed)
 
 
 def _loaded_images(options: DataChoice) -> Dataset:
@@ -97,7 +100,7 @@ def _loaded_images(options: DataChoice) -> Dataset:
 
 
 def _prepare_splits(dataset: Dataset, options: DataChoice, device_context: DeviceContext) -> PreparedData:
-    return prepare(dataset, _rows(dataset, options), device_context.device)
+    return prepare(dataset, _rows(dataset, options), device_context.device, options.missing)
 
 
 def _rows(dataset: Dataset, options: DataChoice) -> Split:

@@ -119,13 +119,13 @@ class TrainedTabular(Trained):
 
     def predict_file(self, path: Path) -> PredictedFile:
         """Predictions for the rows of a CSV or NPZ file."""
-        features = read_features(path, self.data_info.feature_names)
-        prediction, notes = self.predict(features), []
+        features, notes = read_features(path, self.data_info)
+        prediction = self.predict(features)
         if (far := self.farthest(features)) > FAR:
-            notes = [
+            notes.append(
                 f"a value lies {far:.0f} training spreads from the training mean; is {path} on the scale of the "
                 "training data?"
-            ]
+            )
         return predicted_table(prediction.values, prediction.probabilities, self.data_info, notes)
 
     def inspect(self) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quoin.data.dataset import finite_number
 from quoin.data.files import existing_file, quoted
 from quoin.errors import UserError, format_value
 
-__all__ = ["Block", "Table", "listed", "number_in", "open_table"]
+__all__ = ["Block", "Table", "finite_number", "listed", "number_in", "open_table"]
 
+_FLOAT32_MAX = 3.4028234663852886e38
 _BLOCK = 4096  # rows handed out at once: as text a row takes many times its size as numbers
 
 Row = tuple[int, list[str]]  # the line on which the row ends, and its cells
@@ -86,6 +86,16 @@ def open_table(source_path: str | Path) -> Table:
             f"expected different column names, but {quoted(path)} has {format_value(twice)} twice: rename one"
         )
     return Table(path, header, delimiter)
+
+
+def finite_number(cell: str) -> float | None:
+    """The number that `cell` writes if float32 can hold it, else None; Python's 1_000 is not a number in a data
+    file."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if abs(value) <= _FLOAT32_MAX and "_" not in cell else None
 
 
 def number_in(cell: str, mark: str) -> float | None:
