@@ -93,6 +93,7 @@ def _count(text: str) -> int:
 def _resume(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
     add_step(parser)
+    parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     parser.set_defaults(run=run_later("training.resume"))
@@ -102,16 +103,15 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     add_step(parser)
     parser.add_flag("--data", "evaluate on all examples of this data set instead of the run's own splits", "STR")
-    parser.add_flag("--target", "the target column, where --data is a CSV file", "STR")
+    parser.add_flag("--target", "the target column, where --data is a table", "STR")
     add_json(parser)
     parser.set_defaults(run=run_later("trained.evaluate"))
 
 
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
-    read = (
-        "a .csv or .npz file with the features of the training data; for translation, a text of one sentence per line"
-    )
+    read = "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; for translation, a text "
+        "of one sentence per line"
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
     parser.add_flag("--out", write, "FILE", type=Path)

@@ -44,7 +44,7 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.runs.multirun import resume_multirun
     from quoin.train import torch_as_it_was
 
-    run = Run.open(parsed.folder, step=parsed.step)
+    run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data)
     _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:
         if parsed.step is not None:

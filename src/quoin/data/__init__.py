@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from quoin.data.splits import Split, fold, split
     from quoin.data.spoken_numbers import number_words
     from quoin.data.table_columns import Column
+    from quoin.data.test_set import with_test_set
     from quoin.data.text import Text, TextSplits, load_text
     from quoin.data.text_info import TextInfo, text_info
     from quoin.data.text_stream import TextStream
@@ -175,6 +176,7 @@ __all__ = [
     "tokenize_text",
     "tokenizer_fingerprint",
     "tokenizer_from_json",
+    "with_test_set",
 ]
 
 export_lazily(__name__)

@@ -20,6 +20,11 @@ class DataInfo:
     source: str  # where the data came from, as `--data` names it
     fingerprint: str  # of the data: a run does not go on with others
 
+    @property
+    def remarks(self) -> list[str]:
+        """What is told of the data when a run begins."""
+        return []
+
     def as_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

@@ -133,7 +133,7 @@ def as_classes(dataset: Dataset) -> Dataset:
     """
     target = f"the target {format_value(dataset.target_name)} of {format_value(dataset.name, 200)}"
     if dataset.class_names is None:
-        example = f"{dataset.targets[0].item():g}"
+        example = f"{dataset.targets.flatten()[0].item():g}"
         raise UserError(
             f"expected classes, but {target} holds numbers such as {example}: "
             "use a regression recipe, such as `quoin train mlp-regression`, or another target"

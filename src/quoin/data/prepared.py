@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.data.csv_text import listed
 from quoin.data.data_info import DataInfo
 from quoin.data.dataset import Dataset
 from quoin.data.encoding import ColumnEncoding, TableEncoder
@@ -56,6 +57,18 @@ class TabularInfo(DataInfo):
     def missing(self) -> Missing:
         """Whether missing cells are filled in or refused."""
         return "mean" if any(column.mean is not None or column.has_missing for column in self.columns) else "error"
+
+    @property
+    def remarks(self) -> list[str]:
+        """How the columns of a table became features, where that is not plain."""
+        dates = [column.name for column in self.columns if column.kind == "date"]
+        categories = [column for column in self.columns if column.kind == "category"]
+        gaps = [column.name for column in self.columns if column.has_missing]
+        told = [f"{listed(dates)} as days since 1970-01-01"] if dates else []
+        told += [f"{format_value(column.name, 30)} one-hot ({len(column.levels)} levels)" for column in categories[:8]]
+        told += [f"{len(categories) - 8} more columns one-hot"] if len(categories) > 8 else []
+        told += [f"missing cells of {listed(gaps)} by the training mean, with an indicator"] if gaps else []
+        return [f"{len(self.columns)} columns give {self.num_features} features: {'; '.join(told)}"] if told else []
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -40,17 +40,23 @@ def model(options: Options, data_info: "data.TabularInfo") -> "nn.Sequential":
     from torch import nn
 
     net = models.MLP(
-        [data_info.num_features, *options.hidden_dims, 1], generator=data.keyed_generator("weights", options.seed)
+        [data_info.num_features, *options.hidden_dims, data_info.num_targets],
+        generator=data.keyed_generator("weights", options.seed),
     )
-    return nn.Sequential(net, nn.Flatten(0))  # (n, 1) -> (n,)
+    return nn.Sequential(net, nn.Flatten(0)) if data_info.num_targets == 1 else nn.Sequential(net)  # (n, 1) -> (n,)
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
     from quoin.tasks.comparison import LeastSquaresComparison
+    from quoin.tasks.several_targets import MultiTargetRegression, mean_squared_loss
 
-    data = tasks.load_regression_data(options, device_context)
+    data = tasks.load_regression_data(options, device_context, several_targets=True)
     net = model(options, data.data_info).to(device_context.device)
     optimizer = tasks.make_optimizer(net.parameters(), options)
+    if data.data_info.num_targets > 1:
+        return tasks.supervised_task(
+            MultiTargetRegression, net, mean_squared_loss, optimizer, data, options, device_context
+        )
     return tasks.supervised_task(
         LeastSquaresComparison, net, losses.squared_loss, optimizer, data, options, device_context
     )

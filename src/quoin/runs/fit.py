@@ -13,6 +13,7 @@ from quoin.errors import UserError
 from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
+from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
@@ -92,6 +93,8 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
         layout, remark = choose_memory_format(task, run_config.memory_format, max_steps=run_config.max_steps)
     run_config = dataclasses.replace(run_config, memory_format=layout)  # resolved: a resumed run asks no clock
     remarks += [remark] if remark else []
+    if task.data_info is not None:
+        remarks += task.data_info.remarks
     config = {
         "kind": task.kind,
         "options": dataclasses.asdict(options),
@@ -104,10 +107,16 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
 
 
 @torch_as_it_was()
-def resume(path: Path | str, *, step: int | None = None, show_progress: bool = True) -> RunResult:
+def resume(
+    path: Path | str, *, step: int | None = None, data_now: str | None = None, show_progress: bool = True
+) -> RunResult:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
-    has."""
-    return resume_run(Run.open(path, step=step), show_progress=show_progress)
+    has.
+
+    Args:
+        data_now: Where its data are now, named as for `--data`, if they moved.
+    """
+    return resume_run(Run.open(path, step=step, data_now=data_now), show_progress=show_progress)
 
 
 def resume_run(run: Run, *, show_progress: bool = True) -> RunResult:
@@ -169,7 +178,7 @@ def _build(recipe: Recipe, options: Any, device_context: DeviceContext) -> Task:
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:
     """The task of a run that was begun, in the memory format it was begun with."""
-    task = _build(run.recipe, run.options, device_context)
+    task = _build(run.recipe, options_here(run), device_context)
     choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
 from quoin.runs.fit import RunResult, fit_member, resume_run
+from quoin.runs.paths import options_here
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
@@ -90,14 +91,14 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
                     folder,
                     name,
                     run.recipe,
-                    multirun.member(index, run.options),
+                    multirun.member(index, options_here(run)),
                     run.run_config,
                     show_progress=show_progress,
                 )
             elif member.has("result.json") and member.has("report.html"):
                 continue
             else:
-                ended = resume_run(Run(member), show_progress=show_progress)
+                ended = resume_run(Run(member, data_now=run.data_now), show_progress=show_progress)
             if ended.result is None:
                 return MultirunResult(folder, None, None)
         result = _summary(folder, run.recipe, run.options, multirun)

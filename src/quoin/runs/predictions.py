@@ -39,7 +39,7 @@ class PredictedFile(NamedTuple):
 
 
 def predicted_table(
-    values: Real[Tensor, "samples"],
+    values: Real[Tensor, "samples"] | Float[Tensor, "samples targets"],
     probabilities: Float[Tensor, "samples classes"] | None,
     data_info: TabularInfo | LabeledTextInfo,
     notes: list[str],
@@ -59,7 +59,11 @@ def _csv(values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = data_info.class_names
-    if names is None:
+    if values.ndim == 2:
+        assert isinstance(data_info, TabularInfo)
+        writer.writerow(data_info.target_names)
+        writer.writerows([f"{value:.15g}" for value in row] for row in values.tolist())
+    elif names is None:
         writer.writerow([data_info.target_name])
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
         writer.writerows([f"{value:.15g}"] for value in values.tolist())

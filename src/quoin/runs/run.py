@@ -40,10 +40,11 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 
 
 class Run:
-    """One run folder. `step` chooses a checkpoint other than the newest."""
+    """One run folder. `step` chooses a checkpoint other than the newest; `data_now` says where its data are now, if they
+    moved."""
 
-    def __init__(self, folder: RunFolder, *, step: int | None = None) -> None:
-        self.folder, self.step = folder, step
+    def __init__(self, folder: RunFolder, *, step: int | None = None, data_now: str | None = None) -> None:
+        self.folder, self.step, self.data_now = folder, step, data_now
         config, where = folder.config, str(folder.path / "config.json")
         if config["recipe"] not in recipe_names():
             raise UserError(
@@ -62,9 +63,9 @@ class Run:
         self.run_config = options_from_json(RunConfig, config["settings"], where)
 
     @classmethod
-    def open(cls, path: Path | str, *, step: int | None = None) -> "Run":
+    def open(cls, path: Path | str, *, step: int | None = None, data_now: str | None = None) -> "Run":
         """The run at `path`."""
-        return cls(RunFolder.open(Path(path)), step=step)
+        return cls(RunFolder.open(Path(path)), step=step, data_now=data_now)
 
     def check_single(self) -> None:
         if multirun := self.folder.multirun:

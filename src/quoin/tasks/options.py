@@ -153,6 +153,7 @@ class DataOptions(ValidatedOptions):
         "missing cells of a table: refuse them, or fill in the mean of the training rows and add a feature that says "
         "where",
     )
+    test_data: str = option("", "a test set of its own, named as for --data; never seen in training or choosing")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
 
 

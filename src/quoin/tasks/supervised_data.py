@@ -20,6 +20,7 @@ from quoin.data import (
     prepare,
     split,
     split_images,
+    with_test_set,
 )
 from quoin.errors import UserError, format_value
 from quoin.layers import check_batch_norm
@@ -58,6 +59,9 @@ class DataChoice(Protocol):
     def missing(self) -> Literal["error", "mean"]: ...
 
     @property
+    def test_data(self) -> str: ...
+
+    @property
     def fold(self) -> str: ...
 
     @property
@@ -66,7 +70,7 @@ class DataChoice(Protocol):
 
 def load_classification_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a classifier."""
-    return _prepare_splits(as_classes(_loaded(options)), options, device_context)
+    return _prepare_splits(_loaded(options, as_classes), options, device_context)
 
 
 def load_image_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
@@ -80,17 +84,42 @@ def load_raw_images(options: DataChoice, device_context: DeviceContext) -> Image
     return split_images(dataset, _rows(dataset, options), device_context.device)
 
 
-def load_regression_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
-    """The data that `options` name, for a regression."""
-    return _prepare_splits(as_regression(_loaded(options)), options, device_context)
+def load_regression_data(
+    options: DataChoice, device_context: DeviceContext, *, several_targets: bool = False
+) -> PreparedData:
+    """The data that `options` name, for a regression.
+
+    Args:
+        several_targets: Whether the recipe can predict more than one number.
+    """
+    dataset = _loaded(options, as_regression)
+    if len(dataset.target_names) > 1 and not several_targets:
+        raise UserError(
+            f"expected one target, got {format_value(dataset.target_name)}: give one, or use `quoin train "
+            "mlp-regression`, which predicts several"
+        )
+    return _prepare_splits(dataset, options, device_context)
 
 
-def _loaded(options: DataChoice) -> Dataset:
-    return load(options.data, target=options.target, ignore=options.ignore, missing=options.missing, seed=options.seed)
+def _loaded(options: DataChoice, form: Callable[[Dataset], Dataset]) -> Dataset:
+    """The data that `options` name, with the targets in the form that the recipe learns."""
+    dataset = form(
+        load(options.data, target=options.target, ignore=options.ignore, missing=options.missing, seed=options.seed)
+    )
+    if not options.test_data:
+        return dataset
+    if options.fold:
+        raise UserError(
+            "expected folds or a test set, got --test-data with --folds: each fold is the test of its own run"
+        )
+    return with_test_set(dataset, options.test_data, missing=options.missing, seed=options.seed)
 
 
 def _loaded_images(options: DataChoice) -> Dataset:
-    dataset = _loaded(options)
+    return _loaded(options, _images_of_classes)
+
+
+def _images_of_classes(dataset: Dataset) -> Dataset:
     if dataset.image_shape is None:
         raise UserError(
             f"expected images, got {format_value(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "

@@ -101,7 +101,8 @@ class RunFolder:
     def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
         self._write_json("environment.json", environment)
         # Written last: a folder with a config is a run, one without is debris of a kill.
-        whole: Any = {"format": FORMAT, "recipe": recipe, **config}
+        started_in = os.path.relpath(os.getcwd(), self.path)
+        whole: Any = {"format": FORMAT, "recipe": recipe, "folder": started_in, **config}
         self._write_json("config.json", whole)
         self.config = whole  # as it would be read
 

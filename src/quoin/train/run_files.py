@@ -51,6 +51,7 @@ class ConfigFile(TypedDict):
 
     format: Count
     recipe: Name
+    folder: str  # where the run was started, seen from the run: paths among the options begin there
     kind: Name  # of learning: what the run can do follows from it
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]

@@ -32,7 +32,8 @@ FAR = 30.0
 class Prediction(NamedTuple):
     """One row an example."""
 
-    values: Real[Tensor, "samples"]  # class numbers, or numbers in the target's own unit
+    # Class numbers, or numbers in the target's own unit, one for each where there are several targets.
+    values: Real[Tensor, "samples"] | Float[Tensor, "samples targets"]
     probabilities: Float[Tensor, "samples classes"] | None  # for classes, where the recipe's model gives any
 
 
@@ -96,7 +97,13 @@ class TrainedTabular(Trained):
             dataset = dataclasses.replace(dataset, features=features, feature_names=self.data_info.feature_names)
         if self.data_info.class_names is None:
             numbers = as_regression(dataset)
-            return {"rmse": root_mean_squared_error(self.predict(numbers.features).values, numbers.targets)}
+            values = self.predict(numbers.features).values
+            if numbers.targets.ndim == 1:
+                return {"rmse": root_mean_squared_error(values, numbers.targets)}
+            return {
+                f"rmse_{name}": root_mean_squared_error(ours, theirs)
+                for name, ours, theirs in zip(self.data_info.target_names, values.T, numbers.targets.T)
+            }
         known = {name: number for number, name in enumerate(self.data_info.class_names)}
         strange = [name for name in dataset.class_names or () if name not in known]
         if dataset.class_names is None or strange:
