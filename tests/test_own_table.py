@@ -126,8 +126,8 @@ def test_training_says_how_columns_became_features(here, capsys):
 def test_unknown_test_sets_are_refused(here):
     messy(60).write_csv("t.csv")
     data = load("csv:t.csv", missing="mean", target="spent", ignore=["label"])
-    with pytest.raises(UserError, match="expected the column 'spent'|expected a column 'spent'"):
-        messy(20).drop("spent").write_csv("u.csv")
+    messy(20).drop("spent").write_csv("u.csv")
+    with pytest.raises(UserError, match="expected a column 'spent'"):
         with_test_set(data, "csv:u.csv", missing="mean")
     with pytest.raises(UserError, match="expected test rows of shape"):
         with_test_set(load("digits"), "iris")

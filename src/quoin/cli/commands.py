@@ -110,8 +110,10 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
-    read = "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; for translation, a text "
+    read = (
+        "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; for translation, a text "
         "of one sentence per line"
+    )
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
     parser.add_flag("--out", write, "FILE", type=Path)

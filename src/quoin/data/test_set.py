@@ -8,7 +8,7 @@ from torch import Tensor
 
 from quoin.data.dataset import Dataset, as_regression
 from quoin.data.sources import load
-from quoin.data.table_columns import Column
+from quoin.data.table_columns import Column, ColumnKind
 from quoin.data.table_files import FORMATS
 from quoin.data.tables import Missing, load_table_columns
 from quoin.errors import UserError, format_value
@@ -23,7 +23,7 @@ def with_test_set(dataset: Dataset, source: str, *, missing: Missing = "error", 
     """
     form, _, path = source.partition(":")
     if form in FORMATS and dataset.columns:
-        kinds = {column.name: column.kind for column in dataset.columns}
+        kinds: dict[str, ColumnKind] = {column.name: column.kind for column in dataset.columns}
         test = load_table_columns(form, path, kinds, dataset.target_names, dataset.target_names, missing)
     else:
         test = load(source, seed=seed)

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
 from quoin.runs.fit import RunResult, fit_member, resume_run
-from quoin.runs.paths import options_here
 from quoin.runs.kinds import MULTIRUN
+from quoin.runs.paths import options_here
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
 from quoin.train import RunFolder, report

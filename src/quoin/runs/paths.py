@@ -20,9 +20,9 @@ _PATHS = ("classifier", "pretrained")  # and those that are a path
 def options_here(run: "Run") -> Any:
     """The options of a run with paths that lead to its files from the present folder.
 
-    A relative path is looked for from the folder where the run was started, which config.json remembers as seen from the
-    run itself: a project may be moved as a whole, and commands be given anywhere. What is not there is left as it is.
-    Where the user says where the data are now, that counts; the data's fingerprint guards either.
+    A relative path is looked for from the folder where the run was started, which config.json remembers as seen from
+    the run itself: a project may be moved as a whole, and commands be given anywhere. What is not there is left as it
+    is. Where the user says where the data are now, that counts; the data's fingerprint guards either.
     """
     options, changed = run.options, {}
     start = os.path.normpath(run.path / run.folder.config["folder"])

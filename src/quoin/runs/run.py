@@ -40,8 +40,8 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 
 
 class Run:
-    """One run folder. `step` chooses a checkpoint other than the newest; `data_now` says where its data are now, if they
-    moved."""
+    """One run folder. `step` chooses a checkpoint other than the newest; `data_now` says where its data are now, if
+    they moved."""
 
     def __init__(self, folder: RunFolder, *, step: int | None = None, data_now: str | None = None) -> None:
         self.folder, self.step, self.data_now = folder, step, data_now
