@@ -29,6 +29,8 @@ __all__ = ["BENCHMARKS", "Benchmark", "Implementation", "select_benchmarks"]
 _TORCH, _PEERS, _START, _CHECKPOINT = (
     f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint")
 )
+_CSV = "quoin.bench.csv_table"
+
 _TRACE, _HUFFMAN = "quoin.bench.trace", "quoin.bench.huffman"
 _KL = "quoin.bench.kl_tables"
 _HMM, _HMM_PEERS = "quoin.bench.hmm_quoin", "quoin.bench.hmm_peers"
@@ -209,6 +211,16 @@ BENCHMARKS = (
         ),
         num_repeats=5,
         num_warmup=1,
+    ),
+    Benchmark(
+        "csv",
+        "1,000,000 rows of 20 numbers and a class (170 MB): from a CSV file to tensors",
+        (
+            Implementation("Quoin", _CSV, "quoin", FigureAtMost("memory in tensors", 3.0)),
+            Implementation("polars.read_csv", _CSV, "polars_alone", RatioAtLeast(1 / 1.3)),
+        ),
+        num_repeats=7,
+        num_warmup=2,
     ),
     Benchmark(
         "huffman",

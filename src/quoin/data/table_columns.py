@@ -28,6 +28,7 @@ __all__ = [
     "checked_numbers",
     "codes_of",
     "decimal_mark",
+    "extremes",
     "flag_value",
     "looks_like_id",
     "numbers_by_any_mark",
@@ -210,13 +211,25 @@ def _parsed(cells: "polars.Series", mark: str) -> "polars.Series":
 
 def checked_numbers(values: np.ndarray, place: Place, written: "polars.Series | None" = None) -> np.ndarray:
     """The values themselves, none of them infinite or beyond float32; NaN is a missing cell."""
-    with np.errstate(invalid="ignore"):
-        beyond = np.abs(values) > torch.finfo(torch.float32).max
-    if beyond.any():
-        row = int(beyond.argmax())
+    low, high = extremes(values)
+    most = torch.finfo(torch.float32).max
+    if low < -most or high > most:
+        with np.errstate(invalid="ignore"):
+            row = int((np.abs(values) > most).argmax())
         got = format_value(f"{values[row]:g}" if written is None else written[row])
         raise UserError(f"expected a finite number {place.of(row)}, but got {got}: mend or drop it")
     return values
+
+
+def extremes(values: np.ndarray) -> tuple[float, float]:
+    """The least and the largest value, missing ones aside; zeros where there is none."""
+    if not len(values):
+        return 0.0, 0.0
+    low, high = values.min(), values.max()
+    if np.isnan(low):  # the quick way cannot pass over what is missing
+        known = values[~np.isnan(values)]
+        return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    return float(low), float(high)
 
 
 def _category(cells: "polars.Series", place: Place) -> tuple[Column, np.ndarray]:

@@ -27,6 +27,7 @@ __all__ = [
     "ParquetFile",
     "TableFile",
     "UnexpectedTypeError",
+    "exactly",
     "open_files",
 ]
 
@@ -97,13 +98,13 @@ class CsvFile(TableFile):
         )
         wanted, limit, seen = list(types), None, 0
         try:
-            for batch in lazy.select(_exactly([*wanted, last])).collect_batches(chunk_size=_BATCH, maintain_order=True):
+            for batch in lazy.select(exactly([*wanted, last])).collect_batches(chunk_size=_BATCH, maintain_order=True):
                 if limit is None and batch[last].null_count():
                     # polars fills a short row, and takes a blank line for a row of nothing: the reader tells both.
                     limit = sum(len(block) for block in self.table.blocks())
                 batch = batch.head(limit - seen) if limit is not None else batch
                 seen += len(batch)
-                yield batch.select(_exactly(wanted))
+                yield batch.select(exactly(wanted))
         except polars.exceptions.PolarsError as error:
             sum(len(block) for block in self.table.blocks())  # a row too long is told with its line
             raise UnexpectedTypeError(str(error)) from None
@@ -151,7 +152,7 @@ class ParquetFile(TableFile):
 
         empty = True
         with _damage_told(self.path, "a Parquet file"):
-            lazy = polars.scan_parquet(self.path, glob=False).select(_exactly(types))
+            lazy = polars.scan_parquet(self.path, glob=False).select(exactly(types))
             for batch in lazy.collect_batches(chunk_size=_BATCH, maintain_order=True):
                 empty = empty and not len(batch)
                 yield batch.cast(types)  # type: ignore[arg-type]
@@ -183,7 +184,7 @@ class JsonLinesFile(TableFile):
         return dict(self.frame.schema)
 
     def frames(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
-        yield self.frame.select(_exactly(types)).cast(types)  # type: ignore[arg-type]
+        yield self.frame.select(exactly(types)).cast(types)  # type: ignore[arg-type]
 
     def place(self, row: int) -> str:
         with self.path.open(encoding="utf-8") as lines:
@@ -199,7 +200,7 @@ FORMATS: dict[str, Callable[[Path], TableFile]] = {
 }
 
 
-def _exactly(names: Iterable[str]) -> Any:
+def exactly(names: Iterable[str]) -> Any:
     """The columns of these names, in this order: a bare name such as ^a$ would be a pattern to polars."""
     from polars import selectors
 
@@ -264,7 +265,7 @@ def _is_plain(path: Path, delimiter: str) -> bool:
             while piece:
                 while piece[-1:] in b'"\r' and (more := file.read(1)):  # what these mean, the next byte says
                     piece += more
-                if b"\0" in piece or piece.count(b"\r") != piece.count(b"\r\n"):
+                if b"\0" in piece or (b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n")):
                     return False
                 at = piece.find(b'"')
                 while at >= 0:

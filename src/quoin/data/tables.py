@@ -22,13 +22,14 @@ from quoin.data.table_columns import (
     checked_numbers,
     codes_of,
     decimal_mark,
+    extremes,
     flag_value,
     looks_like_id,
     numbers_by_any_mark,
     numbers_in_text,
     values_of,
 )
-from quoin.data.table_files import MISSING, TableFile, UnexpectedTypeError, open_files
+from quoin.data.table_files import MISSING, TableFile, UnexpectedTypeError, exactly, open_files
 from quoin.errors import UserError, did_you_mean, format_value
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class _Read(NamedTuple):
             for name, column in zip(names, values.T):
                 checked_numbers(column, self.place(name))
             return RawTable(tuple(map(Column, names)), values)
-        columns, values = [], np.empty((len(self.numbers), len(names)))
+        columns, values = [], np.empty((len(self.numbers), len(names)), order="F")
         for at, name in enumerate(names):
             column, values[:, at] = self.column(name, kinds.get(name))
             columns.append(column)
@@ -199,16 +200,17 @@ def _read_as(files: list[TableFile], types: "dict[str, polars.DataType]") -> _Re
         rows = starts[-1]
         for frame in file.frames(types):
             rows += len(frame)
-            parts.append(_stacked(frame, number_names))
+            parts.append(frame.select(exactly(number_names)))
             for name, each in series.items():
                 each.append(frame[name])
         starts.append(rows)
-    numbers = np.empty((starts[-1], len(number_names)))
+    numbers = np.empty((starts[-1], len(number_names)), order="F")  # by columns, as polars has them
     parts.reverse()
     row = 0
     while parts:  # each is let go as it is copied: the array and its parts never lie beside each other whole
         part = parts.pop()
-        numbers[row : row + len(part)] = part
+        for at, name in enumerate(number_names):
+            numbers[row : row + len(part), at] = part.get_column(name).to_numpy()
         row += len(part)
     others = {name: _stripped(polars.concat(each)) for name, each in series.items()}
     texts = (each for each in others.values() if each.dtype == polars.String)
@@ -223,14 +225,6 @@ def _stripped(series: "polars.Series") -> "polars.Series":
     import polars
 
     return series.str.strip_chars().replace(dict.fromkeys(MISSING)) if series.dtype == polars.String else series
-
-
-def _stacked(frame: "polars.DataFrame", names: Sequence[str]) -> np.ndarray:
-    """Columns of numbers side by side (n, names); a missing cell is NaN."""
-    found = np.empty((len(frame), len(names)))
-    for at, name in enumerate(names):
-        found[:, at] = frame.get_column(name).to_numpy()
-    return found
 
 
 def _dataset(form: str, path: str, read: _Read, table: RawTable, aims: Sequence[str]) -> Dataset:
@@ -323,10 +317,8 @@ def _check_complete(read: _Read, table: RawTable) -> None:
 def _check_distinguishable(read: _Read, table: RawTable) -> None:
     """Refuse a column whose numbers differ as they are written, and not all of them as float64 holds them."""
     for column, values in zip(table.columns, table.values.T):
-        known = values[~np.isnan(values)]
-        if column.kind != "number" or not len(known):
-            continue
-        if np.ptp(known) > _ROUNDINGS * np.finfo(np.float64).eps * np.abs(known).max():
+        low, high = extremes(values)
+        if column.kind != "number" or high - low > _ROUNDINGS * np.finfo(np.float64).eps * max(abs(low), abs(high)):
             continue
         written = {cell.replace(read.mark, ".") for file in read.files for cell in file.cells(column.name)}
         exact = sorted({Decimal(cell) for cell in written - set(MISSING)})
