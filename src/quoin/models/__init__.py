@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         load_torchvision_densenet,
         small_densenet,
     )
-    from quoin.models.dropout_mlp import DropoutMLP
     from quoin.models.exchange import export_dense, import_dense
     from quoin.models.functional_model import functional_model, num_parameters, parameter_vector
     from quoin.models.gan import GAN, ImageDiscriminator, conv_gan, mlp_gan
@@ -166,7 +165,6 @@ __all__ = [
     "DenseNet",
     "DensityModel",
     "DiagonalNormalNet",
-    "DropoutMLP",
     "EMStep",
     "EncoderOutput",
     "FourierRegression",

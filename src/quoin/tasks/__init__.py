@@ -8,6 +8,7 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.tasks.image_classification import attention_image_classifier, image_classifier
     from quoin.tasks.language_modeling import language_task, recurrent_model, stateful_language_task
+    from quoin.tasks.mlp import make_mlp
     from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
     from quoin.tasks.supervised import Classification, Regression, SupervisedTask, eval_batch_size, in_squared_unit
     from quoin.tasks.supervised_data import (
@@ -30,6 +31,7 @@ __all__ = [
     "load_classification_data",
     "load_raw_images",
     "load_regression_data",
+    "make_mlp",
     "make_optimizer",
     "recurrent_model",
     "stateful_language_task",
