@@ -71,11 +71,18 @@ class PreparedData:
         return found if targets is None else found | {"target_mean": targets.mean, "target_std": targets.std}
 
 
-def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") -> PreparedData:
+def prepare(
+    dataset: Dataset,
+    split: Split,
+    device: torch.device | str = "cpu",
+    *,
+    feature_scaler: StandardScaler | None = None,
+) -> PreparedData:
     """Split the data and standardise every split by the statistics of the training split alone.
 
     Args:
         split: Row numbers of the three splits, as `quoin.data.split` or `fold` gives them.
+        feature_scaler: The scale of the features, where it is not to be learnt from the training split.
     """
     data_info = TabularInfo(
         source=dataset.name,
@@ -89,7 +96,8 @@ def prepare(dataset: Dataset, split: Split, device: torch.device | str = "cpu") 
     train, validation, test = map(as_indices, split)
     is_image = dataset.image_shape is not None
     # Scaling images pixel by pixel would blow up the corners, where hardly any ink is.
-    feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
+    if feature_scaler is None:
+        feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
     target_scaler = None if dataset.is_classification else StandardScaler.fit(dataset.targets, train)
 
     def ready(rows: Tensor) -> Dataset:
