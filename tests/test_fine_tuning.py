@@ -32,6 +32,7 @@ FAMILIES = {
     "resnet": fine_tuning.RESNET,
     "resnext": fine_tuning.RESNET,
     "vgg": fine_tuning.VGG,
+    "vit": fine_tuning.VIT,
 }
 SIZES = [
     (name, size)
@@ -127,7 +128,8 @@ def test_every_family_reads_its_own_names_and_torchvisions(name, here, pictures)
         task, told = started(name, data=pictures, pretrained=file)
         for each, tensor in task.model.state_dict().items():
             assert each.startswith(FAMILIES[name].head) or torch.equal(tensor, state[each]), each
-        assert f"new head for 3 classes (left out its {FAMILIES[name][1 if file == 'own' else 2]}.weight" in told[0]
+        head = FAMILIES[name].head if file == "own" else FAMILIES[name].foreign_heads[0]
+        assert f"new head for 3 classes (left out its {head}.weight" in told[0]
 
 
 def test_googlenet_at_full_size_reads_torchvisions_and_expects_pixels_from_minus_one_to_one(here):
@@ -308,3 +310,43 @@ def test_killed_and_resumed_without_the_file_it_ends_like_one_that_never_stopped
     assert runs[0].metrics == runs[1].metrics
     for name, tensor in runs[1].model.state_dict().items():
         assert torch.equal(runs[0].model.state_dict()[name], tensor)
+
+
+def gratings(path: Path, angles: tuple[int, ...], rows: int, seed: int) -> str:
+    """Pictures of 32 x 32 whose class is the angle of their stripes; phase, contrast and colours are random."""
+    draw = np.random.default_rng(seed)
+    y, x = np.mgrid[0:32, 0:32]
+    labels = np.repeat(angles, rows)
+    turn, shape = np.deg2rad(labels)[:, None, None], (len(labels), 1, 1)
+    waves = 0.5 + 0.5 * np.sin(0.9 * (x * np.cos(turn) + y * np.sin(turn)) + draw.uniform(0, 2 * np.pi, shape))
+    light, dark = draw.uniform(0.5, 1, (len(labels), 3, 1, 1)), draw.uniform(0, 0.5, (len(labels), 3, 1, 1))
+    images = dark + (light - dark) * waves[:, None] + draw.normal(0, 0.15, (len(labels), 3, 32, 32))
+    order = draw.permutation(len(labels))
+    np.savez(path, x=(images.clip(0, 1) * 255).astype(np.uint8)[order], y=np.array([f"{a} deg" for a in labels])[order])
+    return f"npz:{path}"
+
+
+@pytest.mark.deep
+def test_weights_of_other_classes_are_worth_more_than_a_start_from_scratch(here):
+    """ResNet-18 learns six angles, then with few pictures four others: with its weights, with these frozen, and
+    without. ImageNet's statistics are those of all three."""
+    many = gratings(here / "many.npz", (0, 30, 60, 90, 120, 150), 60, seed=0)
+    few = gratings(here / "few.npz", (15, 45, 105, 135), 30, seed=1)
+    size = ("--size", "18", "--optimizer", "adamw", "--lr", "0.001", "--shift", "0", "--num-threads", "1", "--json")
+    statistics = ("--image-mean", "0.485", "0.456", "0.406", "--image-std", "0.229", "0.224", "0.225")
+
+    def accuracy(*words: str) -> float:
+        code, out, err = tried("train", "resnet", *size, *words)
+        assert code == 0, err
+        return json.loads(out)["metrics"]["test_accuracy"]
+
+    learnt = accuracy("--data", many, "--epochs", "8", *statistics)
+    safetensors.torch.save_file(Run.open("runs/resnet-1").model.state_dict(), "w.safetensors")  # torchvision's names
+    again = ("--data", few, "--epochs", "5", "--batch-size", "16")
+    scratch = accuracy(*again, *statistics)
+    tuned = accuracy(*again, "--pretrained", "w.safetensors")
+    frozen = accuracy(*again, "--pretrained", "w.safetensors", "--freeze", "backbone", "--lr", "0.01")
+    print(f"learnt {learnt:.3f}, from scratch {scratch:.3f}, fine-tuned {tuned:.3f}, head alone {frozen:.3f}")
+    assert learnt > 0.8  # of six classes
+    assert tuned > scratch + 0.15
+    assert frozen > 0.4  # of four classes: the features of the other angles alone

@@ -32,6 +32,11 @@ NUM_PARAMETERS = {
     ("resnet", "50"): 25_557_032,
     ("resnet", "101"): 44_549_160,
     ("resnext", "50"): 25_028_904,
+    ("vit", "ti16"): 5_717_416,  # timm's
+    ("vit", "s16"): 22_050_664,
+    ("vit", "b16"): 86_567_656,
+    ("vit", "b32"): 88_224_232,
+    ("vit", "l16"): 304_326_632,
     ("vgg", "11"): 132_863_336,
     ("vgg", "16"): 138_357_544,
     ("vgg", "19"): 143_667_240,
@@ -140,18 +145,21 @@ def test_a_size_is_the_published_network(name, size):
 def test_a_network_too_large_for_its_images_says_the_smallest(name, size, here):
     smallest = {"alexnet": 63, "googlenet": 15, "nin": 67}.get(name, 32)
     told = refused("train", name, "--size", size)
-    assert f"at least {smallest} x {smallest} pixels, got 8 x 8" in told
+    if name == "vit":
+        assert f"a patch whose side divides images of 8 x 8 pixels, got {size.lstrip('tisbl')}" in told
+    else:
+        assert f"at least {smallest} x {smallest} pixels, got 8 x 8" in told
     assert not (here / "runs").exists()
 
 
 def test_every_size_of_every_recipe_is_tried():
     sizes = {
         (name, size)
-        for name in RECIPES
+        for name in (*RECIPES, "vit")
         if (field := find_recipe(name).options.__dataclass_fields__.get("size"))
         for size in get_args(field.type)
     }
-    assert sizes - NUM_PARAMETERS.keys() == {(name, "small") for name in RECIPES if name != "lenet"}
+    assert sizes - NUM_PARAMETERS.keys() == {(name, "small") for name in (*RECIPES, "vit") if name != "lenet"}
 
 
 def test_weights_that_multiply_are_pulled_towards_zero_and_vectors_are_not():

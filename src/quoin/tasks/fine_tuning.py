@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from quoin.data import StandardScaler
 from quoin.errors import UserError, format_value
 from quoin.models import (
+    load_pretrained_vit,
     load_renamed,
     load_torchvision_alexnet,
     load_torchvision_densenet,
@@ -31,6 +32,7 @@ __all__ = [
     "GOOGLENET",
     "RESNET",
     "VGG",
+    "VIT",
     "FineTunedClassification",
     "PretrainedFamily",
     "freeze_stages",
@@ -44,17 +46,17 @@ class PretrainedFamily(NamedTuple):
 
     load: Callable[[Any, Any], None]  # fills a model from foreign weights
     head: str  # the last layer, which has an output for each class, by its name here
-    foreign_head: str  # and by its name there
+    foreign_heads: tuple[str, ...]  # and by its names there
     stages: tuple[str, ...]  # patterns of the names of each stage's parameters, from the input on, the head left out
 
 
 RESNET = PretrainedFamily(
-    load_torchvision_resnet, "fc", "fc", (r"conv1\.|bn1\.", *(rf"layer{number}\." for number in range(1, 5)))
+    load_torchvision_resnet, "fc", ("fc",), (r"conv1\.|bn1\.", *(rf"layer{number}\." for number in range(1, 5)))
 )
 DENSENET = PretrainedFamily(
     load_torchvision_densenet,
     "classifier",
-    "classifier",
+    ("classifier",),
     (
         r"features\.(conv0|norm0)\.",
         *(rf"features\.(denseblock|transition){number}\." for number in range(1, 5)),
@@ -64,25 +66,37 @@ DENSENET = PretrainedFamily(
 VGG = PretrainedFamily(
     load_torchvision_vgg,
     "head.6",
-    "classifier.6",
+    ("classifier.6",),
     (*(rf"features\.{block}\." for block in range(5)), r"head\.0\.", r"head\.3\."),
 )
 ALEXNET = PretrainedFamily(
     load_torchvision_alexnet,
     "head.6",
-    "classifier.6",
+    ("classifier.6",),
     (*(rf"features\.{place}\." for place in (0, 3, 6, 8, 10)), r"head\.1\.", r"head\.4\."),
 )
 GOOGLENET = PretrainedFamily(
     load_torchvision_googlenet,
     "head.1",
-    "fc",
+    ("fc",),
     (
         r"features\.(conv1|0)\.",
         r"features\.(conv2|conv3|1)\.",
         r"features\.(inception3.|2)\.",
         r"features\.(inception4.|4)\.",
         r"features\.inception5.\.",
+    ),
+)
+
+
+VIT = PretrainedFamily(
+    load_pretrained_vit,
+    "head",
+    ("heads.head", "classifier", "head"),
+    (
+        r"class_token|patches\.|position_embedding\.",
+        *(rf"encoder\.blocks\.{block}\." for block in range(24)),
+        r"encoder\.norm\.",
     ),
 )
 
@@ -120,7 +134,8 @@ def load_pretrained(model: nn.Module, options: FineTuningOptions, family: Pretra
     weights = read_pretrained(options.pretrained)
     own_names = [name for name in model.state_dict() if not name.startswith(f"{family.head}.")]
     own = all(name in weights for name in own_names)
-    head, load = (family.head, _load_own) if own else (family.foreign_head, family.load)
+    foreign = [name for name in family.foreign_heads if f"{name}.weight" in weights]
+    head, load = (family.head, _load_own) if own else ((foreign or family.foreign_heads)[0], family.load)
     try:
         _check_finite(weights)
         filled, told = _with_head(weights, head, model.get_submodule(family.head))

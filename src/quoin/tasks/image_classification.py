@@ -25,7 +25,13 @@ from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import load_image_data, supervised_task
 from quoin.train import DeviceContext
 
-__all__ = ["attention_image_classifier", "augmentation", "fine_tuned_classifier", "image_classifier"]
+__all__ = [
+    "attention_image_classifier",
+    "augmentation",
+    "fine_tuned_classifier",
+    "image_classifier",
+    "trained_parameters",
+]
 
 
 def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
@@ -60,8 +66,14 @@ def fine_tuned_classifier(
     options: Any,  # those of fine-tuning, of images and of an optimizer
     device_context: DeviceContext,
     family: PretrainedFamily,
+    *,
+    parameters: Callable[[nn.Module, Any], list[Any]] = weight_decay_groups,
 ) -> FineTunedClassification:
-    """`image_classifier`, but that it starts from the weights that `options` name, if any, some of them frozen."""
+    """`image_classifier`, but that it starts from the weights that `options` name, if any, some of them frozen.
+
+    Args:
+        parameters: Those that are trained, for the optimizer; `trained_parameters` have all the same weight decay.
+    """
     data = load_image_data(options, device_context, partial(given_scaler, options))
     net = model(options, data.data_info).to(device_context.device)
     frozen = freeze_stages(net, options.freeze, family)
@@ -69,7 +81,7 @@ def fine_tuned_classifier(
         FineTunedClassification,
         net,
         cross_entropy,
-        make_optimizer(weight_decay_groups(net, options), options),
+        make_optimizer(parameters(net, options), options),
         data,
         options,
         device_context,
@@ -77,6 +89,11 @@ def fine_tuned_classifier(
     )
     task.options, task.family, task.frozen = options, family, frozen
     return task
+
+
+def trained_parameters(model: nn.Module, options: Any) -> list[nn.Parameter]:
+    """All parameters but the frozen ones."""
+    return [each for each in model.parameters() if each.requires_grad]
 
 
 def image_classifier(
