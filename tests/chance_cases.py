@@ -277,7 +277,6 @@ CASES: dict[str, Case] = {
         (1, 8, 8), 3, stem=STEM, channels=4, block_config=(2,), growth_rate=2, generator=g(s)
     ),
     "models.DiagonalNormalNet": lambda s: models.DiagonalNormalNet([2, 3], generator=g(s)),
-    "models.DropoutMLP": lambda s: models.DropoutMLP([3, 4, 2], dropout=0.5, generator=g(s)),
     "models.GatedPixelCNN": lambda s: models.GatedPixelCNN((1, 4, 4), 4, channels=4, num_layers=2, generator=g(s)),
     "models.GaussianDecoder.sample": lambda s: models.GaussianDecoder(nn.Identity(), (1, 2, 2), 0.1).sample(
         fixed(9, 4), generator=g(s)

@@ -238,7 +238,7 @@ MEMORY = {
     "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_tokenizer", "quoin tokenize"),
     "table": ("mlp", "csv:rows.csv", "quoin.data.files_csv.read_cells", "fewer rows"),
     "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.pairs.text_pieces", "fewer lines"),
-    "model": ("mlp", "csv:rows.csv", "quoin.models.MLP", "fewer units"),
+    "model": ("mlp", "csv:rows.csv", "quoin.tasks.mlp.MLP", "fewer units"),
 }
 
 

@@ -7,7 +7,7 @@ from torch import nn
 from quoin.errors import UserError
 from quoin.layers import dropout_definition, dropout_mask
 from quoin.losses import input_dropout_penalty, l1_penalty, l2_penalty, l2_regularized_loss
-from quoin.models import DropoutMLP, mlp_definition
+from quoin.models import MLP, mlp_definition
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -48,7 +48,7 @@ def test_masks_are_independent_entries_not_a_fixed_share():
 
 
 def test_a_perceptron_with_dropout_is_the_definition_with_masks():
-    model = DropoutMLP([3, 8, 2], dropout=0.4, generator=torch.Generator().manual_seed(0)).double()
+    model = MLP([3, 8, 2], dropout=0.4, generator=torch.Generator().manual_seed(0)).double()
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     first, second = (layer for layer in model.modules() if isinstance(layer, nn.Linear))
     mask = dropout_mask((5, 8), 0.4, generator=torch.Generator().manual_seed(2))

@@ -15,7 +15,6 @@ from quoin.errors import UserError
 from quoin.layers import sigmoid, tanh
 from quoin.models import (
     MLP,
-    DropoutMLP,
     TiedMLP,
     export_dense,
     functional_model,
@@ -122,8 +121,8 @@ def test_realisation_refuses():
 # ---- dropout, tying, files, other frameworks
 
 
-def test_dropout_mlp_is_its_mlp_in_evaluation_and_drops_in_training():
-    model = DropoutMLP([6, 50, 3], dropout=0.5, generator=seeded(0))
+def test_an_mlp_with_dropout_is_the_one_without_in_evaluation_and_drops_in_training():
+    model = MLP([6, 50, 3], dropout=0.5, generator=seeded(0))
     twin = MLP([6, 50, 3], generator=seeded(0))
     x = torch.randn(4, 6, generator=seeded(1))
     torch.testing.assert_close(model.eval()(x), twin(x), rtol=0, atol=0)
@@ -131,7 +130,7 @@ def test_dropout_mlp_is_its_mlp_in_evaluation_and_drops_in_training():
     assert not torch.equal(model.train()(x), model(x))
     for dropout in (-0.1, 1.0, float("nan")):
         with pytest.raises(UserError, match="dropout probability"):
-            DropoutMLP([2, 3, 1], dropout=dropout)
+            MLP([2, 3, 1], dropout=dropout)
 
 
 def test_a_tied_layer_is_one_layer_applied_repeatedly():
@@ -240,7 +239,7 @@ def test_keras_computes_the_same_classifier(tmp_path):
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "k.npz", allow_pickle=False) as archive:
         told = dict(archive)
-    ours = DropoutMLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1)).eval()
+    ours = MLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1)).eval()
     assert num_parameters(ours) == int(told["count"]) == 101_770
     import_dense(ours, [(told["arr_0"], told["arr_1"]), (told["arr_2"], told["arr_3"])])
     np.testing.assert_allclose(ours(torch.from_numpy(told["x"])).detach().numpy(), told["y"], atol=1e-5)

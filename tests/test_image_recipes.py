@@ -2,7 +2,8 @@
 are told."""
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,7 +17,30 @@ from quoin.tasks.supervised import eval_batch_size
 from quoin.train import DeviceContext
 from test_data_files import cifar, idx
 
-RECIPES = ("densenet", "lenet", "resnet", "resnext", "vgg")
+RECIPES = ("alexnet", "densenet", "googlenet", "lenet", "nin", "resnet", "resnext", "vgg")
+# Parameters for colour images of 224 x 224 and 1000 classes, as torchvision publishes them; NiN's are counted by hand.
+NUM_PARAMETERS = {
+    ("alexnet", "full"): 61_100_840,
+    ("densenet", "121"): 7_978_856,
+    ("googlenet", "full"): 6_624_904,
+    ("nin", "full"): (363 + 1 + 2 * 97) * 96
+    + (2400 + 1 + 2 * 257) * 256
+    + (2304 + 1 + 2 * 385) * 384
+    + (3456 + 1 + 2 * 1001) * 1000,
+    ("resnet", "18"): 11_689_512,
+    ("resnet", "34"): 21_797_672,
+    ("resnet", "50"): 25_557_032,
+    ("resnet", "101"): 44_549_160,
+    ("resnext", "50"): 25_028_904,
+    ("vit", "ti16"): 5_717_416,  # timm's
+    ("vit", "s16"): 22_050_664,
+    ("vit", "b16"): 86_567_656,
+    ("vit", "b32"): 88_224_232,
+    ("vit", "l16"): 304_326_632,
+    ("vgg", "11"): 132_863_336,
+    ("vgg", "16"): 138_357_544,
+    ("vgg", "19"): 143_667_240,
+}
 
 
 def built(name, **options: Any) -> Any:
@@ -106,6 +130,36 @@ def test_batches_of_one_image_train(name):
     """The smallest images leave 2 x 2 pixels to the last normalisation: enough for a variance even of one image."""
     task = built(name, batch_size=1)
     assert task.step(torch.tensor([0]))["loss"].isfinite()
+
+
+@pytest.mark.parametrize(("name", "size"), NUM_PARAMETERS, ids=str)
+def test_a_size_is_the_published_network(name, size):
+    options: Any = find_recipe(name).options
+    info: Any = SimpleNamespace(image_shape=(3, 224, 224), num_classes=1000)
+    with torch.device("meta"):
+        model = find_recipe(name).model(options(size=size), info)
+    assert sum(each.numel() for each in model.parameters()) == NUM_PARAMETERS[name, size]
+
+
+@pytest.mark.parametrize(("name", "size"), NUM_PARAMETERS, ids=str)
+def test_a_network_too_large_for_its_images_says_the_smallest(name, size, here):
+    smallest = {"alexnet": 63, "googlenet": 15, "nin": 67}.get(name, 32)
+    told = refused("train", name, "--size", size)
+    if name == "vit":
+        assert f"a patch whose side divides images of 8 x 8 pixels, got {size.lstrip('tisbl')}" in told
+    else:
+        assert f"at least {smallest} x {smallest} pixels, got 8 x 8" in told
+    assert not (here / "runs").exists()
+
+
+def test_every_size_of_every_recipe_is_tried():
+    sizes = {
+        (name, size)
+        for name in (*RECIPES, "vit")
+        if (field := find_recipe(name).options.__dataclass_fields__.get("size"))
+        for size in get_args(field.type)
+    }
+    assert sizes - NUM_PARAMETERS.keys() == {(name, "small") for name in (*RECIPES, "vit") if name != "lenet"}
 
 
 def test_weights_that_multiply_are_pulled_towards_zero_and_vectors_are_not():

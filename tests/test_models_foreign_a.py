@@ -269,8 +269,10 @@ def test_foreign_weights_come_from_a_safetensors_file(tmp_path):
 def test_a_file_that_is_no_safetensors_is_refused(tmp_path):
     damaged = tmp_path / "weights.safetensors"
     damaged.write_bytes(b"PK\x03\x04 a pickled state_dict")
+    (text := tmp_path / "text").write_text("no weights")
     for path, told in (
-        (damaged, "does not read as such"),
+        (damaged, "got a pickle, which could run code"),
+        (text, "does not read as such"),
         (tmp_path / "absent", "No such file"),
         (tmp_path, "Is a directory"),
     ):

@@ -168,7 +168,6 @@ def nodes(x):
 
 CASES = {
     "MLP": module(lambda: q.MLP([2, 3, 2], generator=generator()), 3, 2),
-    "DropoutMLP": module(lambda: q.DropoutMLP([2, 3, 2], dropout=0.5, generator=generator()), 3, 2),
     "TiedMLP": module(tied, 2, 3),
     "LinearScore": module(lambda: q.LinearScore(2), 3, 2),
     "SoftmaxRegression": module(lambda: q.SoftmaxRegression(2, 3), 3, 2),

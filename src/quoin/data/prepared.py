@@ -102,7 +102,12 @@ class PreparedData:
 
 
 def prepare(
-    dataset: Dataset, split: Split, device: torch.device | str = "cpu", missing: Missing = "error"
+    dataset: Dataset,
+    split: Split,
+    device: torch.device | str = "cpu",
+    missing: Missing = "error",
+    *,
+    feature_scaler: StandardScaler | None = None,
 ) -> PreparedData:
     """Split the data and standardise every split by the statistics of the training split alone.
 
@@ -110,6 +115,7 @@ def prepare(
         split: Row numbers of the three splits, as `quoin.data.split` or `fold` gives them.
         missing: "mean" fills missing cells of a table with the mean of the training rows, and adds a feature that says
             where they were.
+        feature_scaler: The scale of the features, where it is not to be learnt from the training split.
     """
     train, validation, test = map(as_indices, split)
     columns: tuple[ColumnEncoding, ...] = ()
@@ -131,7 +137,8 @@ def prepare(
     )
     is_image = dataset.image_shape is not None
     # Scaling images pixel by pixel would blow up the corners, where hardly any ink is.
-    feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
+    if feature_scaler is None:
+        feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
     target_scaler = None if dataset.is_classification else StandardScaler.fit(dataset.targets, train)
 
     def ready(rows: Tensor) -> Dataset:

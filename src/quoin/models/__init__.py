@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         load_torchvision_densenet,
         small_densenet,
     )
-    from quoin.models.dropout_mlp import DropoutMLP
     from quoin.models.exchange import export_dense, import_dense
     from quoin.models.functional_model import functional_model, num_parameters, parameter_vector
     from quoin.models.gan import GAN, ImageDiscriminator, conv_gan, mlp_gan
@@ -138,6 +137,7 @@ if TYPE_CHECKING:
     from quoin.models.vae_decoders import BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder, VAEDecoder
     from quoin.models.vgg import load_torchvision_vgg, small_vgg, vgg11, vgg16, vgg19, vgg_block
     from quoin.models.vit import PatchEmbedding, ViT, patch_embedding_definition
+    from quoin.models.vit_weights import load_pretrained_vit, resize_position_embedding
 
 __all__ = [
     "EM",
@@ -166,7 +166,6 @@ __all__ = [
     "DenseNet",
     "DensityModel",
     "DiagonalNormalNet",
-    "DropoutMLP",
     "EMStep",
     "EncoderOutput",
     "FourierRegression",
@@ -282,6 +281,7 @@ __all__ = [
     "load_diffusers_unet",
     "load_gpt2_weights",
     "load_llama_weights",
+    "load_pretrained_vit",
     "load_renamed",
     "load_torchvision_alexnet",
     "load_torchvision_densenet",
@@ -315,6 +315,7 @@ __all__ = [
     "read_safetensors",
     "relative_frequencies",
     "relu_interpolant",
+    "resize_position_embedding",
     "resnet18",
     "resnet34",
     "resnet50",

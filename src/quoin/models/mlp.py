@@ -1,4 +1,4 @@
-"""The multilayer perceptron: dense layers one after another, the last without activation.
+"""The multilayer perceptron: dense layers one after another, the last without activation; norms and dropout if wanted.
 
 `sizes` lists the layer sizes from input to output: [2, 5, 1] is two inputs, one hidden layer of five units, one output.
 """
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from quoin.errors import UserError, format_value
 from quoin.layers import affine_definition, dense_definition, keeps_global_rng, relu
+from quoin.layers.dropout import check_probability
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
@@ -80,12 +81,21 @@ class MLP(nn.Module):
         activation: Makes the activation of a hidden layer, such as `nn.Tanh`.
         output_activation: Makes that of the output, such as `nn.Sigmoid`; the losses of quoin.losses take the bare
             output, so give one only to a model that is read, not fitted.
+        norm: Makes the norm between a hidden layer's A x + b and its activation from its number of units, such as
+            `nn.BatchNorm1d`; none unless given.
+        dropout: Probability of dropout after the activation of each hidden layer.
 
     >>> model = MLP([2, 5, 1], generator=torch.Generator().manual_seed(0))
     >>> sum(parameter.numel() for parameter in model.parameters())
     21
 
-    Notes: D1-15, D1-20, D1-21, D1-22, Z5.3.
+    The classifier of the notes, dense 128 ReLU, dropout 0.2, dense 10 softmax on 28 x 28 images:
+
+    >>> model = MLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1))
+    >>> sum(parameter.numel() for parameter in model.parameters())
+    101770
+
+    Notes: D1-15, D1-20, D1-21, D1-22, Z5.3, Z8.6, D1.6-3.
     """
 
     def __init__(
@@ -94,9 +104,12 @@ class MLP(nn.Module):
         *,
         activation: Callable[[], nn.Module] = nn.ReLU,
         output_activation: Callable[[], nn.Module] = nn.Identity,
+        norm: Callable[[int], nn.Module] | None = None,
+        dropout: float = 0.0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
+        check_probability(dropout)
         self.sizes = tuple(sizes)
         if len(self.sizes) < 2 or not all(isinstance(size, int) and size > 0 for size in self.sizes):
             raise UserError(
@@ -105,7 +118,10 @@ class MLP(nn.Module):
             )
         layers: list[nn.Module] = []
         for in_features, out_features in zip(self.sizes[:-2], self.sizes[1:-1], strict=True):
-            layers += [_he_linear(in_features, out_features, generator), activation()]
+            layers.append(_he_linear(in_features, out_features, generator))
+            layers += [] if norm is None else [norm(out_features)]
+            layers.append(activation())
+            layers += [nn.Dropout(dropout)] if dropout else []
         self.features = nn.Sequential(*layers)
         self.head = _he_linear(self.sizes[-2], self.sizes[-1], generator)
         self.output_activation = output_activation()

@@ -21,6 +21,7 @@ __all__ = ["WeightSource", "load_converted", "load_renamed", "read_json", "read_
 
 Weights = Mapping[str, Shaped[Tensor, "..."]] | str | Path
 
+_PICKLES = b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04"  # as torch.save writes them, and as it did
 _MAY_LACK = "num_batches_tracked"  # a count that only a cumulative average reads; files older than it go without
 
 
@@ -125,10 +126,19 @@ def _converted(source: WeightSource, tensors: list[Tensor], own: Tensor) -> Tens
 def read_safetensors(path: str | Path) -> dict[str, Shaped[Tensor, "..."]]:
     """The tensors of a safetensors file by name; nothing in such a file is ever executed."""
     try:
-        return safetensors.torch.load(Path(path).read_bytes())
+        content = Path(path).read_bytes()
     except OSError as error:
         raise UserError(f"expected a safetensors file at {path}, got {error.strerror}; check the path") from error
+    try:
+        return safetensors.torch.load(content)
     except safetensors.SafetensorError as error:
+        if content.startswith(_PICKLES):
+            convert = "from torch import load; from safetensors.torch import save_file"
+            convert += f"; save_file(load({str(path)!r}, weights_only=True), 'weights.safetensors')"
+            raise UserError(
+                f"expected a safetensors file at {path}, got a pickle, which could run code and is never opened; "
+                f'convert it once: python -c "{convert}"'
+            ) from error
         raise UserError(
             f"expected a safetensors file at {path}, got one that does not read as such; convert it with "
             "safetensors.torch.save_file"

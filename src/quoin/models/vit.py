@@ -1,13 +1,22 @@
 """The Vision Transformer: an image is cut into square patches, each a token; the mean of the encoder's outputs is
-classified.
+classified, or its output for one more token. Trained weights are in vit_weights.py.
 """
+
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
-from quoin.layers import LearnedPositionalEmbedding, affine_definition, keeps_global_rng, transformer_block
+from quoin.layers import (
+    FeedForward,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    TransformerBlock,
+    affine_definition,
+    keeps_global_rng,
+)
 from quoin.layers.dropout import check_probability
 from quoin.models.image_init import ImageShape, check_image_model
 from quoin.models.transformer import TransformerEncoder
@@ -72,13 +81,15 @@ class PatchEmbedding(nn.Module):
 
 class ViT(nn.Module):
     """Vision Transformer: patches become tokens with learned positions, an encoder reads them, their mean is
-    classified.
+    classified; or, as in the paper, the output of a class token that stands before them.
 
     The outputs are logits. Pre-norm, and GELU in the feed-forward networks.
 
     Args:
         patch_size: Side of a patch in pixels; divides height and width.
         dropout: Of the embeddings and of the output of each sublayer.
+        class_token: Whether a learned token, zero at first, goes before the patches and is classified in their stead.
+        norm_eps: ε of the layer norms.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> model = ViT((1, 8, 8), 10, patch_size=2, embed_dim=16, num_heads=2, num_layers=2, generator=rng)
@@ -99,6 +110,8 @@ class ViT(nn.Module):
         num_heads: int = 4,
         num_layers: int = 4,
         dropout: float = 0.0,
+        class_token: bool = False,
+        norm_eps: float = 1e-5,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
@@ -106,10 +119,19 @@ class ViT(nn.Module):
         check_probability(dropout)
         self.image_shape = image_shape
         self.patches = PatchEmbedding(image_shape, patch_size, embed_dim, generator=generator)
-        self.position_embedding = LearnedPositionalEmbedding(self.patches.num_patches, embed_dim, generator=generator)
+        self.grid = (image_shape[1] // patch_size, image_shape[2] // patch_size)
+        self.class_token = nn.Parameter(torch.zeros(1, 1, embed_dim)) if class_token else None
+        self.position_embedding = LearnedPositionalEmbedding(
+            self.patches.num_patches + class_token, embed_dim, generator=generator
+        )
         self.dropout = nn.Dropout(dropout)
         self.encoder = TransformerEncoder(
-            transformer_block(embed_dim, num_heads, activation=nn.functional.gelu, dropout=dropout, generator=generator)
+            TransformerBlock(
+                MultiHeadAttention(embed_dim, num_heads, generator=generator),
+                FeedForward(embed_dim, activation=nn.functional.gelu, generator=generator),
+                norm=partial(nn.LayerNorm, eps=norm_eps),
+                dropout=dropout,
+            )
             for _ in range(num_layers)
         )
         self.head = nn.Linear(embed_dim, num_classes)
@@ -118,4 +140,8 @@ class ViT(nn.Module):
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         check_image_batch(images, self.image_shape)
-        return self.head(self.encoder(self.dropout(self.position_embedding(self.patches(images)))).mean(dim=1))
+        tokens = self.patches(images)
+        if self.class_token is not None:
+            tokens = torch.cat([self.class_token.expand(len(tokens), -1, -1), tokens], dim=1)
+        encoded = self.encoder(self.dropout(self.position_embedding(tokens)))
+        return self.head(encoded.mean(dim=1) if self.class_token is None else encoded[:, 0])

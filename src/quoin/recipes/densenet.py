@@ -1,9 +1,11 @@
 """A small DenseNet that classifies handwritten digits: each layer gets the feature maps of all before it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from quoin import data, models, tasks, train
-from quoin.options import default
+from quoin.options import default, option
+from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
@@ -15,7 +17,8 @@ MONITOR = None  # the learning rate falls to zero and no image is seen twice ali
 
 
 @dataclass(frozen=True)
-class Options(ImageOptions):
+class Options(FineTuningOptions, ImageOptions):
+    size: Literal["small", "121"] = option("small", "DenseNet-121, for images from 32 x 32, or a small one, from 8 x 8")
     epochs: int = default(20)
     lr: float = default(0.1)
     warmup_ratio: float = default(0.1)
@@ -23,10 +26,15 @@ class Options(ImageOptions):
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.DenseNet":
-    return models.small_densenet(
-        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    make = {"small": models.small_densenet, "121": models.densenet121}[options.size]
+    return make(
+        image_shape=data_info.image_shape,
+        num_classes=data_info.num_classes,
+        generator=data.keyed_generator("weights", options.seed),
     )
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    return tasks.image_classifier(model, options, device_context)
+    from quoin.tasks.fine_tuning import DENSENET
+
+    return tasks.fine_tuned_classifier(model, options, device_context, DENSENET)

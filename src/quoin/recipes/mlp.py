@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from quoin import data, losses, models, tasks, train
-from quoin.options import default, option
+from quoin.options import default
+from quoin.tasks.mlp_options import MLPOptions
 from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
-NOTES = ("D1-18", "D1-20", "D1-22", "Z5.3", "Z4.8", "D1.3-1", "D1.3-4")
+NOTES = ("D1-18", "D1-20", "D1-22", "Z5.3", "Z4.8", "D1.3-1", "D1.3-4", "Z8.6")
 KEYWORDS = ("mnist", "digits", "classification", "multilayer perceptron")
 SUBJECT = "Multilayer perceptrons"
 TARGET = Target("test_accuracy", at_least=0.96)
@@ -16,20 +17,14 @@ MONITOR = Monitor("validation_loss")
 
 
 @dataclass(frozen=True)
-class Options(SupervisedOptions):
-    hidden_dims: tuple[int, ...] = option(
-        (128,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
-    )
+class Options(MLPOptions, SupervisedOptions):
     optimizer: OptimizerName = default("momentum")
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
-    return models.MLP(
-        [data_info.num_features, *options.hidden_dims, data_info.num_classes],
-        generator=data.keyed_generator("weights", options.seed),
-    )
+    return tasks.make_mlp(data_info.num_features, data_info.num_classes, options, seed=options.seed)
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":

@@ -34,9 +34,9 @@ class Options(SupervisedOptions):
     schedule: ScheduleName = default("cosine")
 
 
-def model(options: Options, data_info: "data.TabularInfo") -> "models.DropoutMLP":
+def model(options: Options, data_info: "data.TabularInfo") -> "models.MLP":
     sizes = [data_info.num_features, *options.hidden_dims, data_info.num_classes]
-    return models.DropoutMLP(sizes, dropout=options.dropout, generator=data.keyed_generator("weights", options.seed))
+    return models.MLP(sizes, dropout=options.dropout, generator=data.keyed_generator("weights", options.seed))
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quoin import data, losses, models, tasks, train
-from quoin.options import default, option
+from quoin import data, losses, tasks, train
+from quoin.options import default
+from quoin.tasks.mlp_options import MLPOptions
 from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
@@ -24,11 +25,9 @@ MONITOR = (
 
 
 @dataclass(frozen=True)
-class Options(SupervisedOptions):
+class Options(MLPOptions, SupervisedOptions):
     data: str = default("diabetes", "data set: a name, or csv:PATH, npz:PATH")
-    hidden_dims: tuple[int, ...] = option(
-        (32,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
-    )
+    hidden_dims: tuple[int, ...] = default((32,))
     epochs: int = default(60)
     optimizer: OptimizerName = default("momentum")
     lr: float = default(0.005)
@@ -39,10 +38,7 @@ class Options(SupervisedOptions):
 def model(options: Options, data_info: "data.TabularInfo") -> "nn.Sequential":
     from torch import nn
 
-    net = models.MLP(
-        [data_info.num_features, *options.hidden_dims, data_info.num_targets],
-        generator=data.keyed_generator("weights", options.seed),
-    )
+    net = tasks.make_mlp(data_info.num_features, data_info.num_targets, options, seed=options.seed)
     return nn.Sequential(net, nn.Flatten(0)) if data_info.num_targets == 1 else nn.Sequential(net)  # (n, 1) -> (n,)
 
 

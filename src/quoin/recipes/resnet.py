@@ -1,9 +1,11 @@
 """A small residual network (ResNet) that classifies handwritten digits."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from quoin import data, models, tasks, train
-from quoin.options import default
+from quoin.options import default, option
+from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
@@ -15,17 +17,31 @@ MONITOR = None  # the learning rate falls to zero and no image is seen twice ali
 
 
 @dataclass(frozen=True)
-class Options(ImageOptions):
+class Options(FineTuningOptions, ImageOptions):
+    size: Literal["small", "18", "34", "50", "101"] = option(
+        "small", "ResNet-18 to ResNet-101, for images from 32 x 32, or a small one, from 8 x 8"
+    )
     lr: float = default(0.1)
     warmup_ratio: float = default(0.1)
     weight_decay: float = default(2e-3)
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.ResNet":
-    return models.small_resnet(
-        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    make = {
+        "small": models.small_resnet,
+        "18": models.resnet18,
+        "34": models.resnet34,
+        "50": models.resnet50,
+        "101": models.resnet101,
+    }[options.size]
+    return make(
+        image_shape=data_info.image_shape,
+        num_classes=data_info.num_classes,
+        generator=data.keyed_generator("weights", options.seed),
     )
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    return tasks.image_classifier(model, options, device_context)
+    from quoin.tasks.fine_tuning import RESNET
+
+    return tasks.fine_tuned_classifier(model, options, device_context, RESNET)

@@ -1,9 +1,11 @@
 """A small ResNeXt that classifies handwritten digits: residual blocks of grouped convolutions."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from quoin import data, models, tasks, train
-from quoin.options import default
+from quoin.options import default, option
+from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
@@ -15,17 +17,25 @@ MONITOR = None  # the learning rate falls to zero and no image is seen twice ali
 
 
 @dataclass(frozen=True)
-class Options(ImageOptions):
+class Options(FineTuningOptions, ImageOptions):
+    size: Literal["small", "50"] = option(
+        "small", "ResNeXt-50 (32x4d), for images from 32 x 32, or a small one, from 8 x 8"
+    )
     lr: float = default(0.1)
     warmup_ratio: float = default(0.1)
     weight_decay: float = default(2e-3)
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.ResNet":
-    return models.small_resnext(
-        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    make = {"small": models.small_resnext, "50": models.resnext50}[options.size]
+    return make(
+        image_shape=data_info.image_shape,
+        num_classes=data_info.num_classes,
+        generator=data.keyed_generator("weights", options.seed),
     )
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    return tasks.image_classifier(model, options, device_context)
+    from quoin.tasks.fine_tuning import RESNET
+
+    return tasks.fine_tuned_classifier(model, options, device_context, RESNET)

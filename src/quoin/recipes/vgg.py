@@ -1,9 +1,11 @@
 """A small VGG that classifies handwritten digits: blocks of 3 x 3 convolutions, dense layers with dropout."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from quoin import data, models, tasks, train
-from quoin.options import default
+from quoin.options import default, option
+from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.options import ImageOptions
 from quoin.tasks.target import Target
 
@@ -15,17 +17,25 @@ MONITOR = None  # the learning rate falls to zero and no image is seen twice ali
 
 
 @dataclass(frozen=True)
-class Options(ImageOptions):
+class Options(FineTuningOptions, ImageOptions):
+    size: Literal["small", "11", "16", "19"] = option(
+        "small", "VGG with 11, 16 or 19 layers, for images from 32 x 32, or a small one, from 8 x 8"
+    )
     epochs: int = default(50)
     lr: float = default(0.02)
     warmup_ratio: float = default(0.1)
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.ImageClassifier":
-    return models.small_vgg(
-        data_info.image_shape, data_info.num_classes, generator=data.keyed_generator("weights", options.seed)
+    make = {"small": models.small_vgg, "11": models.vgg11, "16": models.vgg16, "19": models.vgg19}[options.size]
+    return make(
+        image_shape=data_info.image_shape,
+        num_classes=data_info.num_classes,
+        generator=data.keyed_generator("weights", options.seed),
     )
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    return tasks.image_classifier(model, options, device_context)
+    from quoin.tasks.fine_tuning import VGG
+
+    return tasks.fine_tuned_classifier(model, options, device_context, VGG)

@@ -17,6 +17,7 @@ from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
+from quoin.tasks.fine_tuning import FineTunedClassification
 from quoin.tasks.memory_format import choose_memory_format
 from quoin.train import (
     DeviceContext,
@@ -80,8 +81,11 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
             f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; "
             "leave it out"
         )
+    options = options.resolved()
     device_context, remarks = _device_context(run_config)
     task = _build(recipe, options, device_context)
+    if isinstance(task, FineTunedClassification) and options.pretrained:
+        remarks += task.load_pretrained()
     if device_context.compiled_nothing:
         remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
     if micro_batch_size := getattr(options, "micro_batch_size", 0):

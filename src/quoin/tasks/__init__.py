@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from quoin.lazy import export_lazily
 
 if TYPE_CHECKING:
-    from quoin.tasks.image_classification import attention_image_classifier, image_classifier
+    from quoin.tasks.image_classification import attention_image_classifier, fine_tuned_classifier, image_classifier
     from quoin.tasks.language_modeling import language_task, recurrent_model, stateful_language_task
+    from quoin.tasks.mlp import make_mlp
     from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
     from quoin.tasks.supervised import Classification, Regression, SupervisedTask, eval_batch_size, in_squared_unit
     from quoin.tasks.supervised_data import (
@@ -24,12 +25,14 @@ __all__ = [
     "SupervisedTask",
     "attention_image_classifier",
     "eval_batch_size",
+    "fine_tuned_classifier",
     "image_classifier",
     "in_squared_unit",
     "language_task",
     "load_classification_data",
     "load_raw_images",
     "load_regression_data",
+    "make_mlp",
     "make_optimizer",
     "recurrent_model",
     "stateful_language_task",

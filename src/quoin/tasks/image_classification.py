@@ -2,6 +2,7 @@
 image."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import Generator, Tensor, nn
@@ -17,13 +18,20 @@ from quoin.data import (
     random_shift,
 )
 from quoin.losses import cross_entropy
+from quoin.tasks.fine_tuning import FineTunedClassification, PretrainedFamily, freeze_stages, given_scaler
 from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
 from quoin.tasks.options import AttentionImageOptions, AugmentOptions, ImageOptions
 from quoin.tasks.supervised import Classification
 from quoin.tasks.supervised_data import load_image_data, supervised_task
 from quoin.train import DeviceContext
 
-__all__ = ["attention_image_classifier", "augmentation", "image_classifier"]
+__all__ = [
+    "attention_image_classifier",
+    "augmentation",
+    "fine_tuned_classifier",
+    "image_classifier",
+    "trained_parameters",
+]
 
 
 def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
@@ -51,6 +59,41 @@ def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tenso
         data.train.features[:1], keyed_generator("tried")
     )  # a size too large for these images is an error before the run begins
     return changed
+
+
+def fine_tuned_classifier(
+    model: Callable[[Any, TabularInfo], nn.Module],
+    options: Any,  # those of fine-tuning, of images and of an optimizer
+    device_context: DeviceContext,
+    family: PretrainedFamily,
+    *,
+    parameters: Callable[[nn.Module, Any], list[Any]] = weight_decay_groups,
+) -> FineTunedClassification:
+    """`image_classifier`, but that it starts from the weights that `options` name, if any, some of them frozen.
+
+    Args:
+        parameters: Those that are trained, for the optimizer; `trained_parameters` have all the same weight decay.
+    """
+    data = load_image_data(options, device_context, partial(given_scaler, options))
+    net = model(options, data.data_info).to(device_context.device)
+    frozen = freeze_stages(net, options.freeze, family)
+    task = supervised_task(
+        FineTunedClassification,
+        net,
+        cross_entropy,
+        make_optimizer(parameters(net, options), options),
+        data,
+        options,
+        device_context,
+        augment=augmentation(options, data),
+    )
+    task.options, task.family, task.frozen = options, family, frozen
+    return task
+
+
+def trained_parameters(model: nn.Module, options: Any) -> list[nn.Parameter]:
+    """All parameters but the frozen ones."""
+    return [each for each in model.parameters() if each.requires_grad]
 
 
 def image_classifier(

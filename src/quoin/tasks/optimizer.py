@@ -82,10 +82,11 @@ def make_optimizer(
 
 
 def weight_decay_groups(model: nn.Module, options: OptimizerChoice) -> list[dict[str, Any]]:
-    """The parameters in two groups: weight decay is for weights that multiply inputs; biases and the scales of
-    normalisations, all vectors, have none."""
-    decayed = [each for each in model.parameters() if each.ndim > 1]
-    free = [each for each in model.parameters() if each.ndim <= 1]
+    """The parameters in two groups, frozen ones in none: weight decay is for weights that multiply inputs; biases and
+    the scales of normalisations, all vectors, have none."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    decayed = [each for each in trained if each.ndim > 1]
+    free = [each for each in trained if each.ndim <= 1]
     groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": free, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
 

@@ -5,7 +5,7 @@ Imports no torch: `quoin list` and `--help` stay quick.
 """
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, Self
 
 from quoin.errors import UserError
 from quoin.options import ValidatedOptions, default, flag_name, option
@@ -62,6 +62,10 @@ class RunOptions(ValidatedOptions):
     def num_epochs(self) -> int:
         """Epochs that the trainer runs, with an evaluation after each."""
         raise NotImplementedError
+
+    def resolved(self) -> Self:
+        """The options as a new run records them: what they leave to a file is looked up."""
+        return self
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from quoin.data import (
     ImageSplits,
     PreparedData,
     Split,
+    StandardScaler,
     as_classes,
     as_regression,
     fold,
@@ -73,9 +74,19 @@ def load_classification_data(options: DataChoice, device_context: DeviceContext)
     return _prepare_splits(_loaded(options, as_classes), options, device_context)
 
 
-def load_image_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
-    """The images that `options` name, for a classifier that must know which pixels are neighbours."""
-    return _prepare_splits(_loaded_images(options), options, device_context)
+def load_image_data(
+    options: DataChoice,
+    device_context: DeviceContext,
+    scaler_for: Callable[[int], StandardScaler | None] = lambda channels: None,
+) -> PreparedData:
+    """The images that `options` name, for a classifier that must know which pixels are neighbours.
+
+    Args:
+        scaler_for: The scale of images of so many channels; None has it learnt from the training images.
+    """
+    dataset = _loaded_images(options)
+    scaler = scaler_for(dataset.features.shape[1])
+    return prepare(dataset, _rows(dataset, options), device_context.device, feature_scaler=scaler)
 
 
 def load_raw_images(options: DataChoice, device_context: DeviceContext) -> ImageSplits:

@@ -21,7 +21,6 @@ from quoin.layers import (
 )
 from quoin.models import (
     MLP,
-    DropoutMLP,
     TiedMLP,
     export_dense,
     functional_model,
@@ -75,7 +74,7 @@ def parameters_of_the_example(generator: torch.Generator) -> Evidence:
 
 @claim("D1.6-3", "dense 128, dropout, dense 10 on 784 inputs has 128·784 + 128 + 10·128 + 10 = 101,770 parameters")
 def parameters_of_the_keras_classifier(generator: torch.Generator) -> Evidence:
-    model = DropoutMLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1), generator=generator)
+    model = MLP([784, 128, 10], dropout=0.2, output_activation=lambda: nn.Softmax(dim=-1), generator=generator)
     return Evidence(
         "parameters of the dense-dropout-dense classifier", num_parameters(model), 101_770, "exact: a count", 1, "=="
     )

@@ -1,0 +1,36 @@
+"""A multilayer perceptron as options describe it."""
+
+from torch import nn
+
+from quoin.data import keyed_generator
+from quoin.layers import init_weights, kaiming_normal, small_normal, torch_default, xavier_normal
+from quoin.models import MLP
+from quoin.tasks.mlp_options import MLPOptions
+
+__all__ = ["make_mlp"]
+
+ACTIVATIONS = {
+    "relu": nn.ReLU,
+    "leaky-relu": nn.LeakyReLU,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+}
+INITS = {"kaiming": kaiming_normal, "xavier": xavier_normal, "normal": small_normal, "torch": torch_default}
+NORMS = {"none": None, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+
+
+def make_mlp(in_features: int, out_features: int, options: MLPOptions, *, seed: int) -> MLP:
+    """The multilayer perceptron that `options` describe, its weights sampled by `seed`."""
+    model = MLP(
+        [in_features, *options.hidden_dims, out_features],
+        activation=ACTIVATIONS[options.activation],
+        norm=NORMS[options.norm],
+        dropout=options.dropout,
+        generator=keyed_generator("weights", seed),
+    )
+    if options.init != "kaiming":  # which the model has already
+        init_weights(model, INITS[options.init], generator=keyed_generator("weights", seed))
+    return model
