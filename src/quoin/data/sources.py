@@ -27,10 +27,12 @@ SOURCES = {
     "moons": "generated: two interleaved half circles, 2 classes",
     "circles": "generated: two concentric circles, 2 classes",
     "blobs": "generated: Gaussian blobs, 3 classes",
+    "waves": "generated: noisy signals of 128 steps (sine, square, sawtooth, triangle, chirp), 5 classes",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "npz:PATH": "NumPy arrays `features` and `targets`",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
+    "signals:PATH": "signals: a table whose columns are the steps, or NumPy `features` (n, channels, length)",
 }
 
 TEXT_SOURCES = {  # for language models: see corpus.py
@@ -107,12 +109,12 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
             f"expected rows of features, but {format_value(source)} are texts: `quoin train "
             "sequence-classification` takes such"
         )
-    if target is not None and form != "csv":
+    if target is not None and form not in ("csv", "signals"):
         raise UserError(
             f"a target column can be named for csv:PATH only, but the data are {format_value(source)}: leave "
             "--target out"
         )
-    if ignore and form != "csv":
+    if ignore and form not in ("csv", "signals"):
         raise UserError(
             f"columns can be left out of csv:PATH only, but the data are {format_value(source)}: leave --ignore out"
         )
@@ -133,7 +135,11 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
             from quoin.data.files_cifar import load_cifar10
 
             return load_cifar10(path)
-        case "linear" | "polynomial" | "moons" | "circles" | "blobs":
+        case "signals":
+            from quoin.data.signals import load_signals
+
+            return load_signals(path, target, ignore)
+        case "linear" | "polynomial" | "moons" | "circles" | "blobs" | "waves":
             from quoin.data.generated import make_dataset
 
             return make_dataset(form, seed)

@@ -15,6 +15,7 @@ from quoin.data import (
     Split,
     as_classes,
     as_regression,
+    as_signals,
     fold,
     load,
     prepare,
@@ -34,6 +35,7 @@ __all__ = [
     "load_image_data",
     "load_raw_images",
     "load_regression_data",
+    "load_signal_data",
     "supervised_task",
 ]
 
@@ -80,6 +82,12 @@ def load_raw_images(options: DataChoice, device_context: DeviceContext) -> Image
 def load_regression_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
     """The data that `options` name, for a regression."""
     return _prepare_splits(as_regression(_loaded(options)), options, device_context)
+
+
+def load_signal_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
+    """The signals that `options` name, for a classifier that must know the order of the steps; a table has one
+    channel."""
+    return _prepare_splits(as_classes(as_signals(_loaded(options))), options, device_context)
 
 
 def _loaded(options: DataChoice) -> Dataset:
