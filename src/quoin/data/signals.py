@@ -27,7 +27,7 @@ def load_signals(path: str, target: str | None = None, ignore: Sequence[str] = (
         ignore: Columns of a table to leave out.
     """
     if not is_archive(path):
-        return dataclasses.replace(as_signals(load_csv(path, target, ignore)), name=f"signals:{path}")
+        return as_signals(dataclasses.replace(load_csv(path, target, ignore), name=f"signals:{path}"))
     if target is not None or ignore:
         flag = "--target" if target is not None else "--ignore"
         raise UserError(
@@ -53,7 +53,7 @@ def as_signals(dataset: Dataset) -> Dataset:
     if dataset.features.shape[-1] < 2:
         raise UserError(
             f"expected signals of two steps or more, got {dataset.features.shape[-1]} in "
-            f"{format_value(dataset.name, 200)}: give a column for each step"
+            f"{format_value(dataset.name, 200)}: put all steps of a signal into its row"
         )
     if dataset.signal_shape is not None:
         return dataset

@@ -25,6 +25,7 @@ from quoin.layers.dropout import check_probability
 from quoin.models.image_init import init_image_weights
 from quoin.models.recurrent_parts import CellKind, make_cell, make_linear
 from quoin.models.transformer import TransformerEncoder
+from quoin.tensor import check_floating
 
 __all__ = [
     "ConvSignalEncoder",
@@ -174,6 +175,7 @@ class ConvSignalEncoder(nn.Module):
         init_image_weights(self, generator)
 
     def forward(self, signals: Float[Tensor, "batch channels length"]) -> Float[Tensor, "batch positions features"]:
+        check_floating(signals)
         return self.blocks(signals).mT
 
 
@@ -211,6 +213,7 @@ class RecurrentSignalEncoder(nn.Module):
         self.output_dim = 2 * hidden_dim
 
     def forward(self, signals: Float[Tensor, "batch channels length"]) -> Float[Tensor, "batch positions features"]:
+        check_floating(signals)
         return self.cell(signals.mT if self.patches is None else self.patches(signals))[0]
 
 
@@ -246,6 +249,7 @@ class TransformerSignalEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, signals: Float[Tensor, "batch channels length"]) -> Float[Tensor, "batch positions features"]:
+        check_floating(signals)
         return self.encoder(self.dropout(self.position_embedding(self.patches(signals))))
 
 
