@@ -175,6 +175,7 @@ CASES: dict[str, Case] = {
     "data.make_moons": lambda s: data.make_moons(9, noise=0.1, generator=g(s)),
     "data.epoch_permutation": lambda s: data.epoch_permutation(s, 1, 30),
     "data.split_pairs": lambda s: data.split_pairs(PAIRS, s),
+    "data.make_waves": lambda s: data.make_waves(9, length=8, noise=0.1, generator=g(s)),
     "data.make_polynomial": lambda s: data.make_polynomial(9, [1.0, 2.0], noise=0.1, generator=g(s)),
     "data.make_segment_digits": lambda s: data.make_segment_digits(9, generator=g(s)),
     "data.random_shift": lambda s: data.random_shift(IMAGES, g(s), 2),
@@ -304,6 +305,13 @@ CASES: dict[str, Case] = {
     "models.RecurrentEncoder": lambda s: models.RecurrentEncoder(nn.GRU, 5, 4, 4, generator=g(s)),
     "models.RecurrentLanguageModel": lambda s: models.RecurrentLanguageModel(nn.GRU, 5, 4, 4, generator=g(s)),
     "models.RecurrentTextEncoder": lambda s: models.RecurrentTextEncoder(nn.GRU, 5, 4, 4, generator=g(s)),
+    "models.ConvSignalEncoder": lambda s: models.ConvSignalEncoder(2, 4, generator=g(s)),
+    "models.RecurrentSignalEncoder": lambda s: models.RecurrentSignalEncoder(nn.GRU, (2, 9), 4, generator=g(s)),
+    "models.SignalClassifier": lambda s: models.SignalClassifier(
+        models.ConvSignalEncoder(2, 4, generator=g(0)), (2, 9), 3, generator=g(s)
+    ),
+    "models.SignalPatchEmbedding": lambda s: models.SignalPatchEmbedding((2, 9), 4, 5, generator=g(s)),
+    "models.TransformerSignalEncoder": lambda s: models.TransformerSignalEncoder((2, 9), blocks(), generator=g(s)),
     "models.SequenceClassifier": lambda s: models.SequenceClassifier(
         models.BagOfWordsEncoder(5, 4, generator=g(0)), 3, generator=g(s)
     ),

@@ -60,13 +60,18 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
-SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
+SMALL_DATA = {
+    "digits": "npz",
+    "topics": "text",
+    "waves": "signals",
+}  # the form of a small file for the data that a recipe has by default
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
     "classifier": [""],
     "max_grad_norm": [1e-3],
     "fold": ["1/3"],
+    "kernel_size": [3],
     "ignore": [("a",)],
     "kl_warmup_ratio": [0.9],
     "min_variance": [0.9],
@@ -114,6 +119,7 @@ def files(tmp_path_factory) -> dict[str, str]:
         numpy.savez(
             folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
         )
+    numpy.savez(folder / "signals.npz", features=draw.standard_normal((60, 2, 12)), targets=numpy.arange(60) % 3)
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
@@ -152,7 +158,7 @@ def files(tmp_path_factory) -> dict[str, str]:
         "--runs",
         folder,
     )
-    names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv"}
+    names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv", "signals": "signals.npz"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
     found |= {"others": f"npz:{folder / 'others.npz'}", "one": f"csv:{folder / 'one.csv'}"}
     return found | {"classifier": json.loads(trained[1])["run"]}

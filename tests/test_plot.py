@@ -29,6 +29,7 @@ KINDS = {
         torch.rand(5, 8, 8, generator=torch.Generator().manual_seed(0)), list("abcde")
     ),
     "network": lambda: plot.network([2, 5, 1]),
+    "signal_grid": lambda: plot.signal_grid(torch.eye(6).reshape(3, 2, 6), list("abc")),
 }
 
 
@@ -233,6 +234,7 @@ NAMED = {
     "image_table": lambda: plot.image_table(
         torch.zeros(6, 6, 4, 4), row_labels=NAMES, column_labels=NAMES, x_label=NAMES[0]
     ),
+    "signal_grid": lambda: plot.signal_grid(torch.zeros(6, 2, 4), NAMES, title=NAMES[0]),
     "bars": lambda: plot.bars(dict.fromkeys(NAMES, 1.0), x_label=NAMES[0]),
     "curves": lambda: plot.curves(
         {name: ([0, 1], [0, 1]) for name in NAMES}, reference_lines={NAMES[0] + "!": 0.5}, x_label=NAMES[1]

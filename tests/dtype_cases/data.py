@@ -47,7 +47,18 @@ FILES = "takes names of files and sources"
 RESULT = "a result, built by functions that are tried or take no numbers"
 FACTS = "facts in words and sizes"
 NO_NUMBERS = dict.fromkeys(
-    ["Dataset", "as_classes", "as_regression", "fold", "split", "prepare", "split_images", "PreparedData"], ROWS
+    [
+        "Dataset",
+        "as_classes",
+        "as_regression",
+        "as_signals",
+        "fold",
+        "split",
+        "prepare",
+        "split_images",
+        "PreparedData",
+    ],
+    ROWS,
 )
 NO_NUMBERS |= dict.fromkeys(
     ["LabeledGraph", "load_karate_club"], "a graph with whole labels; its weights are read by quoin.layers"
@@ -62,6 +73,7 @@ NO_NUMBERS |= dict.fromkeys(
         "make_linear",
         "make_moons",
         "make_polynomial",
+        "make_waves",
         "make_copy_sequences",
         "make_walk_directions",
     ],
@@ -93,7 +105,7 @@ NO_NUMBERS |= dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES
 )
-NO_NUMBERS |= dict.fromkeys(["open_tokens", "read_features", "tokenize_file"], FILES)
+NO_NUMBERS |= dict.fromkeys(["open_tokens", "read_features", "read_signals", "tokenize_file"], FILES)
 
 # Tokens and rows: whole numbers, held against int64.
 LETTERS = q.CharTokenizer("abc")

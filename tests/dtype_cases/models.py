@@ -195,6 +195,15 @@ CASES = models_networks.CASES | {
     "patch_embedding_definition": lambda x: q.patch_embedding_definition(
         x(whole(1, 1, 4, 4)), x(whole(3, 1, 2, 2, most=9)), x([200, 0, 7])
     ),
+    "conv_block1d_definition": lambda x: q.conv_block1d_definition(
+        x(whole(1, 2, 5, most=9)), x(whole(3, 2, 3, most=9)), x([3, 0, 7]), x([4, 1, 9])
+    ),
+    "signal_patch_embedding_definition": lambda x: q.signal_patch_embedding_definition(
+        x(whole(1, 2, 5)), x(whole(3, 2, 2, most=9)), x([200, 0, 7])
+    ),
+    "signal_classifier_definition": lambda x: q.signal_classifier_definition(
+        lambda signals: x(whole(1, 3, 2)), x(whole(1, 1, 4)), x([[1, 20], [3, 1]]), x([200, 0])
+    ),
     "bahdanau_decoder_definition": models_networks.bahdanau_definition,
     "unet_block_definition": models_networks.unet_definition,
     "sequence_classifier_definition": lambda x: q.sequence_classifier_definition(

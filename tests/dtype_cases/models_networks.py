@@ -211,6 +211,28 @@ CASES = {
     "ImageDiscriminator": module(lambda: q.ImageDiscriminator((1, 8, 8), base_channels=2), 2, 1, 8, 8, most=1),
     "UNetBlock": lambda x: in_dtype(lambda: q.UNetBlock(2, 2, num_groups=2), x)(x(whole(1, 2, 3, 3)), x([[1, 2]])),
     "UNet": unet,
+    # signals
+    "SignalPatchEmbedding": module(lambda: q.SignalPatchEmbedding((2, 5), 2, 4, generator=generator()), 2, 2, 5),
+    "ConvSignalEncoder": module(
+        lambda: q.ConvSignalEncoder(2, 3, num_layers=1, kernel_size=3, generator=generator()), 2, 2, 5
+    ),
+    "RecurrentSignalEncoder": module(
+        lambda: q.RecurrentSignalEncoder(nn.GRU, (2, 5), 3, generator=generator()), 2, 2, 5, most=1
+    ),
+    "TransformerSignalEncoder": module(
+        lambda: q.TransformerSignalEncoder((2, 5), [block()], patch_size=2, generator=generator()), 2, 2, 5, most=1
+    ),
+    "SignalClassifier": module(
+        lambda: q.SignalClassifier(
+            q.ConvSignalEncoder(2, 3, num_layers=1, kernel_size=3, generator=generator()),
+            (2, 5),
+            2,
+            generator=generator(),
+        ),
+        2,
+        2,
+        5,
+    ),
     # sequences and graphs
     "TransformerEncoder": module(lambda: q.TransformerEncoder([block()]), 1, 3, 4, most=3),
     "TransformerDecoder": lambda x: in_dtype(

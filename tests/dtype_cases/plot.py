@@ -25,6 +25,7 @@ from quoin.plot import (
     scatter_by_class,
     scatter_panels,
     shaded_text,
+    signal_grid,
     viewable,
 )
 
@@ -62,6 +63,7 @@ CASES = {
     ),
     "heatmap": lambda x: marks(lambda: heatmap(x(TABLE))),
     "image_grid": lambda x: marks(lambda: image_grid(x(IMAGES))),
+    "signal_grid": lambda x: marks(lambda: signal_grid(x([TABLE]))),
     "image_sheet": lambda x: marks(lambda: image_sheet(x(IMAGES))),
     "image_table": lambda x: marks(lambda: image_table(x([IMAGES]))),
     "feature_map_rows": lambda x: marks(lambda: feature_map_rows({"a": x([TABLE])})),

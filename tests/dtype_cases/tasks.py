@@ -24,6 +24,7 @@ NO_NUMBERS = dict.fromkeys(
         "supervised_task",
         "image_classifier",
         "attention_image_classifier",
+        "signal_classifier",
     ],
     OPTIONS,
 )

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
-    from quoin.data.predicting import Features, load_like, read_features
+    from quoin.data.predicting import Features, load_like, read_features, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
+    from quoin.data.signals import as_signals
     from quoin.data.sources import (
         LABELED_SOURCES,
         PAIR_SOURCES,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     )
     from quoin.data.tokenizing import Tokenized, tokenize_file
     from quoin.data.walk_directions import WalkDirections, make_walk_directions
+    from quoin.data.waves import make_waves
 
 __all__ = [
     "BOS",
@@ -126,6 +128,7 @@ __all__ = [
     "WordTokenizer",
     "as_classes",
     "as_regression",
+    "as_signals",
     "background",
     "cache_folder",
     "check_same_tokenizer",
@@ -157,6 +160,7 @@ __all__ = [
     "make_symbol_corpus",
     "make_tiny_images",
     "make_walk_directions",
+    "make_waves",
     "number_words",
     "open_tokens",
     "pad_sequences",
@@ -167,6 +171,7 @@ __all__ = [
     "random_resized_crop",
     "random_shift",
     "read_features",
+    "read_signals",
     "read_windows",
     "split",
     "split_images",

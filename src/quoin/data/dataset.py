@@ -43,11 +43,15 @@ class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
 
     name: str
-    # Of a table, float64 as in the file or float32; or images scaled to [0, 1], float32.
-    features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels height width"]
+    # Of a table or of signals, float64 as in the file or float32; or images scaled to [0, 1], float32.
+    features: (
+        Float[Tensor, "samples features"]
+        | Float[Tensor, "samples channels length"]
+        | Float[Tensor, "samples channels height width"]
+    )
     # int64 for classes, float64 or float32 for numbers; several numbers a row where there are several targets.
     targets: Real[Tensor, "samples"] | Float[Tensor, "samples targets"]
-    feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
+    feature_names: tuple[str, ...]  # one a feature; images and signals in the order of their flattened numbers
     class_names: tuple[str, ...] | None
     target_names: tuple[str, ...] = ("target",)
     test_start: int | None = None  # rows from here on are the source's own test split
@@ -59,11 +63,11 @@ class Dataset:
         floats = (torch.float32, torch.float64)
         if isinstance(self.target_names, str):
             raise TypeError(f"target_names are a tuple, got {self.target_names!r}")
-        if self.features.ndim not in (2, 4) or self.features.dtype not in (
-            floats if self.features.ndim == 2 else floats[:1]
+        if self.features.ndim not in (2, 3, 4) or self.features.dtype not in (
+            floats if self.features.ndim < 4 else floats[:1]
         ):
             got = f"{self.features.dtype} {tuple(self.features.shape)}"
-            raise ValueError(f"features must be floats (n, d) or float32 (n, c, h, w), got {got}")
+            raise ValueError(f"features must be floats (n, d), (n, c, length) or float32 (n, c, h, w), got {got}")
         kinds = floats if self.class_names is None else (torch.int64,)
         shape = (self.num_rows,) if len(self.target_names) == 1 else (self.num_rows, len(self.target_names))
         if self.targets.shape != shape or self.targets.dtype not in kinds:
@@ -100,11 +104,19 @@ class Dataset:
 
     @property
     def image_shape(self) -> tuple[int, int, int] | None:
-        """(c, h, w) of one image, or None for a table."""
-        if self.features.ndim == 2:
+        """(c, h, w) of one image, or None for a table or signals."""
+        if self.features.ndim != 4:
             return None
         _, channels, height, width = self.features.shape
         return channels, height, width
+
+    @property
+    def signal_shape(self) -> tuple[int, int] | None:
+        """(channels, length) of one signal, or None for a table or images."""
+        if self.features.ndim != 3:
+            return None
+        _, channels, length = self.features.shape
+        return channels, length
 
     @cached_property
     def fingerprint(self) -> str:
@@ -206,12 +218,13 @@ def number_targets(values: np.ndarray) -> tuple[Real[Tensor, "samples"], tuple[s
 def column_names(shape: Sequence[int]) -> tuple[str, ...]:
     """Names where the source has none.
 
-    >>> column_names((3,)), column_names((1, 1, 2))
-    (('x0', 'x1', 'x2'), ('pixel_0_0', 'pixel_0_1'))
+    >>> column_names((3,)), column_names((1, 1, 2)), column_names((2, 2))
+    (('x0', 'x1', 'x2'), ('pixel_0_0', 'pixel_0_1'), ('step_0_0', 'step_0_1', 'step_1_0', 'step_1_1'))
     """
     if len(shape) == 1:
         return tuple(f"x{column}" for column in range(shape[0]))
-    channels, height, width = shape
-    pixels = [f"{row}_{column}" for row in range(height) for column in range(width)]
-    prefixes = ["pixel"] if channels == 1 else [f"pixel_{channel}" for channel in range(channels)]
-    return tuple(f"{prefix}_{pixel}" for prefix in prefixes for pixel in pixels)
+    channels, *sizes = shape
+    what = "pixel" if len(sizes) == 2 else "step"
+    indices = ["_".join(map(str, index)) for index in np.ndindex(*sizes)]
+    prefixes = [what] if channels == 1 else [f"{what}_{channel}" for channel in range(channels)]
+    return tuple(f"{prefix}_{index}" for prefix in prefixes for index in indices)

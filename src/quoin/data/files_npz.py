@@ -1,7 +1,8 @@
-"""NumPy archives: `npz:PATH` with arrays `features` (or `x`, `X`) and `targets` (or `y`, `labels`)."""
+"""NumPy archives: `npz:PATH`, or `signals:PATH`, with arrays `features` (or `x`, `X`) and `targets` (or `y`,
+`labels`)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +15,7 @@ from quoin.data.dataset import Dataset, column_names, number_targets, text_targe
 from quoin.data.files import existing_file, quoted
 from quoin.errors import UserError
 
-__all__ = ["load_npz", "read_npz_features"]
+__all__ = ["load_npz", "load_npz_signals", "read_npz_features", "read_npz_signals"]
 
 _FEATURES = ("features", "x", "X")
 _TARGETS = ("targets", "y", "labels")
@@ -22,9 +23,18 @@ _TARGETS = ("targets", "y", "labels")
 
 def load_npz(source_path: str) -> Dataset:
     """Features (n, d), or images (n, h, w) or (n, c, h, w) where whole bytes 0..255 become [0, 1]; targets (n,)."""
+    return _dataset("npz", source_path, _features)
+
+
+def load_npz_signals(source_path: str) -> Dataset:
+    """Signals (n, channels, length), or (n, length) of one channel, their numbers as they are; targets (n,)."""
+    return _dataset("signals", source_path, _signals)
+
+
+def _dataset(form: str, source_path: str, read: Callable[[Path, np.ndarray], np.ndarray]) -> Dataset:
     path = existing_file(source_path)
     arrays = _arrays(path, (_FEATURES, _TARGETS))
-    features, targets = _features(path, arrays[0]), arrays[1]
+    features, targets = read(path, arrays[0]), arrays[1]
     if targets.ndim == 2 and targets.shape[1] == 1:
         targets = targets[:, 0]
     if targets.shape != (len(features),):
@@ -37,7 +47,7 @@ def load_npz(source_path: str) -> Dataset:
     else:
         values, class_names = number_targets(_finite(path, "targets", targets))
     return Dataset(
-        f"npz:{source_path}", torch.from_numpy(features), values, column_names(features.shape[1:]), class_names
+        f"{form}:{source_path}", torch.from_numpy(features), values, column_names(features.shape[1:]), class_names
     )
 
 
@@ -52,6 +62,12 @@ def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> 
             "what was trained on"
         )
     return torch.from_numpy(features).flatten(1)
+
+
+def read_npz_signals(source_path: str | Path) -> Float[Tensor, "samples channels length"]:
+    """The signals of the archive at `source_path`, whatever their number of channels and length."""
+    path = existing_file(source_path)
+    return torch.from_numpy(_signals(path, _arrays(path, (_FEATURES,))[0]))
 
 
 def _arrays(path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
@@ -118,6 +134,18 @@ def _features(path: Path, array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array, dtype=np.float64)
     values = np.ascontiguousarray(array, dtype=np.float32)
     return values / np.float32(255) if whole else values
+
+
+def _signals(path: Path, array: np.ndarray) -> np.ndarray:
+    """(n, channels, length) and finite, float32 where they are so, else float64."""
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise UserError(
+            f"expected signals (n, channels, length) or (n, length) in {quoted(path)}, got shape {array.shape}: "
+            "reshape them"
+        )
+    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    values = np.ascontiguousarray(_finite(path, "features", array), dtype=dtype)
+    return values if array.ndim == 3 else values[:, None]
 
 
 def _check_told_apart(path: Path, array: np.ndarray) -> None:

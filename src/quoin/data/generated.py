@@ -8,6 +8,7 @@ from torch import Generator, Tensor
 
 from quoin.data.dataset import Dataset, column_names
 from quoin.data.seeds import keyed_generator
+from quoin.data.waves import make_waves
 
 __all__ = [
     "LINEAR_BIAS",
@@ -43,6 +44,8 @@ def make_dataset(name: str, seed: int) -> Dataset:
             return make_circles(1000, noise=0.1, generator=generator)
         case "blobs":
             return make_blobs(1000, [(0.0, 0.0), (4.0, 0.0), (2.0, 4.0)], noise=1.0, generator=generator)
+        case "waves":
+            return make_waves(2000, noise=0.2, generator=generator)
         case _:
             raise ValueError(f"no generated source {name!r}")
 

@@ -12,21 +12,22 @@ from torch import Tensor
 from quoin.data.dataset import Dataset
 from quoin.data.encoding import TableEncoder
 from quoin.data.files import quoted
-from quoin.data.files_npz import read_npz_features
+from quoin.data.files_npz import read_npz_features, read_npz_signals
 from quoin.data.prepared import TabularInfo
+from quoin.data.signals import as_signals, is_archive, one_channel
 from quoin.data.sources import check_source_name, load
 from quoin.data.table_columns import ColumnKind
-from quoin.data.table_files import FORMATS
+from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import load_table_columns, read_table_columns
 from quoin.errors import UserError, format_value
 
-__all__ = ["Features", "load_like", "read_features"]
+__all__ = ["Features", "load_like", "read_features", "read_signals"]
 
 
 class Features(NamedTuple):
     """Rows as a trained model takes them, before they are scaled."""
 
-    features: Float[Tensor, "samples features"]
+    features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels length"]
     remarks: list[str]  # what the user should know of them
 
 
@@ -53,6 +54,18 @@ def read_features(path: str | Path, data_info: TabularInfo) -> Features:
     )
 
 
+def read_signals(path: str | Path, data_info: TabularInfo) -> Features:
+    """The signals of an .npz archive with their own shape, or the columns of a table as one channel.
+
+    The file may also be named as a source, signals:PATH.
+    """
+    path = str(path).removeprefix("signals:")
+    if is_archive(path):
+        return Features(read_npz_signals(path), [])
+    found = read_features(path, data_info)
+    return Features(one_channel(found.features), found.remarks)
+
+
 def _kinds(data_info: TabularInfo) -> dict[str, ColumnKind]:
     """The columns that a model knows and what each is; features without a table's columns are numbers."""
     if data_info.columns:
@@ -71,12 +84,14 @@ def load_like(
     """
     check_source_name(source)
     form, _, source_path = source.partition(":")
-    if form in FORMATS:
+    if form in FORMATS or (form == "signals" and not is_archive(source_path)):
+        table = table_format(source_path) if form == "signals" else form
         found = load_table_columns(
-            form, source_path, _kinds(data_info), target, data_info.target_names, data_info.missing
+            table, source_path, _kinds(data_info), target, data_info.target_names, data_info.missing
         )
         if not data_info.columns:
-            return dataclasses.replace(found, columns=())
+            found = dataclasses.replace(found, columns=())
+            return as_signals(found) if form == "signals" else found
         features = TableEncoder(data_info.columns).transform(found.columns, found.features)
         return dataclasses.replace(found, features=features, feature_names=data_info.feature_names, columns=())
     dataset = load(source, target=target, seed=seed)

@@ -77,6 +77,12 @@ class TabularInfo(DataInfo):
         return self.feature_shape
 
     @property
+    def signal_shape(self) -> tuple[int, int]:
+        """(channels, length) of one signal."""
+        assert len(self.feature_shape) == 2, "the features are no signals"
+        return self.feature_shape
+
+    @property
     def num_classes(self) -> int:
         assert self.class_names is not None, "the targets are numbers"
         return len(self.class_names)
@@ -136,9 +142,9 @@ def prepare(
         columns=columns,
     )
     is_image = dataset.image_shape is not None
-    # Scaling images pixel by pixel would blow up the corners, where hardly any ink is.
+    # Scaling images pixel by pixel would blow up the corners, where hardly any ink is; signals may begin at any step.
     if feature_scaler is None:
-        feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=is_image)
+        feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=dataset.features.ndim > 2)
     target_scaler = None if dataset.is_classification else StandardScaler.fit(dataset.targets, train)
 
     def ready(rows: Tensor) -> Dataset:

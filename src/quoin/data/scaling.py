@@ -22,7 +22,7 @@ class StandardScaler(NamedTuple):
     Notes: D1.6-4.
     """
 
-    # Of a row's shape, or one that broadcasts against it: (channels, 1, 1) for images.
+    # Of a row's shape, or one that broadcasts against it: (channels, 1, 1) for images, (channels, 1) for signals.
     mean: Float[Tensor, "*shape"]
     std: Float[Tensor, "*shape"]
 
@@ -38,7 +38,7 @@ class StandardScaler(NamedTuple):
 
         Args:
             rows: Which of them count; all unless given. They are never copied out as a whole.
-            per_channel: One mean for each channel of (samples, channels, height, width).
+            per_channel: One mean for each channel of (samples, channels, height, width) or (samples, channels, length).
         """
         if len(features if rows is None else rows) == 0:
             raise ValueError("cannot standardise by no rows")
@@ -55,7 +55,9 @@ class StandardScaler(NamedTuple):
         first = next(chunks())[0]
         constant = torch.stack([(chunk == first).all(0) for chunk in chunks()]).all(0)
         std = torch.where(constant, 1.0, variance.sqrt())
-        return cls(mean[:, None, None], std[:, None, None]) if per_channel else cls(mean, std)
+        if per_channel:
+            mean, std = (each.reshape(-1, *(1 for _ in features.shape[2:])) for each in (mean, std))
+        return cls(mean, std)
 
     def transform(
         self, features: Real[Tensor, "samples *shape"], rows: Int[Tensor, "selected"] | None = None

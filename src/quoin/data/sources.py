@@ -27,6 +27,7 @@ SOURCES = {
     "moons": "generated: two interleaved half circles, 2 classes",
     "circles": "generated: two concentric circles, 2 classes",
     "blobs": "generated: Gaussian blobs, 3 classes",
+    "waves": "generated: noisy signals of 128 steps (sine, square, sawtooth, triangle, chirp), 5 classes",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "tsv:PATH": "the same, its cells separated by tabs",
     "parquet:PATH": "a table in Parquet; PATH of a table may be a file, a folder of files or a glob",
@@ -34,6 +35,7 @@ SOURCES = {
     "npz:PATH": "NumPy arrays `features` and `targets`",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
+    "signals:PATH": "signals: a table whose columns are the steps, or NumPy `features` (n, channels, length)",
 }
 
 _TABLES = ("csv", "tsv", "parquet", "jsonl")
@@ -122,7 +124,7 @@ def load(
             f"expected rows of features, but {format_value(source)} are texts: `quoin train "
             "sequence-classification` takes such"
         )
-    if not is_table:
+    if not is_table and form != "signals":
         for flag, given in (("--target", target), ("--ignore", ignore), ("--missing", missing != "error")):
             if given:
                 raise UserError(
@@ -146,7 +148,11 @@ def load(
             from quoin.data.files_cifar import load_cifar10
 
             return load_cifar10(path)
-        case "linear" | "polynomial" | "moons" | "circles" | "blobs":
+        case "signals":
+            from quoin.data.signals import load_signals
+
+            return load_signals(path, target, ignore)
+        case "linear" | "polynomial" | "moons" | "circles" | "blobs" | "waves":
             from quoin.data.generated import make_dataset
 
             return make_dataset(form, seed)

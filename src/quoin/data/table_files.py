@@ -29,6 +29,7 @@ __all__ = [
     "UnexpectedTypeError",
     "exactly",
     "open_files",
+    "table_format",
 ]
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")  # a cell that says it has no value
@@ -205,6 +206,12 @@ def exactly(names: Iterable[str]) -> Any:
     from polars import selectors
 
     return selectors.by_name(*dict.fromkeys(names))
+
+
+def table_format(path: str | Path) -> str:
+    """The format of a table by the ending of its name; csv where that says nothing."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    return ending if ending in FORMATS else "csv"
 
 
 def open_files(form: str, source_path: str | Path) -> list[TableFile]:

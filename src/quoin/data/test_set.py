@@ -22,9 +22,13 @@ def with_test_set(dataset: Dataset, source: str, *, missing: Missing = "error", 
     Columns of a table go by name, and so do classes; a class that `dataset` does not have is a UserError.
     """
     form, _, path = source.partition(":")
-    if form in FORMATS and dataset.columns:
+    if form in FORMATS:
         kinds: dict[str, ColumnKind] = {column.name: column.kind for column in dataset.columns}
+        kinds = kinds or dict.fromkeys(dataset.feature_names, "number")
         test = load_table_columns(form, path, kinds, dataset.target_names, dataset.target_names, missing)
+        if not dataset.columns:
+            shape = dataset.features.shape[1:]
+            test = dataclasses.replace(test, features=test.features.reshape(-1, *shape), columns=())
     else:
         test = load(source, seed=seed)
     if test.features.shape[1:] != dataset.features.shape[1:]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quoin.plot.plots import FORMATS, LARGEST, Panel, Plot
     from quoin.plot.polygons import PolygonMap, polygon_maps
     from quoin.plot.sheets import image_sheet, image_table
+    from quoin.plot.signals import signal_grid
     from quoin.plot.volumes import Volume, volumes
     from quoin.plot.writing import shaded_text
 
@@ -51,6 +52,7 @@ __all__ = [
     "scatter_by_class",
     "scatter_panels",
     "shaded_text",
+    "signal_grid",
     "viewable",
     "volumes",
 ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from quoin.tasks.language_modeling import language_task, recurrent_model, stateful_language_task
     from quoin.tasks.mlp import make_mlp
     from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
+    from quoin.tasks.signal_classification import signal_classifier
     from quoin.tasks.supervised import Classification, Regression, SupervisedTask, eval_batch_size, in_squared_unit
     from quoin.tasks.supervised_data import (
         load_classification_data,
@@ -35,6 +36,7 @@ __all__ = [
     "make_mlp",
     "make_optimizer",
     "recurrent_model",
+    "signal_classifier",
     "stateful_language_task",
     "supervised_task",
     "vae_decoder",

@@ -16,6 +16,7 @@ from quoin.data import (
     StandardScaler,
     as_classes,
     as_regression,
+    as_signals,
     fold,
     load,
     prepare,
@@ -36,6 +37,7 @@ __all__ = [
     "load_image_data",
     "load_raw_images",
     "load_regression_data",
+    "load_signal_data",
     "supervised_task",
 ]
 
@@ -110,6 +112,16 @@ def load_regression_data(
             "mlp-regression`, which predicts several"
         )
     return _prepare_splits(dataset, options, device_context)
+
+
+def load_signal_data(options: DataChoice, device_context: DeviceContext) -> PreparedData:
+    """The signals that `options` name, for a classifier that must know the order of the steps; a table has one
+    channel."""
+    return _prepare_splits(_loaded(options, _signals_of_classes), options, device_context)
+
+
+def _signals_of_classes(dataset: Dataset) -> Dataset:
+    return as_classes(as_signals(dataset))
 
 
 def _loaded(options: DataChoice, form: Callable[[Dataset], Dataset]) -> Dataset:

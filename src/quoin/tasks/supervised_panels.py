@@ -7,6 +7,7 @@ from torch import Tensor
 from quoin import plot
 from quoin.data import PreparedData
 from quoin.plot import Panel
+from quoin.tasks.signal_panels import example_signals, signals_panel
 
 __all__ = ["classifier_panels", "regression_panels"]
 
@@ -22,6 +23,8 @@ def classifier_panels(probabilities: Float[Tensor, "samples classes"], data: Pre
     wrong = int((predicted != labels).sum())
     caption = f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} test examples are wrong."
     panels = []
+    if data.test.signal_shape is not None:
+        panels.append(example_signals(probabilities, names, data))
     if len(names) <= MOST_CLASSES:
         counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
         panels.append(
@@ -63,6 +66,8 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     if data.test_images is not None:
         images, rescaled = plot.viewable(data.test_images[worst])
         return Panel("Misclassified examples", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
+    if data.test.signal_shape is not None:
+        return signals_panel("Misclassified examples", data, worst.tolist(), sure, caption)
     rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
     return Panel("Misclassified examples", lambda: plot.bars(rows, x_label="predicted probability"), caption)
 

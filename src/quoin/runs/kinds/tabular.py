@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from quoin.data import Dataset, StandardScaler, TabularInfo, as_regression, load_like, read_features
+from quoin.data import Dataset, StandardScaler, TabularInfo, as_regression, load_like, read_features, read_signals
 from quoin.errors import UserError, format_value
 from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
@@ -58,6 +58,12 @@ class TrainedTabular(Trained):
     @torch.no_grad()
     def outputs(self, features: Real[Tensor, "samples ..."]) -> Float[Tensor, "samples *outputs"]:
         """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
+        shape = self.data_info.feature_shape
+        if len(shape) == 2 and features.ndim == 3 and features.shape[1:] != shape:
+            raise UserError(
+                f"expected signals of {shape[0]} channels and {shape[1]} steps as in training, got shape "
+                f"{tuple(features.shape)}: give such"
+            )
         if features.shape[1:].numel() != self.data_info.num_features:
             raise UserError(
                 f"expected rows of {self.data_info.num_features} features, got shape {tuple(features.shape)}"
@@ -126,7 +132,8 @@ class TrainedTabular(Trained):
 
     def predict_file(self, path: Path) -> PredictedFile:
         """Predictions for the rows of a CSV or NPZ file."""
-        features, notes = read_features(path, self.data_info)
+        read = read_signals if len(self.data_info.feature_shape) == 2 else read_features
+        features, notes = read(path, self.data_info)
         prediction = self.predict(features)
         if (far := self.farthest(features)) > FAR:
             notes.append(
