@@ -143,7 +143,9 @@ class OptimizerOptions(GradientOptions):
 class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
-    data: str = option("digits", "data set: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
+    data: str = option(
+        "digits", "data set: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER; `quoin list` shows all"
+    )
     target: str | None = option(None, "the target column of a CSV file")
     ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
@@ -198,7 +200,9 @@ class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
     """What the recipes of image generation share: Adam under a cosine schedule, and how samples are evaluated at the
     end."""
 
-    data: str = default("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
+    data: str = default(
+        "digits", "images with classes: digits, glyphs, shapes, mnist, npz:PATH, idx:FOLDER, cifar10:FOLDER, ..."
+    )
     epochs: int = default(100)
     batch_size: int = default(64, "images per optimizer step, over all devices together")
     optimizer: OptimizerName = default("adamw")
@@ -271,7 +275,9 @@ class SequenceOptions(OptimizerOptions, EpochOptions):
 class TextOptions(ValidatedOptions):
     """What every recipe has that learns from a text."""
 
-    data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
+    data: str = option(
+        "topics", "the text: topics, tiny-shakespeare, text:PATH, or tokens:PATH as `quoin tokenize` writes it"
+    )
     tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
