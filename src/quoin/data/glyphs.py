@@ -36,6 +36,7 @@ _FONTS = (
 
 _SIDE = 28  # pixels
 _ROOM = 12.8  # a character reaches at most so many pixels from the middle: the border stays black
+_MOST_INK = 16  # of a pixel: 17 grey levels, few enough for models that give each a probability
 _FINE = 3  # drawn pixels for each pixel of an image, along each axis
 _CAPITAL, _LARGEST = 18, 20  # pixels at scale 1: height of an H, and longest side of any character
 _SLANT, _ROTATION, _SCALE, _WEIGHT, _SHIFT = (-0.2, 0.3), (-0.12, 0.12), (0.85, 1.15), (-0.1, 0.4), (-2.0, 2.0)
@@ -67,8 +68,8 @@ def make_glyphs(num_rows: int, *, generator: Generator) -> Glyphs:
     """Images (n, 1, 28, 28) of 47 classes, equally many to within one: the digits, the capitals, and the small letters
     whose shape is not their capital's.
 
-    Values are multiples of 1/255. Slant, rotation, scale, weight and shift are uniform; scale and shift stay where the
-    character does not leave the image.
+    Values are multiples of 1/16, as in digits: ink is counted from 0 to 16. Slant, rotation, scale, weight and shift
+    are uniform; scale and shift stay where the character does not leave the image.
 
     >>> glyphs = make_glyphs(3, generator=torch.Generator().manual_seed(0))
     >>> glyphs.dataset.image_shape, glyphs.dataset.num_classes
@@ -114,7 +115,7 @@ def _transform(
     shift: Float[Tensor, "samples 2"],
     weight: Float[Tensor, "samples"],
 ) -> Float[Tensor, "samples 1 height width"]:
-    """Drawings under x ↦ linear x + shift, their outlines moved outwards by `weight`, in 256 grey levels."""
+    """Drawings under x ↦ linear x + shift, their outlines moved outwards by `weight`, in 17 grey levels."""
     back = linear.inverse()
     origin = (back @ shift[..., None]) / (_SIDE / 2)
     side = drawn.shape[-1]
@@ -128,7 +129,7 @@ def _transform(
     level = torch.special.ndtr(-offset)
     slope = (-(offset**2) / 2).exp() / math.sqrt(2 * math.pi) / _BLUR
     ink = ((blurred - level) / slope + 0.5).clamp(0, 1)  # over one drawn pixel from none to all
-    return (functional.avg_pool2d(ink, _FINE) * 255).round() / 255
+    return (functional.avg_pool2d(ink, _FINE) * _MOST_INK).round() / _MOST_INK
 
 
 @cache
