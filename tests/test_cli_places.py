@@ -19,6 +19,7 @@ from quoin.errors import UserError, did_you_mean
 
 PATHS = {  # the words of every command that takes a path, for each place of one
     "list": [],
+    "fetch": [("{}",)],
     "train": [("mlp", "--data", f"{form}:{{}}") for form in ("csv", "npz", "idx", "cifar10")]
     + [("lstm-lm", "--data", f"{form}:{{}}") for form in ("text", "tokens")]
     + [("translate-dates", "--data", "tsv:{}"), ("vae", "--classifier", "{}", "--max-steps", "1")],

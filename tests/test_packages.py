@@ -86,6 +86,7 @@ NOT_A_ROOM = {"utils", "util", "common", "misc", "core", "helpers", "helper"}
 RUNS_WHAT_IT_READS = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 NAMED_BY_CALLER = {
     ("tensor/shapes.py", "arguments"),  # check_shapes("n d, m d", query=query, key=key): the names are the message's
+    ("data/fetching.py", "settings"),  # `requests` gives its own to whom it calls back
     ("layers/init.py", "named"),  # a decorator hands on what it is given, its types by ParamSpec
 }
 MOST_LINES = 400

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run_later
+from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.errors import UserError, did_you_mean, format_value
 
@@ -369,6 +370,7 @@ def _doctor(parser: Parser, words: Sequence[str]) -> None:
 
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "list": ("list the recipes by subject, with their quality targets", _list),
+    "fetch": ("fetch a well-known data set into the cache: MNIST, Fashion-MNIST, CIFAR-10, ...", add_fetch),
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),

@@ -31,7 +31,7 @@ def examine() -> list[Finding]:
     found = [Finding("Python", platform.python_version(), ok, help="Quoin needs Python 3.11 or newer")]
     for name in ("torch", "numpy", "safetensors", "scikit-learn", "networkx", "rich", "matplotlib", "jaxtyping"):
         found.append(_package(name, needed=True, help=f"pip install -c constraints.txt {name}"))
-    for name, use in (("keras", "bench"), ("jax", "bench")):
+    for name, use in (("pooch", "fetch"), ("keras", "bench"), ("jax", "bench")):
         found.append(_package(name, needed=False, help=f"only for `quoin {use}`: pip install 'quoin[{use}]'"))
     return [*found, *_torch(), _disk(), _data()]
 

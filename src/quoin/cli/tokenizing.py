@@ -26,8 +26,9 @@ def tokenize(parsed: argparse.Namespace) -> int:
         )
     if parsed.vocab_size is not None and not 1 <= parsed.vocab_size <= 10**7:
         raise UserError(f"--vocab-size must be from 1 to 10000000, got {parsed.vocab_size}")
-    source = parsed.text if parsed.text == "topics" or parsed.text.startswith("text:") else f"text:{parsed.text}"
-    path = None if source == "topics" else existing_file(source.removeprefix("text:"))
+    named = parsed.text in ("topics", "tiny-shakespeare")
+    source = parsed.text if named or parsed.text.startswith("text:") else f"text:{parsed.text}"
+    path = None if named else existing_file(source.removeprefix("text:"))
     target = parsed.out or (path.with_name(path.name + SUFFIX) if path else Path(source + SUFFIX))
     check_target(path, target, parsed.force)
     from quoin.data import tokenize_file, tokenizer_fingerprint

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from quoin.data.corpus import Corpus, CorpusSplit, fit_tokenizer, load_corpus, tokenize_text
     from quoin.data.dataset import Dataset, as_classes, as_regression
     from quoin.data.encoding import ColumnEncoding, TableEncoder
+    from quoin.data.fetched import REMOTE_DATASETS, RemoteDataset, RemoteFile, fetched_folder, is_fetched
+    from quoin.data.fetching import fetch
     from quoin.data.folds import Fold, kfold
     from quoin.data.generated import make_blobs, make_circles, make_linear, make_moons, make_polynomial
+    from quoin.data.glyphs import Glyphs, make_glyphs
     from quoin.data.graphs import LabeledGraph, load_karate_club
     from quoin.data.image_splits import ImageInfo, ImageSplits, split_images
     from quoin.data.labeled_texts import (
@@ -37,8 +40,10 @@ if TYPE_CHECKING:
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
+    from quoin.data.shapes import Shapes, make_shapes
     from quoin.data.signals import as_signals
     from quoin.data.sources import (
+        FETCHED_SOURCES,
         LABELED_SOURCES,
         PAIR_SOURCES,
         SOURCES,
@@ -72,9 +77,11 @@ if TYPE_CHECKING:
 __all__ = [
     "BOS",
     "EOS",
+    "FETCHED_SOURCES",
     "LABELED_SOURCES",
     "PAD",
     "PAIR_SOURCES",
+    "REMOTE_DATASETS",
     "SOURCES",
     "TEXT_SOURCES",
     "BPETokenizer",
@@ -90,6 +97,7 @@ __all__ = [
     "Dataset",
     "Features",
     "Fold",
+    "Glyphs",
     "ImageInfo",
     "ImageSplits",
     "LabeledBatch",
@@ -106,6 +114,9 @@ __all__ = [
     "Pairs",
     "PreparedData",
     "RandomWindows",
+    "RemoteDataset",
+    "RemoteFile",
+    "Shapes",
     "SpecialTokenTokenizer",
     "Split",
     "StandardScaler",
@@ -135,8 +146,11 @@ __all__ = [
     "check_source_name",
     "encode_texts",
     "epoch_permutation",
+    "fetch",
+    "fetched_folder",
     "fit_tokenizer",
     "fold",
+    "is_fetched",
     "keyed_generator",
     "kfold",
     "labeled_text_info",
@@ -151,12 +165,14 @@ __all__ = [
     "make_blobs",
     "make_circles",
     "make_copy_sequences",
+    "make_glyphs",
     "make_hmm_source",
     "make_linear",
     "make_markov_source",
     "make_moons",
     "make_polynomial",
     "make_segment_digits",
+    "make_shapes",
     "make_symbol_corpus",
     "make_tiny_images",
     "make_walk_directions",

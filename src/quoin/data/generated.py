@@ -8,6 +8,7 @@ from torch import Generator, Tensor
 
 from quoin.data.dataset import Dataset, column_names
 from quoin.data.seeds import keyed_generator
+from quoin.data.sources import NUM_IMAGES
 from quoin.data.waves import make_waves
 
 __all__ = [
@@ -30,8 +31,12 @@ LINEAR_NOISE = 0.01
 POLYNOMIAL_COEFFICIENTS = (5.0, 1.2, -3.4, 5.6)
 
 
-def make_dataset(name: str, seed: int) -> Dataset:
-    """The generated source `name` at its default size, a function of the seed."""
+def make_dataset(name: str, seed: int, num_rows: int | None = None) -> Dataset:
+    """The generated source `name`, a function of the seed.
+
+    Args:
+        num_rows: Of glyphs and shapes, if not their default; the others have one size.
+    """
     generator = keyed_generator(name, seed)
     match name:
         case "linear":
@@ -46,6 +51,14 @@ def make_dataset(name: str, seed: int) -> Dataset:
             return make_blobs(1000, [(0.0, 0.0), (4.0, 0.0), (2.0, 4.0)], noise=1.0, generator=generator)
         case "waves":
             return make_waves(2000, noise=0.2, generator=generator)
+        case "glyphs":
+            from quoin.data.glyphs import make_glyphs
+
+            return make_glyphs(num_rows or NUM_IMAGES, generator=generator).dataset
+        case "shapes":
+            from quoin.data.shapes import make_shapes
+
+            return make_shapes(num_rows or NUM_IMAGES, generator=generator).dataset
         case _:
             raise ValueError(f"no generated source {name!r}")
 

@@ -61,7 +61,8 @@ def split_images(dataset: Dataset, split: Split, device: torch.device | str = "c
     name = format_value(dataset.name)
     if dataset.image_shape is None or dataset.class_names is None:
         raise UserError(
-            f"expected images with classes, got {name}: give --data digits, idx:FOLDER, cifar10:FOLDER or npz:PATH"
+            f"expected images with classes, got {name}: give --data digits, glyphs, shapes, idx:FOLDER, "
+            "cifar10:FOLDER or npz:PATH"
         )
     low, high = float(dataset.features.min()), float(dataset.features.max())
     if not 0 <= low <= high <= 1:

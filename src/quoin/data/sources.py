@@ -12,9 +12,22 @@ from quoin.errors import UserError, did_you_mean, format_value
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["LABELED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "TokenizerName", "check_source_name", "load"]
+__all__ = [
+    "FETCHED_SOURCES",
+    "LABELED_SOURCES",
+    "PAIR_SOURCES",
+    "SOURCES",
+    "TEXT_SOURCES",
+    "TokenizerName",
+    "check_source_name",
+    "load",
+]
 
 TokenizerName = Literal["char", "word", "byte", "bpe"]  # what a text can be cut into: see corpus.py
+
+NUM_IMAGES = 6_000  # of glyphs and shapes, unless their source says how many
+_COUNTED = ("glyphs", "shapes")
+_COUNTS = (100, 10_000_000)
 
 SOURCES = {
     "digits": "1,797 handwritten digits, 8 x 8 grey pixels, 10 classes",
@@ -28,6 +41,10 @@ SOURCES = {
     "circles": "generated: two concentric circles, 2 classes",
     "blobs": "generated: Gaussian blobs, 3 classes",
     "waves": "generated: noisy signals of 128 steps (sine, square, sawtooth, triangle, chirp), 5 classes",
+    "glyphs": f"generated: {NUM_IMAGES:,} letters and digits in many fonts, 28 x 28 grey pixels, 47 classes",
+    "glyphs:NUMBER": "generated: as many such letters and digits",
+    "shapes": f"generated: {NUM_IMAGES:,} coloured figures on dark ground, 32 x 32 pixels, 8 classes",
+    "shapes:NUMBER": "generated: as many such figures",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "tsv:PATH": "the same, its cells separated by tabs",
     "parquet:PATH": "a table in Parquet; PATH of a table may be a file, a folder of files or a glob",
@@ -40,8 +57,15 @@ SOURCES = {
 
 _TABLES = ("csv", "tsv", "parquet", "jsonl")
 
+FETCHED_SOURCES = {  # see fetched.py
+    "mnist": "70,000 handwritten digits, 28 x 28 grey pixels, 10 classes; after `quoin fetch mnist`",
+    "fashion-mnist": "70,000 clothes, 28 x 28 grey pixels, 10 classes; after `quoin fetch fashion-mnist`",
+    "cifar10": "60,000 photographs, 32 x 32 colour pixels, 10 classes; after `quoin fetch cifar10`",
+}
+
 TEXT_SOURCES = {  # for language models: see corpus.py
     "topics": "text: Python's own help topics, without repeated paragraphs",
+    "tiny-shakespeare": "text: 40,000 lines of Shakespeare; after `quoin fetch tiny-shakespeare`",
     "text:PATH": "text: a file in UTF-8, gzipped or not",
     "tokens:PATH": "text: a file of `quoin tokenize`, which may be larger than memory",
 }
@@ -67,10 +91,13 @@ def check_source_name(source: str) -> None:
     quoin.errors.UserError: expected a data source (`quoin list` shows all), got 'digit': did you mean 'digits'?
     """
     form, colon, path = source.partition(":")
-    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES
+    names = SOURCES | FETCHED_SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES
     if not colon and source in names:
         return
     forms = {name.partition(":")[0]: name for name in names if ":" in name}
+    if form in _COUNTED and colon:
+        _image_count(source)
+        return
     if form in forms:
         if path:
             return
@@ -81,11 +108,23 @@ def check_source_name(source: str) -> None:
         hint = f"to read a file, write {source.rpartition('.')[2]}:PATH"
     elif source.endswith((".txt", ".md", ".txt.gz")):
         hint = "to read a file, write text:PATH"
-    elif source in ("mnist", "fashion-mnist"):  # known by name, though their files must be brought along
-        hint = "give the folder of its files as idx:FOLDER"
     else:
         hint = did_you_mean(source, names)
     raise UserError(f"expected a data source (`quoin list` shows all), got {format_value(source)}: {hint}")
+
+
+def _image_count(source: str) -> int | None:
+    """How many images `glyphs:NUMBER` asks for; None where it says nothing."""
+    form, colon, number = source.partition(":")
+    if not colon:
+        return None
+    digits = number.replace("_", "").replace(",", "")  # as in 20_000
+    low, high = _COUNTS
+    if digits.isascii() and digits.isdigit() and len(digits) < 10 and low <= int(digits) <= high:
+        return int(digits)
+    raise UserError(
+        f"expected a number of images from {low} to {high:,}, got {format_value(source)}: write e.g. {form}:20000"
+    )
 
 
 @explain_out_of_memory("the data do not fit in memory: give fewer rows or columns, or smaller images")
@@ -144,7 +183,7 @@ def load(
             from quoin.data.files_idx import load_idx
 
             return load_idx(path)
-        case "cifar10":
+        case "cifar10" if path:
             from quoin.data.files_cifar import load_cifar10
 
             return load_cifar10(path)
@@ -156,6 +195,16 @@ def load(
             from quoin.data.generated import make_dataset
 
             return make_dataset(form, seed)
+        case "glyphs" | "shapes":
+            from dataclasses import replace
+
+            from quoin.data.generated import make_dataset
+
+            return replace(make_dataset(form, seed, _image_count(source)), name=source)
+        case "mnist" | "fashion-mnist" | "cifar10":
+            from quoin.data.fetched import load_fetched
+
+            return load_fetched(form)
         case _:
             from quoin.data.embedded import load_embedded
 

@@ -67,7 +67,8 @@ def split_sizes(num_characters: int) -> tuple[int, int, int]:
     "give less"
 )
 def load_text(source: str) -> Text:
-    """The text that `source` names: `topics`, or `text:PATH`, a file in UTF-8 (gzipped where its name ends in .gz).
+    """The text that `source` names: `topics`, `tiny-shakespeare` once fetched, or `text:PATH`, a file in UTF-8 (gzipped
+    where its name ends in .gz).
 
     >>> load_text("topics").content[:22]
     'The "assert" statement'
@@ -75,12 +76,18 @@ def load_text(source: str) -> Text:
     form, _, source_path = source.partition(":")
     if source == "topics":
         return Text(source, _topics())
+    if source == "tiny-shakespeare":
+        from quoin.data.fetched import existing_fetched
+
+        return Text(source, "".join(text_pieces(existing_fetched(source) / "input.txt")))
     if form == "text" and source_path:
         content = "".join(text_pieces(source_path))
         if not content:
             raise UserError(f"expected text in {quoted(source_path)}, but there is none: give another file")
         return Text(source, content)
-    raise UserError(f"expected a text, got the data source {format_value(source)}: give topics or text:PATH")
+    raise UserError(
+        f"expected a text, got the data source {format_value(source)}: give topics, tiny-shakespeare or text:PATH"
+    )
 
 
 def text_pieces(source_path: str | Path, on_progress: ProgressCallback | None = None) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Points in the plane: distributions side by side, or groups by colour."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,6 +11,7 @@ from quoin.plot.plots import COLORS, WIDTH, Plot, house_style, new_figure, numbe
 __all__ = ["scatter_by_class", "scatter_panels"]
 
 _MANY = 2000  # points; more are plotted as an image, or the file would be large
+_LEGEND_ROWS, _LEGEND_COLUMNS = 16, 4
 _MARKERS = "o^sDv"  # where there are more groups than colours
 
 
@@ -60,8 +62,17 @@ def scatter_by_class(
         for index, (label, each) in enumerate(points.items()):
             marker = _MARKERS[index // len(COLORS) % len(_MARKERS)]
             _mark(axes, each, COLORS[index % len(COLORS)], marker, size=12, label=plain(label))
-        if len(points) > 1:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8, markerscale=1.3, handletextpad=0.2)
+        columns = math.ceil(len(points) / _LEGEND_ROWS)
+        if 1 < len(points) <= _LEGEND_ROWS * _LEGEND_COLUMNS:  # a larger legend would leave no room for the points
+            axes.legend(
+                loc="upper left",
+                bbox_to_anchor=(1.01, 1.0),
+                ncols=columns,
+                fontsize=8,
+                markerscale=1.3,
+                handletextpad=0.2,
+                columnspacing=0.8,
+            )
         return Plot(figure, title or f"points: {', '.join(points)}")
 
 

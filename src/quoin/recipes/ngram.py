@@ -20,7 +20,9 @@ MONITOR = Monitor("validation_bits_per_character")
 
 @dataclass(frozen=True)
 class Options(EpochOptions):
-    data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
+    data: str = option(
+        "topics", "the text: topics, tiny-shakespeare, text:PATH, or tokens:PATH as `quoin tokenize` writes it"
+    )
     tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7

@@ -148,7 +148,8 @@ class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
     data: str = option(
-        "digits", "data set: a name, or csv:PATH, tsv:, parquet:, jsonl:, npz:PATH, idx:FOLDER, cifar10:FOLDER"
+        "digits",
+        "tables or images: a name, or csv:PATH, tsv:, parquet:, jsonl:, npz:, idx:, cifar10:; `quoin list` shows all",
     )
     target: tuple[str, ...] = option((), "the target column of a table; several for a regression with several outputs")
     ignore: tuple[str, ...] = option((), "columns of a table to leave out")
@@ -210,7 +211,9 @@ class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
     """What the recipes of image generation share: Adam under a cosine schedule, and how samples are evaluated at the
     end."""
 
-    data: str = default("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
+    data: str = default(
+        "digits", "images with classes: digits, glyphs, shapes, mnist, npz:PATH, idx:FOLDER, cifar10:FOLDER, ..."
+    )
     epochs: int = default(100)
     batch_size: int = default(64, "images per optimizer step, over all devices together")
     optimizer: OptimizerName = default("adamw")
@@ -283,7 +286,9 @@ class SequenceOptions(OptimizerOptions, EpochOptions):
 class TextOptions(ValidatedOptions):
     """What every recipe has that learns from a text."""
 
-    data: str = option("topics", "the text: topics, text:PATH, or tokens:PATH as `quoin tokenize` writes it")
+    data: str = option(
+        "topics", "the text: topics, tiny-shakespeare, text:PATH, or tokens:PATH as `quoin tokenize` writes it"
+    )
     tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
     vocab_size: int = option(
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7

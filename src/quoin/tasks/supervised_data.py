@@ -146,7 +146,8 @@ def _images_of_classes(dataset: Dataset) -> Dataset:
     if dataset.image_shape is None:
         raise UserError(
             f"expected images, got {format_value(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
-            "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
+            "give --data digits, glyphs, shapes, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or "
+            "(n, c, h, w)"
         )
     return as_classes(dataset)
 
