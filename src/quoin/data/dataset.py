@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from quoin.data.stored_images import StoredImages
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
 
@@ -41,13 +42,14 @@ class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
 
     name: str
-    # Of a table, float64 as in the file or float32; or images scaled to [0, 1], float32.
+    # Of a table, float64 as in the file or float32; or images scaled to [0, 1], float32, perhaps stored in a file.
     features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels height width"]
     targets: Real[Tensor, "samples"]  # int64 for classes, float64 or float32 for numbers
-    feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels
+    feature_names: tuple[str, ...]  # one a feature; images in the order of their flattened pixels, or none
     class_names: tuple[str, ...] | None
     target_name: str = "target"
     test_start: int | None = None  # rows from here on are the source's own test split
+    validation_start: int | None = None  # and from here, up to those, its own validation split
 
     def __post_init__(self) -> None:
         floats = (torch.float32, torch.float64)
@@ -61,10 +63,13 @@ class Dataset:
             raise ValueError(
                 f"targets must be {kinds[0]} ({self.num_rows},), got {self.targets.dtype} {tuple(self.targets.shape)}"
             )
-        if len(self.feature_names) != self.num_features:
+        if len(self.feature_names) != self.num_features and (self.feature_names or self.image_shape is None):
             raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
         if self.test_start is not None and not 0 < self.test_start < self.num_rows:
             raise ValueError(f"test_start must lie inside {self.num_rows} rows, got {self.test_start}")
+        end = self.num_rows if self.test_start is None else self.test_start
+        if self.validation_start is not None and not 0 < self.validation_start < end:
+            raise ValueError(f"validation_start must lie inside {end} rows, got {self.validation_start}")
 
     @property
     def num_rows(self) -> int:
@@ -95,16 +100,22 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the content, not of the name: a resumed run sees that its data changed, not that they moved."""
-        names = (self.feature_names, self.class_names, self.test_start)
+        names = (self.feature_names, self.class_names, self.test_start, self.validation_start)
         digest = hashlib.sha256(repr((tuple(self.features.shape), names)).encode("utf-8", "surrogatepass"))
-        for tensor in (self.features, self.targets):
-            digest.update(tensor.contiguous().cpu().numpy().data)
+        if isinstance(self.features, StoredImages):  # known since they were decoded
+            digest.update(self.features.decoded.content_hash.encode())
+        else:
+            digest.update(self.features.contiguous().cpu().numpy().data)
+        digest.update(self.targets.contiguous().cpu().numpy().data)
         return digest.hexdigest()
 
     def take(self, index: Int[Tensor, "rows"]) -> "Dataset":
-        """The rows at `index`, in that order; the source's own test split is no longer known."""
+        """The rows at `index`, in that order; the source's own splits are no longer known."""
         index = as_indices(index)
-        return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_start=None)
+        features = self.features.take(index) if isinstance(self.features, StoredImages) else self.features[index]
+        return dataclasses.replace(
+            self, features=features, targets=self.targets[index], test_start=None, validation_start=None
+        )
 
 
 def as_classes(dataset: Dataset) -> Dataset:

@@ -3,6 +3,7 @@
 Imports no torch at its top: the command line checks a name, and lists them all, before it pays for torch.
 """
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -29,6 +30,7 @@ SOURCES = {
     "blobs": "generated: Gaussian blobs, 3 classes",
     "csv:PATH": "a table with a header line; --target names its target column, --ignore columns to leave out",
     "npz:PATH": "NumPy arrays `features` and `targets`",
+    "images:FOLDER": "pictures, a folder for each class; --image-size resizes them, train/ validation/ test/ are kept",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
 }
@@ -76,19 +78,33 @@ def check_source_name(source: str) -> None:
         hint = "to read a file, write text:PATH"
     elif source in ("mnist", "fashion-mnist"):  # known by name, though their files must be brought along
         hint = "give the folder of its files as idx:FOLDER"
+    elif os.path.isdir(os.path.expanduser(source)):
+        hint = f"to read a folder of pictures, write {format_value(f'images:{source}', 200)}"
     else:
         hint = did_you_mean(source, names)
     raise UserError(f"expected a data source (`quoin list` shows all), got {format_value(source)}: {hint}")
 
 
 @explain_out_of_memory("the data do not fit in memory: give fewer rows or columns, or smaller images")
-def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), seed: int = 0) -> "Dataset":
+def load(
+    source: str,
+    *,
+    target: str | None = None,
+    ignore: Sequence[str] = (),
+    seed: int = 0,
+    image_size: int = 0,
+    image_channels: int | None = None,
+    skip_broken: bool = False,
+) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
     Args:
         target: The target column of a CSV; unless given, the one column called `target`, `label` or `y`.
         ignore: Columns of a CSV to leave out.
         seed: Decides what a generated source samples.
+        image_size: Height and width to which images:FOLDER resizes its pictures; 0 for the size that all share.
+        image_channels: 1 or 3, to which it converts them; unless given, 1 where all are grey.
+        skip_broken: Whether it leaves out files that cannot be read.
     """
     check_source_name(source)
     form, _, path = source.partition(":")
@@ -116,7 +132,18 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
         raise UserError(
             f"columns can be left out of csv:PATH only, but the data are {format_value(source)}: leave --ignore out"
         )
+    if form != "images" and (image_size or image_channels is not None or skip_broken):
+        flag = "--image-size" if image_size else "--skip-broken" if skip_broken else "--image-channels"
+        raise UserError(f"{flag} is for images:FOLDER, but the data are {format_value(source)}: leave {flag} out")
+    if image_channels not in (None, 1, 3):
+        raise UserError(f"expected 1 or 3 channels, got {image_channels}: give --image-channels 1 or 3")
     match form:
+        case "images":
+            from quoin.data.files_images import load_images
+            from quoin.data.image_cache import ImageSettings
+
+            size = (image_size, image_size) if image_size else None
+            return load_images(path, ImageSettings(size, image_channels), skip_broken=skip_broken)
         case "csv":
             from quoin.data.files_csv import load_csv
 

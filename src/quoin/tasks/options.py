@@ -143,9 +143,19 @@ class OptimizerOptions(GradientOptions):
 class DataOptions(ValidatedOptions):
     """What every recipe has that takes data."""
 
-    data: str = option("digits", "data set: a name, or csv:PATH, npz:PATH, idx:FOLDER, cifar10:FOLDER")
+    data: str = option("digits", "data set: a name, or csv:PATH, npz:PATH, images:FOLDER, idx:FOLDER, cifar10:FOLDER")
     target: str | None = option(None, "the target column of a CSV file")
     ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
+    image_size: int = option(
+        0,
+        "resize the pictures of images:FOLDER to this height and width, the middle kept; 0 for the size that all share",
+        at_least=0,
+        at_most=10_000,
+    )
+    image_channels: int | None = option(
+        None, "channels of images:FOLDER, 1 for grey or 3 for colour; 3 unless all are grey", at_least=1, at_most=3
+    )
+    skip_broken: bool = option(False, "leave out pictures of images:FOLDER that cannot be read")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
 
 
@@ -198,7 +208,7 @@ class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
     """What the recipes of image generation share: Adam under a cosine schedule, and how samples are evaluated at the
     end."""
 
-    data: str = default("digits", "images with classes: digits, npz:PATH, idx:FOLDER or cifar10:FOLDER")
+    data: str = default("digits", "images with classes: digits, images:FOLDER, npz:PATH, idx:FOLDER or cifar10:FOLDER")
     epochs: int = default(100)
     batch_size: int = default(64, "images per optimizer step, over all devices together")
     optimizer: OptimizerName = default("adamw")

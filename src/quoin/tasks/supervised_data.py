@@ -55,6 +55,15 @@ class DataChoice(Protocol):
     def ignore(self) -> tuple[str, ...]: ...
 
     @property
+    def image_size(self) -> int: ...
+
+    @property
+    def image_channels(self) -> int | None: ...
+
+    @property
+    def skip_broken(self) -> bool: ...
+
+    @property
     def fold(self) -> str: ...
 
     @property
@@ -83,7 +92,15 @@ def load_regression_data(options: DataChoice, device_context: DeviceContext) -> 
 
 
 def _loaded(options: DataChoice) -> Dataset:
-    return load(options.data, target=options.target, ignore=options.ignore, seed=options.seed)
+    return load(
+        options.data,
+        target=options.target,
+        ignore=options.ignore,
+        seed=options.seed,
+        image_size=options.image_size,
+        image_channels=options.image_channels,
+        skip_broken=options.skip_broken,
+    )
 
 
 def _loaded_images(options: DataChoice) -> Dataset:
@@ -91,7 +108,8 @@ def _loaded_images(options: DataChoice) -> Dataset:
     if dataset.image_shape is None:
         raise UserError(
             f"expected images, got {format_value(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
-            "give --data digits, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or (n, c, h, w)"
+            "give --data digits, images:FOLDER, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or "
+            "(n, c, h, w)"
         )
     return as_classes(dataset)
 
