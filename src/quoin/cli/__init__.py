@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+from quoin.callbacks import listen_with
 from quoin.cli.commands import parse
+from quoin.cli.progress import CommandListener
 from quoin.errors import UserError
 
 __all__ = ["main"]
@@ -52,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         parsed = parse(words)
-        return parsed.run(parsed)
+        with listen_with(CommandListener(show_progress=not getattr(parsed, "json", False))):
+            return parsed.run(parsed)
     except SystemExit as ended:  # argparse's way to end --help and --version
         return int(ended.code or 0)
 

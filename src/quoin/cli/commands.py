@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run_later
+from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.errors import UserError, did_you_mean, format_value
@@ -112,8 +113,8 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     read = (
-        "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; for translation, a text "
-        "of one sentence per line"
+        "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; a picture or a folder of "
+        "pictures; for translation, a text of one sentence per line"
     )
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
@@ -374,7 +375,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
-    "predict": ("predict for the examples of a CSV or NPZ file, or translate the lines of a text", _predict),
+    "predict": ("predict for a CSV or NPZ file or for pictures, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),
     "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
@@ -385,5 +386,6 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "figure": ("plot the figures of the lecture notes", _figure),
     "map": ("search everything by a word: layers, losses, theorems, figures, recipes", _map),
     "bench": ("benchmark Quoin against other libraries: time, memory, quality", _bench),
+    "cache": ("list what is in the cache, decoded images and fetched data, and remove it", add_cache),
     "doctor": ("check the environment: is everything installed that Quoin needs", _doctor),
 }

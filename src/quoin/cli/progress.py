@@ -3,11 +3,14 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from quoin.callbacks import Listener, ProgressCallback
 from quoin.errors import UserError, format_value
 
-__all__ = ["Work", "check_target", "unwritable"]
+__all__ = ["CommandListener", "Work", "check_target", "unwritable"]
 
 PATIENCE = 1.0  # seconds before a bar is drawn: what ends sooner needs none
 
@@ -43,7 +46,8 @@ def unwritable(target: Path, error: OSError) -> UserError:
 class Work:
     """The clock of one piece of work, and a bar that appears on a terminal when it takes its time."""
 
-    def __init__(self, label: str, *, show_progress: bool) -> None:
+    def __init__(self, label: str, *, show_progress: bool, in_bytes: bool = True) -> None:
+        self._in_bytes = in_bytes
         self._label, self._show_progress = label, show_progress and sys.stderr.isatty()
         self._bar = None
         self.seconds = 0.0
@@ -58,19 +62,21 @@ class Work:
             self._bar.stop()
 
     def update(self, done: int, total: int) -> None:
-        """So many bytes are done, of so many."""
+        """So many bytes, or things, are done, of so many."""
         if self._bar is None and self._show_progress and time.perf_counter() - self._began > PATIENCE:
             from rich.console import Console
             from rich.progress import (
                 BarColumn,
                 DownloadColumn,
+                MofNCompleteColumn,
                 Progress,
                 TextColumn,
                 TimeRemainingColumn,
                 TransferSpeedColumn,
             )
 
-            columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+            counted = (DownloadColumn(), TransferSpeedColumn()) if self._in_bytes else (MofNCompleteColumn(),)
+            columns = (BarColumn(bar_width=24), *counted, TimeRemainingColumn())
             self._bar = Progress(
                 TextColumn("{task.description}"), *columns, console=Console(stderr=True), transient=True
             )
@@ -78,3 +84,15 @@ class Work:
             self._bar.start()
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total)
+
+
+class CommandListener(Listener):
+    """Shows on the terminal of a command what long work below it has to say."""
+
+    def __init__(self, *, show_progress: bool) -> None:
+        self._show_progress = show_progress
+
+    @contextmanager
+    def progress(self, label: str) -> Iterator[ProgressCallback]:
+        with Work(label, show_progress=self._show_progress, in_bytes=False) as work:
+            yield work.update

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from quoin.data.augment import background, random_cutout, random_horizontal_flip, random_resized_crop, random_shift
     from quoin.data.batches import BatchSampler, epoch_permutation
     from quoin.data.bpe import BPETokenizer
-    from quoin.data.cache import cache_folder
+    from quoin.data.cache import CacheEntry, cache_entries, cache_folder, remove_entry
     from quoin.data.chains import MarkovSource, make_hmm_source, make_markov_source, make_symbol_corpus
     from quoin.data.copying import CopySequences, make_copy_sequences
     from quoin.data.corpus import Corpus, CorpusSplit, fit_tokenizer, load_corpus, tokenize_text
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
-    from quoin.data.predicting import Features, load_like, read_features, read_signals
+    from quoin.data.predicting import Features, load_like, read_features, read_pictures_like, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from quoin.data.splits import Split, fold, split
     from quoin.data.spoken_numbers import number_words
+    from quoin.data.stored_images import StoredImages
     from quoin.data.table_columns import Column
     from quoin.data.test_set import with_test_set
     from quoin.data.text import Text, TextSplits, load_text
@@ -88,6 +89,7 @@ __all__ = [
     "BPTTWindows",
     "BatchSampler",
     "ByteTokenizer",
+    "CacheEntry",
     "CharTokenizer",
     "Column",
     "ColumnEncoding",
@@ -120,6 +122,7 @@ __all__ = [
     "SpecialTokenTokenizer",
     "Split",
     "StandardScaler",
+    "StoredImages",
     "StoredTokens",
     "TableEncoder",
     "TabularInfo",
@@ -141,6 +144,7 @@ __all__ = [
     "as_regression",
     "as_signals",
     "background",
+    "cache_entries",
     "cache_folder",
     "check_same_tokenizer",
     "check_source_name",
@@ -187,8 +191,10 @@ __all__ = [
     "random_resized_crop",
     "random_shift",
     "read_features",
+    "read_pictures_like",
     "read_signals",
     "read_windows",
+    "remove_entry",
     "split",
     "split_images",
     "split_pairs",

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.data.csv_text import finite_number
+from quoin.data.stored_images import StoredImages
 from quoin.data.table_columns import Column
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
@@ -43,7 +44,8 @@ class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
 
     name: str
-    # Of a table or of signals, float64 as in the file or float32; or images scaled to [0, 1], float32.
+    # Of a table or of signals, float64 as in the file or float32; or images scaled to [0, 1], float32,
+    # perhaps stored in a file.
     features: (
         Float[Tensor, "samples features"]
         | Float[Tensor, "samples channels length"]
@@ -51,10 +53,11 @@ class Dataset:
     )
     # int64 for classes, float64 or float32 for numbers; several numbers a row where there are several targets.
     targets: Real[Tensor, "samples"] | Float[Tensor, "samples targets"]
-    feature_names: tuple[str, ...]  # one a feature; images and signals in the order of their flattened numbers
+    feature_names: tuple[str, ...]  # one a feature; images and signals in the order of their flattened numbers, or none
     class_names: tuple[str, ...] | None
     target_names: tuple[str, ...] = ("target",)
     test_start: int | None = None  # rows from here on are the source's own test split
+    validation_start: int | None = None  # and from here, up to those, its own validation split
     # Of a table: what each column of `features` is. NaN is then a missing cell, and a category is the number of its
     # level; `prepare` makes features of them. Empty where the features are numbers, ready to use.
     columns: tuple[Column, ...] = ()
@@ -74,10 +77,13 @@ class Dataset:
             raise ValueError(
                 f"targets must be {kinds[0]} {shape}, got {self.targets.dtype} {tuple(self.targets.shape)}"
             )
-        if len(self.feature_names) != self.num_features:
+        if len(self.feature_names) != self.num_features and (self.feature_names or self.image_shape is None):
             raise ValueError(f"{self.num_features} features need as many names, got {len(self.feature_names)}")
         if self.test_start is not None and not 0 < self.test_start < self.num_rows:
             raise ValueError(f"test_start must lie inside {self.num_rows} rows, got {self.test_start}")
+        end = self.num_rows if self.test_start is None else self.test_start
+        if self.validation_start is not None and not 0 < self.validation_start < end:
+            raise ValueError(f"validation_start must lie inside {end} rows, got {self.validation_start}")
 
     @property
     def target_name(self) -> str:
@@ -125,18 +131,25 @@ class Dataset:
             self.feature_names,
             self.class_names,
             self.test_start,
+            self.validation_start,
             *(each.levels for each in self.columns if each.levels),
         )
         digest = hashlib.sha256(repr((tuple(self.features.shape), names)).encode("utf-8", "surrogatepass"))
-        for tensor in (self.features, self.targets):
-            for rows in tensor.split(_HASHED):  # a table lies by columns: to copy it whole would take its size again
+        if isinstance(self.features, StoredImages):  # known since they were decoded
+            digest.update(self.features.decoded.content_hash.encode())
+        else:
+            for rows in self.features.split(_HASHED):  # a table lies by columns: a whole copy would take its size again
                 digest.update(rows.contiguous().cpu().numpy().data)
+        digest.update(self.targets.contiguous().cpu().numpy().data)
         return digest.hexdigest()
 
     def take(self, index: Int[Tensor, "rows"]) -> "Dataset":
-        """The rows at `index`, in that order; the source's own test split is no longer known."""
+        """The rows at `index`, in that order; the source's own splits are no longer known."""
         index = as_indices(index)
-        return dataclasses.replace(self, features=self.features[index], targets=self.targets[index], test_start=None)
+        features = self.features.take(index) if isinstance(self.features, StoredImages) else self.features[index]
+        return dataclasses.replace(
+            self, features=features, targets=self.targets[index], test_start=None, validation_start=None
+        )
 
 
 def as_classes(dataset: Dataset) -> Dataset:

@@ -15,6 +15,7 @@ from torch import Tensor
 from quoin.data.data_info import DataInfo
 from quoin.data.dataset import Dataset
 from quoin.data.splits import Split
+from quoin.data.stored_images import StoredImages
 from quoin.documents import Count, Must, Size
 from quoin.errors import UserError, format_value
 
@@ -61,10 +62,11 @@ def split_images(dataset: Dataset, split: Split, device: torch.device | str = "c
     name = format_value(dataset.name)
     if dataset.image_shape is None or dataset.class_names is None:
         raise UserError(
-            f"expected images with classes, got {name}: give --data digits, glyphs, shapes, idx:FOLDER, "
+            f"expected images with classes, got {name}: give --data digits, glyphs, shapes, images:FOLDER, idx:FOLDER, "
             "cifar10:FOLDER or npz:PATH"
         )
-    low, high = float(dataset.features.min()), float(dataset.features.max())
+    stored = isinstance(dataset.features, StoredImages)
+    low, high = (0.0, 1.0) if stored else (float(dataset.features.min()), float(dataset.features.max()))
     if not 0 <= low <= high <= 1:
         raise UserError(
             f"expected images with values in [0, 1], got {low:.4g} to {high:.4g} in {name}: rescale them, or save "
@@ -74,14 +76,16 @@ def split_images(dataset: Dataset, split: Split, device: torch.device | str = "c
         source=dataset.name,
         num_rows=dataset.num_rows,
         image_shape=dataset.image_shape,
-        levels=_levels(dataset.features),
+        levels=dataset.features.levels if isinstance(dataset.features, StoredImages) else _levels(dataset.features),
         class_names=dataset.class_names,
         fingerprint=dataset.fingerprint,
     )
 
     def ready(rows: Tensor) -> Dataset:
         split = dataset.take(rows)
-        return dataclasses.replace(split, features=split.features.to(device), targets=split.targets.to(device))
+        features = split.features.to(device)
+        features = features.loaded() if isinstance(features, StoredImages) else features
+        return dataclasses.replace(split, features=features, targets=split.targets.to(device))
 
     return ImageSplits(data_info, *map(ready, split))
 

@@ -9,10 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from quoin.data.dataset import Dataset
+from quoin.data.dataset import Dataset, column_names
 from quoin.data.encoding import TableEncoder
-from quoin.data.files import quoted
+from quoin.data.files import existing_file, quoted
+from quoin.data.files_images import Pictures, load_images, read_pictures
 from quoin.data.files_npz import read_npz_features, read_npz_signals
+from quoin.data.image_cache import ImageSettings
+from quoin.data.image_decoding import SUFFIXES
 from quoin.data.prepared import TabularInfo
 from quoin.data.signals import as_signals, is_archive, one_channel
 from quoin.data.sources import check_source_name, load
@@ -21,7 +24,7 @@ from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import load_table_columns, read_table_columns
 from quoin.errors import UserError, format_value
 
-__all__ = ["Features", "load_like", "read_features", "read_signals"]
+__all__ = ["Features", "load_like", "read_features", "read_pictures_like", "read_signals"]
 
 
 class Features(NamedTuple):
@@ -48,10 +51,38 @@ def read_features(path: str | Path, data_info: TabularInfo) -> Features:
         encoder = TableEncoder(data_info.columns)
         return Features(encoder.transform(table.columns, values), encoder.remarks(table.columns, values))
     if form == "npz":
-        return Features(read_npz_features(source_path, data_info.feature_names), [])
+        names = data_info.feature_names or column_names(data_info.feature_shape)
+        return Features(read_npz_features(source_path, names), [])
     raise UserError(
         f"expected a .csv, .tsv, .parquet, .jsonl or .npz file, got {quoted(path)}: save the rows in one of these"
     )
+
+
+def read_pictures_like(data_info: TabularInfo, path: str | Path) -> Pictures | None:
+    """A folder of pictures or one picture, as images like those of `data_info`; None if `path` is neither.
+
+    A folder may also be named as a source, images:FOLDER.
+    """
+    form, colon, source_path = str(path).partition(":")
+    named = bool(colon) and form == "images"
+    place = Path(source_path if named else path).expanduser()
+    if not named and not place.is_dir() and place.suffix.lower() not in SUFFIXES:
+        return None
+    settings = _settings(data_info, f"predicts from tables, and {quoted(path)} holds pictures")
+    if not place.is_dir():
+        existing_file(place)
+    return read_pictures(str(place), settings)
+
+
+def _settings(data_info: TabularInfo, otherwise: str) -> ImageSettings:
+    if len(data_info.feature_shape) != 3:
+        raise UserError(f"the run {otherwise}: give a table or a .npz file, or a run that was trained on images")
+    channels, height, width = data_info.feature_shape
+    if channels not in (1, 3):
+        raise UserError(
+            f"the run was trained on images of {channels} channels, and pictures have 1 or 3: give a .npz file"
+        )
+    return ImageSettings((height, width), channels)
 
 
 def read_signals(path: str | Path, data_info: TabularInfo) -> Features:
@@ -78,9 +109,9 @@ def load_like(
 ) -> Dataset:
     """`load`, for a model that was trained on the data of `data_info`; the features are encoded as then.
 
-    Columns of a table go by name: those the model knows, in its order, others are ignored; the target is `target`, else
-    the column that was the target in training, else one by a usual name. Other sources have no names to go by, so only
-    their number of features is checked.
+    Pictures are made as large as the model's. Columns of a table go by name: those the model knows, in its order,
+    others are ignored; the target is `target`, else the column that was the target in training, else one by a usual
+    name. Other sources have no names to go by, so only their number of features is checked.
     """
     check_source_name(source)
     form, _, source_path = source.partition(":")
@@ -94,6 +125,8 @@ def load_like(
             return as_signals(found) if form == "signals" else found
         features = TableEncoder(data_info.columns).transform(found.columns, found.features)
         return dataclasses.replace(found, features=features, feature_names=data_info.feature_names, columns=())
+    if form == "images":
+        return load_images(source_path, _settings(data_info, "was trained on tables, not on images"))
     dataset = load(source, target=target, seed=seed)
     if dataset.num_features != data_info.num_features:
         raise UserError(

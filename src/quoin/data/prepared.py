@@ -14,6 +14,7 @@ from quoin.data.dataset import Dataset
 from quoin.data.encoding import ColumnEncoding, TableEncoder
 from quoin.data.scaling import StandardScaler
 from quoin.data.splits import Split
+from quoin.data.stored_images import StoredImages
 from quoin.data.tables import Missing
 from quoin.documents import Count, Size
 from quoin.errors import UserError, format_value
@@ -34,7 +35,8 @@ class TabularInfo(DataInfo):
     columns: tuple[ColumnEncoding, ...] = ()  # of a table: how each of its columns becomes features
 
     def __post_init__(self) -> None:
-        if math.prod(self.feature_shape) != len(self.feature_names):
+        is_image = len(self.feature_shape) == 3  # whose pixels may go without names
+        if self.num_features != len(self.feature_names) and (self.feature_names or not is_image):
             raise UserError(
                 f"expected a name for each feature of {format_value(self.feature_shape)}, got "
                 f"{len(self.feature_names)}; restore them"
@@ -42,7 +44,7 @@ class TabularInfo(DataInfo):
 
     @property
     def num_features(self) -> int:
-        return len(self.feature_names)
+        return math.prod(self.feature_shape)
 
     @property
     def num_targets(self) -> int:
@@ -143,14 +145,26 @@ def prepare(
     )
     is_image = dataset.image_shape is not None
     # Scaling images pixel by pixel would blow up the corners, where hardly any ink is; signals may begin at any step.
-    if feature_scaler is None:
+    stored = dataset.features if isinstance(dataset.features, StoredImages) else None
+    if feature_scaler is None and stored is not None:
+        feature_scaler = stored.fit_scaler(train)
+    elif feature_scaler is None:
         feature_scaler = StandardScaler.fit(dataset.features, train, per_channel=dataset.features.ndim > 2)
     target_scaler = None if dataset.is_classification else StandardScaler.fit(dataset.targets, train)
 
     def ready(rows: Tensor) -> Dataset:
-        features = feature_scaler.transform(dataset.features, rows)
+        if stored is not None:
+            features = stored.to(device).take(rows, feature_scaler).loaded()
+        else:
+            features = feature_scaler.transform(dataset.features, rows)
         targets = dataset.targets[rows] if target_scaler is None else target_scaler.transform(dataset.targets, rows)
-        return dataclasses.replace(dataset, features=features.to(device), targets=targets.to(device), test_start=None)
+        return dataclasses.replace(
+            dataset,
+            features=features.to(device),
+            targets=targets.to(device),
+            test_start=None,
+            validation_start=None,
+        )
 
-    images = dataset.features[test] if is_image else None
+    images = stored.take(test) if stored is not None else dataset.features[test] if is_image else None
     return PreparedData(data_info, ready(train), ready(validation), ready(test), feature_scaler, target_scaler, images)

@@ -3,6 +3,7 @@
 Imports no torch at its top: the command line checks a name, and lists them all, before it pays for torch.
 """
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -50,6 +51,7 @@ SOURCES = {
     "parquet:PATH": "a table in Parquet; PATH of a table may be a file, a folder of files or a glob",
     "jsonl:PATH": "a table with a JSON object in each line",
     "npz:PATH": "NumPy arrays `features` and `targets`",
+    "images:FOLDER": "pictures, a folder for each class; --image-size resizes them, train/ validation/ test/ are kept",
     "idx:FOLDER": "MNIST or Fashion-MNIST files, gzipped or not",
     "cifar10:FOLDER": "CIFAR-10, binary version",
     "signals:PATH": "signals: a table whose columns are the steps, or NumPy `features` (n, channels, length)",
@@ -108,6 +110,8 @@ def check_source_name(source: str) -> None:
         hint = f"to read a file, write {source.rpartition('.')[2]}:PATH"
     elif source.endswith((".txt", ".md", ".txt.gz")):
         hint = "to read a file, write text:PATH"
+    elif os.path.isdir(os.path.expanduser(source)):
+        hint = f"to read a folder of pictures, write {format_value(f'images:{source}', 200)}"
     else:
         hint = did_you_mean(source, names)
     raise UserError(f"expected a data source (`quoin list` shows all), got {format_value(source)}: {hint}")
@@ -135,6 +139,9 @@ def load(
     ignore: Sequence[str] = (),
     missing: Literal["error", "mean"] = "error",
     seed: int = 0,
+    image_size: int = 0,
+    image_channels: int | None = None,
+    skip_broken: bool = False,
 ) -> "Dataset":
     """The data set that `source` names, its targets in their natural form (see `as_classes` and `as_regression`).
 
@@ -144,6 +151,9 @@ def load(
         ignore: Columns of a table to leave out.
         missing: "error" refuses a table with missing cells; "mean" keeps them as NaN for `prepare` to fill in.
         seed: Decides what a generated source samples.
+        image_size: Height and width to which images:FOLDER resizes its pictures; 0 for the size that all share.
+        image_channels: 1 or 3, to which it converts them; unless given, 1 where all are grey.
+        skip_broken: Whether it leaves out files that cannot be read.
     """
     check_source_name(source)
     form, _, path = source.partition(":")
@@ -170,7 +180,18 @@ def load(
                     f"{flag} is for tables (csv:PATH, tsv:PATH, parquet:PATH, jsonl:PATH), but the data are "
                     f"{format_value(source)}: leave it out"
                 )
+    if form != "images" and (image_size or image_channels is not None or skip_broken):
+        flag = "--image-size" if image_size else "--skip-broken" if skip_broken else "--image-channels"
+        raise UserError(f"{flag} is for images:FOLDER, but the data are {format_value(source)}: leave {flag} out")
+    if image_channels not in (None, 1, 3):
+        raise UserError(f"expected 1 or 3 channels, got {image_channels}: give --image-channels 1 or 3")
     match form:
+        case "images":
+            from quoin.data.files_images import load_images
+            from quoin.data.image_cache import ImageSettings
+
+            size = (image_size, image_size) if image_size else None
+            return load_images(path, ImageSettings(size, image_channels), skip_broken=skip_broken)
         case "csv" | "tsv" | "parquet" | "jsonl":
             from quoin.data.tables import load_table
 

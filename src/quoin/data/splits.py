@@ -29,14 +29,16 @@ class Split(NamedTuple):
 def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float = 0.2) -> Split:
     """Hold rows out: round(n · validation) for validation and round(n · test) for the test; the rest train.
 
-    Where the source has its own test split, that is the test and n counts the other rows. A fraction of 0 gives
-    an empty split; any other split that would come out empty is a UserError.
+    Where the source has its own test or validation split, that is taken and n counts the other rows. A fraction of 0
+    gives an empty split; any other split that would come out empty is a UserError.
 
     Notes: Z3.26.
     """
-    line = _line(dataset, seed)
+    line = _line(dataset, seed, dataset.validation_start)
     if dataset.test_start is not None:
         test = 0.0
+    if dataset.validation_start is not None:
+        validation = 0.0
     _check_fractions(validation, test)
 
     def sizes(num_rows: int) -> tuple[int, int]:
@@ -54,6 +56,8 @@ def split(dataset: Dataset, seed: int, *, validation: float = 0.2, test: float =
     if dataset.test_start is not None:
         tested = torch.arange(dataset.test_start, dataset.num_rows)
     chosen, trained = _stride(line, num_chosen, seed)
+    if dataset.validation_start is not None:
+        chosen = torch.arange(dataset.validation_start, dataset.test_start or dataset.num_rows)
     return _ascending(trained, chosen, tested)
 
 
@@ -62,7 +66,7 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
     train.
 
     The folds of one seed cover every row once and differ in size by at most one; rows of a source's own test split stay
-    out.
+    out, while those of its own validation split join the others.
 
     Args:
         index: From 0 to `num_folds` - 1.
@@ -92,9 +96,9 @@ def fold(dataset: Dataset, num_folds: int, index: int, seed: int, *, validation:
     return _ascending(rest, chosen, line[mine])
 
 
-def _line(dataset: Dataset, seed: int) -> Tensor:
-    """The rows that are not the source's own test split: shuffled, then class by class."""
-    num_rows = dataset.num_rows if dataset.test_start is None else dataset.test_start
+def _line(dataset: Dataset, seed: int, end: int | None = None) -> Tensor:
+    """The rows before `end`, else those that are not the source's own test split: shuffled, then class by class."""
+    num_rows = end or dataset.test_start or dataset.num_rows
     rows = torch.randperm(num_rows, generator=keyed_generator("split", seed))
     return rows[dataset.targets[rows].argsort(stable=True)] if dataset.is_classification else rows
 

@@ -7,7 +7,10 @@ from jaxtyping import Real
 from torch import Tensor
 
 from quoin.data.dataset import Dataset, as_regression
+from quoin.data.files_images import load_images
+from quoin.data.image_cache import ImageSettings
 from quoin.data.sources import load
+from quoin.data.stored_images import MAX_NUMBERS, StoredImages
 from quoin.data.table_columns import Column, ColumnKind
 from quoin.data.table_files import FORMATS
 from quoin.data.tables import Missing, load_table_columns
@@ -29,6 +32,9 @@ def with_test_set(dataset: Dataset, source: str, *, missing: Missing = "error", 
         if not dataset.columns:
             shape = dataset.features.shape[1:]
             test = dataclasses.replace(test, features=test.features.reshape(-1, *shape), columns=())
+    elif form == "images" and dataset.image_shape is not None:
+        channels, height, width = dataset.image_shape
+        test = load_images(path, ImageSettings((height, width), channels))
     else:
         test = load(source, seed=seed)
     if test.features.shape[1:] != dataset.features.shape[1:]:
@@ -36,6 +42,12 @@ def with_test_set(dataset: Dataset, source: str, *, missing: Missing = "error", 
             f"expected test rows of shape {tuple(dataset.features.shape[1:])} as in {format_value(dataset.name, 200)}, "
             f"but {format_value(source, 200)} has {tuple(test.features.shape[1:])}: give data of the same kind"
         )
+    for each in (dataset, test):
+        if isinstance(each.features, StoredImages) and each.features.numel() > MAX_NUMBERS:
+            raise UserError(
+                f"expected images that fit in memory beside --test-data, but {format_value(each.name, 200)} are too "
+                "many: put them into one folder, with train/ and test/ in it"
+            )
     kept = dataset.num_rows if dataset.test_start is None else dataset.test_start
     columns, features = _joined_columns(dataset, test)
     return dataclasses.replace(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,35 +44,48 @@ def predicted_table(
     probabilities: Float[Tensor, "samples classes"] | None,
     data_info: TabularInfo | LabeledTextInfo,
     notes: list[str],
+    *,
+    files: Sequence[str] = (),
 ) -> PredictedFile:
-    """Predictions, and the probabilities of the classes where there are any, under the target's name."""
+    """Predictions, and the probabilities of the classes where there are any, under the target's name.
+
+    Args:
+        files: The file of each example, where it has one of its own; they then come first.
+    """
     arrays = {"predictions": values.numpy()}
+    if files:
+        arrays["files"] = numpy.array(files)
     if data_info.class_names is not None:
         arrays["class_names"] = numpy.array(data_info.class_names)
     if probabilities is not None:
         arrays["probabilities"] = probabilities.numpy()
     return PredictedFile(
-        _csv(values, probabilities, data_info), f"{len(values)} predictions of {data_info.target_name}", notes, arrays
+        _csv(values, probabilities, data_info, files),
+        f"{len(values)} predictions of {data_info.target_name}",
+        notes,
+        arrays,
     )
 
 
-def _csv(values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = data_info.class_names
+def _csv(
+    values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo, files: Sequence[str]
+) -> str:
+    columns = [data_info.target_name]
     if values.ndim == 2:
         assert isinstance(data_info, TabularInfo)
-        writer.writerow(data_info.target_names)
-        writer.writerows([f"{value:.15g}" for value in row] for row in values.tolist())
-    elif names is None:
-        writer.writerow([data_info.target_name])
+        columns, rows = list(data_info.target_names), [[f"{value:.15g}" for value in row] for row in values.tolist()]
+    elif (names := data_info.class_names) is None:
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
-        writer.writerows([f"{value:.15g}"] for value in values.tolist())
-    elif probabilities is None:
-        writer.writerow([data_info.target_name])
-        writer.writerows([names[label]] for label in values.tolist())
+        rows = [[f"{value:.15g}"] for value in values.tolist()]
     else:
-        writer.writerow([data_info.target_name, *(f"p({name})" for name in names)])
-        rows = zip(values.tolist(), probabilities.tolist())
-        writer.writerows([names[label], *(f"{p:.9g}" for p in probs)] for label, probs in rows)
+        rows = [[names[label]] for label in values.tolist()]
+        if probabilities is not None:
+            columns += [f"p({name})" for name in names]
+            rows = [[*row, *(f"{p:.9g}" for p in probs)] for row, probs in zip(rows, probabilities.tolist())]
+    if files:
+        columns, rows = ["file", *columns], [[file, *row] for file, row in zip(files, rows)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
     return text.getvalue()

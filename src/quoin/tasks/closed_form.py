@@ -142,7 +142,7 @@ def single_feature(data: PreparedData, num_rows: int | None) -> PreparedData:
         raise UserError(
             f"expected data with one feature to fit a curve over, got {data.data_info.num_features}; leave one column"
         )
-    column, name = (1, "x") if generated else (0, data.data_info.feature_names[0])
+    column, name = (1, "x") if generated else (0, (data.data_info.feature_names or ("x0",))[0])
     rows = torch.arange(data.train.num_rows, device=data.train.features.device)
     fitted, left = data.train.take(rows[:num_rows]), data.train.take(rows[len(rows[:num_rows]) :])
     return dataclasses.replace(

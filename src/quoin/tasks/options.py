@@ -149,7 +149,7 @@ class DataOptions(ValidatedOptions):
 
     data: str = option(
         "digits",
-        "tables or images: a name, or csv:PATH, tsv:, parquet:, jsonl:, npz:, idx:, cifar10:; `quoin list` shows all",
+        "tables or images: a name, csv:PATH, tsv:, parquet:, jsonl:, npz:, images:FOLDER, ...; `quoin list` shows all",
     )
     target: tuple[str, ...] = option((), "the target column of a table; several for a regression with several outputs")
     ignore: tuple[str, ...] = option((), "columns of a table to leave out")
@@ -159,6 +159,16 @@ class DataOptions(ValidatedOptions):
         "where",
     )
     test_data: str = option("", "a test set of its own, named as for --data; never seen in training or choosing")
+    image_size: int = option(
+        0,
+        "resize the pictures of images:FOLDER to this height and width, the middle kept; 0 for the size that all share",
+        at_least=0,
+        at_most=10_000,
+    )
+    image_channels: int | None = option(
+        None, "channels of images:FOLDER, 1 for grey or 3 for colour; 3 unless all are grey", at_least=1, at_most=3
+    )
+    skip_broken: bool = option(False, "leave out pictures of images:FOLDER that cannot be read")
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
 
 
@@ -212,7 +222,7 @@ class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
     end."""
 
     data: str = default(
-        "digits", "images with classes: digits, glyphs, shapes, mnist, npz:PATH, idx:FOLDER, cifar10:FOLDER, ..."
+        "digits", "images with classes: digits, glyphs, shapes, mnist, images:FOLDER, npz:PATH, idx:FOLDER, ..."
     )
     epochs: int = default(100)
     batch_size: int = default(64, "images per optimizer step, over all devices together")

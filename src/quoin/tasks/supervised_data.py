@@ -65,6 +65,15 @@ class DataChoice(Protocol):
     def test_data(self) -> str: ...
 
     @property
+    def image_size(self) -> int: ...
+
+    @property
+    def image_channels(self) -> int | None: ...
+
+    @property
+    def skip_broken(self) -> bool: ...
+
+    @property
     def fold(self) -> str: ...
 
     @property
@@ -127,7 +136,16 @@ def _signals_of_classes(dataset: Dataset) -> Dataset:
 def _loaded(options: DataChoice, form: Callable[[Dataset], Dataset]) -> Dataset:
     """The data that `options` name, with the targets in the form that the recipe learns."""
     dataset = form(
-        load(options.data, target=options.target, ignore=options.ignore, missing=options.missing, seed=options.seed)
+        load(
+            options.data,
+            target=options.target,
+            ignore=options.ignore,
+            missing=options.missing,
+            seed=options.seed,
+            image_size=options.image_size,
+            image_channels=options.image_channels,
+            skip_broken=options.skip_broken,
+        )
     )
     if not options.test_data:
         return dataset
@@ -146,8 +164,8 @@ def _images_of_classes(dataset: Dataset) -> Dataset:
     if dataset.image_shape is None:
         raise UserError(
             f"expected images, got {format_value(dataset.name)[1:-1]} with rows of {dataset.num_features} numbers: "
-            "give --data digits, glyphs, shapes, idx:FOLDER, cifar10:FOLDER, or npz:PATH with an array (n, h, w) or "
-            "(n, c, h, w)"
+            "give --data digits, glyphs, images:FOLDER, idx:FOLDER, cifar10:FOLDER, or npz:PATH with (n, h, w) "
+            "or (n, c, h, w)"
         )
     return as_classes(dataset)
 

@@ -27,6 +27,7 @@ from quoin.tasks.evaluation_classifier import OpenClassifier
 from quoin.tasks.image_generation import GenerativeTask
 from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import VAEOptions
+from quoin.tasks.supervised import eval_batch_size
 from quoin.tasks.supervised_data import load_raw_images
 from quoin.tensor.blocks import rows_per_block
 from quoin.train import DeviceContext
@@ -62,7 +63,8 @@ def vae_task(
     data = load_raw_images(options, device_context)
     net = model(options, data.data_info).to(device_context.device)
     if isinstance(net.decoder, BinomialDecoder):
-        net.decoder.check_images(data.train.features)
+        for images in data.train.features.split(eval_batch_size(data.train.features)):
+            net.decoder.check_images(images)
     optimizer = make_optimizer(net.parameters(), options, fused=True)
     return VAETask(net, optimizer, data, options, device_context, open_classifier=open_classifier)
 

@@ -9,7 +9,17 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from quoin.data import Dataset, StandardScaler, TabularInfo, as_regression, load_like, read_features, read_signals
+from quoin.data import (
+    Dataset,
+    StandardScaler,
+    StoredImages,
+    TabularInfo,
+    as_regression,
+    load_like,
+    read_features,
+    read_pictures_like,
+    read_signals,
+)
 from quoin.errors import UserError, format_value
 from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
@@ -69,7 +79,10 @@ class TrainedTabular(Trained):
                 f"expected rows of {self.data_info.num_features} features, got shape {tuple(features.shape)}"
             )
         self.model.eval()
-        scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
+        if isinstance(features, StoredImages):
+            scaled = features.scaled(self.feature_scaler)
+        else:
+            scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
         return torch.cat([self.model(piece) for piece in scaled.split(eval_batch_size(scaled))])
 
     def predict(self, features: Real[Tensor, "samples ..."]) -> Prediction:
@@ -131,7 +144,10 @@ class TrainedTabular(Trained):
         return float(scaled.abs().max()) if scaled.numel() else 0.0
 
     def predict_file(self, path: Path) -> PredictedFile:
-        """Predictions for the rows of a CSV or NPZ file."""
+        """Predictions for the rows of a table or an NPZ file; of a run on images also for a folder of pictures, or
+        one."""
+        if (pictures := read_pictures_like(self.data_info, path)) is not None:
+            return predicted_table(*self.predict(pictures.images), self.data_info, [], files=pictures.names)
         read = read_signals if len(self.data_info.feature_shape) == 2 else read_features
         features, notes = read(path, self.data_info)
         prediction = self.predict(features)
