@@ -6,6 +6,7 @@ from pathlib import Path
 
 from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run_later
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
+from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -79,7 +80,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
-    add_options(parser, recipe.options, f"options of {recipe.name}")
+    add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
     parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.name)
 
@@ -368,6 +369,7 @@ def _doctor(parser: Parser, words: Sequence[str]) -> None:
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "list": ("list the recipes by subject, with their quality targets", _list),
     "train": ("train a recipe, once or over several seeds or folds", _train),
+    "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a CSV or NPZ file, or translate the lines of a text", _predict),
