@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from commands import refused, tried
 
+from commands import refused, tried
 from quoin.optim import LRRangeTest, lr_range_test
 from quoin.runs import RunConfig, find_lr, find_recipe, fit
 

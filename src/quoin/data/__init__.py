@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
+    from quoin.data.points import PointInfo, Points, PointSplits, load_points, split_points
     from quoin.data.predicting import load_like, read_features
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
     from quoin.data.sources import (
+        DEMONSTRATIONS,
         LABELED_SOURCES,
         PAIR_SOURCES,
         SOURCES,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOS",
+    "DEMONSTRATIONS",
     "EOS",
     "LABELED_SOURCES",
     "PAD",
@@ -96,6 +99,9 @@ __all__ = [
     "PairInfo",
     "PairSplits",
     "Pairs",
+    "PointInfo",
+    "PointSplits",
+    "Points",
     "PreparedData",
     "RandomWindows",
     "SpecialTokenTokenizer",
@@ -137,6 +143,7 @@ __all__ = [
     "load_like",
     "load_pair_corpus",
     "load_pairs",
+    "load_points",
     "load_text",
     "make_blobs",
     "make_circles",
@@ -164,6 +171,7 @@ __all__ = [
     "split",
     "split_images",
     "split_pairs",
+    "split_points",
     "text_info",
     "tokenize_file",
     "tokenize_text",

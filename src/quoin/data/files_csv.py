@@ -19,7 +19,7 @@ from quoin.data.files_csv_cells import Cells, read_cells
 from quoin.data.files_csv_text import Table, listed, open_table
 from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["load_csv", "load_csv_columns", "read_csv_features"]
+__all__ = ["load_csv", "load_csv_columns", "read_csv_features", "read_csv_points"]
 
 _TARGET_NAMES = ("target", "label", "y")  # what the target column may be called when none is named
 
@@ -64,6 +64,17 @@ def read_csv_features(path: str | Path, feature_names: Sequence[str]) -> Float64
     """The columns `feature_names` of the table at `path`, in that order; other columns are ignored."""
     table = open_table(path)
     return torch.from_numpy(read_cells(table, _column_indices(table, feature_names), None, may_ignore=False).features)
+
+
+def read_csv_points(path: str | Path, ignore: Sequence[str] = ()) -> tuple[tuple[str, ...], np.ndarray]:
+    """The names and the numbers (n, d) of all columns of the table at `path` but those to `ignore`."""
+    table = open_table(path)
+    for name in ignore:
+        _check_known(table, name)
+    names = [name for name in table.header if name not in ignore]
+    if not names:
+        raise UserError(f"expected columns of {quoted(table.path)} to learn from, but --ignore leaves none: spare some")
+    return tuple(names), read_cells(table, _column_indices(table, names), None, may_ignore=True).features
 
 
 def _dataset(path: str, table: Table, names: Sequence[str], aim: str, *, may_ignore: bool) -> Dataset:

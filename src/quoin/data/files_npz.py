@@ -14,7 +14,7 @@ from quoin.data.dataset import Dataset, column_names, number_targets, text_targe
 from quoin.data.files import existing_file, quoted
 from quoin.errors import UserError
 
-__all__ = ["load_npz", "read_npz_features"]
+__all__ = ["load_npz", "read_npz_features", "read_npz_points"]
 
 _FEATURES = ("features", "x", "X")
 _TARGETS = ("targets", "y", "labels")
@@ -52,6 +52,13 @@ def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> 
             "what was trained on"
         )
     return torch.from_numpy(features).flatten(1)
+
+
+def read_npz_points(source_path: str | Path) -> np.ndarray:
+    """The rows (n, d), float64, of the archive at `source_path`, whose targets are of no matter; images flattened."""
+    path = existing_file(source_path)
+    features = _features(path, _arrays(path, ((*_FEATURES, "points"),))[0])
+    return features.reshape(len(features), -1).astype(np.float64)
 
 
 def _arrays(path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:

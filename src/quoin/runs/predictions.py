@@ -12,7 +12,7 @@ from torch import Tensor
 from quoin.data import LabeledTextInfo, TabularInfo
 from quoin.errors import UserError
 
-__all__ = ["PredictedFile", "predicted_table"]
+__all__ = ["PredictedFile", "predicted_table", "prediction_table"]
 
 
 class PredictedFile(NamedTuple):
@@ -45,29 +45,38 @@ def predicted_table(
     notes: list[str],
 ) -> PredictedFile:
     """Predictions, and the probabilities of the classes where there are any, under the target's name."""
+    return prediction_table(values, probabilities, data_info.target_name, data_info.class_names, notes)
+
+
+def prediction_table(
+    values: Real[Tensor, "samples"],
+    probabilities: Float[Tensor, "samples classes"] | None,
+    target_name: str,
+    class_names: tuple[str, ...] | None,
+    notes: list[str],
+) -> PredictedFile:
+    """The same for what has no data info of classes."""
     arrays = {"predictions": values.numpy()}
-    if data_info.class_names is not None:
-        arrays["class_names"] = numpy.array(data_info.class_names)
+    if class_names is not None:
+        arrays["class_names"] = numpy.array(class_names)
     if probabilities is not None:
         arrays["probabilities"] = probabilities.numpy()
-    return PredictedFile(
-        _csv(values, probabilities, data_info), f"{len(values)} predictions of {data_info.target_name}", notes, arrays
-    )
+    text = _csv(values, probabilities, target_name, class_names)
+    return PredictedFile(text, f"{len(values)} predictions of {target_name}", notes, arrays)
 
 
-def _csv(values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo) -> str:
+def _csv(values: Tensor, probabilities: Tensor | None, target_name: str, names: tuple[str, ...] | None) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = data_info.class_names
     if names is None:
-        writer.writerow([data_info.target_name])
+        writer.writerow([target_name])
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
         writer.writerows([f"{value:.15g}"] for value in values.tolist())
     elif probabilities is None:
-        writer.writerow([data_info.target_name])
+        writer.writerow([target_name])
         writer.writerows([names[label]] for label in values.tolist())
     else:
-        writer.writerow([data_info.target_name, *(f"p({name})" for name in names)])
+        writer.writerow([target_name, *(f"p({name})" for name in names)])
         rows = zip(values.tolist(), probabilities.tolist())
         writer.writerows([names[label], *(f"{p:.9g}" for p in probs)] for label, probs in rows)
     return text.getvalue()
