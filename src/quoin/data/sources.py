@@ -12,7 +12,16 @@ from quoin.errors import UserError, did_you_mean, format_value
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["DEMONSTRATIONS", "LABELED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "TokenizerName", "check_source_name", "load"]
+__all__ = [
+    "DEMONSTRATIONS",
+    "LABELED_SOURCES",
+    "PAIR_SOURCES",
+    "SOURCES",
+    "TEXT_SOURCES",
+    "TokenizerName",
+    "check_source_name",
+    "load",
+]
 
 TokenizerName = Literal["char", "word", "byte", "bpe"]  # what a text can be cut into: see corpus.py
 

@@ -24,9 +24,14 @@ class Options(PointDataOptions, RunOptions):
     covariance_type: Literal["full", "tied", "diag", "spherical"] = option(
         "full", "covariances of the fitted components"
     )
-    num_points: int = option(1000, "training points of --data mixture, and as many test points", at_least=2, at_most=10**7)
+    num_points: int = option(
+        1000, "training points of --data mixture, and as many test points", at_least=2, at_most=10**7
+    )
     separation: float = option(
-        4.0, "separation of --data mixture: standard deviation of the true means, in that of a component", at_least=0.0, at_most=1000.0
+        4.0,
+        "separation of --data mixture: standard deviation of the true means, in that of a component",
+        at_least=0.0,
+        at_most=1000.0,
     )
     num_init: int = option(
         8, "random initialisations, of which the one with the highest likelihood is kept", at_least=1, at_most=100
@@ -58,4 +63,6 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
     from quoin.tasks.gaussian_mixture import GaussianMixtureTask, mixture_points
 
     points = mixture_points(options)
-    return GaussianMixtureTask(model(options, points.info), points, options)  # a few numbers: a GPU would only be slower
+    return GaussianMixtureTask(
+        model(options, points.info), points, options
+    )  # a few numbers: a GPU would only be slower

@@ -163,7 +163,11 @@ class DemonstrationOptions(ValidatedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for each in fields(self):
-            if each.name in self.demonstration and not self.is_demonstration and getattr(self, each.name) != each.default:
+            if (
+                each.name in self.demonstration
+                and not self.is_demonstration
+                and getattr(self, each.name) != each.default
+            ):
                 names = " or ".join((type(self).data, *self.generated))
                 raise UserError(
                     f"{flag_name(each.name)} is of the data that --data {names} generates, got --data "

@@ -165,7 +165,9 @@ class PointTask(GradientTask):
         generator = self.generator("loss", self.step_count, self.device_context.rank)
         return ((self.points["train"].index_select(0, piece), generator) for piece in rows.split(self.micro_batch_size))
 
-    def losses_of(self, points: Float[Tensor, "points features"], generator: torch.Generator) -> Float[Tensor, "points"]:
+    def losses_of(
+        self, points: Float[Tensor, "points features"], generator: torch.Generator
+    ) -> Float[Tensor, "points"]:
         return self.losses(self.model, points, generator=generator)
 
     @torch.no_grad()

@@ -53,7 +53,9 @@ class Plane(NamedTuple):
     def project(self, points: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch 2"]:
         return ((points.cpu().double() - self.loc) / self.scale) @ self.axes
 
-    def project_covariances(self, covariances: Float[Tensor, "*batch features features"]) -> Float[Tensor, "*batch 2 2"]:
+    def project_covariances(
+        self, covariances: Float[Tensor, "*batch features features"]
+    ) -> Float[Tensor, "*batch 2 2"]:
         """Of points x with these covariances, those of y."""
         root = self.axes / self.scale[:, None]
         return root.mT @ covariances.cpu().double() @ root

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from quoin.runs.pixel_codec import PixelCodec
     from quoin.runs.run import Run
 
-__all__ = ["DEFAULT_SAMPLING", "SamplingOptions", "TrainedGenerator", "TrainedImageModel", "TrainedPointModel", "Traversal"]
+__all__ = [
+    "DEFAULT_SAMPLING",
+    "SamplingOptions",
+    "TrainedGenerator",
+    "TrainedImageModel",
+    "TrainedPointModel",
+    "Traversal",
+]
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,7 @@ class TrainedMixture(TrainedPointModel):
     def evaluate(self, data: str | Points, *, target: str | None = None) -> Metrics:
         """The mean of ln p(x) over other points with the same columns, named as for `--data` or loaded."""
         if target is not None:
-            raise UserError(
-                f"expected points, which have no target, got --target {format_value(target)}: leave it out"
-            )
+            raise UserError(f"expected points, which have no target, got --target {format_value(target)}: leave it out")
         names = self.data_info.feature_names
         if isinstance(data, Points):
             points = data.values
@@ -55,5 +53,7 @@ class TrainedMixture(TrainedPointModel):
         else:
             points = load_points(data, seed=self.options.seed).values
         if points.shape[1] != len(names):
-            raise UserError(f"expected points of {len(names)} columns, got {points.shape[1]}: give data of the same kind")
+            raise UserError(
+                f"expected points of {len(names)} columns, got {points.shape[1]}: give data of the same kind"
+            )
         return {"log_likelihood": float(self.model.log_prob(points.double()).mean())}
