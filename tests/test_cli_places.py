@@ -237,7 +237,7 @@ def test_a_class_among_many_is_refused_shortly():
 MEMORY = {
     "text": ("lstm-lm", "text:words.txt", "quoin.data.text.text_pieces", "quoin tokenize"),
     "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_tokenizer", "quoin tokenize"),
-    "table": ("mlp", "csv:rows.csv", "quoin.data.files_csv.read_cells", "fewer rows"),
+    "table": ("mlp", "csv:rows.csv", "quoin.data.tables._read", "fewer rows"),
     "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.pairs.text_pieces", "fewer lines"),
     "model": ("mlp", "csv:rows.csv", "quoin.tasks.mlp.MLP", "fewer units"),
 }

@@ -8,6 +8,7 @@ from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run
 from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
+from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -81,7 +82,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
-    add_options(parser, recipe.options, f"options of {recipe.name}")
+    add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
     parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.name)
 
@@ -373,6 +374,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "list": ("list the recipes by subject, with their quality targets", _list),
     "fetch": ("fetch a well-known data set into the cache: MNIST, Fashion-MNIST, CIFAR-10, ...", add_fetch),
     "train": ("train a recipe, once or over several seeds or folds", _train),
+    "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for a CSV or NPZ file or for pictures, or translate the lines of a text", _predict),

@@ -6,13 +6,16 @@ A small bridge instead of a library for it: the ones there are report mistakes i
 import argparse
 import dataclasses
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.options import CALLED_ELSEWHERE, ValidatedOptions, flag_name
 
-__all__ = ["Parser", "add_options", "any_number", "read_options", "whole_number"]
+__all__ = ["AUTO", "Parser", "add_options", "any_number", "number_or_auto", "read_options", "whole_number"]
+
+AUTO = "auto"  # in place of a number that the command is to find
 
 Options = TypeVar("Options", bound=ValidatedOptions)
 Group = argparse._ArgumentGroup  # the standard library has no public name for it
@@ -77,18 +80,32 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message.removeprefix('argument ')}; see `{self.prog} --help`")
 
 
-def add_options(parser: Parser, kind: type[ValidatedOptions], title: str) -> None:
-    """One flag a field, under a heading of their own in the help."""
+def add_options(
+    parser: Parser,
+    kind: type[ValidatedOptions],
+    title: str,
+    *,
+    auto: Mapping[str, str] = MappingProxyType({}),
+    without: Sequence[str] = (),
+) -> None:
+    """One flag a field, under a heading of their own in the help.
+
+    Args:
+        auto: Fields of numbers that take the word `auto` too, and what it stands for; the command finds the number.
+        without: Fields that get no flag.
+    """
     group = parser.add_argument_group(title)
     kinds = typing.get_type_hints(kind)
     for each in dataclasses.fields(kind):
-        flag, default = flag_name(each.name), each.default
+        if each.name in without:
+            continue
+        flag, default, reading = flag_name(each.name), each.default, _reading(kinds[each.name])
         parser.flags.append(flag)
         help = each.metadata.get("help", "").replace("%", "%%")
+        if each.name in auto:
+            help, reading = f"{help}; auto {auto[each.name]}", {"type": number_or_auto, "metavar": "FLOAT|auto"}
         help += f" (default: {_format_default(default)})" if default not in (None, "", ()) else ""
-        group.add_argument(
-            flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **_reading(kinds[each.name])
-        )
+        group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **reading)
 
 
 def read_options(kind: type[Options], parsed: argparse.Namespace) -> Options:
@@ -126,6 +143,14 @@ def whole_number(text: str) -> int:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expects a whole number, got {format_value(text)}") from None
+
+
+def number_or_auto(text: str) -> float | str:
+    """`text` as a number, or the word `auto`."""
+    try:
+        return text if text == AUTO else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expects a number or {AUTO}, got {format_value(text)}") from None
 
 
 def any_number(text: str) -> float:

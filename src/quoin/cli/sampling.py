@@ -138,12 +138,7 @@ def _sheet(run: "TrainedGenerator", num_samples: int, generator: "Generator", op
     def picture() -> "Plot":
         if samples.ndim == 4:
             return plot.image_sheet(samples.clamp(0, 1))
-        if samples.shape[1:] == (2,):
-            return plot.scatter_panels({_many(num_samples): samples})
-        numbers = " × ".join(map(str, samples.shape[1:]))
-        raise UserError(
-            f"a sample is {numbers} numbers, no image and no point in the plane: write them with --out samples.npy"
-        )
+        return plot.scatter_panels({_many(num_samples): _in_plane(samples, samples)})
 
     return Samples(samples, picture)
 
@@ -160,9 +155,17 @@ def _strip(run: "TrainedGenerator", num_samples: int, generator: "Generator", op
         if states.ndim == 5:
             names = [f"{times[index]:.4g}" for index in indices]
             return plot.image_table(states[indices].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
-        return plot.scatter_panels({f"time {times[index]:.4g}": states[index] for index in indices})
+        last = states[-1]
+        return plot.scatter_panels({f"time {times[index]:.4g}": _in_plane(states[index], last) for index in indices})
 
     return Samples(states, picture)
+
+
+def _in_plane(points: "Tensor", like: "Tensor") -> "Tensor":
+    """Points of the plane as they are; others along the principal axes of `like`."""
+    from quoin.tasks.points import Plane
+
+    return points if like.shape[1] == 2 else Plane.fit(like).project(points)
 
 
 def _traversed(run: "TrainedGenerator", generator: "Generator") -> Samples:

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from quoin.cli.flags import read_options
+from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
@@ -19,6 +20,7 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.recipe != parsed.first_recipe:
         raise UserError(f"the recipe comes first: quoin train {format_value(parsed.recipe)[1:-1]} ...")
     recipe = find_recipe(parsed.recipe)
+    auto_lr = take_auto_lr(parsed)
     options: Any = read_options(recipe.options, parsed)
     config = read_options(RunConfig, parsed)
     if hasattr(options, "data"):
@@ -30,6 +32,8 @@ def train(parsed: argparse.Namespace) -> int:
     from quoin.runs.multirun import Multirun, fit_multirun
 
     show_progress = not parsed.json
+    if auto_lr:  # once, for all runs of a multirun; the number stands in the config, and is not looked for again
+        options = with_found_lr(recipe, options, config, show_progress=show_progress)
     if parsed.seeds or parsed.folds:
         multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
         return _show_multirun(

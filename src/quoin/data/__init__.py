@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
+    from quoin.data.points import PointInfo, Points, PointSplits, load_points, split_points
     from quoin.data.predicting import Features, load_like, read_features, read_pictures_like, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from quoin.data.shapes import Shapes, make_shapes
     from quoin.data.signals import as_signals
     from quoin.data.sources import (
+        DEMONSTRATIONS,
         FETCHED_SOURCES,
         LABELED_SOURCES,
         PAIR_SOURCES,
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOS",
+    "DEMONSTRATIONS",
     "EOS",
     "FETCHED_SOURCES",
     "LABELED_SOURCES",
@@ -114,6 +117,9 @@ __all__ = [
     "PairInfo",
     "PairSplits",
     "Pairs",
+    "PointInfo",
+    "PointSplits",
+    "Points",
     "PreparedData",
     "RandomWindows",
     "RemoteDataset",
@@ -165,6 +171,7 @@ __all__ = [
     "load_like",
     "load_pair_corpus",
     "load_pairs",
+    "load_points",
     "load_text",
     "make_blobs",
     "make_circles",
@@ -198,6 +205,7 @@ __all__ = [
     "split",
     "split_images",
     "split_pairs",
+    "split_points",
     "text_info",
     "tokenize_file",
     "tokenize_text",

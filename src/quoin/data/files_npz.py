@@ -15,7 +15,7 @@ from quoin.data.dataset import Dataset, column_names, number_targets, text_targe
 from quoin.data.files import existing_file, quoted
 from quoin.errors import UserError
 
-__all__ = ["load_npz", "load_npz_signals", "read_npz_features", "read_npz_signals"]
+__all__ = ["load_npz", "load_npz_signals", "read_npz_features", "read_npz_points", "read_npz_signals"]
 
 _FEATURES = ("features", "x", "X")
 _TARGETS = ("targets", "y", "labels")
@@ -68,6 +68,13 @@ def read_npz_signals(source_path: str | Path) -> Float[Tensor, "samples channels
     """The signals of the archive at `source_path`, whatever their number of channels and length."""
     path = existing_file(source_path)
     return torch.from_numpy(_signals(path, _arrays(path, (_FEATURES,))[0]))
+
+
+def read_npz_points(source_path: str | Path) -> np.ndarray:
+    """The rows (n, d), float64, of the archive at `source_path`, whose targets are of no matter; images flattened."""
+    path = existing_file(source_path)
+    features = _features(path, _arrays(path, ((*_FEATURES, "points"),))[0])
+    return features.reshape(len(features), -1).astype(np.float64)
 
 
 def _arrays(path: Path, wanted: Sequence[tuple[str, ...]]) -> list[np.ndarray]:

@@ -35,7 +35,7 @@ from quoin.errors import UserError, did_you_mean, format_value
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Missing", "RawTable", "load_table", "load_table_columns", "read_table_columns"]
+__all__ = ["Missing", "RawTable", "load_table", "load_table_columns", "read_table_columns", "read_table_numbers"]
 
 Missing = Literal["error", "mean"]
 
@@ -132,6 +132,28 @@ def read_table_columns(form: str, path: str, kinds: dict[str, ColumnKind], missi
     table = read.features(list(kinds), kinds)
     if missing == "error":
         _check_complete(read, table)
+    return table
+
+
+def read_table_numbers(form: str, path: str, ignore: Sequence[str] = ()) -> RawTable:
+    """All columns but those to `ignore`, each of numbers, booleans or dates, with no cell missing."""
+    files = open_files(form, path)
+    for name in ignore:
+        _check_known(files, name)
+    names = [name for name in files[0].header if name not in ignore]
+    if not names:
+        raise UserError(
+            f"expected columns of {quoted(files[0].path)} to learn from, but --ignore leaves none: spare some"
+        )
+    read = _read(files, names, [])
+    table = read.features(names, {})
+    if text := [column for column in table.columns if column.kind == "category"]:
+        flags = " ".join(flag_value(column.name) for column in text[:8]) + (" ..." if len(text) > 8 else "")
+        raise UserError(
+            f"expected numbers in {read.place(text[0].name).column}, got text such as "
+            f"{format_value(text[0].levels[0])}: leave it out with --ignore {flags}"
+        )
+    _check_complete(read, table, may_fill=False)
     return table
 
 
@@ -298,7 +320,7 @@ def _without_gaps(read: _Read, name: str, values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _check_complete(read: _Read, table: RawTable) -> None:
+def _check_complete(read: _Read, table: RawTable, *, may_fill: bool = True) -> None:
     """Refuse missing cells, counted by column, with the place of the first."""
     gaps = np.isnan(table.values)
     counts = gaps.sum(0)
@@ -310,7 +332,7 @@ def _check_complete(read: _Read, table: RawTable) -> None:
     by_column = ", ".join(told[:8]) + (f" and {len(told) - 8} more" if len(told) > 8 else "")
     raise UserError(
         f"expected a value {place.of(row)}, but the cell has no value (missing cells by column: {by_column}): "
-        "fill them, or give --missing mean"
+        f"fill them, or {'give --missing mean' if may_fill else 'drop those rows'}"
     )
 
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from quoin.models.laplace import laplace_bigram, laplace_ngram, laplace_probs, laplace_trigram, laplace_unigram
     from quoin.models.lenet import lenet, small_lenet
     from quoin.models.linear import LinearGaussian, LinearRegression, linear_regression_definition
+    from quoin.models.linear_vae import LinearVAE
     from quoin.models.llama import llama_block, llama_from_config, llama_from_pretrained, load_llama_weights
     from quoin.models.markov_model import (
         MarkovCache,
@@ -197,6 +198,7 @@ __all__ = [
     "LinearGaussian",
     "LinearRegression",
     "LinearScore",
+    "LinearVAE",
     "MLPForward",
     "MarkovCache",
     "MarkovModel",

@@ -137,9 +137,14 @@ class GaussianMixture(nn.Module):
 class MixtureCandidates(nn.Module):
     """Mixtures that were fitted from several starts, and which of them is sampled from: the most probable, once
     `select_best` has seen points.
+
+    The mixtures are of y = (x - loc)/scale, so that columns in units of their own count alike; `sample` and `log_prob`
+    are of x. Both buffers are the identity until they are set.
     """
 
     chosen: Int[Tensor, ""]
+    loc: Float[Tensor, "dim"]
+    scale: Float[Tensor, "dim"]
 
     def __init__(self, candidates: Sequence[GaussianMixture]):
         super().__init__()
@@ -147,6 +152,8 @@ class MixtureCandidates(nn.Module):
             raise UserError("expected at least one mixture to choose from, got none; give one for each start")
         self.candidates = nn.ModuleList(candidates)
         self.register_buffer("chosen", torch.tensor(0))
+        self.register_buffer("loc", torch.zeros_like(candidates[0].means[0]))
+        self.register_buffer("scale", torch.ones_like(candidates[0].means[0]))
 
     @property
     def best(self) -> GaussianMixture:
@@ -156,13 +163,29 @@ class MixtureCandidates(nn.Module):
     @torch.no_grad()
     def select_best(self, x: Float[Tensor, "points dim"]) -> None:
         """Take the one that makes the points most probable."""
-        found = [each.log_prob(x).sum(dtype=torch.float64) for each in self.candidates]  # pyright: ignore[reportCallIssue]
+        found = [each.log_prob(self.normalize(x)).sum(dtype=torch.float64) for each in self.candidates]  # pyright: ignore[reportCallIssue]
         self.chosen.copy_(torch.stack(found).argmax())
 
     def sample(self, num_samples: int, *, generator: torch.Generator) -> Float[Tensor, "{num_samples} dim"]:
         """Samples of the best."""
-        return self.best.sample(num_samples, generator=generator)
+        return self.loc + self.scale * self.best.sample(num_samples, generator=generator)
+
+    def normalize(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points dim"]:
+        """Points on the scale of the mixtures."""
+        return (x - self.loc) / self.scale
 
     def log_prob(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points"]:
         """ln p(x) under the best."""
-        return self.best.log_prob(x)
+        return self.best.log_prob(self.normalize(x)) - self.scale.log().sum()
+
+    def responsibilities(self, x: Float[Tensor, "points dim"]) -> Float[Tensor, "points components"]:
+        """P[Z = i | x] under the best."""
+        return self.best.responsibilities(self.normalize(x))
+
+    def means(self) -> Float[Tensor, "components dim"]:
+        """Those of the best, on the scale of the points."""
+        return self.loc + self.scale * self.best.means
+
+    def covariance_matrices(self) -> Float[Tensor, "components dim dim"]:
+        """Those of the best, on the scale of the points."""
+        return self.scale[:, None] * self.best.distribution.components.covariance_matrices * self.scale

@@ -17,13 +17,14 @@ __all__ = ["LRRangeTest", "lr_range_test"]
 @dataclass(frozen=True)
 class LRRangeTest:
     """The loss at each learning rate tried, raw and smoothed; `diverged` is whether the test ended at a loss that
-    diverged.
+    diverged. The first `burn_in` smoothed losses are means of so few that chance alone may make them low or high.
     """
 
     lrs: tuple[float, ...]
     losses: tuple[float, ...]
     smoothed: tuple[float, ...]
     diverged: bool
+    burn_in: int = 0
 
     @property
     def max_stable_lr(self) -> float:
@@ -35,12 +36,22 @@ class LRRangeTest:
         """The learning rate of the step under which the smoothed loss fell most, up to `max_stable_lr`: one to train
         with.
         """
-        falls = [after - before for before, after in pairwise(self.smoothed[: self._end + 1])]
-        return self.lrs[falls.index(min(falls))] if falls else self.lrs[0]
+        first = min(self.burn_in, self._end)
+        falls = [after - before for before, after in pairwise(self.smoothed[first : self._end + 1])]
+        return self.lrs[first + falls.index(min(falls))] if falls else self.lrs[0]
+
+    @property
+    def suggestion(self) -> float:
+        """A tenth of `max_stable_lr`, the rule of thumb by which to choose the peak learning rate of a run.
+
+        The largest learning rate that a few steps can bear diverges in many, and smoothing finds the least loss late.
+        """
+        return self.max_stable_lr / 10
 
     @property
     def _end(self) -> int:
-        return self.smoothed.index(min(self.smoothed))
+        late = self.smoothed[self.burn_in :] or self.smoothed
+        return len(self.smoothed) - len(late) + late.index(min(late))
 
 
 def lr_range_test(
@@ -55,9 +66,9 @@ def lr_range_test(
     """η_k = η_min (η_max / η_min)^{k/(n-1)}: `step(η)` trains one step at learning rate η and gives the loss it found
     before moving.
 
-    The losses are smoothed by a running mean of decay `smoothing`, its bias corrected. The test ends early at a loss
-    that is not finite, or once the smoothed loss is above the first by `divergence_factor` times its best fall, or a
-    tenth of itself if that is more.
+    The losses are smoothed by a running mean of decay `smoothing`, its bias corrected; it begins to tell after
+    1/(1 - smoothing) steps. The test ends early at a loss that is not finite, or once the smoothed loss is above where
+    it began by `divergence_factor` times its best fall, or a tenth of itself if that is more.
 
     >>> x = [1.0]
     >>> def step(lr):  # gradient descent on 2x², which diverges for learning rates above 1/2
@@ -81,7 +92,7 @@ def lr_range_test(
     lrs: list[float] = []
     losses: list[float] = []
     smoothed: list[float] = []
-    mean, diverged = 0.0, False
+    mean, diverged, burn_in = 0.0, False, round(1 / (1 - smoothing)) - 1
     for k in range(num_steps):
         lr = min_lr * (max_lr / min_lr) ** (k / (num_steps - 1))
         loss = float(step(lr))
@@ -97,7 +108,8 @@ def lr_range_test(
         lrs.append(lr)
         losses.append(loss)
         smoothed.append(mean / (1 - smoothing ** (k + 1)))
-        if smoothed[-1] - smoothed[0] > divergence_factor * max(smoothed[0] - min(smoothed), abs(smoothed[0]) / 10):
+        told = smoothed[burn_in:]
+        if told and told[-1] - told[0] > divergence_factor * max(told[0] - min(told), abs(told[0]) / 10):
             diverged = True
             break
-    return LRRangeTest(tuple(lrs), tuple(losses), tuple(smoothed), diverged)
+    return LRRangeTest(tuple(lrs), tuple(losses), tuple(smoothed), diverged, burn_in)

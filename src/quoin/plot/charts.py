@@ -23,6 +23,7 @@ def curves(
     log_x: bool = False,
     log_y: bool = False,
     reference_lines: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+    vertical_lines: Mapping[str, float] | None = None,
 ) -> Plot:
     """One line for each `label: (xs, ys)`, and a dashed horizontal line for each level, such as a target.
 
@@ -33,6 +34,7 @@ def curves(
         log_x: A logarithmic axis, if something on it is positive.
         log_y: The same for the other axis.
         reference_lines: Name to level, or pairs of them.
+        vertical_lines: Name to x, for a dotted line there.
     """
     if not series:
         raise UserError("expected at least one curve, got none; give a mapping of label to (xs, ys)")
@@ -56,9 +58,12 @@ def curves(
             axes.plot(xs, ys, dash, marker=marker, markersize=4, color=COLORS[i % len(COLORS)], label=plain(label))
         for name, level in lines:
             axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"{plain(name)} ({level:.4g})")
-        if len(points) + len(lines) > 1:
-            longest = max(len(text) for text in axes.get_legend_handles_labels()[1])
-            figure.legend(loc="outside lower center", ncols=max(1, min(len(points) + len(lines), 84 // (longest + 8))))
+        for color, (name, x) in zip(reversed(COLORS), (vertical_lines or {}).items()):
+            axes.axvline(x, color=color, linewidth=1.2, linestyle=":", label=f"{plain(name)} ({x:.3g})")
+        labels = axes.get_legend_handles_labels()[1]
+        if len(labels) > 1:
+            longest = max(map(len, labels))
+            figure.legend(loc="outside lower center", ncols=max(1, min(len(labels), 84 // (longest + 8))))
         return Plot(figure, title or f"curves: {', '.join(points)}")
 
 

@@ -25,27 +25,28 @@ class Options(PointOptions):
     num_steps: int = option(50, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
-def model(options: Options, data_info: None) -> "generate.DiffusionSampler":
+def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionSampler":
     """An untrained network, with a noise schedule and a scale that is fitted to the data."""
     import torch
 
     from quoin.tasks.diffusion_process import make_noise_process
 
     schedule, asked = make_noise_process(options)
-    generator = data.keyed_generator("weights", options.seed)
+    generator, d = data.keyed_generator("weights", options.seed), data_info.num_features
     network = models.TimeMLP(
-        2,
+        d,
         hidden_dim=options.hidden_dim,
         num_layers=options.num_layers,
         time_unit=options.num_timesteps / 1000,
         generator=generator,
     )
     return generate.DiffusionSampler(
-        network, schedule, asked, (2,), loc=torch.zeros(2), scale=torch.ones(2), num_steps=options.num_steps
+        network, schedule, asked, (d,), loc=torch.zeros(d), scale=torch.ones(d), num_steps=options.num_steps
     )
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    from quoin.tasks.point_generation import DiffusionPointTask, sample_points
+    from quoin.tasks.point_generation import DiffusionPointTask, point_splits
 
-    return DiffusionPointTask(model(options, None), sample_points(options), options, device_context)
+    points = point_splits(options)
+    return DiffusionPointTask(model(options, points.info), points, options, device_context)

@@ -21,18 +21,19 @@ class Options(PointOptions):
     num_steps: int = option(20, "sampling steps: midpoint rule from noise to data", at_least=1, at_most=10**5)
 
 
-def model(options: Options, data_info: None) -> "generate.FlowSampler":
+def model(options: Options, data_info: "data.PointInfo") -> "generate.FlowSampler":
     """An untrained field, with a scale that is learnt from the data."""
     import torch
 
-    generator = data.keyed_generator("weights", options.seed)
+    generator, d = data.keyed_generator("weights", options.seed), data_info.num_features
     network = models.TimeMLP(
-        2, hidden_dim=options.hidden_dim, num_layers=options.num_layers, time_unit=1 / 1000, generator=generator
+        d, hidden_dim=options.hidden_dim, num_layers=options.num_layers, time_unit=1 / 1000, generator=generator
     )
-    return generate.FlowSampler(network, (2,), loc=torch.zeros(2), scale=torch.ones(2), num_steps=options.num_steps)
+    return generate.FlowSampler(network, (d,), loc=torch.zeros(d), scale=torch.ones(d), num_steps=options.num_steps)
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    from quoin.tasks.point_generation import FlowMatchingPointTask, sample_points
+    from quoin.tasks.point_generation import FlowMatchingPointTask, point_splits
 
-    return FlowMatchingPointTask(model(options, None), sample_points(options), options, device_context)
+    points = point_splits(options)
+    return FlowMatchingPointTask(model(options, points.info), points, options, device_context)

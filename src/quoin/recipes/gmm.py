@@ -1,11 +1,11 @@
-"""A Gaussian mixture fitted by EM to samples of a known one, from several random initialisations."""
+"""A Gaussian mixture fitted by EM from several random initialisations: to samples of a known one, or your points."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from quoin import models, prob, train
+from quoin import data, models, prob, train
 from quoin.options import option
-from quoin.tasks.options import RunOptions
+from quoin.tasks.options import PointDataOptions, RunOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D6-9", "D6-10")
@@ -18,14 +18,20 @@ MONITOR = None  # the likelihood never falls: the last mixture is the best
 
 
 @dataclass(frozen=True)
-class Options(RunOptions):
+class Options(PointDataOptions, RunOptions):
+    demonstration: ClassVar[tuple[str, ...]] = ("num_points", "separation")
     num_components: int = option(5, "components, of the true mixture and of the fitted one", at_least=1, at_most=100)
     covariance_type: Literal["full", "tied", "diag", "spherical"] = option(
         "full", "covariances of the fitted components"
     )
-    num_points: int = option(1000, "training points in the plane, and as many test points", at_least=2, at_most=10**7)
+    num_points: int = option(
+        1000, "training points of --data mixture, and as many test points", at_least=2, at_most=10**7
+    )
     separation: float = option(
-        4.0, "separation: standard deviation of the true means, in that of a component", at_least=0.0, at_most=1000.0
+        4.0,
+        "separation of --data mixture: standard deviation of the true means, in that of a component",
+        at_least=0.0,
+        at_most=1000.0,
     )
     num_init: int = option(
         8, "random initialisations, of which the one with the highest likelihood is kept", at_least=1, at_most=100
@@ -40,19 +46,23 @@ class Options(RunOptions):
         return self.max_iter
 
 
-def model(options: Options, data_info: None) -> "models.MixtureCandidates":
+def model(options: Options, data_info: "data.PointInfo") -> "models.MixtureCandidates":
     """One mixture per initialisation: standard normal components, until the points are there to initialise from."""
     import torch
 
     from quoin.tasks.gaussian_mixture import COVARIANCES
 
     k = options.num_components
-    even, means = torch.full((k,), 1 / k, dtype=torch.float64), torch.zeros(k, 2, dtype=torch.float64)
+    even = torch.full((k,), 1 / k, dtype=torch.float64)
+    means = torch.zeros(k, data_info.num_features, dtype=torch.float64)
     mixture = prob.GaussianMixtureDistribution(even, COVARIANCES[options.covariance_type].isotropic_at(means))
     return models.MixtureCandidates([models.GaussianMixture(mixture) for _ in range(options.num_init)])
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    from quoin.tasks.gaussian_mixture import GaussianMixtureTask
+    from quoin.tasks.gaussian_mixture import GaussianMixtureTask, mixture_points
 
-    return GaussianMixtureTask(model(options, None), options)  # a few numbers: a GPU would only be slower
+    points = mixture_points(options)
+    return GaussianMixtureTask(
+        model(options, points.info), points, options
+    )  # a few numbers: a GPU would only be slower

@@ -82,8 +82,8 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
             "leave it out"
         )
     options = options.resolved()
-    device_context, remarks = _device_context(run_config)
-    task = _build(recipe, options, device_context)
+    device_context, remarks = device_context_for(run_config)
+    task = build_task(recipe, options, device_context)
     if isinstance(task, FineTunedClassification) and options.pretrained:
         remarks += task.load_pretrained()
     if device_context.compiled_nothing:
@@ -129,7 +129,7 @@ def resume_run(run: Run, *, show_progress: bool = True) -> RunResult:
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
     with run.folder.locked():
-        device_context, remarks = _device_context(_as_begun(run))
+        device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
@@ -145,7 +145,7 @@ def _stored(run: Run) -> RunResult | None:
     return RunResult(run.folder, output, result, run.path / "report.html", was_finished=True)
 
 
-def _device_context(config: RunConfig) -> tuple[DeviceContext, list[str]]:
+def device_context_for(config: RunConfig) -> tuple[DeviceContext, list[str]]:
     return setup_device(
         config.device,
         threads=config.num_threads,
@@ -173,7 +173,7 @@ def _changed(before: Environment, now: dict[str, Any]) -> list[str]:
     return [f"{'; '.join(changes)}: the run goes on, but not to the bits it would have had"] if changes else []
 
 
-def _build(recipe: Recipe, options: Any, device_context: DeviceContext) -> Task:
+def build_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> Task:
     """The task, built after torch's own generator was set: dropout and its kin sample from it."""
     torch.manual_seed(keyed_generator("torch", options.seed).initial_seed())
     with explain_out_of_memory():
@@ -182,7 +182,7 @@ def _build(recipe: Recipe, options: Any, device_context: DeviceContext) -> Task:
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:
     """The task of a run that was begun, in the memory format it was begun with."""
-    task = _build(run.recipe, options_here(run), device_context)
+    task = build_task(run.recipe, options_here(run), device_context)
     choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 
@@ -216,7 +216,7 @@ def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, res
 def load_task(run: Run) -> Task:
     """The task of a run, its own data loaded again and the best model so far in it."""
     run.check_single()
-    device_context, _ = _device_context(_as_begun(run))
+    device_context, _ = device_context_for(_as_begun(run))
     task = _build_again(run, device_context)
     check_data_unchanged(run, task)
     trainer = Trainer(task, run.folder, epochs=run.options.num_epochs)

@@ -13,7 +13,7 @@ from torch import Tensor
 from quoin.data import LabeledTextInfo, TabularInfo
 from quoin.errors import UserError
 
-__all__ = ["PredictedFile", "predicted_table"]
+__all__ = ["PredictedFile", "predicted_table", "prediction_table"]
 
 
 class PredictedFile(NamedTuple):
@@ -52,35 +52,46 @@ def predicted_table(
     Args:
         files: The file of each example, where it has one of its own; they then come first.
     """
+    names = data_info.target_names if isinstance(data_info, TabularInfo) else (data_info.target_name,)
+    return prediction_table(values, probabilities, names, data_info.class_names, notes, files=files)
+
+
+def prediction_table(
+    values: Real[Tensor, "samples"] | Float[Tensor, "samples targets"],
+    probabilities: Float[Tensor, "samples classes"] | None,
+    target_names: tuple[str, ...],
+    class_names: tuple[str, ...] | None,
+    notes: list[str],
+    *,
+    files: Sequence[str] = (),
+) -> PredictedFile:
+    """The same for what has no data info of classes."""
     arrays = {"predictions": values.numpy()}
     if files:
         arrays["files"] = numpy.array(files)
-    if data_info.class_names is not None:
-        arrays["class_names"] = numpy.array(data_info.class_names)
+    if class_names is not None:
+        arrays["class_names"] = numpy.array(class_names)
     if probabilities is not None:
         arrays["probabilities"] = probabilities.numpy()
-    return PredictedFile(
-        _csv(values, probabilities, data_info, files),
-        f"{len(values)} predictions of {data_info.target_name}",
-        notes,
-        arrays,
-    )
+    text = _csv(values, probabilities, target_names, class_names, files)
+    return PredictedFile(text, f"{len(values)} predictions of {', '.join(target_names)}", notes, arrays)
 
 
 def _csv(
-    values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo, files: Sequence[str]
+    values: Tensor,
+    probabilities: Tensor | None,
+    target_names: tuple[str, ...],
+    class_names: tuple[str, ...] | None,
+    files: Sequence[str],
 ) -> str:
-    columns = [data_info.target_name]
-    if values.ndim == 2:
-        assert isinstance(data_info, TabularInfo)
-        columns, rows = list(data_info.target_names), [[f"{value:.15g}" for value in row] for row in values.tolist()]
-    elif (names := data_info.class_names) is None:
+    columns = list(target_names)
+    if class_names is None:
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
-        rows = [[f"{value:.15g}"] for value in values.tolist()]
+        rows = [[f"{value:.15g}" for value in row] for row in values.reshape(len(values), -1).tolist()]
     else:
-        rows = [[names[label]] for label in values.tolist()]
+        rows = [[class_names[label]] for label in values.tolist()]
         if probabilities is not None:
-            columns += [f"p({name})" for name in names]
+            columns += [f"p({name})" for name in class_names]
             rows = [[*row, *(f"{p:.9g}" for p in probs)] for row, probs in zip(rows, probabilities.tolist())]
     if files:
         columns, rows = ["file", *columns], [[file, *row] for file, row in zip(files, rows)]

@@ -1,5 +1,7 @@
-"""Density estimation by EM: a Gaussian mixture fitted to samples of another, from several random initialisations."""
+"""Density estimation by EM: a Gaussian mixture fitted to points, from several random initialisations. The points may be
+samples of another mixture, which is then known."""
 
+import math
 from typing import Any
 
 import torch
@@ -7,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import BatchSampler, keyed_generator
+from quoin.data import BatchSampler, Points, PointSplits, StandardScaler, keyed_generator
 from quoin.errors import UserError
 from quoin.models import GaussianMixture, MixtureCandidates, em_step, init_mixture
 from quoin.plot import Panel
@@ -19,9 +21,10 @@ from quoin.prob import (
     SphericalNormals,
     TiedNormals,
 )
+from quoin.tasks.points import Plane, load_point_splits
 from quoin.train import Metrics, load_state_dict_strict
 
-__all__ = ["COVARIANCES", "GaussianMixtureTask", "true_mixture"]
+__all__ = ["COVARIANCES", "GaussianMixtureTask", "mixture_points", "true_mixture"]
 
 COVARIANCES: dict[str, type[ComponentNormals]] = {
     "full": FullNormals,
@@ -40,24 +43,44 @@ def true_mixture(num_components: int, separation: float, *, generator: torch.Gen
     return GaussianMixtureDistribution(weights / weights.sum(), FullNormals(means, roots @ roots.mT + 0.05 * eye))
 
 
+def _truth(options: Any) -> GaussianMixtureDistribution:
+    """The mixture that the demonstration samples from."""
+    return true_mixture(
+        options.num_components, options.separation, generator=keyed_generator("the true mixture", options.seed)
+    )
+
+
+def mixture_points(options: Any) -> PointSplits:
+    """The points that `options` name: samples of a random mixture, or a user's, a fifth of them held out."""
+    if not options.is_demonstration:
+        return load_point_splits(options)
+    points = _truth(options).sample((2 * options.num_points,), generator=keyed_generator("gmm", options.seed))
+    info = Points(options.data, points, ("x0", "x1")).info
+    return PointSplits(info, points[: options.num_points], points[:0], points[options.num_points :])
+
+
 class GaussianMixtureTask:
-    """Every epoch is one EM iteration of each initialisation; the one of highest likelihood is evaluated."""
+    """Every epoch is one EM iteration of each initialisation; the one of highest likelihood is evaluated.
+
+    Points of a user are standardised first; what is reported is on their own scale.
+    """
 
     kind = "density-estimation"
-    data_info = None
 
-    def __init__(self, model: MixtureCandidates, options: Any) -> None:
-        if options.num_points < options.num_components:
+    def __init__(self, model: MixtureCandidates, points: PointSplits, options: Any) -> None:
+        num_points = len(points.train)
+        if num_points < options.num_components:
+            what = "--num-points" if options.is_demonstration else "the number of training points"
             raise UserError(
-                f"--num-points must be at least --num-components to be fitted, got {options.num_points} and "
-                f"{options.num_components}"
+                f"{what} must be at least --num-components to be fitted, got {num_points} and {options.num_components}"
             )
-        self.model, self.options = model, options
-        self.true = true_mixture(
-            options.num_components, options.separation, generator=keyed_generator("the true mixture", options.seed)
-        )
-        points = self.true.sample((2 * options.num_points,), generator=keyed_generator("gmm", options.seed))
-        self.splits = {"train": points[: options.num_points], "test": points[options.num_points :]}
+        self.model, self.options, self.data_info = model, options, points.info
+        self.true = _truth(options) if options.is_demonstration else None
+        self.points = {"train": points.train, "test": points.test}
+        if self.true is None:
+            model.loc.copy_((scaler := StandardScaler.fit(points.train)).mean)
+            model.scale.copy_(scaler.std)
+        self.splits = {split: model.normalize(each) for split, each in self.points.items()}  # as EM sees them
         for number, each in enumerate(self._candidates):
             generator = keyed_generator("start", options.seed, number)
             initial = init_mixture(
@@ -68,7 +91,7 @@ class GaussianMixtureTask:
                 min_variance=options.min_variance,
             )
             each.load_state_dict(GaussianMixture(initial).state_dict())
-        self.batches = BatchSampler(options.num_points, options.num_points, seed=options.seed, shuffle=False)
+        self.batches = BatchSampler(num_points, num_points, seed=options.seed, shuffle=False)
         self.history = torch.zeros(0, options.num_init, dtype=torch.float64)  # the mean of ln p(x) before each step
 
     @property
@@ -78,7 +101,7 @@ class GaussianMixtureTask:
     @property
     def best(self) -> GaussianMixture:
         """The mixture that makes the training points most probable."""
-        self.model.select_best(self.splits["train"])
+        self.model.select_best(self.points["train"])
         return self.model.best
 
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
@@ -87,26 +110,33 @@ class GaussianMixtureTask:
             better, log_likelihood = em_step(each.distribution, x, min_variance=self.options.min_variance)
             each.load_state_dict(GaussianMixture(better).state_dict())
             found.append(log_likelihood / len(x))
-        self.history = torch.cat([self.history, torch.stack(found).unsqueeze(0)])
-        return {"loss": -max(found) * len(rows)}
+        self.history = torch.cat([self.history, torch.stack(found).unsqueeze(0) - self._log_scale])
+        return {"loss": (self._log_scale - max(found)) * len(rows)}
 
-    def log_likelihood(self, mixture: GaussianMixtureDistribution | GaussianMixture, split: str) -> float:
+    @property
+    def _log_scale(self) -> float:
+        """What a log-likelihood on the scale of EM is above one on that of the points."""
+        return float(self.model.scale.log().sum())
+
+    def log_likelihood(self, mixture: GaussianMixtureDistribution | MixtureCandidates, split: str) -> float:
         """The mean of ln p(x) over a split."""
-        return float(mixture.log_prob(self.splits[split]).mean())
+        return float(mixture.log_prob(self.points[split]).mean())
 
     def evaluate(self, split: str) -> Metrics:
         if split not in self.splits:
             return {}
         best = self.best
-        found = self.log_likelihood(best, split)
-        return {
-            "log_likelihood": found,
-            "log_likelihood_gap": self.log_likelihood(self.true, split) - found,
-            "bic": best.bic(self.splits[split]),
-        }
+        found = {"log_likelihood": self.log_likelihood(self.model, split)}
+        if self.true is not None:
+            found["log_likelihood_gap"] = self.log_likelihood(self.true, split) - found["log_likelihood"]
+        if split == "train" or self.true is not None:  # criteria of a fit: held-out points need none
+            fitted, num_points = -2 * len(self.points[split]) * found["log_likelihood"], len(self.points[split])
+            num_parameters = best.distribution.num_parameters
+            found |= {"bic": num_parameters * math.log(num_points) + fitted, "aic": 2 * num_parameters + fitted}
+        return found
 
     def state_dict(self) -> dict[str, Any]:
-        self.model.select_best(self.splits["train"])
+        self.model.select_best(self.points["train"])
         return {
             "model": {"weights": self.model.state_dict()},
             "batches": self.batches.state_dict(),
@@ -120,37 +150,38 @@ class GaussianMixtureTask:
 
     def panels(self) -> list[Panel]:
         """The fitted mixture over the points, and the likelihood of every initialisation by iteration."""
-        best, x = self.best, self.splits["train"]
-        fitted, reference = best.distribution.components, self.true.components
+        best, x = self.best, self.points["train"]
         steps = torch.arange(len(self.history))
         lines = {
             f"initialisation {number}": (steps, self.history[:, number]) for number in range(self.options.num_init)
         }
-        levels = {"true mixture": self.log_likelihood(self.true, "train")}
-        gap = self.evaluate("test")["log_likelihood_gap"]
-        caption = (
-            f"Ellipses of one and two standard deviations. Test points have {gap:.4f} nats less "
-            "log-likelihood than under the true mixture."
-        )
-        above = (
-            "EM never decreases the likelihood. A line may end above the true mixture, which is not the "
-            "maximum-likelihood fit to these points."
-        )
+        found, above, levels = self.evaluate("test"), "EM never decreases the likelihood.", {}
+        caption = f"{len(best.weights)} components; ellipses of one and two standard deviations. Test points have "
+        if self.true is None:
+            caption += f"a mean ln p(x) of {found['log_likelihood']:.4f} nats.{self._plane.describe(x.shape[1])}"
+        else:
+            caption += f"{found['log_likelihood_gap']:.4f} nats less log-likelihood than under the true mixture."
+            above += " A line may end above the true mixture, which is not the maximum-likelihood fit to these points."
+            levels = {"true mixture": self.log_likelihood(self.true, "train")}
         return [
-            Panel(
-                "The fitted mixture",
-                lambda: plot.ellipses(
-                    x,
-                    best.predict(x),
-                    fitted.means,
-                    fitted.covariance_matrices,
-                    reference=(reference.means, reference.covariance_matrices),
-                ),
-                caption,
-            ),
+            Panel("The fitted mixture", self._plot_mixture, caption),
             Panel(
                 "Log-likelihood by iteration",
                 lambda: plot.curves(lines, x_label="iteration", y_label="mean of ln p(x)", reference_lines=levels),
                 above,
             ),
         ]
+
+    @property
+    def _plane(self) -> Plane:
+        return Plane.fit(self.points["train"])
+
+    def _plot_mixture(self) -> plot.Plot:
+        x, means, covariances = self.points["train"], self.model.means(), self.model.covariance_matrices()
+        labels = self.model.responsibilities(x).argmax(dim=-1)
+        if self.true is None:
+            plane = self._plane
+            x, means, covariances = plane.project(x), plane.project(means), plane.project_covariances(covariances)
+            return plot.ellipses(x, labels, means, covariances)
+        reference = self.true.components.means, self.true.components.covariance_matrices
+        return plot.ellipses(x, labels, means, covariances, reference=reference)

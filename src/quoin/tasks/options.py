@@ -5,9 +5,9 @@ Imports no torch: `quoin list` and `--help` stay quick.
 """
 
 from dataclasses import dataclass, fields
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
-from quoin.errors import UserError
+from quoin.errors import UserError, format_value
 from quoin.options import ValidatedOptions, default, flag_name, option
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "AugmentOptions",
     "CopyOptions",
     "DataOptions",
+    "DemonstrationOptions",
     "EpochOptions",
     "GenerativeOptions",
     "GradientOptions",
@@ -22,6 +23,7 @@ __all__ = [
     "LanguageOptions",
     "OptimizerName",
     "OptimizerOptions",
+    "PointDataOptions",
     "PointOptions",
     "RecurrentOptions",
     "RunOptions",
@@ -173,6 +175,43 @@ class DataOptions(ValidatedOptions):
 
 
 @dataclass(frozen=True)
+class DemonstrationOptions(ValidatedOptions):
+    """What a recipe has whose default data are generated under options of their own, `demonstration`: with other data
+    these are refused."""
+
+    data: str = option("", "data set")
+    generated: ClassVar[tuple[str, ...]] = ()  # other names whose data are generated under the same options
+    demonstration: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in fields(self):
+            if (
+                each.name in self.demonstration
+                and not self.is_demonstration
+                and getattr(self, each.name) != each.default
+            ):
+                names = " or ".join((type(self).data, *self.generated))
+                raise UserError(
+                    f"{flag_name(each.name)} is of the data that --data {names} generates, got --data "
+                    f"{format_value(self.data, 200)}: leave it out"
+                )
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether the data are the recipe's own."""
+        return self.data in (type(self).data, *self.generated)
+
+
+@dataclass(frozen=True)
+class PointDataOptions(DemonstrationOptions):
+    """What every recipe has that learns the distribution of points: rows of numbers without a target."""
+
+    data: str = option("mixture", "points: mixture, or csv:PATH, npz:PATH of any dimension, or the features of a name")
+    ignore: tuple[str, ...] = option((), "columns of a CSV file to leave out")
+
+
+@dataclass(frozen=True)
 class SupervisedOptions(DataOptions, OptimizerOptions, EpochOptions):
     """What the recipes of supervised learning share."""
 
@@ -263,11 +302,19 @@ class VAEOptions(GenerativeOptions):
 
 
 @dataclass(frozen=True)
-class PointOptions(OptimizerOptions, EpochOptions):
-    """What the recipes share that generate points of the plane."""
+class PointOptions(PointDataOptions, OptimizerOptions, EpochOptions):
+    """What the recipes share that generate points."""
 
-    data: Literal["moons", "circles", "blobs"] = option("moons", "distribution of the points")
-    num_examples: int = option(4000, "training points, and as many test points", at_least=16, at_most=10**7)
+    data: str = default(
+        "moons",
+        "points: moons, circles or blobs in the plane, or csv:PATH, npz:PATH of any dimension, or the features of a "
+        "name",
+    )
+    generated: ClassVar[tuple[str, ...]] = ("circles", "blobs")
+    demonstration: ClassVar[tuple[str, ...]] = ("num_examples",)
+    num_examples: int = option(
+        4000, "training points of moons, circles or blobs, and as many test points", at_least=16, at_most=10**7
+    )
     epochs: int = default(200, "passes over the points")
     batch_size: int = default(256, "points per optimizer step")
     optimizer: OptimizerName = default("adamw")

@@ -1,4 +1,5 @@
-"""Generation of points in the plane: diffusion and flow matching, where the distribution can be plotted.
+"""Generation of points, in the plane or of any dimension: diffusion and flow matching, where the distribution can be
+plotted.
 
 A subclass of `PointTask` says what the loss of a point is, and what is plotted beside the samples: by diffusion or by a
 flow.
@@ -6,6 +7,7 @@ flow.
 What is evaluated, saved and sampled from is the EMA of the weights.
 """
 
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +18,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import generate, plot
-from quoin.data import BatchSampler, keyed_generator, make_blobs, make_circles, make_moons
+from quoin.data import (
+    BatchSampler,
+    PointInfo,
+    Points,
+    PointSplits,
+    keyed_generator,
+    make_blobs,
+    make_circles,
+    make_moons,
+)
+from quoin.errors import UserError
 from quoin.generate import DiffusionSampler, FlowSampler
 from quoin.losses import denoising_loss, flow_matching_loss, sampled_diffusion_vlb
 from quoin.metrics import sample_quality
@@ -25,11 +37,16 @@ from quoin.prob import median_heuristic, squared_mmd
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import PointOptions
+from quoin.tasks.points import Plane, load_point_splits
 from quoin.train import DeviceContext, GradientTask, Metrics, check_finite
 
-__all__ = ["DiffusionPointTask", "FlowMatchingPointTask", "PointTask", "sample_points"]
+__all__ = ["DiffusionPointTask", "FlowMatchingPointTask", "PointTask", "point_splits", "sample_points"]
 
 SHOWN = 1000  # points of a plot
+VALIDATION = 0.1
+FEWEST = 8  # held-out points of a user: each has a ball that reaches its fifth neighbour
+MOST_MEASURED = 4000  # held-out points of a user that samples are measured against: the cost is quadratic
+MOST_TRACED = 16  # dimensions in which the density of a flow is computed: each costs a backward pass a step
 SPARE = 10  # points that are sampled for each that is taken
 BUDGETS = (5, 10, 20, 50, 100)  # function evaluations (NFE) with which samplers are compared
 SAMPLERS = {
@@ -38,6 +55,21 @@ SAMPLERS = {
     "Heun": generate.sample_heun,
     "DPM-Solver-2": generate.sample_dpm_solver_2,
 }
+
+
+def point_splits(options: PointOptions) -> PointSplits:
+    """The points that `options` name: of a file, or three splits sampled anew from the distribution of that name."""
+    if options.is_demonstration:
+        splits = sample_points(options)
+        info = Points(options.data, torch.cat(list(splits.values())), ("x0", "x1")).info
+        return PointSplits(info, **splits)
+    splits = load_point_splits(options, validation=VALIDATION).to(dtype=torch.float32)
+    if len(splits.test) < FEWEST:
+        raise UserError(
+            f"expected at least {5 * FEWEST} points, of which a fifth is held out to measure samples against, got "
+            f"{splits.info.num_rows}: add rows"
+        )
+    return splits
 
 
 def sample_points(options: PointOptions) -> dict[str, Float[Tensor, "_points 2"]]:
@@ -74,14 +106,15 @@ class PointTask(GradientTask):
     def __init__(
         self,
         model: DiffusionSampler | FlowSampler,
-        points: dict[str, Float[Tensor, "_points 2"]],
+        points: PointSplits,
         options: PointOptions,
         device_context: DeviceContext,
     ) -> None:
-        model.loc.copy_(points["train"].mean(dim=0))
-        model.scale.copy_(points["train"].std(dim=0))
+        std = points.train.std(dim=0)
+        model.loc.copy_(points.train.mean(dim=0))
+        model.scale.copy_(torch.where(std > 0, std, 1.0))  # a column that never changes
         model = model.to(device_context.device)
-        rows = len(points["train"])
+        rows = len(points.train)
         super().__init__(
             model,
             make_optimizer(model.parameters(), options),
@@ -101,11 +134,18 @@ class PointTask(GradientTask):
             ema_decay=options.ema_decay,
         )
         self.options = options
-        self.points = {split: each.to(device_context.device) for split, each in points.items()}
+        self.data_info: PointInfo = points.info
+        self.points = {
+            split: getattr(points, split).to(device_context.device) for split in ("train", "validation", "test")
+        }
+        self.measured = self.points["test"]
+        if len(self.measured) > MOST_MEASURED and not options.is_demonstration:
+            order = torch.randperm(len(self.measured), generator=self.generator("measured"))[:MOST_MEASURED]
+            self.measured = self.measured[order.to(self.measured.device)]
 
     @abstractmethod
     def losses(
-        self, model: Any, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+        self, model: Any, points: Float[Tensor, "points features"], *, generator: torch.Generator
     ) -> Float[Tensor, "points"]:
         """What is minimised, and evaluated on held-out points."""
 
@@ -121,11 +161,13 @@ class PointTask(GradientTask):
         """A generator that depends on the run's seed and `key` alone."""
         return keyed_generator(*key, self.options.seed)
 
-    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece 2"], torch.Generator]]:
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece features"], torch.Generator]]:
         generator = self.generator("loss", self.step_count, self.device_context.rank)
         return ((self.points["train"].index_select(0, piece), generator) for piece in rows.split(self.micro_batch_size))
 
-    def losses_of(self, points: Float[Tensor, "points 2"], generator: torch.Generator) -> Float[Tensor, "points"]:
+    def losses_of(
+        self, points: Float[Tensor, "points features"], generator: torch.Generator
+    ) -> Float[Tensor, "points"]:
         return self.losses(self.model, points, generator=generator)
 
     @torch.no_grad()
@@ -142,28 +184,44 @@ class PointTask(GradientTask):
         check_finite({f"{split}_loss": found["loss"]}, f"after step {self.step_count}")
         return found | (self.quality() | self.compute_final_metrics() if split == "test" else {})
 
-    def sample(self, num_samples: int, key: str) -> Float[Tensor, "{num_samples} 2"]:
+    def sample(self, num_samples: int, key: str) -> Float[Tensor, "{num_samples} features"]:
         return self.eval_model.sample(num_samples, generator=self.generator(key))
 
     def quality(self) -> Metrics:
         """As many samples as there are test points, beside these: the coordinates themselves are the features."""
-        samples = self.sample(len(self.points["test"]), "samples")
-        found = sample_quality(samples, self.points["test"], lambda points: points, train=self.points["train"])
-        return found._asdict()
+        samples = self.sample(len(self.measured), "samples")
+        return sample_quality(samples, self.measured, self.features, train=self.points["train"])._asdict()
 
-    def squared_mmd(self, samples: Float[Tensor, "samples 2"]) -> float:
+    def features(self, points: Float[Tensor, "points features"]) -> Float[Tensor, "points features"]:
+        """What distances are taken between: columns in units of their own are standardised first."""
+        return points if self.options.is_demonstration else self.eval_model.normalize(points)
+
+    def squared_mmd(self, samples: Float[Tensor, "samples features"]) -> float:
         """The discrepancy of `samples` from the test points, by the kernel that all are measured with."""
-        real = self.points["test"]
+        real = self.features(self.measured)
         middle = median_heuristic(real[:SHOWN])
-        return float(squared_mmd(samples, real, [middle / 4, middle / 2, middle]))
+        return float(squared_mmd(self.features(samples), real, [middle / 4, middle / 2, middle]))
 
     def panels(self) -> Iterator[Panel]:
         """Data beside samples, and the task's own."""
-        samples = self.sample(min(SHOWN, len(self.points["test"])), "sheet").cpu()
-        clouds = {"test points": self.points["test"][: len(samples)].cpu(), "samples": samples}
-        caption = f"{len(samples)} uncurated samples of the model, and as many test points."
+        samples = self.sample(min(SHOWN, len(self.measured)), "sheet").cpu()
+        clouds = {"test points": self.seen(self.measured[: len(samples)]), "samples": self.seen(samples)}
+        caption = f"{len(samples)} uncurated samples of the model, and as many test points.{self.caption}"
         yield Panel("Samples", lambda: plot.scatter_panels(clouds), caption)
         yield from self.own_panels()
+
+    def seen(self, points: Float[Tensor, "points features"]) -> Float[Tensor, "points 2"]:
+        """Points as they are plotted: those of a user in a plane that shows most of them."""
+        return points.cpu() if self.options.is_demonstration else self._plane.project(points)
+
+    @property
+    def caption(self) -> str:
+        """What the plane of the plots is, where it is not the points' own."""
+        return "" if self.options.is_demonstration else self._plane.describe(self.data_info.num_features)
+
+    @functools.cached_property
+    def _plane(self) -> Plane:
+        return Plane.fit(self.points["train"])
 
 
 class DiffusionPointTask(PointTask):
@@ -172,7 +230,7 @@ class DiffusionPointTask(PointTask):
     options: Any
 
     def losses(
-        self, model: DiffusionSampler, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+        self, model: DiffusionSampler, points: Float[Tensor, "points features"], *, generator: torch.Generator
     ) -> Float[Tensor, "points"]:
         clean = model.normalize(points)
         t = model.schedule.sample_timesteps(len(clean), generator=generator).to(clean.device)
@@ -183,7 +241,7 @@ class DiffusionPointTask(PointTask):
         """The variational bound on -ln p(x), in nats a point and in the unit of the data."""
         shown, clean, num_times = (
             self.eval_model,
-            self.eval_model.normalize(self.points["test"]),
+            self.eval_model.normalize(self.measured),
             min(32, self.options.num_timesteps - 1),
         )
         generator = self.generator("bound")
@@ -196,7 +254,7 @@ class DiffusionPointTask(PointTask):
             torch.tensor(path.times)
         ]  # by which the way is even: by time most of it is all noise
         indices = [int((angles - fraction * angles[0]).abs().argmin()) for fraction in torch.linspace(1, 0, 8)]
-        strip = {f"t = {path.times[index]}": path.states[index].cpu() for index in indices}
+        strip = {f"t = {path.times[index]}": self.seen(path.states[index]) for index in indices}
         return [
             Panel(
                 "Denoising",
@@ -237,7 +295,7 @@ class FlowMatchingPointTask(PointTask):
     density."""
 
     def losses(
-        self, model: FlowSampler, points: Float[Tensor, "points 2"], *, generator: torch.Generator
+        self, model: FlowSampler, points: Float[Tensor, "points features"], *, generator: torch.Generator
     ) -> Float[Tensor, "points"]:
         data = model.normalize(points)
         noise = torch.randn(data.shape, generator=generator).to(data)
@@ -245,18 +303,22 @@ class FlowMatchingPointTask(PointTask):
         return flow_matching_loss(model.network, data, noise, t)
 
     def compute_final_metrics(self) -> Metrics:
-        return {"nll": -float(self.eval_model.log_prob(self.points["test"]).mean())}  # nats a point
+        if self.data_info.num_features > MOST_TRACED:
+            return {}
+        return {"nll": -float(self.eval_model.log_prob(self.measured).mean())}  # nats a point
 
     def own_panels(self) -> list[Panel]:
         path = self.eval_model.sample_path(SHOWN, generator=self.generator("sheet"))
         indices = torch.linspace(0, len(path.times) - 1, 8).round().long().tolist()
-        strip = {f"t = {path.times[index]:.2f}": path.states[index].cpu() for index in dict.fromkeys(indices)}
-        return [
+        strip = {f"t = {path.times[index]:.2f}": self.seen(path.states[index]) for index in dict.fromkeys(indices)}
+        panels = [
             Panel(
                 "Flow", lambda: plot.scatter_panels(strip), "The same thousand points on their way from noise to data."
-            ),
-            Panel("Density", self._density, "p(x) of the flow."),
+            )
         ]
+        if self.options.is_demonstration:  # a window of the plane in one unit
+            panels.append(Panel("Density", self._density, "p(x) of the flow."))
+        return panels
 
     def _density(self) -> plot.Plot:
         low, high = self.points["test"].amin(dim=0) - 0.3, self.points["test"].amax(dim=0) + 0.3

@@ -21,8 +21,8 @@ KINDS = {
     "translation": "translation.TrainedTranslator",
     "language-modeling": "language_modeling.TrainedLanguageModel",
     "image-generation": "generation.TrainedImageModel",
-    "point-generation": "generation.TrainedGenerator",
-    "density-estimation": "generation.TrainedGenerator",
+    "point-generation": "generation.TrainedPointModel",
+    "density-estimation": "mixture.TrainedMixture",
     "study": "trained.Trained",
 }
 

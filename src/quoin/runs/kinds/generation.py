@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from quoin.data import ImageInfo, keyed_generator
+from quoin.data import ImageInfo, PointInfo, keyed_generator
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.generate import PathModel, PixelSampler, SamplePath
 from quoin.models import DecoderModel, GenerativeModel, check_num_samples, sample_in_batches
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from quoin.runs.pixel_codec import PixelCodec
     from quoin.runs.run import Run
 
-__all__ = ["DEFAULT_SAMPLING", "SamplingOptions", "TrainedGenerator", "TrainedImageModel", "Traversal"]
+__all__ = [
+    "DEFAULT_SAMPLING",
+    "SamplingOptions",
+    "TrainedGenerator",
+    "TrainedImageModel",
+    "TrainedPointModel",
+    "Traversal",
+]
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class TrainedGenerator(Trained):
     """A distribution that is sampled from."""
 
     is_a = "generates examples"
-    data_info: ImageInfo | None
+    data_info: ImageInfo | PointInfo | None
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
@@ -123,10 +130,18 @@ class TrainedGenerator(Trained):
 
     def class_number(self, name: str) -> int:
         """The number of the class of this name."""
-        names = (self.data_info.class_names if self.data_info else None) or ()
+        names = (self.data_info.class_names if isinstance(self.data_info, ImageInfo) else None) or ()
         if name not in names:
             raise UserError(f"{self.run.path} knows no class {format_value(name)}: {did_you_mean(name, names)}")
         return names.index(name)
+
+
+class TrainedPointModel(TrainedGenerator):
+    """A distribution of points of any dimension."""
+
+    data_info_class = PointInfo
+    is_a = "generates points"
+    data_info: PointInfo  # pyright: ignore[reportIncompatibleVariableOverride]: `data_info_class` demands it
 
 
 class TrainedImageModel(TrainedGenerator):
