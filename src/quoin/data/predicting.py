@@ -24,7 +24,7 @@ from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import load_table_columns, read_table_columns
 from quoin.errors import UserError, format_value
 
-__all__ = ["Features", "load_like", "read_features", "read_pictures_like", "read_signals"]
+__all__ = ["Features", "load_like", "read_features", "read_pictures_like", "read_rows", "read_signals"]
 
 
 class Features(NamedTuple):
@@ -40,22 +40,33 @@ def read_features(path: str | Path, data_info: TabularInfo) -> Features:
 
     The file may also be named as a source, csv:PATH or npz:PATH, whatever its ending.
     """
-    form, colon, source_path = str(path).partition(":")
-    if not colon or form not in (*FORMATS, "npz"):
-        form, source_path = Path(path).suffix.lower().removeprefix("."), str(path)
-    if form in FORMATS:
+    form, source_path = _form(path)
+    if form in FORMATS and data_info.columns:
         table = read_table_columns(form, source_path, _kinds(data_info), data_info.missing)
-        values = torch.from_numpy(table.values)
-        if not data_info.columns:
-            return Features(values, [])
-        encoder = TableEncoder(data_info.columns)
+        values, encoder = torch.from_numpy(table.values), TableEncoder(data_info.columns)
         return Features(encoder.transform(table.columns, values), encoder.remarks(table.columns, values))
+    return Features(read_rows(path, data_info.feature_names or column_names(data_info.feature_shape)), [])
+
+
+def read_rows(path: str | Path, feature_names: Sequence[str]) -> Float[Tensor, "samples features"]:
+    """The columns `feature_names` of such a file as numbers, in that order; an archive has no names to go by."""
+    form, source_path = _form(path)
+    if form in FORMATS:
+        kinds: dict[str, ColumnKind] = dict.fromkeys(feature_names, "number")
+        return torch.from_numpy(read_table_columns(form, source_path, kinds).values)
     if form == "npz":
-        names = data_info.feature_names or column_names(data_info.feature_shape)
-        return Features(read_npz_features(source_path, names), [])
+        return read_npz_features(source_path, feature_names)
     raise UserError(
         f"expected a .csv, .tsv, .parquet, .jsonl or .npz file, got {quoted(path)}: save the rows in one of these"
     )
+
+
+def _form(path: str | Path) -> tuple[str, str]:
+    """The format of a file and its path, named as a source or by its ending."""
+    form, colon, source_path = str(path).partition(":")
+    if colon and form in (*FORMATS, "npz"):
+        return form, source_path
+    return Path(path).suffix.lower().removeprefix("."), str(path)
 
 
 def read_pictures_like(data_info: TabularInfo, path: str | Path) -> Pictures | None:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from quoin.data import Points, load_points, read_features
+from quoin.data import Points, load_points, read_rows
 from quoin.errors import UserError, format_value
 from quoin.runs.kinds.generation import TrainedPointModel
 from quoin.runs.predictions import PredictedFile, prediction_table
@@ -35,8 +35,8 @@ class TrainedMixture(TrainedPointModel):
         return MixturePrediction(probabilities.argmax(-1), probabilities)
 
     def predict_file(self, path: Path) -> PredictedFile:
-        """The component of each row of a CSV or NPZ file."""
-        found = self.predict(read_features(path, self.data_info.feature_names))
+        """The component of each row of a table or an NPZ file."""
+        found = self.predict(read_rows(path, self.data_info.feature_names))
         names = tuple(map(str, range(found.probabilities.shape[1])))
         return prediction_table(found.values, found.probabilities, ("component",), names, [])
 
@@ -48,8 +48,8 @@ class TrainedMixture(TrainedPointModel):
         names = self.data_info.feature_names
         if isinstance(data, Points):
             points = data.values
-        elif data.startswith(("csv:", "npz:")):
-            points = read_features(data, names)
+        elif data.startswith(("csv:", "tsv:", "parquet:", "jsonl:", "npz:")):
+            points = read_rows(data, names)
         else:
             points = load_points(data, seed=self.options.seed).values
         if points.shape[1] != len(names):
