@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from quoin.errors import UserError
-from quoin.tensor import check_shapes
 
 __all__ = ["MixedExamples", "mixup"]
 
@@ -33,7 +32,11 @@ def mixup(
         targets: One-hot rows, or other distributions over the classes.
         alpha: Both parameters of the Beta distribution: near 0 hardly anything is mixed, at 1 λ is uniform.
     """
-    check_shapes("n ..., n q", features=features, targets=targets)
+    if targets.ndim != 2 or len(targets) != len(features):
+        raise UserError(
+            f"expected a row of class probabilities for each of {len(features)} examples, got targets of shape "
+            f"{tuple(targets.shape)}; take one_hot of labels"
+        )
     if not alpha > 0:
         raise UserError(f"expected an alpha of mixup above 0, got {alpha}; leave mixup out for none")
     partners = torch.randperm(len(features), generator=generator).to(features.device)

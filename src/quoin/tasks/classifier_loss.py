@@ -35,14 +35,15 @@ class ClassifierLoss:
 
 
 def training_loss(
-    options: LabelOptions, labels: Int[Tensor, "rows"], class_names: Sequence[str]
+    options: LabelOptions, labels: Int[Tensor, "rows"], class_names: Sequence[str], *, soft_targets: bool = False
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """What `options` say to minimise; cross-entropy itself where they say nothing.
 
     Args:
         labels: Those of the training rows, which alone decide the weights.
+        soft_targets: Whether the targets will be distributions, as mixup makes them.
     """
-    if not options.label_smoothing and options.class_weight == "none":
+    if not options.label_smoothing and options.class_weight == "none" and not soft_targets:
         return cross_entropy
     weights = None
     if options.class_weight == "balanced":

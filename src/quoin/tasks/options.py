@@ -57,7 +57,12 @@ class RunOptions(ValidatedOptions):
         0, "random seed: decides the split, the initial weights and the order of the data", at_least=0, at_most=2**62
     )
     patience: int = option(
-        0, "early stopping: epochs without improvement of the validation metric; 0 for none", at_least=0
+        0, "early stopping: epochs without improvement of the monitored metric; 0 for none", at_least=0
+    )
+    monitor: str = option(
+        "",
+        "metric of every epoch that decides which weights are kept and when --patience ends, such as validation_loss "
+        "or validation_accuracy; the recipe's own unless given",
     )
 
     @property
