@@ -228,5 +228,5 @@ def test_a_run_that_cannot_be_costs_one_line(tmp_path, capsys):
     assert main([*words, "--order", "40"]) == 2
     assert "lower --order" in capsys.readouterr().err
     place.write_text("ab" * 40 + "c" * 20)
-    assert main([*words, "--order", "2", "--smoothing", "laplace", "--pseudo-count", "0"]) == 1
-    assert "raise --pseudo-count" in capsys.readouterr().err
+    assert main([*words, "--order", "2", "--smoothing", "laplace", "--pseudo-counts", "0"]) == 1
+    assert "raise --pseudo-counts" in capsys.readouterr().err

@@ -1,16 +1,32 @@
 """How good a classifier is: a table of scores by class, ROC curves, and a reliability diagram."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quoin.errors import UserError, format_value
-from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, numbers, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["reliability_diagram", "roc_curves", "score_table"]
 
 _MOST_POINTS = 1000  # of a curve: more only make the file larger
+_LETTER = 0.085  # inches, of a label's font
+_RATES = (0.0, 0.5, 1.0)
 _DIAGONAL = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3))}
+
+
+def _figure(width: float, height: float) -> Figure:
+    """A figure whose axes are put where they belong by hand: every report of a classifier has three of these, and
+    finding the places would take as long as plotting."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), facecolor="white")
 
 
 def score_table(scores: object, *, row_labels: Sequence[str], column_labels: Sequence[str], title: str = "") -> Plot:
@@ -25,8 +41,12 @@ def score_table(scores: object, *, row_labels: Sequence[str], column_labels: Seq
         from matplotlib import colormaps
         from matplotlib.colors import Normalize
 
-        figure = new_figure(height=0.7 + 0.3 * len(cells), width=5.0)
-        axes = figure.add_subplot(title=plain(title))
+        left, height = 0.2 + _LETTER * max(map(len, row_labels)), 0.3 * len(cells)
+        top = 0.7 if title else 0.4
+        width = left + 0.9 * len(column_labels) + 0.1
+        figure = _figure(width, height + top)
+        axes = figure.add_axes((left / width, 0.0, 1 - (left + 0.1) / width, height / (height + top)))
+        axes.set_title(plain(title))
         colors = Normalize(0.0, 1.6)  # pale enough for dark numbers
         axes.pcolormesh(np.ma.masked_invalid(cells), cmap=colormaps["Blues"], norm=colors, edgecolors="white")
         axes.invert_yaxis()
@@ -45,10 +65,10 @@ def roc_curves(curves: Mapping[str, tuple[object, object]], *, title: str = "") 
     if not curves:
         raise UserError("expected at least one curve, got none; give a mapping of label to (fpr, tpr)")
     with house_style():
-        figure = new_figure(height=4.6, width=5.0)
-        axes = figure.add_subplot(
-            title=plain(title), xlabel="false positive rate", ylabel="true positive rate", aspect="equal"
-        )
+        figure = _figure(4.8, 4.7)
+        axes = figure.add_axes((0.14, 0.13, 0.82, 0.8))
+        axes.set(title=plain(title), xlabel="false positive rate", ylabel="true positive rate")
+        axes.set(xticks=_RATES, yticks=_RATES)
         axes.grid(True)
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.02)
@@ -81,10 +101,10 @@ def reliability_diagram(confidence: object, frequency: object, counts: object, *
     width = 1 / len(sizes)
     centers = (np.arange(len(sizes)) + 0.5) * width
     with house_style():
-        figure = new_figure(height=5.4, width=5.0)
-        axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
-        axes.set_title(plain(title))
-        axes.set_ylabel("fraction correct")
+        figure = _figure(4.8, 5.4)
+        axes, below = figure.add_axes((0.15, 0.35, 0.82, 0.59)), figure.add_axes((0.15, 0.16, 0.82, 0.13))
+        axes.set(title=plain(title), ylabel="fraction correct", xticks=_RATES, yticks=_RATES)
+        axes.tick_params(labelbottom=False)
         axes.grid(True)
         axes.set_axisbelow(True)
         axes.bar(centers, np.nan_to_num(found), width=0.94 * width, color=COLORS[4])
@@ -93,8 +113,8 @@ def reliability_diagram(confidence: object, frequency: object, counts: object, *
         axes.set_xlim(-0.01, 1.01)
         axes.set_ylim(0, 1.02)
         below.bar(centers, sizes / max(1.0, sizes.sum()), width=0.94 * width, color=FAINT)
-        below.set_xlabel("predicted probability")
-        below.set_ylabel("examples")
-        below.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        figure.legend(loc="outside lower center", ncols=2)  # inside it would hide bars
+        largest = float(sizes.max() / max(1.0, sizes.sum()))
+        below.set(xlabel="predicted probability", ylabel="examples", xlim=axes.get_xlim(), xticks=_RATES)
+        below.set_yticks([0, largest], ["0", f"{largest:.0%}"])
+        figure.legend(loc="lower center", ncols=2)  # inside the axes it would hide bars
         return Plot(figure, title or "reliability diagram")

@@ -33,7 +33,8 @@ class Options(EpochOptions):
     )
     pseudo_counts: tuple[float, ...] = option(
         (5.0,),
-        "pseudo-counts ε1 ε2 ... of laplace and dirichlet: one for n-grams of each length up to --order, or one for all",
+        "pseudo-counts ε1 ε2 ... of laplace and dirichlet: one for n-grams of each length up to --order, or one for "
+        "all",
         at_least=0.0,
         at_most=1e38,
     )

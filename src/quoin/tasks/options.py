@@ -61,8 +61,8 @@ class RunOptions(ValidatedOptions):
     )
     monitor: str = option(
         "",
-        "metric of every epoch that decides which weights are kept and when --patience ends, such as validation_loss "
-        "or validation_accuracy; the recipe's own unless given",
+        "metric of every epoch that decides which weights are kept and when --patience ends, such as validation_loss, "
+        "of a classifier also validation_accuracy or validation_auc; the recipe's own unless given",
     )
 
     @property

@@ -93,7 +93,7 @@ class SupervisedTask(GradientTask):
             micro_batch_size=micro_batch_size,
         )  # fmt: skip
         self.loss_fn, self.data, self.augment = loss_fn, data, augment
-        self.train_loss_fn, self.mixup = train_loss_fn or loss_fn, mixup
+        self.train_loss_fn, self.mixup = train_loss_fn, mixup
         self.data_info: TabularInfo | None = data.data_info
         self.memory_format = (
             torch.contiguous_format
@@ -136,7 +136,7 @@ class SupervisedTask(GradientTask):
         self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]
     ) -> Float[Tensor, "batch"]:
         """One loss for each training example."""
-        return self.train_loss_fn(self.model(features), targets)
+        return (self.train_loss_fn or self.loss_fn)(self.model(features), targets)
 
     def losses_of(
         self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]

@@ -154,9 +154,8 @@ def supervised_task(
     task.test_name = "held-out fold" if getattr(options, "fold", "") else "test"
     if isinstance(task, Classification):
         task.choose_threshold = choose_threshold
-        if (
-            getattr(options, "monitor", "") == "validation_auc"
-        ):  # costs a sort for each class and epoch, so only where it is asked for
+        # It costs a sort for each class and epoch, so only where it is asked for.
+        if getattr(options, "monitor", "") == "validation_auc":
             task.auc_splits = ("validation", "test")
     return task
 

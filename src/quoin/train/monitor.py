@@ -10,6 +10,7 @@ __all__ = ["Monitor", "check_monitored", "monitor_named"]
 # Words of metrics' names, the last of which says which of two values is the better: an accuracy should be high, an
 # accuracy_gap low.
 _GREATER = {"accuracy", "auc", "bleu", "coverage", "density", "f1", "likelihood", "match", "precision", "r2", "recall"}
+_GREATER |= {"whole"}  # sequences that are right
 _LESS = {"bits", "bias", "distance", "error", "gap", "kl", "loss", "mmd", "perplexity", "ratio", "redundancy", "regret"}
 _LESS |= {"rmse", "suboptimality", "variance"}
 
@@ -20,9 +21,7 @@ class Monitor:
 
     metric: str
     greater_is_better: bool = False
-    is_required: bool = (
-        False  # whether a run without the metric is a mistake; a recipe's own may find no validation split
-    )
+    is_required: bool = False  # a run without the metric is a mistake; a recipe's own may find no validation split
 
     def better(self, new: float, old: float) -> bool:
         return new > old if self.greater_is_better else new < old
