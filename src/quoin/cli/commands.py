@@ -102,7 +102,7 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     add_step(parser)
     parser.add_flag("--data", "evaluate on all examples of this data set instead of the run's own splits", "STR")
-    parser.add_flag("--target", "the target column, where --data is a CSV file", "STR")
+    parser.add_flag("--target", "the target column, where --data is a file with columns", "STR")
     add_json(parser)
     parser.set_defaults(run=run_later("trained.evaluate"))
 
@@ -110,7 +110,8 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     read = (
-        "a .csv or .npz file with the features of the training data; for translation, a text of one sentence per line"
+        "a file like the training data (.csv, .tsv, .jsonl, .npz), or the lines of a text: sentences, texts to "
+        "classify, sequences"
     )
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
@@ -370,7 +371,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
-    "predict": ("predict for the examples of a CSV or NPZ file, or translate the lines of a text", _predict),
+    "predict": ("predict for the examples of a file, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),
     "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quoin.data.generated import make_blobs, make_circles, make_linear, make_moons, make_polynomial
     from quoin.data.graphs import LabeledGraph, load_karate_club
     from quoin.data.image_splits import ImageInfo, ImageSplits, split_images
+    from quoin.data.labeled_files import load_labeled_pairs, read_texts
     from quoin.data.labeled_texts import (
         LabeledBatch,
         LabeledCorpus,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from quoin.data.sources import (
         LABELED_SOURCES,
         PAIR_SOURCES,
+        SEQUENCE_SOURCES,
         SOURCES,
         TEXT_SOURCES,
         TokenizerName,
@@ -70,6 +72,7 @@ __all__ = [
     "LABELED_SOURCES",
     "PAD",
     "PAIR_SOURCES",
+    "SEQUENCE_SOURCES",
     "SOURCES",
     "TEXT_SOURCES",
     "BPETokenizer",
@@ -134,6 +137,7 @@ __all__ = [
     "load_corpus",
     "load_karate_club",
     "load_labeled_corpus",
+    "load_labeled_pairs",
     "load_like",
     "load_pair_corpus",
     "load_pairs",
@@ -160,6 +164,7 @@ __all__ = [
     "random_resized_crop",
     "random_shift",
     "read_features",
+    "read_texts",
     "read_windows",
     "split",
     "split_images",

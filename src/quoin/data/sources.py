@@ -12,7 +12,16 @@ from quoin.errors import UserError, did_you_mean, format_value
 if TYPE_CHECKING:
     from quoin.data.dataset import Dataset
 
-__all__ = ["LABELED_SOURCES", "PAIR_SOURCES", "SOURCES", "TEXT_SOURCES", "TokenizerName", "check_source_name", "load"]
+__all__ = [
+    "LABELED_SOURCES",
+    "PAIR_SOURCES",
+    "SEQUENCE_SOURCES",
+    "SOURCES",
+    "TEXT_SOURCES",
+    "TokenizerName",
+    "check_source_name",
+    "load",
+]
 
 TokenizerName = Literal["char", "word", "byte", "bpe"]  # what a text can be cut into: see corpus.py
 
@@ -45,14 +54,22 @@ PAIR_SOURCES = {  # for translation: see pairs.py
     "tsv:PATH": "pairs: a source, a tab and its translation in each line, in UTF-8, gzipped or not",
 }
 
-LABELED_SOURCES = {  # for classifiers of texts, which take tsv:PATH too: see walk_directions.py and labeled_texts.py
+LABELED_SOURCES = {  # for classifiers of texts, which take csv:PATH and tsv:PATH too: see labeled_files.py
     "directions": "labelled texts, generated: walks of a Markov chain, forwards and backwards",
+    "jsonl:PATH": "labelled texts or pairs: a JSON object in each line, in UTF-8, gzipped or not",
+    "texts:FOLDER": "labelled texts: a folder of .txt files for each class, or these in train, validation and test",
+}
+
+SEQUENCE_SOURCES = {  # for Markov models, which take csv:PATH, tsv:PATH and jsonl:PATH too: see sequences.py
+    "hmm": "sequences, generated: symbols of a hidden Markov model of three states",
+    "markov-chain": "sequences, generated: symbols of a random Markov chain",
+    "sequences:PATH": "sequences: one in each line, its symbols separated by blanks or commas or as a JSON list",
 }
 
 
 def check_source_name(source: str) -> None:
-    """Raise a UserError unless `source` is a name of SOURCES or its kin for texts, pairs and labelled texts, or a file
-    form with a path.
+    """Raise a UserError unless `source` is a name of SOURCES or its kin for texts, pairs, labelled texts and
+    sequences, or a file form with a path.
 
     >>> check_source_name("digits")
     >>> check_source_name("digit")
@@ -60,7 +77,7 @@ def check_source_name(source: str) -> None:
     quoin.errors.UserError: expected a data source (`quoin list` shows all), got 'digit': did you mean 'digits'?
     """
     form, colon, path = source.partition(":")
-    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES
+    names = SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES | SEQUENCE_SOURCES
     if not colon and source in names:
         return
     forms = {name.partition(":")[0]: name for name in names if ":" in name}
@@ -102,7 +119,12 @@ def load(source: str, *, target: str | None = None, ignore: Sequence[str] = (), 
             f"expected rows of features, but {format_value(source)} are pairs of sentences: `quoin train "
             "translate-dates` takes such"
         )
-    if source in LABELED_SOURCES:
+    if source in SEQUENCE_SOURCES or form == "sequences":
+        raise UserError(
+            f"expected rows of features, but {format_value(source)} are sequences of symbols: `quoin train hmm` takes "
+            "such"
+        )
+    if source in LABELED_SOURCES or f"{form}:PATH" in LABELED_SOURCES or form == "texts":
         raise UserError(
             f"expected rows of features, but {format_value(source)} are texts: `quoin train "
             "sequence-classification` takes such"

@@ -43,31 +43,38 @@ def predicted_table(
     probabilities: Float[Tensor, "samples classes"] | None,
     data_info: TabularInfo | LabeledTextInfo,
     notes: list[str],
+    names: list[str] | None = None,
 ) -> PredictedFile:
-    """Predictions, and the probabilities of the classes where there are any, under the target's name."""
+    """Predictions, and the probabilities of the classes where there are any, under the target's name.
+
+    Args:
+        names: Of the examples, where they have any, such as a file's for each.
+    """
     arrays = {"predictions": values.numpy()}
     if data_info.class_names is not None:
         arrays["class_names"] = numpy.array(data_info.class_names)
     if probabilities is not None:
         arrays["probabilities"] = probabilities.numpy()
-    return PredictedFile(
-        _csv(values, probabilities, data_info), f"{len(values)} predictions of {data_info.target_name}", notes, arrays
-    )
-
-
-def _csv(values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo) -> str:
+    header, rows = _table(values, probabilities, data_info)
+    if names is not None:
+        arrays["files"] = numpy.array(names)
+        header, rows = ["file", *header], [[name, *row] for name, row in zip(names, rows, strict=True)]
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = data_info.class_names
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    said = f"{len(values)} predictions of {data_info.target_name}"
+    return PredictedFile(text.getvalue(), said, notes, arrays)
+
+
+def _table(
+    values: Tensor, probabilities: Tensor | None, data_info: TabularInfo | LabeledTextInfo
+) -> tuple[list[str], list[list[str]]]:
+    names, header = data_info.class_names, [data_info.target_name]
     if names is None:
-        writer.writerow([data_info.target_name])
         # All digits that are sure in float64: of a number such as 1,700,000,000 + s nine would leave nothing of s.
-        writer.writerows([f"{value:.15g}"] for value in values.tolist())
-    elif probabilities is None:
-        writer.writerow([data_info.target_name])
-        writer.writerows([names[label]] for label in values.tolist())
-    else:
-        writer.writerow([data_info.target_name, *(f"p({name})" for name in names)])
-        rows = zip(values.tolist(), probabilities.tolist())
-        writer.writerows([names[label], *(f"{p:.9g}" for p in probs)] for label, probs in rows)
-    return text.getvalue()
+        return header, [[f"{value:.15g}"] for value in values.tolist()]
+    if probabilities is None:
+        return header, [[names[label]] for label in values.tolist()]
+    rows = zip(values.tolist(), probabilities.tolist())
+    return [*header, *(f"p({name})" for name in names)], [
+        [names[label], *(f"{p:.9g}" for p in probs)] for label, probs in rows
+    ]

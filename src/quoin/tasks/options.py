@@ -302,8 +302,10 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
     """What the recipes of translation share."""
 
     data: str = option(
-        "dates", "sentence pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line"
+        "dates", "sentence pairs: dates, numbers, or a file: tsv:PATH (source, tab, target), csv:PATH or jsonl:PATH"
     )
+    source_column: str | None = option(None, "the column of the sources in a file; unless given source or src")
+    target_column: str | None = option(None, "the column of the targets in a file; unless given target or tgt")
     num_pairs: int = option(10_000, "different pairs to sample, where they are generated", at_least=10, at_most=100_000)
     source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the source")
     target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the target")
