@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
+    from quoin.data.sequences import SequenceInfo, sequence_info
     from quoin.data.sources import (
         LABELED_SOURCES,
         PAIR_SOURCES,
@@ -101,6 +102,7 @@ __all__ = [
     "Pairs",
     "PreparedData",
     "RandomWindows",
+    "SequenceInfo",
     "SpecialTokenTokenizer",
     "Split",
     "StandardScaler",
@@ -166,6 +168,7 @@ __all__ = [
     "read_features",
     "read_texts",
     "read_windows",
+    "sequence_info",
     "split",
     "split_images",
     "split_pairs",

@@ -44,7 +44,7 @@ SOURCES = {
 
 TEXT_SOURCES = {  # for language models: see corpus.py
     "topics": "text: Python's own help topics, without repeated paragraphs",
-    "text:PATH": "text: a file in UTF-8, gzipped or not",
+    "text:PATH": "text: a file in UTF-8, gzipped or not, or a folder of .txt files",
     "tokens:PATH": "text: a file of `quoin tokenize`, which may be larger than memory",
 }
 

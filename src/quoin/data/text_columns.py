@@ -121,7 +121,7 @@ def _find(header: list[str], path: str, columns: Sequence[Column]) -> list[int |
     if missing and len(header) == len(needed) == len(columns):
         taken = {index for index in found if index is not None}
         free = [index for index in range(len(header)) if index not in taken]
-        if len(missing) == 1 or not any(columns[number].name for number in needed) and _pairs(columns):
+        if len(missing) == 1 or (not any(columns[number].name for number in needed) and _pairs(columns)):
             for number, index in zip(missing, free):
                 found[number] = index
             missing = []

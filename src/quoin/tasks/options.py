@@ -28,6 +28,7 @@ __all__ = [
     "ScheduleName",
     "SequenceOptions",
     "SupervisedOptions",
+    "SymbolOptions",
     "TextOptions",
     "TranslationOptions",
     "VAEOptions",
@@ -320,6 +321,18 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
     schedule: ScheduleName = default("cosine")
     warmup_ratio: float = default(0.05)
     max_grad_norm: float = default(1.0)
+
+
+@dataclass(frozen=True)
+class SymbolOptions(RunOptions):
+    """What the recipes of Markov models share: sequences of symbols, generated or from a file."""
+
+    data: str = option(
+        "markov-chain", "the sequences: generated, sequences:PATH, or an event log csv:PATH, tsv:PATH or jsonl:PATH"
+    )
+    id_column: str | None = option(None, "the column of an event log that tells its sequences apart")
+    time_column: str | None = option(None, "the column that orders the events of a sequence; unless there, their lines")
+    symbol_column: str | None = option(None, "the column of the symbols; unless given symbol, event, activity, ...")
 
 
 @dataclass(frozen=True)
