@@ -17,6 +17,8 @@ PAIRS = "".join(
     f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'de'[i % 2]}{'fgh'[i % 3]}\n" for i in range(18)
 )
 LABELED = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'lr'[i % 2]}\n" for i in range(18))
+WALKS = "".join(f"{'a b ' * (1 + i % 3)}{'ab'[i % 2]}\n" for i in range(12))
+EVENTS = "case,event\n" + "".join(f"{i % 12},{'xyz'[i // 12 * i % 3]}\n" for i in range(48))
 
 QUICK = "--max-steps 2 --checkpoint-every 1 --num-threads 1 --json"
 VAE = "vae --data npz:images.npz --hidden-dims 4 --latent-dim 2 --num-samples 16 --num-importance-samples 1 --epochs 1"
@@ -34,6 +36,8 @@ KINDS = {  # name: how it is trained
     "pixels": f"{PIXELCNN} --classifier images/lenet-1",
     "points": "diffusion-2d --num-examples 32 --hidden-dim 4 --num-layers 1 --num-timesteps 5 --num-steps 2 --epochs 1",
     "mixture": "gmm --num-points 40 --num-components 2 --num-init 1 --max-iter 2",
+    "hidden": "hmm --data sequences:walks.txt --num-states 2 --num-init 2 --max-iter 2",
+    "chain": "markov-chain --data csv:events.csv",
     "seeds": "mlp --data csv:table.csv --hidden-dims 3 --epochs 1 --seeds 2",
     "folds": "linear-regression --data csv:numbers.csv --epochs 1 --folds 2",
 }
@@ -44,7 +48,7 @@ PAIRED, DRAWN = {"resume", "eval", "predict", "compare"}, {"resume", "eval", "ge
 USED = {  # the commands that have something to do for each kind; the others say what it is good for
     **dict.fromkeys(("classifier", "regression", "images"), TABLES),
     **dict.fromkeys(("language", "counts", "byte-pairs", "pixels"), TEXTS),
-    **dict.fromkeys(("translation", "labels"), PAIRED),
+    **dict.fromkeys(("translation", "labels", "hidden", "chain"), PAIRED),
     **dict.fromkeys(("drawn-images", "points", "mixture"), DRAWN),
     **{kind: {"resume", "compare"} for kind in ("seeds", "folds")},
 }
@@ -53,6 +57,7 @@ USED = {  # the commands that have something to do for each kind; the others say
 def write_data(folder: Path) -> None:
     """What the runs learn from, and what the commands on them read."""
     texts = {"table.csv": TABLE, "numbers.csv": NUMBERS, "text.txt": TEXT, "pairs.tsv": PAIRS, "labelled.tsv": LABELED}
+    texts |= {"walks.txt": WALKS, "events.csv": EVENTS}
     for name, text in (texts | {"lines.txt": "axp\nbyq\n"}).items():
         (folder / name).write_text(text)
     levels = np.random.default_rng(0).integers(0, 17, (60, 8, 8))
@@ -89,9 +94,8 @@ def opening_commands() -> set[str]:
 
 def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
     """What to say for `command` on the folder `run`, of a kind; `whole` is a run that nobody touched."""
-    rows = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}.get(
-        kind, "table.csv"
-    )
+    files = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}
+    rows = (files | {"hidden": "walks.txt", "chain": "events.csv"}).get(kind, "table.csv")
     coded = "levels.npy" if kind == "pixels" else "lines.txt"
     archive = f"{kind}.quoin" if "compress" in USED[kind] else "language.quoin"
     writes = kind in ("language", "counts", "byte-pairs")

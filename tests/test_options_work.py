@@ -60,16 +60,12 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
-<<<<<<< HEAD
+OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
 SMALL_DATA = {
     "digits": "npz",
     "topics": "text",
     "waves": "signals",
 }  # the form of a small file for the data that a recipe has by default
-=======
-OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
-SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
->>>>>>> h-practice
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
@@ -113,14 +109,10 @@ CLAIMS = {"batch_size": "rows", "micro_batch_size": "shapes"}
 RATES = {"epochs", "lr", "schedule", "warmup_ratio"}  # every optimizer of a run follows these
 INERT = {("ngram", "seed"): "counts: nothing is drawn"}
 EPOCHS = {"epochs", "max_iter", "num_bandwidths", "max_degree", "num_doublings"}  # one of which every recipe has
-<<<<<<< HEAD
 # files and sizes that small images do not have: tried in test_fine_tuning.py and test_image_recipes.py
 ELSEWHERE = {"freeze", "image_mean", "image_std", "pretrained", "pretrained_sha256", "size"}
-BY_THE_RUN = EPOCHS | {"patience"}  # when a run stops: see test_a_run_stops_when_asked
-=======
 # When a run stops and what it keeps: see test_a_run_stops_when_asked.
 BY_THE_RUN = EPOCHS | {"patience", "monitor"}
->>>>>>> h-practice
 
 
 @pytest.fixture(scope="module")
@@ -132,11 +124,8 @@ def files(tmp_path_factory) -> dict[str, str]:
         numpy.savez(
             folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
         )
-<<<<<<< HEAD
     numpy.savez(folder / "signals.npz", features=draw.standard_normal((60, 2, 12)), targets=numpy.arange(60) % 3)
-=======
     numpy.savez(folder / "two.npz", features=draw.random((90, 8, 8)), targets=numpy.arange(90) % 3 // 2)
->>>>>>> h-practice
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))

@@ -318,7 +318,7 @@ def test_names_of_pairs(tmp_path):
         check_source_name("tsv:")
     with pytest.raises(UserError, match="pairs of sentences"):
         load("dates")
-    with pytest.raises(UserError, match="give dates, numbers or tsv:PATH"):
+    with pytest.raises(UserError, match="give dates, numbers, tsv:PATH, csv:PATH"):
         load_pairs("topics")
     with pytest.raises(UserError, match="cannot be reached"):
         load_pairs(f"tsv:{tmp_path / 'none.tsv'}")

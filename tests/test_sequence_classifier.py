@@ -252,8 +252,8 @@ def test_texts_of_a_file_are_learnt_judged_and_predicted(tmp_path, capsys):
     strange.write_text("abx\tthird\n")
     for words, told in (
         (["eval", folder, "--data", f"tsv:{strange}"], "'third'"),
-        (["eval", folder, "--data", "digits"], "give --data tsv:PATH"),
-        (["train", "sequence-classification", "--data", "digits"], "give directions or tsv:PATH"),
+        (["eval", folder, "--data", "digits"], "csv:PATH, tsv:PATH, jsonl:PATH or texts:FOLDER"),
+        (["train", "sequence-classification", "--data", "digits"], "give directions, csv:PATH"),
         (["train", "sequence-classification", "--embed-dim", 30, "--num-heads", 4], "multiple of twice the heads"),
         (["train", "mlp", "--data", "directions"], "sequence-classification"),
     ):

@@ -107,7 +107,11 @@ NO_NUMBERS |= dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES
 )
-NO_NUMBERS |= dict.fromkeys(["open_tokens", "read_features", "read_signals", "tokenize_file"], FILES)
+NO_NUMBERS |= dict.fromkeys(
+    ["load_labeled_pairs", "open_tokens", "read_features", "read_rows", "read_signals", "read_texts", "tokenize_file"],
+    FILES,
+)
+NO_NUMBERS |= dict.fromkeys(["SequenceInfo", "sequence_info"], TEXT)
 
 # Tokens and rows: whole numbers, held against int64.
 LETTERS = q.CharTokenizer("abc")

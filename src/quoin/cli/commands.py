@@ -106,7 +106,7 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     add_step(parser)
     parser.add_flag("--data", "evaluate on all examples of this data set instead of the run's own splits", "STR")
-    parser.add_flag("--target", "the target column, where --data is a table", "STR")
+    parser.add_flag("--target", "the target column, where --data is a file with columns", "STR")
     add_json(parser)
     parser.set_defaults(run=run_later("trained.evaluate"))
 
@@ -114,8 +114,8 @@ def _eval(parser: Parser, words: Sequence[str]) -> None:
 def _predict(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     read = (
-        "a .csv, .tsv, .parquet, .jsonl or .npz file with the features of the training data; a picture or a folder of "
-        "pictures; for translation, a text of one sentence per line"
+        "a file like the training data (.csv, .tsv, .parquet, .jsonl, .npz), a picture or a folder of pictures, or the "
+        "lines of a text: sentences, texts to classify, sequences"
     )
     parser.add_argument("input", type=Path, metavar="FILE", help=read)
     write = "where to write: .csv or .npz, text for translations (default: standard output)"
@@ -377,7 +377,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
-    "predict": ("predict for a CSV or NPZ file or for pictures, or translate the lines of a text", _predict),
+    "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),
     "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),

@@ -12,7 +12,7 @@ __all__ = ["bench", "doctor", "list_recipes"]
 
 
 def list_recipes(parsed: argparse.Namespace) -> int:
-    from quoin.data import DEMONSTRATIONS, FETCHED_SOURCES, LABELED_SOURCES, PAIR_SOURCES, SOURCES, TEXT_SOURCES
+    from quoin.data import ALL_SOURCES
     from quoin.runs.catalog import SUBJECTS
     from quoin.runs.listing import listed_recipes
 
@@ -38,8 +38,7 @@ def list_recipes(parsed: argparse.Namespace) -> int:
             print()
     if query:
         return 0
-    sources = SOURCES | FETCHED_SOURCES | TEXT_SOURCES | PAIR_SOURCES | LABELED_SOURCES | DEMONSTRATIONS
-    print_table(("source", "what --data can name"), sources.items())
+    print_table(("source", "what --data can name"), ALL_SOURCES.items())
     return 0
 
 

@@ -16,9 +16,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
     if parsed.data is not None:
         check_source_name(parsed.data)
     elif parsed.target is not None:
-        raise UserError(
-            f"--target {format_value(parsed.target)} names a column of --data csv:PATH, and --data was not given"
-        )
+        raise UserError(f"--target {format_value(parsed.target)} names a column of --data, and --data was not given")
     from quoin.runs import Run
 
     found = Run.open(parsed.folder, step=parsed.step).evaluate(parsed.data, target=parsed.target)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quoin.data.glyphs import Glyphs, make_glyphs
     from quoin.data.graphs import LabeledGraph, load_karate_club
     from quoin.data.image_splits import ImageInfo, ImageSplits, split_images
+    from quoin.data.labeled_files import load_labeled_pairs, read_texts
     from quoin.data.labeled_texts import (
         LabeledBatch,
         LabeledCorpus,
@@ -42,15 +43,12 @@ if TYPE_CHECKING:
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
+    from quoin.data.sequences import SequenceInfo, sequence_info
     from quoin.data.shapes import Shapes, make_shapes
     from quoin.data.signals import as_signals
     from quoin.data.sources import (
-        DEMONSTRATIONS,
-        FETCHED_SOURCES,
-        LABELED_SOURCES,
-        PAIR_SOURCES,
+        ALL_SOURCES,
         SOURCES,
-        TEXT_SOURCES,
         TokenizerName,
         check_source_name,
         load,
@@ -79,16 +77,12 @@ if TYPE_CHECKING:
     from quoin.data.waves import make_waves
 
 __all__ = [
+    "ALL_SOURCES",
     "BOS",
-    "DEMONSTRATIONS",
     "EOS",
-    "FETCHED_SOURCES",
-    "LABELED_SOURCES",
     "PAD",
-    "PAIR_SOURCES",
     "REMOTE_DATASETS",
     "SOURCES",
-    "TEXT_SOURCES",
     "BPETokenizer",
     "BPTTWindows",
     "BatchSampler",
@@ -126,6 +120,7 @@ __all__ = [
     "RandomWindows",
     "RemoteDataset",
     "RemoteFile",
+    "SequenceInfo",
     "Shapes",
     "SpecialTokenTokenizer",
     "Split",
@@ -170,6 +165,7 @@ __all__ = [
     "load_corpus",
     "load_karate_club",
     "load_labeled_corpus",
+    "load_labeled_pairs",
     "load_like",
     "load_pair_corpus",
     "load_pairs",
@@ -204,8 +200,10 @@ __all__ = [
     "read_pictures_like",
     "read_rows",
     "read_signals",
+    "read_texts",
     "read_windows",
     "remove_entry",
+    "sequence_info",
     "split",
     "split_images",
     "split_pairs",

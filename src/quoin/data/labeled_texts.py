@@ -106,14 +106,23 @@ def load_labeled_corpus(
     """
     class_names = tuple(sorted(set(pairs.targets)))
     if not 2 <= len(class_names) <= MAX_CLASSES:
-        got = f"{len(class_names)} in {pairs.name}" + (
+        got = f"{len(class_names)} in {format_value(pairs.name, 200)}" + (
             f", {format_value(class_names[0])}" if len(class_names) == 1 else ""
         )
         raise UserError(
-            f"expected from 2 to {MAX_CLASSES} different classes, got {got}; give a text, a tab and its class in "
-            "each line"
+            f"expected from 2 to {MAX_CLASSES} different classes, got {got}; "
+            + (
+                "add texts of another class"
+                if len(class_names) == 1
+                else "name the column of the classes with --target"
+            )
         )
     splits = split_pairs(pairs, seed)
+    if absent := sorted(set(class_names) - set(splits.train.targets)) if pairs.splits else []:
+        raise UserError(
+            f"expected every class in the training texts of {format_value(pairs.name, 200)}, got none of "
+            f"{format_value(absent[0])}: add some"
+        )
     fitted = fit_tokenizer(tokenizer, vocab_size, characters=set().union(*pairs.sources), training=splits.train.sources)
     train, validation, test = (LabeledTexts(split, fitted, class_names, device) for split in splits)
     return LabeledCorpus(pairs.name, fitted, class_names, train, validation, test, pairs.fingerprint)
@@ -142,6 +151,7 @@ class LabeledTextInfo(DataInfo):
     num_texts: Count
     tokenizer_json: dict[str, Any]  # as `Tokenizer.as_json` says it
     class_names: tuple[str, ...]
+    text_column: str | None = None  # of the file, where it names its columns
     target_name: str = "class"
 
     def __post_init__(self) -> None:
@@ -163,5 +173,7 @@ def labeled_text_info(corpus: LabeledCorpus) -> LabeledTextInfo:
         num_texts=sum(map(len, (corpus.train, corpus.validation, corpus.test))),
         tokenizer_json=corpus.tokenizer.as_json(),
         class_names=corpus.class_names,
+        text_column=corpus.train.pairs.column_names[0],
+        target_name=corpus.train.pairs.column_names[1] or "class",
         fingerprint=corpus.fingerprint,
     )

@@ -12,7 +12,7 @@ from quoin.data.corpus import fit_tokenizer
 from quoin.data.data_info import DataInfo
 from quoin.data.memory import explain_out_of_memory
 from quoin.data.pair_tokens import SpecialTokenTokenizer, TokenPairs
-from quoin.data.pairs import load_pairs, split_pairs
+from quoin.data.pairs import SOURCE_COLUMN, TARGET_COLUMN, load_pairs, split_pairs
 from quoin.data.sources import TokenizerName
 from quoin.documents import Count, Size
 
@@ -40,9 +40,11 @@ def load_pair_corpus(
     vocab_size: int = 2000,
     num_pairs: int = 10_000,
     seed: int = 0,
+    source_column: str | None = None,
+    target_column: str | None = None,
     device: torch.device | str | None = None,
 ) -> PairCorpus:
-    """The pairs of `dates`, `numbers` or `tsv:PATH` in tokens.
+    """The pairs of `dates`, `numbers`, `tsv:PATH`, `csv:PATH` or `jsonl:PATH` in tokens.
 
     Args:
         source_tokenizer: "char", "word", "byte" or "bpe"; words and byte pairs are those of the training split.
@@ -50,13 +52,21 @@ def load_pair_corpus(
         vocab_size: Most tokens of a word or byte-pair tokenizer, special ones not counted; the other two ignore it.
         num_pairs: How many are generated; a file is read as a whole.
         seed: Decides which pairs are generated, and which split each is in.
+        source_column: The column of the sources in a file; unless given, by its usual name.
+        target_column: The same for the targets.
 
     >>> corpus = load_pair_corpus("dates", num_pairs=100)
     >>> batch = corpus.train.read(torch.tensor([0, 1]))
     >>> [corpus.target_tokenizer.decode(row) for row in batch.targets] == list(corpus.train.pairs.targets[:2])
     True
     """
-    pairs = load_pairs(source, num_pairs=num_pairs, seed=seed)
+    pairs = load_pairs(
+        source,
+        num_pairs=num_pairs,
+        seed=seed,
+        source_column=SOURCE_COLUMN._replace(name=source_column),
+        target_column=TARGET_COLUMN._replace(name=target_column),
+    )
     splits = split_pairs(pairs, seed)
     ours = _tokenizer(source_tokenizer, vocab_size, pairs.sources, splits.train.sources)
     theirs = _tokenizer(target_tokenizer, vocab_size, pairs.targets, splits.train.targets)
@@ -78,6 +88,8 @@ class PairInfo(DataInfo):
     source_tokenizer_json: dict[str, Any]  # as `SpecialTokenTokenizer.as_json` says it
     target_tokenizer_json: dict[str, Any]
     longest_target: Size  # tokens of the longest training target, with its EOS
+    source_column: str | None = None  # of the file, where it names its columns
+    target_column: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.source_tokenizer, self.target_tokenizer
@@ -100,4 +112,6 @@ def pair_info(corpus: PairCorpus) -> PairInfo:
         target_tokenizer_json=corpus.target_tokenizer.as_json(),
         longest_target=int(corpus.train.lengths()[1].max()),
         fingerprint=corpus.fingerprint,
+        source_column=corpus.train.pairs.column_names[0],
+        target_column=corpus.train.pairs.column_names[1],
     )

@@ -6,18 +6,17 @@ spoken_numbers.py.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import torch
 
-from quoin.data.files import quoted
 from quoin.data.memory import explain_out_of_memory
 from quoin.data.seeds import keyed_generator
 from quoin.data.spoken_numbers import sample_number
-from quoin.data.text import text_pieces
+from quoin.data.text_columns import FORMS, Column, read_columns
 from quoin.data.written_dates import sample_date
 from quoin.errors import UserError, format_value
 
@@ -25,6 +24,9 @@ __all__ = ["PairSplits", "Pairs", "load_pairs", "split_pairs"]
 
 MAX_GENERATED = 100_000  # generated pairs; there are few more different ones of some kinds
 LEAST_SOURCES = 10  # so that no split is empty
+
+SOURCE_COLUMN = Column("source", "--source-column", ("source", "src"))
+TARGET_COLUMN = Column("target", "--target-column", ("target", "tgt"))
 
 SamplePair = Callable[[torch.Generator], tuple[str, str]]
 
@@ -36,6 +38,8 @@ class Pairs:
     name: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+    column_names: tuple[str | None, str | None] = (None, None)  # of sources and targets, where the file names them
+    splits: tuple[str, ...] | None = None  # "train", "validation" or "test" of each, where the source has its own
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -46,12 +50,15 @@ class Pairs:
         digest = hashlib.sha256()
         for source, target in zip(self.sources, self.targets, strict=True):
             digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
+        if self.splits is not None:
+            digest.update(repr(self.splits).encode())
         return digest.hexdigest()
 
     def chosen(self, rows: Iterable[int]) -> "Pairs":
         """The pairs of these numbers, in this order."""
         rows = list(rows)
-        return Pairs(self.name, tuple(self.sources[row] for row in rows), tuple(self.targets[row] for row in rows))
+        sources, targets = tuple(self.sources[row] for row in rows), tuple(self.targets[row] for row in rows)
+        return Pairs(self.name, sources, targets, self.column_names)
 
 
 class PairSplits(NamedTuple):
@@ -63,28 +70,45 @@ class PairSplits(NamedTuple):
 
 
 @explain_out_of_memory("the pairs do not fit in memory: give fewer lines, or fewer --num-pairs")
-def load_pairs(source: str, *, num_pairs: int = 10_000, seed: int = 0) -> Pairs:
-    """The pairs that `source` names: `dates`, `numbers`, or `tsv:PATH`.
+def load_pairs(
+    source: str,
+    *,
+    num_pairs: int = 10_000,
+    seed: int = 0,
+    source_column: Column = SOURCE_COLUMN,
+    target_column: Column = TARGET_COLUMN,
+) -> Pairs:
+    """The pairs that `source` names: `dates`, `numbers`, `tsv:PATH`, `csv:PATH` or `jsonl:PATH`.
 
     Args:
         num_pairs: How many different pairs are generated; a file is read as a whole.
         seed: Decides which pairs are generated.
+        source_column: How the column of the sources is found in a file.
+        target_column: The same for the targets.
 
     >>> pairs = load_pairs("numbers", num_pairs=1000)
     >>> next(pair for pair in zip(pairs.sources, pairs.targets) if len(pair[0]) == 4)
     ('4143', 'four thousand one hundred and forty-three')
     """
     form, _, path = source.partition(":")
+    named = next((column for column in (source_column, target_column) if column.name is not None), None)
+    if named is not None and form not in FORMS:
+        raise UserError(
+            f"{named.flag} {format_value(named.name)} names a column of csv:PATH, tsv:PATH or jsonl:PATH, but the data "
+            f"are {format_value(source)}: leave it out"
+        )
     match source:
         case "dates":
             return _generated(source, sample_date, num_pairs, seed)
         case "numbers":
             return _generated(source, sample_number, num_pairs, seed)
-    if form == "tsv" and path:
-        rows = dict.fromkeys(_lines(path))  # a pair that comes twice is one
-        return Pairs(source, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
+    if form in FORMS and path:
+        cells = read_columns(form, path, (source_column, target_column))
+        rows = dict.fromkeys(cells.rows)  # a pair that comes twice is one
+        return Pairs(source, *zip(*rows), column_names=cells.names)  # pyright: ignore[reportArgumentType]
     raise UserError(
-        f"expected pairs of sentences, got the data source {format_value(source)}: give dates, numbers or tsv:PATH"
+        f"expected pairs of sentences, got the data source {format_value(source)}: give dates, numbers, tsv:PATH, "
+        "csv:PATH or jsonl:PATH"
     )
 
 
@@ -92,11 +116,14 @@ def split_pairs(pairs: Pairs, seed: int) -> PairSplits:
     """A tenth of the different sources to test on, a tenth to validate on, the rest to learn from; which is a function
     of `seed`.
 
-    A source with several translations stays together.
+    A source with several translations stays together. Splits that the pairs bring along stay as they are; one that is
+    missing is a tenth of the training sources.
     """
+    own = pairs.splits or ("train",) * len(pairs)
     groups: dict[str, list[int]] = {}
     for row, source in enumerate(pairs.sources):
-        groups.setdefault(source, []).append(row)
+        if own[row] == "train":
+            groups.setdefault(source, []).append(row)
     if len(groups) < LEAST_SOURCES:
         raise UserError(
             f"expected pairs with {LEAST_SOURCES} different sources or more, got {len(groups)} in {pairs.name}: "
@@ -105,11 +132,15 @@ def split_pairs(pairs: Pairs, seed: int) -> PairSplits:
     shuffled = torch.randperm(len(groups), generator=keyed_generator("pairs", seed)).tolist()
     rows = list(groups.values())
     tenth = len(groups) // 10
-
-    def take(indices: list[int]) -> Pairs:
-        return pairs.chosen(row for index in indices for row in rows[index])
-
-    return PairSplits(take(shuffled[2 * tenth :]), take(shuffled[tenth : 2 * tenth]), take(shuffled[:tenth]))
+    found = {}
+    for name in ("test", "validation"):
+        if name in own:
+            found[name] = [row for row, split in enumerate(own) if split == name]
+        else:
+            found[name] = [row for index in shuffled[:tenth] for row in rows[index]]
+            shuffled = shuffled[tenth:]
+    train = pairs.chosen(row for index in shuffled for row in rows[index])
+    return PairSplits(train, pairs.chosen(found["validation"]), pairs.chosen(found["test"]))
 
 
 def _generated(name: str, sample: SamplePair, num_pairs: int, seed: int) -> Pairs:
@@ -123,28 +154,3 @@ def _generated(name: str, sample: SamplePair, num_pairs: int, seed: int) -> Pair
         source, target = sample(generator)
         found[source] = target
     return Pairs(name, tuple(found), tuple(found.values()))
-
-
-def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Source and target of each line that is not blank; what stands behind a second tab, such as who wrote it, is left
-    out."""
-    text = "".join(text_pieces(path))
-    number = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
-        where = f"line {number} of {quoted(path)}"
-        if len(cells) < 2:
-            raise UserError(
-                f"expected a source, a tab and a target in {where}, got no tab in {format_value(line)}: separate "
-                "the two by a tab"
-            )
-        if not (cells[0] and cells[1]):
-            side = "source" if cells[1] else "target"
-            raise UserError(
-                f"expected a source and a target in {where}, but its {side} is empty: fill it in or remove the line"
-            )
-        yield cells[0], cells[1]
-    if not text.strip():
-        raise UserError(f"expected pairs in {quoted(path)}, but all its lines are blank: give another file")

@@ -7,6 +7,7 @@ What the characters become is in tokenizers.py, and text and tokenizer together 
 import codecs
 import gzip
 import hashlib
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -70,6 +71,8 @@ def load_text(source: str) -> Text:
     """The text that `source` names: `topics`, `tiny-shakespeare` once fetched, or `text:PATH`, a file in UTF-8 (gzipped
     where its name ends in .gz).
 
+    Of a folder, its .txt files and those of the folders inside, in the order of their paths, an empty line between two.
+
     >>> load_text("topics").content[:22]
     'The "assert" statement'
     """
@@ -81,13 +84,29 @@ def load_text(source: str) -> Text:
 
         return Text(source, "".join(text_pieces(existing_fetched(source) / "input.txt")))
     if form == "text" and source_path:
-        content = "".join(text_pieces(source_path))
+        files = _text_files(source_path)
+        content = (
+            "\n\n".join("".join(text_pieces(file)).strip("\n") for file in files)
+            if files
+            else "".join(text_pieces(source_path))
+        )
         if not content:
             raise UserError(f"expected text in {quoted(source_path)}, but there is none: give another file")
         return Text(source, content)
     raise UserError(
         f"expected a text, got the data source {format_value(source)}: give topics, tiny-shakespeare or text:PATH"
     )
+
+
+def _text_files(source_path: str) -> list[Path]:
+    """The files of a folder; none where it is a file itself."""
+    folder = Path(source_path).expanduser()
+    if not os.path.isdir(folder):  # os.path: a name too long to be a file's is refused where it is read
+        return []
+    files = sorted(each for each in folder.rglob("*.txt") if each.is_file() and not each.name.startswith("."))
+    if not files:
+        raise UserError(f"expected .txt files in the folder {quoted(source_path)}, but there are none: give another")
+    return files
 
 
 def text_pieces(source_path: str | Path, on_progress: ProgressCallback | None = None) -> Iterator[str]:

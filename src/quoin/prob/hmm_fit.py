@@ -3,18 +3,26 @@
 from typing import Generic, NamedTuple
 
 import torch
-from jaxtyping import Float64, Integer, Shaped
+from jaxtyping import Float, Float64, Integer, Shaped
 from torch import Tensor
 
 from quoin.errors import UserError
 from quoin.prob.hmm import log_table
-from quoin.prob.hmm_emission import normalized
+from quoin.prob.hmm_emission import CategoricalEmission, normalized
 from quoin.prob.hmm_fast import Expected, Group, expected, groups, hmm_posterior
 from quoin.prob.hmm_model import EmissionType, HiddenMarkovModel
 from quoin.prob.markov import MarkovChain
 from quoin.prob.parallel_map import parallel_map
 
-__all__ = ["BaumWelch", "BaumWelchStep", "baum_welch", "baum_welch_step"]
+__all__ = [
+    "BaumWelch",
+    "BaumWelchStep",
+    "ExpectedCounts",
+    "baum_welch",
+    "baum_welch_step",
+    "expected_counts",
+    "maximize_counts",
+]
 
 
 class BaumWelchStep(NamedTuple, Generic[EmissionType]):
@@ -22,6 +30,21 @@ class BaumWelchStep(NamedTuple, Generic[EmissionType]):
 
     output: HiddenMarkovModel[EmissionType]
     log_prob: Float64[Tensor, ""]  # ln P(o) of all sequences together under the old model
+
+
+class ExpectedCounts(NamedTuple):
+    """What the posterior expects of all sequences; that of pieces of the data adds up."""
+
+    starts: Float[Tensor, "k"]
+    steps: Float[Tensor, "k k"]
+    log_prob: Float64[Tensor, ""]  # ln P(o)
+    emission: tuple[Float[Tensor, "..."], ...]  # its sufficient statistics
+
+    def plus(self, other: "ExpectedCounts") -> "ExpectedCounts":
+        emission = tuple(one + two for one, two in zip(self.emission, other.emission))
+        return ExpectedCounts(
+            self.starts + other.starts, self.steps + other.steps, self.log_prob + other.log_prob, emission
+        )
 
 
 class BaumWelch(NamedTuple, Generic[EmissionType]):
@@ -82,6 +105,21 @@ def baum_welch_step(
 
     Notes: D5.1-10.
     """
+    counts = expected_counts(model, observations, lengths)
+    return BaumWelchStep(maximize_counts(model, counts), counts.log_prob)
+
+
+@torch.no_grad()
+def expected_counts(
+    model: HiddenMarkovModel, observations: Shaped[Tensor, "..."], lengths: Integer[Tensor, "*batch"] | None = None
+) -> ExpectedCounts:
+    """The E-step of Baum-Welch: what the posterior expects of starts, of steps and of the emission, over all sequences.
+
+    Args:
+        lengths: How many observations of each sequence count, from the first; all unless given.
+
+    Notes: D5.1-10.
+    """
     chain, emission = model.chain, model.emission
     tables = log_table(chain.initial), log_table(chain.transition)
 
@@ -98,5 +136,24 @@ def baum_welch_step(
 
     pieces = parallel_map(counted, groups(*model.rows(observations, lengths), emission.num_states))
     begun, steps, log_prob, *statistics = (torch.stack(each).sum(dim=0) for each in zip(*pieces))
-    better = MarkovChain(normalized(begun, chain.initial), normalized(steps, chain.transition))
-    return BaumWelchStep(HiddenMarkovModel(better, emission.m_step(tuple(statistics))), log_prob)
+    return ExpectedCounts(begun, steps, log_prob, tuple(statistics))
+
+
+def maximize_counts(
+    model: HiddenMarkovModel[EmissionType], counts: ExpectedCounts, *, pseudo_count: float = 0.0
+) -> HiddenMarkovModel[EmissionType]:
+    """The M-step of Baum-Welch: the model that is most probable for such counts, which of several pieces of the data
+    may be added.
+
+    Args:
+        pseudo_count: Added to every start and step, and to every symbol of a categorical emission: the mode under
+            Dirichlet distributions with concentrations of this plus one. With any, no seen symbol is impossible.
+
+    Notes: D5.1-10.
+    """
+    chain, emission, statistics = model.chain, model.emission, counts.emission
+    if isinstance(emission, CategoricalEmission):
+        statistics = tuple(each + pseudo_count for each in statistics)
+    initial = normalized(counts.starts + pseudo_count, chain.initial)
+    transition = normalized(counts.steps + pseudo_count, chain.transition)
+    return HiddenMarkovModel(MarkovChain(initial, transition), emission.m_step(statistics))

@@ -1,18 +1,18 @@
 """A hidden Markov model fitted by Baum-Welch (EM) to observations alone, from several initialisations."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from quoin import data, train
-from quoin.options import option
-from quoin.tasks.options import RunOptions
+from quoin.options import default, option
+from quoin.tasks.options import SymbolOptions
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
     from torch import nn
 
 NOTES = ("D5.1-10",)
-KEYWORDS = ("baum-welch", "viterbi", "forward-backward", "em", "expectation maximization")
+KEYWORDS = ("baum-welch", "viterbi", "forward-backward", "em", "expectation maximization", "sequences", "event log")
 SUBJECT = "Latent-variable models"
 # The largest total variation distance between a row of the true transition or emission matrix and the fitted one, after
 # the best permutation of the states, which the observations cannot identify. Over seeds 100 to 124 it is 0.017 ± 0.004;
@@ -26,9 +26,20 @@ EMISSION = ((0.6, 0.2, 0.1, 0.1, 0.0, 0.0), (0.1, 0.1, 0.4, 0.3, 0.1, 0.0), (0.0
 
 
 @dataclass(frozen=True)
-class Options(RunOptions):
-    num_sequences: int = option(20, "training sequences, and as many test sequences", at_least=1, at_most=10**6)
-    sequence_length: int = option(500, "observations of each sequence", at_least=1, at_most=10**6)
+class Options(SymbolOptions):
+    data: str = default("hmm", "the sequences: hmm, sequences:PATH, or an event log csv:PATH, tsv:PATH or jsonl:PATH")
+    num_states: int = option(3, "hidden states", at_least=1, at_most=1000)
+    emission: Literal["categorical", "gaussian"] = option(
+        "categorical", "what a state emits: symbols, or numbers of a normal distribution"
+    )
+    pseudo_count: float | None = option(
+        None,
+        "added to every expected count; unless given 0.1, and 0 for generated data",
+        at_least=0.0,
+        at_most=1e9,
+    )
+    num_sequences: int = option(20, "generated training sequences, and as many to test", at_least=1, at_most=10**6)
+    sequence_length: int = option(500, "observations of each generated sequence", at_least=2, at_most=10**6)
     num_init: int = option(
         8, "random initialisations, of which the one with the highest likelihood is kept", at_least=1, at_most=100
     )
@@ -39,25 +50,14 @@ class Options(RunOptions):
         return self.max_iter
 
 
-def model(options: Options, data_info: None) -> "nn.ParameterDict":
-    """Parameters of each initialisation, every row sampled uniformly from the simplex."""
-    import torch
-    from torch import nn
+def model(options: Options, data_info: "data.SequenceInfo") -> "nn.ParameterDict":
+    from quoin.tasks.baum_welch import initial_parameters
 
-    states, symbols = len(EMISSION), len(EMISSION[0])
-    tables = {}
-    for name, shape in {"start": (states,), "transition": (states, states), "emission": (states, symbols)}.items():
-        waits = -torch.rand(
-            options.num_init, *shape, generator=data.keyed_generator(name, options.seed), dtype=torch.float64
-        ).log()
-        tables[name] = nn.Parameter(waits / waits.sum(dim=-1, keepdim=True), requires_grad=False)
-    return nn.ParameterDict(tables)
+    return initial_parameters(options, data_info)
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    import torch
+    from quoin.tasks.baum_welch import BaumWelchTask, load_hmm_sequences
 
-    from quoin.tasks.baum_welch import BaumWelchTask
-
-    transition, emission = (torch.tensor(table, dtype=torch.float64) for table in (TRANSITION, EMISSION))
-    return BaumWelchTask(model(options, None), transition, emission, options)
+    splits, truth = load_hmm_sequences(options, TRANSITION, EMISSION)
+    return BaumWelchTask(model(options, data.sequence_info(splits)), splits, truth, options)

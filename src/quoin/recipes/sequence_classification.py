@@ -18,7 +18,9 @@ MONITOR = None  # the learning rate falls to zero: the last weights are the best
 
 @dataclass(frozen=True)
 class Options(LabelOptions, OptimizerOptions, EpochOptions):
-    data: str = option("directions", "the texts: directions, or tsv:PATH with a text, a tab and its class in each line")
+    data: str = option("directions", "the texts: directions, csv:PATH, tsv:PATH, jsonl:PATH or texts:FOLDER")
+    text_column: str | None = option(None, "the column of the texts; unless given text, sentence, review or content")
+    target: str | None = option(None, "the column of the classes; unless given label, class, target, y or sentiment")
     encoder: Literal["recurrent", "transformer", "bag-of-words"] = option(
         "recurrent", "encoder of the model that is kept; bag-of-words ignores the order"
     )

@@ -263,7 +263,8 @@ def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> Resu
     metrics = final_metrics(task, run.options)
     check_finite(metrics, f"after step {output.step}")
     target = run.recipe.target_for(run.options)
-    verdict: Any = target and target.verdict(metrics[target.metric])
+    # A hidden Markov model with other states than the true one has no distance from it, and so no verdict.
+    verdict: Any = target.verdict(metrics[target.metric]) if target and target.metric in metrics else None
     return {
         "metrics": metrics,
         "target": verdict,

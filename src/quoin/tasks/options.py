@@ -32,6 +32,7 @@ __all__ = [
     "ScheduleName",
     "SequenceOptions",
     "SupervisedOptions",
+    "SymbolOptions",
     "TextOptions",
     "TranslationOptions",
     "VAEOptions",
@@ -419,8 +420,10 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
     """What the recipes of translation share."""
 
     data: str = option(
-        "dates", "sentence pairs: dates, numbers, or tsv:PATH with a source, a tab and its translation in each line"
+        "dates", "sentence pairs: dates, numbers, or a file: tsv:PATH (source, tab, target), csv:PATH or jsonl:PATH"
     )
+    source_column: str | None = option(None, "the column of the sources in a file; unless given source or src")
+    target_column: str | None = option(None, "the column of the targets in a file; unless given target or tgt")
     num_pairs: int = option(10_000, "different pairs to sample, where they are generated", at_least=10, at_most=100_000)
     source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the source")
     target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the target")
@@ -435,6 +438,18 @@ class TranslationOptions(OptimizerOptions, EpochOptions):
     schedule: ScheduleName = default("cosine")
     warmup_ratio: float = default(0.05)
     max_grad_norm: float = default(1.0)
+
+
+@dataclass(frozen=True)
+class SymbolOptions(RunOptions):
+    """What the recipes of Markov models share: sequences of symbols, generated or from a file."""
+
+    data: str = option(
+        "markov-chain", "the sequences: generated, sequences:PATH, or an event log csv:PATH, tsv:PATH or jsonl:PATH"
+    )
+    id_column: str | None = option(None, "the column of an event log that tells its sequences apart")
+    time_column: str | None = option(None, "the column that orders the events of a sequence; unless there, their lines")
+    symbol_column: str | None = option(None, "the column of the symbols; unless given symbol, event, activity, ...")
 
 
 @dataclass(frozen=True)

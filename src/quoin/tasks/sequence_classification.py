@@ -19,11 +19,12 @@ from quoin.data import (
     keyed_generator,
     labeled_text_info,
     load_labeled_corpus,
-    load_pairs,
+    load_labeled_pairs,
     make_walk_directions,
 )
+from quoin.data.labeled_files import LABEL_COLUMN, TEXT_COLUMN
 from quoin.data.padding import batches_by_length
-from quoin.errors import UserError, format_value
+from quoin.errors import UserError
 from quoin.layers import RotaryEmbedding, transformer_block
 from quoin.losses import cross_entropy
 from quoin.metrics import confusion_matrix
@@ -49,7 +50,7 @@ Posterior = Callable[[Sequence[str]], Tensor]  # texts -> (n, q), where the dist
 def load_labeled_texts(options: Any, device_context: DeviceContext) -> tuple[LabeledCorpus, Posterior | None]:
     """The texts that `options` name, in tokens, and the best possible classifier of those that are generated."""
     posterior = None
-    if options.data == "directions":
+    if options.data == "directions" and options.text_column is options.target is None:
         source = make_walk_directions(
             options.num_symbols, sharpness=options.sharpness, generator=keyed_generator("source", options.seed)
         )
@@ -58,12 +59,11 @@ def load_labeled_texts(options: Any, device_context: DeviceContext) -> tuple[Lab
             options.num_texts, shortest=options.max_length // 4, longest=options.max_length, generator=generator
         )
         posterior = source.posterior
-    elif options.data.startswith("tsv:"):
-        pairs = load_pairs(options.data)
     else:
-        raise UserError(
-            f"expected texts with their classes, got the data source {format_value(options.data)}: give directions "
-            "or tsv:PATH"
+        pairs = load_labeled_pairs(
+            options.data,
+            text_column=TEXT_COLUMN._replace(name=options.text_column),
+            target=LABEL_COLUMN._replace(name=options.target),
         )
     corpus = load_labeled_corpus(
         pairs,

@@ -22,7 +22,7 @@ from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.options import TranslationOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
-__all__ = ["TranslationTask", "longest", "pairs", "translate", "translation_task"]
+__all__ = ["TranslationTask", "longest", "pair_losses", "pairs", "translate", "translation_task"]
 
 MOST_SHOWN = 6  # examples of each kind in the report
 MOST_LENGTHS = 12  # bars of the report
@@ -37,6 +37,8 @@ def pairs(options: TranslationOptions, device_context: DeviceContext) -> PairCor
         vocab_size=options.vocab_size,
         num_pairs=options.num_pairs,
         seed=options.seed,
+        source_column=options.source_column,
+        target_column=options.target_column,
         device=device_context.device,
     )
 
@@ -98,10 +100,7 @@ class TranslationTask(GradientTask):
 
     def losses(self, batch: PairBatch) -> Float[Tensor, "batch"]:
         """-ln P(y | x) of each pair."""
-        logits = self.model(
-            batch.source, batch.inputs, source_lengths=batch.source_lengths, target_lengths=batch.target_lengths
-        )
-        return sequence_cross_entropy(logits.float(), batch.targets, batch.target_lengths).sum(dim=-1)
+        return pair_losses(self.model, batch)
 
     def losses_of(self, batch: PairBatch) -> Float[Tensor, "batch"]:
         return self._losses(batch)
@@ -187,6 +186,12 @@ class TranslationTask(GradientTask):
             lambda: plot.bars(bars, x_label="exact match, by characters of the source (how many)"),
             " ".join(caption),
         )
+
+
+def pair_losses(model: nn.Module, batch: PairBatch) -> Float[Tensor, "batch"]:
+    """-ln P(y | x) of each pair under the model."""
+    logits = model(batch.source, batch.inputs, source_lengths=batch.source_lengths, target_lengths=batch.target_lengths)
+    return sequence_cross_entropy(logits.float(), batch.targets, batch.target_lengths).sum(dim=-1)
 
 
 @torch.no_grad()

@@ -18,6 +18,8 @@ KINDS = {
     "classification": "tabular.TrainedTabular",
     "regression": "tabular.TrainedTabular",
     "sequence-classification": "sequence_classification.TrainedTextClassifier",
+    "hidden-markov-model": "sequences.TrainedHiddenMarkovModel",
+    "markov-chain": "sequences.TrainedMarkovChain",
     "translation": "translation.TrainedTranslator",
     "language-modeling": "language_modeling.TrainedLanguageModel",
     "image-generation": "generation.TrainedImageModel",

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from quoin.data import LabeledTextInfo, Pairs, encode_texts, load_pairs, load_text, pad_sequences
+from quoin.data import LabeledTextInfo, Pairs, encode_texts, load_labeled_pairs, pad_sequences, read_texts
+from quoin.data.labeled_files import LABEL_COLUMN, TEXT_COLUMN
 from quoin.data.padding import batches_by_length
 from quoin.errors import UserError, format_value
 from quoin.losses import cross_entropy
@@ -50,24 +51,28 @@ class TrainedTextClassifier(Trained):
         return TextPrediction(logits.argmax(-1), logits.softmax(-1))
 
     def predict_file(self, path: Path) -> PredictedFile:
-        """A text in each line of the file; its class, and the probability of every class, in each row of the answer."""
-        texts = load_text(f"text:{path}").content.removesuffix("\n").split("\n")
-        return predicted_table(*self.predict([text.strip() for text in texts]), self.data_info, [])
+        """The texts of a .csv, .tsv or .jsonl file, of a folder, or of the lines of any other; the class, and the
+        probability of every class, in each row of the answer."""
+        texts, names = read_texts(path, self.data_info.text_column)
+        return predicted_table(*self.predict(texts), self.data_info, [], files=names or ())
 
     def evaluate(self, data: str | Pairs, *, target: str | None = None) -> Metrics:
-        """The metrics on other texts, pairs or a file tsv:PATH, with classes of the same names."""
-        if target is not None or (isinstance(data, str) and not data.startswith("tsv:")):
-            given = format_value(data) if target is None else f"--target {format_value(target)}"
-            raise UserError(
-                f"{self.run.path} classifies texts, got {given}: give --data tsv:PATH with texts and their classes"
-            )
-        pairs = load_pairs(data) if isinstance(data, str) else data
+        """The metrics on other texts, pairs or named as for `--data`, with classes of the same names.
+
+        Columns are those of the training data, where the file has them.
+        """
+        if isinstance(data, str):
+            text_column = TEXT_COLUMN._replace(preferred=self.data_info.text_column)
+            label_column = LABEL_COLUMN._replace(name=target, preferred=self.data_info.target_name)
+            pairs = load_labeled_pairs(data, text_column=text_column, target=label_column)
+        else:
+            pairs = data
         known = {name: number for number, name in enumerate(self.data_info.class_names)}
         if strange := [name for name in pairs.targets if name not in known]:
             names = format_value(", ".join(known))
             raise UserError(
-                f"the run knows the classes {names}, {pairs.name} has {format_value(strange[0])}: choose data with "
-                "its classes"
+                f"the run knows the classes {names}, {format_value(pairs.name, 200)} has "
+                f"{format_value(strange[0])}: choose data with its classes"
             )
         labels, logits = torch.tensor([known[name] for name in pairs.targets]), self.outputs(pairs.sources)
         return {
