@@ -37,7 +37,7 @@ SOURCES = {
     "glyphs:NUMBER": "generated: as many such letters and digits",
     "shapes": f"generated: {NUM_IMAGES:,} coloured figures on dark ground, 32 x 32 pixels, 8 classes",
     "shapes:NUMBER": "generated: as many such figures",
-    "csv:PATH": "a table with a header line: rows of features, labelled texts, pairs or events, as the recipe takes them",
+    "csv:PATH": "a table with a header line: rows of features, labelled texts, pairs or events, by the recipe",
     "tsv:PATH": "the same, its cells separated by tabs; for texts and pairs also two columns without a header",
     "parquet:PATH": "a table in Parquet; PATH of a table may be a file, a folder of files or a glob",
     "jsonl:PATH": "a table with a JSON object in each line",
