@@ -155,7 +155,7 @@ def test_a_linear_classifier_learns_glyphs():
 def test_a_plot_of_as_many_classes_has_room(letters):
     """It did not: the layout collapsed under a legend of 47 lines, with a warning."""
     names = letters.dataset.class_names
-    points = plot.scatter_by_class({name: [[number, 0.0]] for number, name in enumerate(names)})
+    points = plot.scatter_by_class({name: [[n % 7, n // 7]] for n, name in enumerate(names)})
     (axes,) = points.figure.axes
     assert axes.get_window_extent().height > 0.6 * points.figure.bbox.height
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(names)

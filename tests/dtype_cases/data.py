@@ -84,7 +84,7 @@ NO_NUMBERS |= dict.fromkeys(
 )
 NO_NUMBERS |= dict.fromkeys(["make_segment_digits", "make_tiny_images", "make_glyphs", "make_shapes"], SIZES)
 NO_NUMBERS |= dict.fromkeys(["Glyphs", "Shapes", "RemoteDataset", "RemoteFile"], RESULT)
-NO_NUMBERS |= dict.fromkeys(["fetch", "fetched_folder", "is_fetched"], FILES)
+NO_NUMBERS |= dict.fromkeys(["cache_folder", "fetch", "fetched_folder", "is_fetched"], FILES)
 NO_NUMBERS |= dict.fromkeys(["BPETokenizer", "ByteTokenizer", "CharTokenizer", "WordTokenizer"], TOKENS_ALONE)
 NO_NUMBERS |= dict.fromkeys(["SpecialTokenTokenizer", "TextStream", "TokenWriter"], TOKENS_ALONE)
 NO_NUMBERS |= dict.fromkeys(["Tokenizer", "StoredTokens"], "a protocol")
