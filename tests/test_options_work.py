@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from PIL import Image
 
 from commands import refused, tried
 from observing import Seen, difference, other_values, rates_of_all_differ
@@ -60,12 +61,21 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
+<<<<<<< HEAD
 OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
 SMALL_DATA = {
     "digits": "npz",
     "topics": "text",
     "waves": "signals",
 }  # the form of a small file for the data that a recipe has by default
+=======
+OF_PICTURES = {
+    "image_size": "pictures",
+    "image_channels": "pictures",
+    "skip_broken": "broken",
+}  # change what is read of images:FOLDER, the one named here; other data must refuse these by name
+SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
+>>>>>>> h-images
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
@@ -75,10 +85,16 @@ TELLING: dict[str, list[Any]] = {
     "fold": ["1/3"],
     "kernel_size": [3],
     "ignore": [("a",)],
+    "image_channels": [1],
+    "image_size": [8],
     "kl_warmup_ratio": [0.9],
     "min_variance": [0.9],
     "num_rows": [20],
+<<<<<<< HEAD
     "pseudo_counts": [(0.5,)],
+=======
+    "skip_broken": [True],
+>>>>>>> h-images
     "target": ["b"],
     "vocab_size": [20, 100, 300],
     "embed_dim": [32, 24, 48],
@@ -124,8 +140,16 @@ def files(tmp_path_factory) -> dict[str, str]:
         numpy.savez(
             folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
         )
+<<<<<<< HEAD
     numpy.savez(folder / "signals.npz", features=draw.standard_normal((60, 2, 12)), targets=numpy.arange(60) % 3)
     numpy.savez(folder / "two.npz", features=draw.random((90, 8, 8)), targets=numpy.arange(90) % 3 // 2)
+=======
+    for number, pixels in enumerate(draw.integers(0, 256, (90, 10, 10, 3), dtype=numpy.uint8)):
+        for name in ("pictures", "broken"):
+            (folder / name / f"c{number % 3}").mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / name / f"c{number % 3}" / f"{number}.png")
+    (folder / "broken" / "c0" / "0.png").write_text("no picture")  # must be left out, or all is refused
+>>>>>>> h-images
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
@@ -166,11 +190,16 @@ def files(tmp_path_factory) -> dict[str, str]:
     )
     names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv", "signals": "signals.npz"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
+<<<<<<< HEAD
     found |= {
         "others": f"npz:{folder / 'others.npz'}",
         "two": f"npz:{folder / 'two.npz'}",
         "one": f"csv:{folder / 'one.csv'}",
     }
+=======
+    found |= {"others": f"npz:{folder / 'others.npz'}", "one": f"csv:{folder / 'one.csv'}"}
+    found |= {name: f"images:{folder / name}" for name in ("pictures", "broken")}
+>>>>>>> h-images
     return found | {"classifier": json.loads(trained[1])["run"]}
 
 
@@ -185,7 +214,7 @@ class Cases:
     def base(self, option: str) -> Any:
         """The options that are the same on both sides."""
         small = SMALL | {"classifier": self.files["classifier"]}
-        if form := "csv" if option in OF_TABLES else SMALL_DATA.get(self.recipe.data):
+        if form := "csv" if option in OF_TABLES else OF_PICTURES.get(option) or SMALL_DATA.get(self.recipe.data):
             small["data"] = self.files[form]
         if option in OF_TWO_CLASSES and self.recipe.name != "sequence-classification":
             small["data"] = self.files["two"]
@@ -230,7 +259,7 @@ class Cases:
         return found
 
     def is_refused(self, option: str) -> bool:
-        """Whether a recipe that takes no tables says so of this option."""
+        """Whether a recipe that takes no tables, or no pictures, says so of this option."""
         try:
             self.seen(dataclasses.replace(self.base(""), **{option: TELLING[option][0]}))
         except UserError as mistake:
@@ -281,7 +310,7 @@ def test_every_option_changes_what_is_done(name, files):
 def _fault(cases: Cases, option: str) -> str:
     """Nothing if under some context every two values of the option are told apart."""
     contexts = cases.contexts(option)
-    if option in OF_TABLES and not contexts:
+    if (option in OF_TABLES or option in OF_PICTURES) and not contexts:
         return "" if cases.is_refused(option) else "is not refused by name"
     for base in contexts:
         try:

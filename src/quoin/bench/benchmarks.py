@@ -37,6 +37,10 @@ _HMM, _HMM_PEERS = "quoin.bench.hmm_quoin", "quoin.bench.hmm_peers"
 _LINEAR, _LINEAR_PEERS = "quoin.bench.linear_quoin", "quoin.bench.linear_peers"
 _IMAGES, _IMAGES_TORCH, _IMAGES_PEERS = (f"quoin.bench.images_{name}" for name in ("quoin", "torch", "peers"))
 
+_FOLDER = "quoin.bench.image_folder"
+
+_LOADER = "torch DataLoader, Pillow"
+
 _COMPRESS = "quoin.bench.compress"
 
 _RULES = "quoin.bench.rules"
@@ -337,6 +341,18 @@ BENCHMARKS = (
         ),
         num_repeats=9,
         threads=1,
+    ),
+    Benchmark(
+        "images",
+        "2,000 JPEGs of 320 x 256 to batches of 32 images of 3 x 224 x 224: decoded with as many processes as threads, "
+        "or read from the cache",
+        (
+            Implementation("Quoin, decoding into the cache", _FOLDER, "decoding"),
+            Implementation("Quoin, an epoch from the cache", _FOLDER, "epoch", TimesAsQuickAs(_LOADER, 5.0)),
+            Implementation(_LOADER, _FOLDER, "data_loader", RatioAtLeast(0.9)),
+        ),
+        num_repeats=5,
+        num_warmup=1,
     ),
     *ATTENTION_BENCHMARKS,
     *LANGUAGE_BENCHMARKS,

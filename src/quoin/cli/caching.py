@@ -9,7 +9,7 @@ from datetime import datetime
 from quoin.cli.arguments import add_json, run_later
 from quoin.cli.flags import Parser
 from quoin.cli.output import print_json, print_table
-from quoin.data.cache import CacheEntry, cache_entries, cache_folder, remove_entry
+from quoin.data.cache import DRAFT, CacheEntry, cache_entries, cache_folder, remove_entry
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["add_cache", "cache"]
@@ -83,6 +83,8 @@ def _what(entry: CacheEntry) -> str:
         info = json.loads((entry.path / "info.json").read_bytes())
         return f"{info['num_images']:,} images of {' x '.join(map(str, info['shape']))} from {info['source']}"
     except (OSError, ValueError, KeyError, TypeError):
+        if entry.path.suffix == DRAFT:
+            return "an unfinished draft of decoded images"
         return "decoded images" if entry.name.startswith("images/") else "fetched data"
 
 

@@ -4,7 +4,7 @@
     fetched/NAME/    data sets of `quoin fetch`; only `quoin cache rm` removes them
 
 An entry is a folder. One that a process reads is locked by it, shared, and is neither evicted nor removed meanwhile.
-Names that begin with a dot are nobody's entries: drafts, and what is being removed.
+A name that begins with a dot is that of a draft, which its maker locks, or of what is being removed.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 KINDS = ("images", "fetched")
+DRAFT = ".draft"  # the ending of the name of an entry that is being made
 LOCK = "lock"  # the file in an entry that its readers lock, and whose time says when it was last used
 DEFAULT_LIMIT = 50 * 10**9
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -72,20 +73,22 @@ def cache_entries(kind: str | None = None) -> list[CacheEntry]:
     for each in [kind] if kind else KINDS:
         folder = cache_folder() / each
         paths = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-        found += [_entry(each, path) for path in paths if not path.name.startswith(".")]
+        found += [_entry(each, path) for path in paths if not path.name.startswith(".") or path.suffix == DRAFT]
     return sorted(found, key=lambda entry: (entry.last_used, entry.name))
 
 
 def _entry(kind: str, path: Path) -> CacheEntry:
-    num_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    lock = path / LOCK
-    return CacheEntry(f"{kind}/{path.name}", path, num_bytes, (lock if lock.exists() else path).stat().st_mtime)
+    num_bytes, last_used = 0, 0.0
+    with suppress(FileNotFoundError):  # another process may remove it meanwhile
+        last_used = ((path / LOCK) if (path / LOCK).exists() else path).stat().st_mtime
+        num_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return CacheEntry(f"{kind}/{path.name}", path, num_bytes, last_used)
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[bool]:
-    """Whether nobody reads the entry at `path`, and nobody may begin to."""
-    lock = path / LOCK
+    """Whether nobody reads or makes the entry at `path`, and nobody may begin to."""
+    lock = path.with_suffix(".lock") if path.suffix == DRAFT else path / LOCK
     if not lock.exists():
         yield True
         return
@@ -124,7 +127,8 @@ def remove_entry(entry: CacheEntry) -> bool:
     with _alone(entry.path) as alone:
         if alone:
             doomed = entry.path.with_name(f".{entry.path.name}.{secrets.token_hex(8)}.doomed")
-            entry.path.rename(doomed)
+            with suppress(FileNotFoundError):
+                entry.path.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
         return alone
 

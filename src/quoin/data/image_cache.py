@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quoin.callbacks import current_listener
-from quoin.data.cache import LOCK, cache_folder, cache_size_limit, evict_images, lock_shared
+from quoin.data.cache import DRAFT, LOCK, cache_folder, cache_size_limit, evict_images, lock_shared
 from quoin.data.files import quoted
 from quoin.data.image_workers import CHUNK, ImageWorkers, num_workers
 from quoin.errors import UserError
@@ -86,9 +86,9 @@ def decode_images(
         with _locked(place / f".{key}.lock"):
             if (found := _opened(entry)) is not None:  # made while we waited
                 return found
-            _make(place / f".{key}.draft", folder, files, settings)
+            _make(place / f".{key}{DRAFT}", folder, files, settings)
             shutil.rmtree(entry, ignore_errors=True)  # damaged, or it would have been opened
-            (place / f".{key}.draft").rename(entry)
+            (place / f".{key}{DRAFT}").rename(entry)
             _sync(place)
             for name in JOURNAL:  # of use only to a draft that a kill left
                 (entry / name).unlink()
@@ -244,7 +244,8 @@ def _shape(
             f"expected images of one size in {quoted(folder)}, got {len(sizes):,} sizes, {h0} x {w0} to {h1} x {w1} "
             f"(height x width): resize them with --image-size, such as --image-size {sides[len(sides) // 2]}"
         )
-    return channels, *(settings.size or sizes[0])
+    height, width = settings.size or sizes[0]
+    return channels, height, width
 
 
 def _finish(draft: Path, folder: Path, shape: tuple[int, int, int], found: Sequence[Any]) -> None:

@@ -3,6 +3,7 @@
 100,000 images of 3 x 224 x 224 are 15 GB of bytes and 60 GB of float32; a batch of them is 19 MB.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from quoin.tensor.labels import as_indices
 
 __all__ = ["StoredImages"]
 
+CHUNK_NUMBERS = 2**17  # of images that are converted together
 MAX_NUMBERS = 2**26  # of images that are read at once and kept: 256 MiB of float32
 
 
@@ -37,8 +39,7 @@ class StoredImages(Tensor):
         device: torch.device | str = "cpu",
     ) -> "StoredImages":
         shape = (len(rows), *decoded.shape)
-        made: StoredImages = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32, device=device)  # pyright: ignore[reportAttributeAccessIssue]
-        return made
+        return Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32, device=torch.device(device))
 
     def __init__(
         self,
@@ -50,10 +51,13 @@ class StoredImages(Tensor):
     ) -> None:
         self.decoded, self.scaler = decoded, scaler
         self._rows: np.ndarray = rows.cpu().numpy()
+        with warnings.catch_warnings():  # that it cannot be written to; nobody does
+            warnings.simplefilter("ignore")
+            self._pixels = torch.from_numpy(decoded.pixels)
         self._scale = None if scaler is None else tuple(each.to(device, torch.float32) for each in scaler)
 
     # Of any operation of torch that is not overridden below, this is told; shape, dtype and device need none.
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -64,7 +68,20 @@ class StoredImages(Tensor):
         return f"StoredImages(shape={tuple(self.shape)}, device={self.device})"
 
     def _read(self, rows: np.ndarray) -> Float32[Tensor, "rows channels height width"]:
-        images = torch.from_numpy(np.asarray(self.decoded.pixels[rows])).to(self.device).to(torch.float32).div_(255)
+        index = torch.from_numpy(rows)
+        if self.device.type != "cpu":
+            return self._on_scale(self._pixels.index_select(0, index).to(self.device).to(torch.float32))
+        images = torch.empty((len(rows), *self.decoded.shape))
+        # Some images at a time, from the file to their end while the processor's cache holds them.
+        size = max(1, CHUNK_NUMBERS // max(1, images[:1].numel()))
+        for some, chosen in zip(images.split(size), index.split(size), strict=True):
+            single = len(chosen) == 1
+            self._on_scale(some.copy_(self._pixels[int(chosen)] if single else self._pixels.index_select(0, chosen)))
+        return images
+
+    def _on_scale(self, images: Tensor) -> Tensor:
+        """Bytes as float32, on the scale that is wanted, in place."""
+        images.div_(255)
         return images if self._scale is None else images.sub_(self._scale[0]).div_(self._scale[1])
 
     def __getitem__(self, index: Any) -> Tensor:
