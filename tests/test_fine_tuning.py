@@ -328,25 +328,26 @@ def gratings(path: Path, angles: tuple[int, ...], rows: int, seed: int) -> str:
 
 @pytest.mark.deep
 def test_weights_of_other_classes_are_worth_more_than_a_start_from_scratch(here):
-    """ResNet-18 learns six angles, then with few pictures four others: with its weights, with these frozen, and
-    without. ImageNet's statistics are those of all three."""
+    """ResNet-18 learns six angles, then from a few pictures four others: with its weights, with these frozen, and
+    without. All are judged by pictures of their own, under ImageNet's statistics."""
     many = gratings(here / "many.npz", (0, 30, 60, 90, 120, 150), 60, seed=0)
-    few = gratings(here / "few.npz", (15, 45, 105, 135), 30, seed=1)
+    few, unseen = (gratings(here / f"{rows}.npz", (15, 45, 105, 135), rows, seed=rows) for rows in (15, 40))
     size = ("--size", "18", "--optimizer", "adamw", "--lr", "0.001", "--shift", "0", "--num-threads", "1", "--json")
     statistics = ("--image-mean", "0.485", "0.456", "0.406", "--image-std", "0.229", "0.224", "0.225")
 
-    def accuracy(*words: str) -> float:
+    def accuracy(test: str, *words: str) -> float:
         code, out, err = tried("train", "resnet", *size, *words)
         assert code == 0, err
-        return json.loads(out)["metrics"]["test_accuracy"]
+        code, out, err = tried("eval", json.loads(out)["run"], "--data", test, "--json")
+        assert code == 0, err
+        return json.loads(out)["accuracy"]
 
-    learnt = accuracy("--data", many, "--epochs", "8", *statistics)
+    accuracy(many, "--data", many, "--epochs", "8", *statistics)
     safetensors.torch.save_file(Run.open("runs/resnet-1").model.state_dict(), "w.safetensors")  # torchvision's names
-    again = ("--data", few, "--epochs", "5", "--batch-size", "16")
+    again = (unseen, "--data", few, "--epochs", "4", "--batch-size", "16")
     scratch = accuracy(*again, *statistics)
     tuned = accuracy(*again, "--pretrained", "w.safetensors")
     frozen = accuracy(*again, "--pretrained", "w.safetensors", "--freeze", "backbone", "--lr", "0.01")
-    print(f"learnt {learnt:.3f}, from scratch {scratch:.3f}, fine-tuned {tuned:.3f}, head alone {frozen:.3f}")
-    assert learnt > 0.8  # of six classes
+    print(f"from scratch {scratch:.3f}, fine-tuned {tuned:.3f}, head alone {frozen:.3f}")
     assert tuned > scratch + 0.15
-    assert frozen > 0.4  # of four classes: the features of the other angles alone
+    assert frozen > scratch + 0.15
