@@ -4,11 +4,12 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from scipy import signal as peer
+from scipy import signal
 from torch import nn
 
 from commands import refused, tried
@@ -37,6 +38,7 @@ from quoin.models import (
 from quoin.runs import Run
 from seeds import seeded
 
+peer: Any = signal  # whose own types are too narrow
 SHAPE = (2, 11)  # odd, and no multiple of a patch
 NEAR = 1e-12
 
@@ -71,7 +73,8 @@ def test_convolutional_blocks_are_their_definition():
     encoder(signals(50, (2, 13)))  # running averages other than those of the start
     encoder.eval()
     y = x
-    for convolution, norm, *_ in encoder.blocks:
+    for block in encoder.blocks:
+        convolution, norm, *_ = cast("Any", block)
         y = conv_block1d_definition(y, convolution.weight, norm.running_mean, norm.running_var)
     assert y.shape == (4, 6, 2)  # of 13 steps 7, 4 and 2
     assert_near(encoder(x), y.mT, NEAR)
@@ -85,7 +88,7 @@ def test_recurrent_encoders_are_a_loop_over_the_steps(kind, cell):
     for patch_size in (1, 4):
         encoder = RecurrentSignalEncoder(kind, SHAPE, 3, patch_size=patch_size, num_layers=2, generator=seeded(0))
         encoder.double()
-        read = x.mT if patch_size == 1 else encoder.patches(x)
+        read = x.mT if encoder.patches is None else encoder.patches(x)
         start = [torch.zeros(4, 4, 3, dtype=torch.float64)] * (2 if kind is nn.LSTM else 1)
         expected = recurrent_definition(cell, read, start, recurrent_weights(encoder.cell)).output
         assert_near(encoder(x), expected, NEAR)
@@ -94,8 +97,9 @@ def test_recurrent_encoders_are_a_loop_over_the_steps(kind, cell):
 @pytest.mark.parametrize("patch_size", [1, 3, 11])
 def test_patches_are_their_definition(patch_size):
     layer = SignalPatchEmbedding(SHAPE, patch_size, 5, generator=seeded(0)).double()
-    nn.init.normal_(layer.convolution.bias, generator=seeded(4))
-    expected = signal_patch_embedding_definition(signals(), layer.convolution.weight, layer.convolution.bias)
+    weight, bias = layer.convolution.parameters()
+    nn.init.normal_(bias, generator=seeded(4))
+    expected = signal_patch_embedding_definition(signals(), weight, bias)
     assert expected.shape == (4, layer.num_patches, 5)
     assert_near(layer(signals()), expected, NEAR)
 
@@ -238,7 +242,7 @@ def test_a_grid_draws_each_channel_and_keeps_the_peaks_of_a_long_signal():
     values[1, 0, 1234] = 7.0
     axes = plot.signal_grid(values, ["a", "b$"]).figure.axes
     assert [len(each.lines) for each in axes] == [3, 3]  # zero, and two channels
-    steps, drawn = axes[1].lines[1].get_data()
+    steps, drawn = np.asarray(axes[1].lines[1].get_xydata()).T
     assert len(drawn) <= 400
     assert drawn.max() == 7.0
     assert steps[drawn.argmax()] == 1234
@@ -263,7 +267,8 @@ def test_two_channels_from_training_to_prediction(files, tmp_path):
     page = Path(run, "report.html").read_text()
     assert "<h2>Example signals" in page
     assert "<h2>Confusion matrix" in page
-    probabilities = Run.open(run).expect("predict").predict(load(source).features).probabilities
+    trained: Any = Run.open(run).expect("predict")
+    probabilities = trained.predict(load(source).features).probabilities
     rows = predicted(run, files / "two.npz")
     assert np.allclose([float(row["p(b)"]) for row in rows], probabilities[:, 1].numpy(), atol=1e-6)
     code, out, err = tried("eval", run, "--data", source, "--json")

@@ -18,7 +18,8 @@ SCALE = "On the standardised scale, a colour for each channel."
 
 def example_signals(probabilities: Float[Tensor, "samples classes"], names: Sequence[str], data: PreparedData) -> Panel:
     """The first test signals of each of the first classes, a row a class, with what the model predicts."""
-    labels, predicted = data.test.targets.tolist(), probabilities.argmax(-1).tolist()
+    labels: list[int] = data.test.targets.tolist()
+    predicted: list[int] = probabilities.argmax(-1).tolist()
     rows = [
         row
         for label in sorted(set(labels))[:CLASSES]
