@@ -61,21 +61,17 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
-<<<<<<< HEAD
+OF_PICTURES = {
+    "image_size": "pictures",
+    "image_channels": "pictures",
+    "skip_broken": "broken",
+}  # change what is read of images:FOLDER, the one named here; other data must refuse these by name
 OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
 SMALL_DATA = {
     "digits": "npz",
     "topics": "text",
     "waves": "signals",
 }  # the form of a small file for the data that a recipe has by default
-=======
-OF_PICTURES = {
-    "image_size": "pictures",
-    "image_channels": "pictures",
-    "skip_broken": "broken",
-}  # change what is read of images:FOLDER, the one named here; other data must refuse these by name
-SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
->>>>>>> h-images
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
@@ -90,11 +86,8 @@ TELLING: dict[str, list[Any]] = {
     "kl_warmup_ratio": [0.9],
     "min_variance": [0.9],
     "num_rows": [20],
-<<<<<<< HEAD
     "pseudo_counts": [(0.5,)],
-=======
     "skip_broken": [True],
->>>>>>> h-images
     "target": ["b"],
     "vocab_size": [20, 100, 300],
     "embed_dim": [32, 24, 48],
@@ -140,16 +133,13 @@ def files(tmp_path_factory) -> dict[str, str]:
         numpy.savez(
             folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
         )
-<<<<<<< HEAD
     numpy.savez(folder / "signals.npz", features=draw.standard_normal((60, 2, 12)), targets=numpy.arange(60) % 3)
     numpy.savez(folder / "two.npz", features=draw.random((90, 8, 8)), targets=numpy.arange(90) % 3 // 2)
-=======
     for number, pixels in enumerate(draw.integers(0, 256, (90, 10, 10, 3), dtype=numpy.uint8)):
         for name in ("pictures", "broken"):
             (folder / name / f"c{number % 3}").mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(folder / name / f"c{number % 3}" / f"{number}.png")
     (folder / "broken" / "c0" / "0.png").write_text("no picture")  # must be left out, or all is refused
->>>>>>> h-images
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
@@ -190,16 +180,12 @@ def files(tmp_path_factory) -> dict[str, str]:
     )
     names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv", "signals": "signals.npz"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
-<<<<<<< HEAD
     found |= {
         "others": f"npz:{folder / 'others.npz'}",
         "two": f"npz:{folder / 'two.npz'}",
         "one": f"csv:{folder / 'one.csv'}",
     }
-=======
-    found |= {"others": f"npz:{folder / 'others.npz'}", "one": f"csv:{folder / 'one.csv'}"}
     found |= {name: f"images:{folder / name}" for name in ("pictures", "broken")}
->>>>>>> h-images
     return found | {"classifier": json.loads(trained[1])["run"]}
 
 
