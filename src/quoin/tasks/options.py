@@ -163,6 +163,11 @@ class DemonstrationOptions(ValidatedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for each in fields(self):
+            if each.name in ("target", "ignore", "fold") and self.is_demonstration and getattr(self, each.name):
+                raise UserError(
+                    f"{flag_name(each.name)} is of data by name or from a file, but --data {self.data} is generated: "
+                    "leave it out, or give other --data"
+                )
             if (
                 each.name in self.demonstration
                 and not self.is_demonstration
