@@ -17,7 +17,7 @@ from PIL import Image
 
 from commands import refused, tried
 from quoin import generate
-from quoin.data import ImageInfo, keyed_generator
+from quoin.data import ImageInfo, PointInfo, keyed_generator
 from quoin.models import GenerativeModel
 from quoin.runs import Run, RunConfig, find_recipe
 from quoin.tasks import point_generation as points
@@ -28,6 +28,7 @@ from quoin.train.trainer import TrainerState
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 FACTS = ImageInfo("digits", "none", 1797, (1, 8, 8), 17, tuple("0123456789"))
+PLANE = PointInfo("moons", "none", 9000, ("x0", "x1"))
 IMAGES = {
     "vae": {"hidden_dims": (16,), "latent_dim": 3},
     "vae-conv": {},
@@ -46,17 +47,17 @@ def runs(tmp_path_factory) -> Path:
     """A folder with a run of each recipe."""
     root = tmp_path_factory.mktemp("runs")
     for name, changes in (IMAGES | POINTS).items():
-        make_run(root, name, changes, FACTS if name in IMAGES else None)
+        make_run(root, name, changes, FACTS if name in IMAGES else PLANE)
     make_run(root, "pixelcnn", IMAGES["pixelcnn"] | {"class_conditional": False}, FACTS)
     return root
 
 
-def make_run(root: Path, name: str, changes: dict, data_info: ImageInfo | None) -> None:
+def make_run(root: Path, name: str, changes: dict, data_info: ImageInfo | PointInfo) -> None:
     recipe = find_recipe(name)
     options = recipe.options(**changes)
     place, _ = setup_device("cpu")
     config = {
-        "kind": "image-generation" if data_info else "point-generation",
+        "kind": "image-generation" if name in IMAGES else "point-generation",
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(RunConfig()),
         "data": data_info and data_info.as_json(),

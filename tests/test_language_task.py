@@ -18,7 +18,7 @@ from quoin.models import CausalLM, DecodingCache, RecurrentLanguageModel
 from quoin.plot import shaded_text
 from quoin.runs import find_recipe
 from quoin.tasks.language_modeling import LanguageTask, StatefulLanguageTask, make_language_optimizer
-from quoin.tasks.options import LanguageOptions, RecurrentOptions
+from quoin.tasks.sequence_options import LanguageOptions, RecurrentOptions
 from quoin.train import DeviceContext, NonFiniteLossError
 
 kinds = st.sampled_from([nn.RNN, nn.GRU, nn.LSTM])

@@ -20,7 +20,8 @@ from quoin.errors import UserError
 from quoin.options import flag_name
 from quoin.plot import Panel
 from quoin.runs import find_recipe, recipe_names
-from quoin.tasks.options import DataOptions, GenerativeOptions
+from quoin.tasks.generative_options import GenerativeOptions
+from quoin.tasks.options import DataOptions
 from quoin.tasks.supervised import SupervisedTask
 from quoin.train import DeviceContext, report
 

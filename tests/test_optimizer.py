@@ -28,7 +28,8 @@ from quoin.optim import (
 )
 from quoin.runs import find_recipe, recipe_names
 from quoin.tasks import Classification, make_optimizer, weight_decay_groups
-from quoin.tasks.options import GradientOptions, OptimizerName, SequenceOptions
+from quoin.tasks.options import GradientOptions, OptimizerName
+from quoin.tasks.sequence_options import SequenceOptions
 from quoin.train import DeviceContext
 from tasks import Crash, difference, left_behind, new_folder, numbers_dataset, parted, run_loop
 

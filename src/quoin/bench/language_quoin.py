@@ -7,7 +7,7 @@ from quoin.bench.worker import Repeats
 from quoin.data import load_corpus
 from quoin.models import GPT
 from quoin.tasks.language_modeling import LanguageTask, make_language_optimizer
-from quoin.tasks.options import LanguageOptions
+from quoin.tasks.sequence_options import LanguageOptions
 from quoin.train import setup_device
 
 __all__ = ["gpt", "gpt_compiled"]

@@ -18,7 +18,7 @@ from quoin.bench.worker import Repeats
 from quoin.data import load_corpus
 from quoin.models import RecurrentLanguageModel
 from quoin.tasks.language_modeling import StatefulLanguageTask, make_language_optimizer
-from quoin.tasks.options import RecurrentOptions
+from quoin.tasks.sequence_options import RecurrentOptions
 from quoin.train import setup_device
 
 __all__ = ["lstm", "lstm_compiled"]

@@ -29,7 +29,7 @@ def quoin(repeats: Repeats) -> dict[str, float]:
     from quoin.data import Dataset, Split, split_images
     from quoin.models import BinomialDecoder, VAEDecoder, mlp_vae
     from quoin.runs.open_classifier import open_classifier
-    from quoin.tasks.options import VAEOptions
+    from quoin.tasks.generative_options import VAEOptions
     from quoin.tasks.vae import VAETask
     from quoin.train import setup_device
 

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from quoin.models.mixture_init import init_mixture, kmeans_plus_plus
     from quoin.models.mlp import MLP, MLPForward, mlp_definition, one_hidden_layer_definition
     from quoin.models.monomials import monomial_features, num_monomials, num_monomials_up_to
+    from quoin.models.nadaraya_watson_regression import NadarayaWatsonRegression
     from quoin.models.ngram import NgramCache, NgramModel
     from quoin.models.ngram_counts import NgramCounts, ngram_counts, ngram_counts_definition, relative_frequencies
     from quoin.models.nin import nin, nin_block, small_nin
@@ -89,7 +90,14 @@ if TYPE_CHECKING:
         pixel_log_prob_definition,
         quantize,
     )
-    from quoin.models.polynomial import PolynomialRegression, fit_polynomial, polynomial_features
+    from quoin.models.polynomial import (
+        PolynomialRegression,
+        fit_monomials,
+        fit_polynomial,
+        monomial_degrees,
+        polynomial_features,
+        scaled_monomial_features,
+    )
     from quoin.models.population import best_affine_predictor, conditional_expectation
     from quoin.models.ppca import PPCA, ppca_log_evidence_definition, ppca_posterior_definition
     from quoin.models.pretrained import (
@@ -203,6 +211,7 @@ __all__ = [
     "MarkovCache",
     "MarkovModel",
     "MixtureCandidates",
+    "NadarayaWatsonRegression",
     "NextTokenOutput",
     "NgramCache",
     "NgramCounts",
@@ -268,6 +277,7 @@ __all__ = [
     "em_step_definition",
     "em_with_restarts",
     "export_dense",
+    "fit_monomials",
     "fit_polynomial",
     "functional_model",
     "googlenet",
@@ -310,6 +320,7 @@ __all__ = [
     "mlp_definition",
     "mlp_gan",
     "mlp_vae",
+    "monomial_degrees",
     "monomial_features",
     "next_token_log_probs",
     "ngram_counts",
@@ -342,6 +353,7 @@ __all__ = [
     "ridge",
     "sample_in_batches",
     "scale_tril_from_entries",
+    "scaled_monomial_features",
     "sequence_classifier_definition",
     "signal_classifier_definition",
     "signal_patch_embedding_definition",

@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, generate, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import GenerativeOptions
+from quoin.tasks.generative_options import GenerativeOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)

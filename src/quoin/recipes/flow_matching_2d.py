@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, generate, models, train
 from quoin.options import option
-from quoin.tasks.options import PointOptions
+from quoin.tasks.generative_options import PointOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D0-T",)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from quoin import models, train
-from quoin.tasks.options import CopyOptions
+from quoin.tasks.sequence_options import CopyOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D4.1-3", "D4.1-4", "D4.1-5")

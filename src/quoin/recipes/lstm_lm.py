@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, models, tasks, train
 from quoin.options import default
-from quoin.tasks.options import RecurrentOptions
+from quoin.tasks.sequence_options import RecurrentOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 

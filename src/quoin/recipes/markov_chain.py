@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from quoin import data, train
 from quoin.options import option
-from quoin.tasks.options import SymbolOptions
+from quoin.tasks.sequence_options import SymbolOptions
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:

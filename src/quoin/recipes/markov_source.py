@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, models, train
 from quoin.options import default, option
-from quoin.tasks.options import SequenceOptions
+from quoin.tasks.sequence_options import SequenceOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 

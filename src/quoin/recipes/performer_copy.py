@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import models, train
 from quoin.options import option
-from quoin.tasks.options import CopyOptions
+from quoin.tasks.sequence_options import CopyOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D4.1-8", "D4.1-11", "D4.1-12")

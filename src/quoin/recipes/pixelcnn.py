@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, generate, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import GenerativeOptions
+from quoin.tasks.generative_options import GenerativeOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 

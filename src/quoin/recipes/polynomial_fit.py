@@ -1,4 +1,4 @@
-"""Polynomials of every degree fitted to a noisy cubic: low degrees underfit, high degrees overfit."""
+"""Polynomials of every degree fitted to a noisy cubic, or your table: low degrees underfit, high degrees overfit."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,10 @@ MONITOR = Monitor("validation_rmse")
 
 @dataclass(frozen=True)
 class Options(DataOptions, RunOptions):
-    data: str = default("polynomial", "data set: polynomial, or csv:PATH, npz:PATH with one feature")
-    max_degree: int = option(19, "polynomials of degree 0 to this are fitted, one per epoch", at_least=0, at_most=39)
+    data: str = default("polynomial", "data set: polynomial, or a name, csv:PATH, npz:PATH with numbers as targets")
+    max_degree: int = option(
+        19, "polynomials of degree 0 to this, in all features, are fitted, one per epoch", at_least=0, at_most=39
+    )
     num_rows: int | None = option(
         None,
         "maximum training examples; all others but the test split are for validation; 100 of the built-in data",
@@ -35,14 +37,14 @@ class Options(DataOptions, RunOptions):
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.PolynomialRegression":
-    return models.PolynomialRegression(options.max_degree)
+    return models.PolynomialRegression(options.max_degree, data_info.num_features)
 
 
 def build(options: Options, device_context: "train.DeviceContext") -> "train.Task":
-    from quoin.tasks.closed_form import PolynomialDegrees, single_feature
+    from quoin.tasks.closed_form import PolynomialDegrees, polynomial_data
 
     rows = options.num_rows or (
         ROWS if options.data == Options().data else None
     )  # data of somebody's own are all taken
-    data = single_feature(tasks.load_regression_data(options, device_context), rows)
+    data = polynomial_data(tasks.load_regression_data(options, device_context), rows, options.max_degree)
     return PolynomialDegrees(model(options, data.data_info).to(device_context.device), data, seed=options.seed)

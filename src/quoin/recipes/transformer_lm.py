@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import LanguageOptions
+from quoin.tasks.sequence_options import LanguageOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 

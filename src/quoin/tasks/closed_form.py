@@ -11,18 +11,29 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import BatchSampler, Dataset, PreparedData, StandardScaler, keyed_generator
+from quoin.data.dataset import column_names
 from quoin.errors import UserError
 from quoin.layers import gaussian_random_matrix
 from quoin.losses import squared_loss
 from quoin.metrics import root_mean_squared_error
-from quoin.models import FourierRegression, PolynomialRegression, fit_polynomial, kernel_ridge, polynomial_features
+from quoin.models import (
+    FourierRegression,
+    PolynomialRegression,
+    fit_monomials,
+    kernel_ridge,
+    monomial_degrees,
+    num_monomials_up_to,
+    scaled_monomial_features,
+)
 from quoin.plot import Panel
 from quoin.tasks.supervised import in_squared_unit
+from quoin.tasks.supervised_panels import regression_panels
 from quoin.tensor import rbf_kernel
 from quoin.train import Metrics, load_state_dict_strict
 
-__all__ = ["PolynomialDegrees", "RandomFeatures", "single_feature"]
+__all__ = ["ClosedFormTask", "PolynomialDegrees", "RandomFeatures", "polynomial_data"]
 
+MOST_MONOMIALS = 5000  # of a fit: its cost grows with their cube
 SPLITS = ("train", "validation", "test")
 
 
@@ -56,6 +67,7 @@ class PolynomialDegrees(ClosedFormTask):
 
     def __init__(self, model: PolynomialRegression, data: PreparedData, *, seed: int) -> None:
         super().__init__(model, data, BatchSampler(data.train.num_rows, data.train.num_rows, seed=seed, shuffle=False))
+        self.degrees = monomial_degrees(model.num_features, model.degree)
 
     @torch.no_grad()
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
@@ -77,20 +89,18 @@ class PolynomialDegrees(ClosedFormTask):
     def degree(self) -> int:
         """Of the polynomial whose weights the model has."""
         used = self.model.weight.detach().nonzero()
-        return int(used.max()) if len(used) else 0
+        return self.degrees[int(used.max())] if len(used) else 0
 
     def _fit(self, degree: int) -> Tensor:  # in float64: high powers are close to dependent
         train = self.data.train
-        return fit_polynomial(train.features[:, 0].cpu().double(), train.targets.cpu().double(), degree)
+        return fit_monomials(train.features.cpu().double(), train.targets.cpu().double(), degree)
 
     def _curve(self, x: Tensor, degree: int) -> Tensor:
-        return polynomial_features(x.cpu().double(), degree) @ self._fit(degree)
+        return scaled_monomial_features(x.cpu().double(), degree) @ self._fit(degree)
 
     def _rmse(self, degree: int, split: str) -> float:
         rows = getattr(self.data, split)
-        return (
-            root_mean_squared_error(self._curve(rows.features[:, 0], degree), rows.targets.cpu().double()) * self.unit
-        )
+        return root_mean_squared_error(self._curve(rows.features, degree), rows.targets.cpu().double()) * self.unit
 
     def panels(self) -> list[Panel]:
         degrees = list(range(self.model.degree + 1))
@@ -99,12 +109,12 @@ class PolynomialDegrees(ClosedFormTask):
         dots = (
             "Dark dots are training examples, light ones test examples; fits that overfit leave the plot between them."
         )
-        return [
-            Panel(
-                "Error by degree", lambda: plot.curves(errors, x_label="degree", y_label="rmse", log_y=True), caption
-            ),
-            Panel("Fits by degree", self._fits, dots),
+        panels = [
+            Panel("Error by degree", lambda: plot.curves(errors, x_label="degree", y_label="rmse", log_y=True), caption)
         ]
+        if self.model.num_features == 1:
+            return [*panels, Panel("Fits by degree", self._fits, dots)]
+        return [*panels, *regression_panels(self.model(self.data.test.features).detach().cpu(), self.data)]
 
     def _fits(self) -> plot.Plot:
         from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
@@ -123,7 +133,7 @@ class PolynomialDegrees(ClosedFormTask):
                 if k <= self.model.degree:
                     axes.plot(
                         x_axis,
-                        self.target_scaler.inverse_transform(self._curve(line, k)),
+                        self.target_scaler.inverse_transform(self._curve(line[:, None], k)),
                         dash,
                         color=color,
                         label=f"degree {k}",
@@ -134,31 +144,40 @@ class PolynomialDegrees(ClosedFormTask):
             return plot.Plot(figure, "fits by degree")
 
 
-def single_feature(data: PreparedData, num_rows: int | None) -> PreparedData:
-    """The data with the one feature x, at most `num_rows` rows to fit to (None: all) and what is left beside the
-    validation rows."""
-    generated = data.data_info.source == "polynomial"  # its columns are powers of one x
-    if data.data_info.num_features != 1 and not generated:
+def polynomial_data(data: PreparedData, num_rows: int | None, max_degree: int) -> PreparedData:
+    """The data with at most `num_rows` rows to fit to (None: all) and what is left beside the validation rows; of the
+    generated data the one feature x, whose powers are its columns.
+
+    A degree whose monomials are too many is a UserError.
+    """
+    info = data.data_info
+    columns = [1] if info.source == "polynomial" else list(range(info.num_features))
+    if num_monomials_up_to(len(columns), max_degree) > MOST_MONOMIALS:
+        most = max(k for k in range(max_degree) if num_monomials_up_to(len(columns), k) <= MOST_MONOMIALS)
         raise UserError(
-            f"expected data with one feature to fit a curve over, got {data.data_info.num_features}; leave one column"
+            f"expected at most {MOST_MONOMIALS:,} monomials, but degree {max_degree} in {len(columns)} features has "
+            f"{num_monomials_up_to(len(columns), max_degree):,}: give --max-degree {most}, or leave columns out "
+            "with --ignore"
         )
-    column, name = (1, "x") if generated else (0, (data.data_info.feature_names or ("x0",))[0])
+    names = ("x",) if info.source == "polynomial" else info.feature_names or column_names(info.feature_shape)
     rows = torch.arange(data.train.num_rows, device=data.train.features.device)
     fitted, left = data.train.take(rows[:num_rows]), data.train.take(rows[len(rows[:num_rows]) :])
     return dataclasses.replace(
         data,
-        data_info=dataclasses.replace(data.data_info, feature_names=(name,), feature_shape=(1,)),
-        train=_one_column(column, name, fitted),
-        validation=_one_column(column, name, data.validation, left),
-        test=_one_column(column, name, data.test),
-        feature_scaler=StandardScaler(*(each.flatten()[column : column + 1] for each in data.feature_scaler)),
+        data_info=dataclasses.replace(info, feature_names=names, feature_shape=(len(names),)),
+        train=_columns(columns, names, fitted),
+        validation=_columns(columns, names, data.validation, left),
+        test=_columns(columns, names, data.test),
+        feature_scaler=StandardScaler(
+            *(each.expand(info.feature_shape).flatten()[columns] for each in data.feature_scaler)
+        ),
     )
 
 
-def _one_column(column: int, name: str, *pieces: Dataset) -> Dataset:
-    features = torch.cat([piece.features.flatten(1)[:, column : column + 1] for piece in pieces])
+def _columns(columns: list[int], names: tuple[str, ...], *pieces: Dataset) -> Dataset:
+    features = torch.cat([piece.features.flatten(1)[:, columns] for piece in pieces])
     return dataclasses.replace(
-        pieces[0], features=features, targets=torch.cat([each.targets for each in pieces]), feature_names=(name,)
+        pieces[0], features=features, targets=torch.cat([each.targets for each in pieces]), feature_names=names
     )
 
 

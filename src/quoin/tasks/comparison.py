@@ -1,6 +1,7 @@
 """Supervised tasks with others trained beside them, so that one run compares them: dropout, weight decay and an MLP,
 with and without."""
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -10,11 +11,14 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import Dataset, PreparedData, keyed_generator, make_linear, prepare, split
+from quoin.losses import squared_loss
 from quoin.metrics import root_mean_squared_error
-from quoin.models import least_squares, linear_regression_definition, ridge
+from quoin.models import LinearRegression, least_squares, linear_regression_definition, ridge
 from quoin.models.closed_form import LinearFit
 from quoin.plot import Panel
+from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
 from quoin.tasks.supervised import Classification, Regression, SupervisedTask
+from quoin.tasks.supervised_data import supervised_task
 from quoin.train import DeviceContext, Metrics
 
 __all__ = [
@@ -23,7 +27,9 @@ __all__ = [
     "LeastSquaresComparison",
     "WeightDecayComparison",
     "add_label_noise",
+    "best_weight_decay",
     "few_linear_rows",
+    "weight_decay_comparison",
 ]
 
 
@@ -86,9 +92,23 @@ class DropoutComparison(ComparisonTask, Classification):
         ]
 
 
+DECAYS = torch.logspace(-3, 3, 25, dtype=torch.float64)  # for which ridge regression is solved
+
+
+def best_weight_decay(data: PreparedData, lr: float) -> float:
+    """The weight decay with which ridge regression in closed form has the least validation error, among those that SGD
+    with this learning rate can bear."""
+    (X, y), (held, targets) = _in_double(data.train), _in_double(data.validation)
+    stable = [float(decay) for decay in DECAYS if lr * float(decay) < 1] or [float(DECAYS[0])]
+    errors = [root_mean_squared_error(ridge(X, y, decay).predict(held), targets) for decay in stable]
+    return stable[errors.index(min(errors))]
+
+
 class WeightDecayComparison(ComparisonTask, Regression):
     """Linear regression with weight decay and, as "baseline" among the others, without, from the same weights on the
     same batches."""
+
+    random_start = True  # or from zero
 
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         self.others["baseline"].step(rows)
@@ -103,17 +123,19 @@ class WeightDecayComparison(ComparisonTask, Regression):
 
     def panels(self) -> list[Panel]:
         X, y = _in_double(self.data.train)
-        decays = torch.logspace(-3, 3, 25, dtype=torch.float64)
-        fits = [ridge(X, y, float(decay)) for decay in decays]
-        errors = {split: (decays, [self._rmse_of(fit, split) for fit in fits]) for split in ("train", "test")}
+        fits = [ridge(X, y, float(decay)) for decay in DECAYS]
+        errors = {split: (DECAYS, [self._rmse_of(fit, split) for fit in fits]) for split in ("train", "test")}
         levels = {"test, SGD without weight decay": self.evaluate("test")["no_decay_rmse"]}
         levels["test, minimum-norm least squares"] = self._rmse_of(least_squares(X, y), "test")
-        caption = (
-            "Ridge regression in closed form for each L2 penalty. What the penalty removes is mostly the random "
-            "initial weights, in "
-            f"directions that the {len(y)} examples do not determine: from zero weights, SGD finds the "
-            "minimum-norm solution by itself."
-        )
+        caption = "Ridge regression in closed form for each L2 penalty."
+        if self.random_start:
+            caption += (
+                " What the penalty removes is mostly the random initial weights, in directions that the "
+                f"{len(y)} examples do not determine: from zero weights, SGD finds the minimum-norm solution by itself."
+            )
+        else:
+            decay = max(group["weight_decay"] for group in self.updater.optimizer.param_groups)
+            caption += f" SGD had a weight decay of {decay:.3g}, from zero weights."
         return [
             Panel(
                 "Error by weight decay",
@@ -126,6 +148,20 @@ class WeightDecayComparison(ComparisonTask, Regression):
     def _rmse_of(self, fit: LinearFit, split: str) -> float:
         x, y = _in_double(getattr(self.data, split))
         return root_mean_squared_error(fit.predict(x), y) * self.unit
+
+
+def weight_decay_comparison(
+    net: LinearRegression, data: PreparedData, options: Any, device_context: DeviceContext
+) -> WeightDecayComparison:
+    """`net` trained with the weight decay of `options`, and a copy of it without."""
+    plain, groups = copy.deepcopy(net), weight_decay_groups(net, options)
+    task = supervised_task(
+        WeightDecayComparison, net, squared_loss, make_optimizer(groups, options), data, options, device_context
+    )
+    without = make_optimizer([{"params": list(plain.parameters()), "weight_decay": 0.0}], options)
+    task.others = {"baseline": supervised_task(Regression, plain, squared_loss, without, data, options, device_context)}
+    task.random_start = bool(net.linear.weight.any())
+    return task
 
 
 class LeastSquaresComparison(Regression):

@@ -24,7 +24,7 @@ from quoin.models import CopyTransformer
 from quoin.optim import cosine, with_warmup
 from quoin.plot import Panel
 from quoin.tasks.optimizer import make_optimizer
-from quoin.tasks.options import CopyOptions
+from quoin.tasks.sequence_options import CopyOptions
 from quoin.train import DeviceContext, GradientUpdater, Metrics, load_state_dict_strict
 
 __all__ = ["ATTENTIONS", "CopyTask", "copy_transformer"]

@@ -15,10 +15,10 @@ from quoin.metrics import mode_coverage
 from quoin.models import GAN
 from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import OpenClassifier
+from quoin.tasks.generative_options import GenerativeOptions
 from quoin.tasks.image_generation import GenerativeTask
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
-from quoin.tasks.options import GenerativeOptions
 from quoin.train import DeviceContext, GradientUpdater, Metrics
 
 __all__ = ["GANTask"]

@@ -19,8 +19,8 @@ from quoin.data import BatchSampler, Dataset, ImageSplits, keyed_generator
 from quoin.models import sample_in_batches
 from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import Evaluator, OpenClassifier
+from quoin.tasks.generative_options import GenerativeOptions
 from quoin.tasks.lr_schedule import make_lr_schedule
-from quoin.tasks.options import GenerativeOptions
 from quoin.tasks.supervised import eval_batch_size
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics, check_finite
 

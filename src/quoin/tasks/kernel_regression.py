@@ -16,9 +16,10 @@ from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 from quoin.tasks.study import Study
 from quoin.train import Metrics
 
-__all__ = ["WIDEST", "KernelRegression", "KernelRegressionOptions"]
+__all__ = ["NARROWEST", "WIDEST", "KernelRegression", "KernelRegressionOptions"]
 
 WIDEST, NARROWEST = 5.0, 0.02  # points lie on [0, 5]
+NUM_POINTS = 200  # unless asked for others
 
 
 class KernelRegressionOptions(Protocol):
@@ -28,7 +29,7 @@ class KernelRegressionOptions(Protocol):
     def seed(self) -> int: ...
 
     @property
-    def num_points(self) -> int: ...
+    def num_points(self) -> int | None: ...
 
     @property
     def noise(self) -> float: ...
@@ -44,16 +45,15 @@ class KernelRegression(Study):
     saved_attributes = ("errors",)
 
     def __init__(self, model: nn.Module, options: KernelRegressionOptions) -> None:
-        super().__init__(model, BatchSampler(options.num_points, options.num_points, seed=options.seed, shuffle=False))
+        num_points = options.num_points or NUM_POINTS
+        super().__init__(model, BatchSampler(num_points, num_points, seed=options.seed, shuffle=False))
         self.noise = options.noise
         self.bandwidths = torch.logspace(
             math.log10(WIDEST), math.log10(NARROWEST), options.num_bandwidths, dtype=torch.float64
         )
         generator = keyed_generator("nadaraya-watson", options.seed)
-        self.x = (5 * torch.rand(options.num_points, 1, generator=generator, dtype=torch.float64)).sort(dim=0).values
-        self.y = _truth(self.x) + options.noise * torch.randn(
-            options.num_points, 1, generator=generator, dtype=torch.float64
-        )
+        self.x = (5 * torch.rand(num_points, 1, generator=generator, dtype=torch.float64)).sort(dim=0).values
+        self.y = _truth(self.x) + options.noise * torch.randn(num_points, 1, generator=generator, dtype=torch.float64)
         self.line = torch.linspace(0, 5, 501, dtype=torch.float64).unsqueeze(-1)
         self.errors = torch.zeros(0, len(self.model), dtype=torch.float64)  # by bandwidth and kernel
 

@@ -35,7 +35,7 @@ from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingWindowMo
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
-from quoin.tasks.options import LanguageOptions, RecurrentOptions, SequenceOptions, TextOptions
+from quoin.tasks.sequence_options import LanguageOptions, RecurrentOptions, SequenceOptions, TextOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = [

@@ -14,28 +14,18 @@ __all__ = [
     "AttentionImageOptions",
     "AugmentOptions",
     "ClassifierOptions",
-    "CopyOptions",
     "DataOptions",
     "DemonstrationOptions",
     "EpochOptions",
-    "GenerativeOptions",
     "GradientOptions",
     "ImageOptions",
     "LabelOptions",
-    "LanguageOptions",
     "OptimizerName",
     "OptimizerOptions",
     "PointDataOptions",
-    "PointOptions",
-    "RecurrentOptions",
     "RunOptions",
     "ScheduleName",
-    "SequenceOptions",
     "SupervisedOptions",
-    "SymbolOptions",
-    "TextOptions",
-    "TranslationOptions",
-    "VAEOptions",
 ]
 
 OptimizerName = Literal["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lion"]
@@ -194,6 +184,11 @@ class DemonstrationOptions(ValidatedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for each in fields(self):
+            if each.name in ("target", "ignore", "fold") and self.is_demonstration and getattr(self, each.name):
+                raise UserError(
+                    f"{flag_name(each.name)} is of data by name or from a file, but --data {self.data} is generated: "
+                    "leave it out, or give other --data"
+                )
             if (
                 each.name in self.demonstration
                 and not self.is_demonstration
@@ -297,175 +292,3 @@ class AttentionImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions
     warmup_ratio: float = default(0.1)
     schedule: ScheduleName = default("cosine")
     weight_decay: float = default(0.5)
-
-
-@dataclass(frozen=True)
-class GenerativeOptions(DataOptions, OptimizerOptions, EpochOptions):
-    """What the recipes of image generation share: Adam under a cosine schedule, and how samples are evaluated at the
-    end."""
-
-    data: str = default(
-        "digits", "images with classes: digits, glyphs, shapes, mnist, images:FOLDER, npz:PATH, idx:FOLDER, ..."
-    )
-    epochs: int = default(100)
-    batch_size: int = default(64, "images per optimizer step, over all devices together")
-    optimizer: OptimizerName = default("adamw")
-    lr: float = default(0.002)
-    schedule: ScheduleName = default("cosine")
-    num_samples: int = option(1000, "images to sample and evaluate at the end", at_least=2, at_most=10**6)
-    classifier: str = option(
-        "", "run folder of an image classifier whose features evaluate the samples; none trains a small one"
-    )
-
-
-@dataclass(frozen=True)
-class VAEOptions(GenerativeOptions):
-    """What the recipes of variational autoencoders share."""
-
-    latent_dim: int = option(8, "latent dimension", at_least=1, at_most=10_000)
-    decoder: Literal["gaussian", "learned-gaussian", "binomial"] = option(
-        "binomial",
-        "distribution of pixels given a latent: gaussian with --std, gaussian that learns its std, or binomial "
-        "grey levels",
-    )
-    std: float = option(
-        0.15,
-        "standard deviation of a gaussian decoder's pixels; the initial one where it is learned",
-        above=0.0,
-        at_most=1e3,
-    )
-    num_latent_samples: int = option(
-        1, "latent samples for each image of an optimizer step", at_least=1, at_most=10_000
-    )
-    kl_warmup_ratio: float = option(
-        0.1, "KL annealing: fraction of the steps over which the weight of the KL rises to 1", at_least=0.0, at_most=1.0
-    )
-    num_importance_samples: int = option(
-        500, "importance samples for the IWAE likelihood of a test image", at_least=1, at_most=10**6
-    )
-
-
-@dataclass(frozen=True)
-class PointOptions(PointDataOptions, OptimizerOptions, EpochOptions):
-    """What the recipes share that generate points."""
-
-    data: str = default(
-        "moons",
-        "points: moons, circles or blobs in the plane, or csv:PATH, npz:PATH of any dimension, or the features of a "
-        "name",
-    )
-    generated: ClassVar[tuple[str, ...]] = ("circles", "blobs")
-    demonstration: ClassVar[tuple[str, ...]] = ("num_examples",)
-    num_examples: int = option(
-        4000, "training points of moons, circles or blobs, and as many test points", at_least=16, at_most=10**7
-    )
-    epochs: int = default(200, "passes over the points")
-    batch_size: int = default(256, "points per optimizer step")
-    optimizer: OptimizerName = default("adamw")
-    lr: float = default(0.002)
-    schedule: ScheduleName = default("cosine")
-    hidden_dim: int = option(128, "units of each hidden layer", at_least=1, at_most=100_000)
-    num_layers: int = option(3, "hidden layers", at_least=1, at_most=1000)
-    ema_decay: float = option(0.99, "EMA decay of the weights", at_least=0.0, below=1.0)
-
-
-@dataclass(frozen=True)
-class SequenceOptions(OptimizerOptions, EpochOptions):
-    """What every recipe has that predicts the next token."""
-
-    context_length: int = option(64, "context length in tokens: how far BPTT reaches back", at_least=1, at_most=10**6)
-    batch_size: int = default(32, "sequences per optimizer step")
-    optimizer: OptimizerName = default("adamw")
-    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
-    lr: float = default(0.002)
-    schedule: ScheduleName = default("cosine")
-    warmup_ratio: float = default(0.05)
-    max_grad_norm: float = default(1.0)
-
-
-@dataclass(frozen=True)
-class TextOptions(ValidatedOptions):
-    """What every recipe has that learns from a text."""
-
-    data: str = option(
-        "topics", "the text: topics, tiny-shakespeare, text:PATH, or tokens:PATH as `quoin tokenize` writes it"
-    )
-    tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "kind of tokenizer; tokens:PATH has its own")
-    vocab_size: int = option(
-        2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
-    )
-
-
-@dataclass(frozen=True)
-class LanguageOptions(TextOptions, SequenceOptions):
-    """What the recipes of language models share."""
-
-
-@dataclass(frozen=True)
-class RecurrentOptions(TextOptions, SequenceOptions):
-    """What the recipes of recurrent language models share."""
-
-    embed_dim: int = option(128, "dimension of the token embeddings", at_least=1, at_most=100_000)
-    hidden_dim: int = option(256, "units of each layer", at_least=1, at_most=100_000)
-    num_layers: int = option(1, "recurrent layers", at_least=1, at_most=1000)
-    weight_decay: float = default(0.2)
-    dropout: float = option(0.3, "dropout probability", at_least=0.0, below=1.0)
-    tie_embeddings: bool = option(
-        False, "tie input and output embeddings; --embed-dim and --hidden-dim must then agree"
-    )
-
-
-@dataclass(frozen=True)
-class TranslationOptions(OptimizerOptions, EpochOptions):
-    """What the recipes of translation share."""
-
-    data: str = option(
-        "dates", "sentence pairs: dates, numbers, or a file: tsv:PATH (source, tab, target), csv:PATH or jsonl:PATH"
-    )
-    source_column: str | None = option(None, "the column of the sources in a file; unless given source or src")
-    target_column: str | None = option(None, "the column of the targets in a file; unless given target or tgt")
-    num_pairs: int = option(10_000, "different pairs to sample, where they are generated", at_least=10, at_most=100_000)
-    source_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the source")
-    target_tokenizer: Literal["char", "word", "byte", "bpe"] = option("char", "tokenizer of the target")
-    vocab_size: int = option(
-        2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
-    )
-    num_beams: int = option(1, "beams of beam search while translating; 1 is greedy search", at_least=1, at_most=10_000)
-    batch_size: int = default(64, "pairs per optimizer step")
-    optimizer: OptimizerName = default("adamw")
-    beta2: float | None = default(0.99, "beta2, of adam, adamw and lion")
-    lr: float = default(0.003)
-    schedule: ScheduleName = default("cosine")
-    warmup_ratio: float = default(0.05)
-    max_grad_norm: float = default(1.0)
-
-
-@dataclass(frozen=True)
-class SymbolOptions(RunOptions):
-    """What the recipes of Markov models share: sequences of symbols, generated or from a file."""
-
-    data: str = option(
-        "markov-chain", "the sequences: generated, sequences:PATH, or an event log csv:PATH, tsv:PATH or jsonl:PATH"
-    )
-    id_column: str | None = option(None, "the column of an event log that tells its sequences apart")
-    time_column: str | None = option(None, "the column that orders the events of a sequence; unless there, their lines")
-    symbol_column: str | None = option(None, "the column of the symbols; unless given symbol, event, activity, ...")
-
-
-@dataclass(frozen=True)
-class CopyOptions(GradientOptions, EpochOptions):
-    """What the recipes of the copy task share."""
-
-    sequence_length: int = option(16, "symbols to copy", at_least=1, at_most=100_000)
-    num_symbols: int = option(16, "alphabet size: different symbols", at_least=2, at_most=1_000_000)
-    embed_dim: int = option(
-        64, "dimension of the symbol embeddings and of the residual stream", at_least=2, at_most=100_000
-    )
-    num_heads: int = option(2, "attention heads per block; must divide --embed-dim", at_least=1, at_most=10_000)
-    num_layers: int = option(1, "Transformer blocks", at_least=1, at_most=1000)
-    num_features: int = option(128, "orthogonal random features of Performer attention", at_least=1, at_most=1_000_000)
-    epochs: int = default(12, "epochs of --num-rows sequences")
-    num_rows: int = option(3200, "sequences per epoch, all new", at_least=1, at_most=10**9)
-    batch_size: int = option(64, "sequences per optimizer step", at_least=1, at_most=10**9)
-    optimizer: OptimizerName = default("adam")
-    lr: float = default(0.003)

@@ -34,9 +34,9 @@ from quoin.losses import denoising_loss, flow_matching_loss, sampled_diffusion_v
 from quoin.metrics import sample_quality
 from quoin.plot import Panel
 from quoin.prob import median_heuristic, squared_mmd
+from quoin.tasks.generative_options import PointOptions
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
-from quoin.tasks.options import PointOptions
 from quoin.tasks.points import Plane, load_point_splits
 from quoin.train import DeviceContext, GradientTask, Metrics, check_finite
 

@@ -19,7 +19,7 @@ from quoin.metrics import bleu, exact_match
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
-from quoin.tasks.options import TranslationOptions
+from quoin.tasks.sequence_options import TranslationOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
 __all__ = ["TranslationTask", "longest", "pair_losses", "pairs", "translate", "translation_task"]

@@ -24,9 +24,9 @@ from quoin.models.generative import latent_traversal
 from quoin.plot import Panel
 from quoin.prob import DiagonalNormal, effective_sample_size, iwae_bound, kl_standard_normal
 from quoin.tasks.evaluation_classifier import OpenClassifier
+from quoin.tasks.generative_options import VAEOptions
 from quoin.tasks.image_generation import GenerativeTask
 from quoin.tasks.optimizer import make_optimizer
-from quoin.tasks.options import VAEOptions
 from quoin.tasks.supervised import eval_batch_size
 from quoin.tasks.supervised_data import load_raw_images
 from quoin.tensor.blocks import rows_per_block
