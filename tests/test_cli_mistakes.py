@@ -55,7 +55,7 @@ WORDS = {
     "train mlp --fold 5/5": ["5", "0 to 4"],
     "train mlp --fold five": ["--fold", "'five'", "0/5"],
     "train mlp --fold 0/5 --folds 5": ["--fold", "--folds 5", "leave one out"],
-    "train linear-regression --patience 3": ["--patience 3", "no metric", "leave it out"],
+    "train linear-regression --patience 3": ["--patience 3", "no metric", "--monitor validation_loss"],
     "train mlp --data diabetes": ["classes", "numbers", "regression"],
     "train linear-regression --data iris": ["numbers", "'setosa'", "classification"],
     "train mlp --target x": ["--target", "csv:PATH"],

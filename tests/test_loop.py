@@ -6,7 +6,6 @@ import itertools
 import math
 import signal
 import sys
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -16,6 +15,7 @@ from quoin.errors import UserError
 from quoin.train import MeanMetrics, NonFiniteLossError, Progress, Trainer
 from quoin.train.checkpoint import checkpoint_steps
 from quoin.train.interrupt import Interrupt
+from quoin.train.monitor import Monitor
 from tasks import (
     BATCH,
     KINDS,
@@ -130,16 +130,6 @@ def test_a_finished_run_that_is_resumed_stays_as_it_is(tmp_path):
 # Best and patience
 
 
-@dataclass
-class Least:
-    """A monitor: the smaller, the better."""
-
-    metric: str = "validation_loss"
-
-    def better(self, new: float, old: float) -> bool:
-        return new < old
-
-
 class Scripted(TwoWeights):
     """A learner whose validation follows a script, one value an epoch; its weight tells the epoch."""
 
@@ -181,9 +171,11 @@ def test_patience_stops_and_the_best_model_is_restored(script, patience, stops_a
 
             task.step = fatal
             with pytest.raises(Crash):
-                run_loop(task, run, epochs=5, monitor=Least(), patience=patience)
+                run_loop(task, run, epochs=5, monitor=Monitor("validation_loss"), patience=patience)
         task = Scripted(script)
-        trainer = run_loop(task, run, epochs=5, monitor=Least(), patience=patience, resume=bool(killed_at))
+        trainer = run_loop(
+            task, run, epochs=5, monitor=Monitor("validation_loss"), patience=patience, resume=bool(killed_at)
+        )
         assert len(run.metrics()) == stops_after
         assert trainer.at.best_step == (best + 1) * NUM_BATCHES
         assert task.evaluate("validation")["loss"] == script[best]

@@ -221,6 +221,32 @@ def test_a_run_by_either_smoothing_is_opened_again_without_its_text(tmp_path, ca
     assert run.tokenizer.decode([int(heard.argmax())]) == "t"
 
 
+def test_laplace_smoothing_by_command_is_that_of_the_notes(tmp_path, capsys):
+    """P(x''|x, x') = (n(x, x', x'') + ε₃ P(x'')) / (n(x, x') + ε₃) with P(x) = (n(x) + ε₁/m) / (n + ε₁), counted here
+    by hand."""
+    place = tmp_path / "text.txt"
+    place.write_text("abacabadabcaab" * 5)
+    words = ["train", "ngram", "--data", f"text:{place}", "--order", "3", "--smoothing", "laplace", "--epochs", "1"]
+    more = ["--num-threads", "1", "--runs", str(tmp_path), "--json"]
+    assert main([*words, "--pseudo-counts", "2", "3", "4", *more]) == 0
+    capsys.readouterr()
+    run = Run.open(tmp_path / "ngram-1")
+    tokens = run.load_task().tokens.tolist()
+    m = run.data_info.vocab_size
+    singles, triples, pairs = Counter(tokens), Counter(zip(tokens, tokens[1:], tokens[2:])), Counter()
+    for x, y, _ in triples.elements():
+        pairs[x, y] += 1  # contexts: pairs that have a successor
+    unigram = [(singles[z] + 2 / m) / (len(tokens) + 2) for z in range(m)]
+    for x in range(m):
+        for y in range(m):
+            expected = [(triples[x, y, z] + 4 * unigram[z]) / (pairs[x, y] + 4) for z in range(m)]
+            found = run.model(torch.tensor([[x, y]]))[0, -1].double().softmax(-1)
+            assert found.tolist() == pytest.approx(expected, rel=1e-5)
+            assert float(found.sum()) == pytest.approx(1)
+    assert main([*words, "--pseudo-counts", "2", "3", *more]) == 2
+    assert "one for each length up to --order 3, got 2" in capsys.readouterr().err
+
+
 def test_a_run_that_cannot_be_costs_one_line(tmp_path, capsys):
     place = tmp_path / "text.txt"
     place.write_text("abcde " * 3)
@@ -228,5 +254,5 @@ def test_a_run_that_cannot_be_costs_one_line(tmp_path, capsys):
     assert main([*words, "--order", "40"]) == 2
     assert "lower --order" in capsys.readouterr().err
     place.write_text("ab" * 40 + "c" * 20)
-    assert main([*words, "--order", "2", "--smoothing", "laplace", "--pseudo-count", "0"]) == 1
-    assert "raise --pseudo-count" in capsys.readouterr().err
+    assert main([*words, "--order", "2", "--smoothing", "laplace", "--pseudo-counts", "0"]) == 1
+    assert "raise --pseudo-counts" in capsys.readouterr().err

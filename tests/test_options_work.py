@@ -60,17 +60,20 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
+OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
 SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
 # Values that bite where the derived ones may not.
 TELLING: dict[str, list[Any]] = {
     "batch_size": [1, 4],
     "classifier": [""],
     "max_grad_norm": [1e-3],
+    "monitor": ["validation_loss"],
     "fold": ["1/3"],
     "ignore": [("a",)],
     "kl_warmup_ratio": [0.9],
     "min_variance": [0.9],
     "num_rows": [20],
+    "pseudo_counts": [(0.5,)],
     "target": ["b"],
     "vocab_size": [20, 100, 300],
     "embed_dim": [32, 24, 48],
@@ -92,6 +95,7 @@ CONTEXT: dict[str, dict[str, Any]] = {
     "alpha": {"optimizer": "rmsprop"},
     "rho": {"optimizer": "adadelta"},
     "micro_batch_size": {"batch_size": 8},
+    "pseudo_counts": {"smoothing": "laplace"},
     "tie_embeddings": {"embed_dim": 32, "hidden_dim": 32},
     "vocab_size": {"tokenizer": "word", "source_tokenizer": "word", "target_tokenizer": "word"},
 }
@@ -100,7 +104,8 @@ CLAIMS = {"batch_size": "rows", "micro_batch_size": "shapes"}
 RATES = {"epochs", "lr", "schedule", "warmup_ratio"}  # every optimizer of a run follows these
 INERT = {("ngram", "seed"): "counts: nothing is drawn"}
 EPOCHS = {"epochs", "max_iter", "num_bandwidths", "max_degree", "num_doublings"}  # one of which every recipe has
-BY_THE_RUN = EPOCHS | {"patience"}  # when a run stops: see test_a_run_stops_when_asked
+# When a run stops and what it keeps: see test_a_run_stops_when_asked.
+BY_THE_RUN = EPOCHS | {"patience", "monitor"}
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +117,7 @@ def files(tmp_path_factory) -> dict[str, str]:
         numpy.savez(
             folder / f"{name}.npz", features=draw.integers(0, 17, (90, 8, 8)) / 16, targets=numpy.arange(90) % 3
         )
+    numpy.savez(folder / "two.npz", features=draw.random((90, 8, 8)), targets=numpy.arange(90) % 3 // 2)
     lines = [f"{x:.3f},{b},{c},{y}" for x, (b, c, y) in zip(draw.random(60), draw.integers(0, 2, (60, 3)))]
     (folder / "one.csv").write_text("\n".join(["x,y", *(f"{x:.3f},{x * x:.3f}" for x in draw.random(60))]))
     (folder / "table.csv").write_text("\n".join(["a,b,c,y", *lines]))
@@ -152,7 +158,11 @@ def files(tmp_path_factory) -> dict[str, str]:
     )
     names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
-    found |= {"others": f"npz:{folder / 'others.npz'}", "one": f"csv:{folder / 'one.csv'}"}
+    found |= {
+        "others": f"npz:{folder / 'others.npz'}",
+        "two": f"npz:{folder / 'two.npz'}",
+        "one": f"csv:{folder / 'one.csv'}",
+    }
     return found | {"classifier": json.loads(trained[1])["run"]}
 
 
@@ -169,6 +179,8 @@ class Cases:
         small = SMALL | {"classifier": self.files["classifier"]}
         if form := "csv" if option in OF_TABLES else SMALL_DATA.get(self.recipe.data):
             small["data"] = self.files[form]
+        if option in OF_TWO_CLASSES and self.recipe.name != "sequence-classification":
+            small["data"] = self.files["two"]
         small |= OF_ONE.get(self.recipe.name, {}) | CONTEXT.get(option, {})
         names = {each.name for each in dataclasses.fields(self.recipe.options)}
         return self.recipe.options(**{name: value for name, value in small.items() if name in names})
@@ -320,6 +332,8 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     assert steps(*epochs(3)) == 3 * once
     assert steps(*epochs(3), "--max-steps", once + 1) == once + 1
     if cases.recipe.monitor is None:
-        assert "--patience" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
+        assert "--monitor" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
+        monitor = ("--monitor", "validation_loss")
+        assert steps(*epochs(4), *monitor, "--patience", 1) == 2 * once
     else:
         assert [steps(*epochs(4), "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]

@@ -93,6 +93,8 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
                 f"{target['runs']} runs; {verdict}"
             )
         multirun = result["multirun"]
+        if finished.about:
+            print(f"\n{finished.about}")
         print(
             f"\n{multirun['count']} {multirun['over']}s in {result['seconds']:.1f} s; runs {path}\nreport: "
             f"{finished.report}"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         labeled_text_info,
         load_labeled_corpus,
     )
+    from quoin.data.mixup import MixedExamples, mixup
     from quoin.data.padding import Padded, pad_sequences
     from quoin.data.pair_corpus import PairCorpus, PairInfo, load_pair_corpus, pair_info
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
@@ -90,6 +91,7 @@ __all__ = [
     "LabeledTextInfo",
     "LabeledTexts",
     "MarkovSource",
+    "MixedExamples",
     "Padded",
     "PairBatch",
     "PairCorpus",
@@ -150,6 +152,7 @@ __all__ = [
     "make_symbol_corpus",
     "make_tiny_images",
     "make_walk_directions",
+    "mixup",
     "number_words",
     "open_tokens",
     "pad_sequences",

@@ -24,14 +24,21 @@ def cross_entropy_definition(
     target: Integer[Tensor, "*batch"] | Float[Tensor, "*batch classes"],
     *,
     class_weights: Float[Tensor, "classes"] | None = None,
+    label_smoothing: float = 0.0,
 ) -> Float[Tensor, "*batch"]:
     """log sum_k exp(o_k) - sum_j y_j o_j for logits o and target distribution y; sum_j w_j y_j (log sum_k exp(o_k) -
     o_j) with weights.
 
+    Label smoothing ε puts (1 - ε) y + ε/q in the place of y, for q classes.
+
     Notes: Z4.8.
     """
     _check(logits, target, class_weights)
-    y = target if target.is_floating_point() else one_hot(target, logits.shape[-1], dtype=logits.dtype)
+    _check_smoothing(label_smoothing)
+    q = logits.shape[-1]
+    y = target if target.is_floating_point() else one_hot(target, q, dtype=logits.dtype)
+    if label_smoothing:
+        y = (1 - label_smoothing) * y + label_smoothing / q
     # As y sums to one, a common shift of o cancels; subtracted first, it cannot drown the small difference of two large
     # terms.
     o = logits - logits.detach().amax(dim=-1, keepdim=True)
@@ -48,6 +55,7 @@ def cross_entropy(
     target: Integer[Tensor, "*batch"] | Float[Tensor, "*batch classes"],
     *,
     class_weights: Float[Tensor, "classes"] | None = None,
+    label_smoothing: float = 0.0,
 ) -> Float[Tensor, "*batch"]:
     """`cross_entropy_definition` on torch's kernel.
 
@@ -57,19 +65,26 @@ def cross_entropy(
     Args:
         target: Labels, or for each example a distribution over the classes.
         class_weights: w_j, one for each class; every class counts 1 unless given.
+        label_smoothing: ε, the fraction of each target that is spread evenly over all classes.
 
     Notes: Z4.8, M4.
     """
+    _check_smoothing(label_smoothing)
     if class_weights is None and _is_plain(logits, target):
         with suppress(IndexError):  # a label out of range: the error is raised below
-            return functional.cross_entropy(logits, target, reduction="none", ignore_index=_NEVER_A_LABEL)
+            return functional.cross_entropy(
+                logits, target, reduction="none", ignore_index=_NEVER_A_LABEL, label_smoothing=label_smoothing
+            )
     _check(logits, target, class_weights)
     target = target if target.is_floating_point() else target.long()
     if logits.ndim == 2:
-        return functional.cross_entropy(logits, target, class_weights, reduction="none")
+        return functional.cross_entropy(
+            logits, target, class_weights, reduction="none", label_smoothing=label_smoothing
+        )
     rows = logits.reshape(-1, logits.shape[-1])
     targets = target.reshape(-1, target.shape[-1]) if target.is_floating_point() else target.reshape(-1)
-    return functional.cross_entropy(rows, targets, class_weights, reduction="none").reshape(logits.shape[:-1])
+    found = functional.cross_entropy(rows, targets, class_weights, reduction="none", label_smoothing=label_smoothing)
+    return found.reshape(logits.shape[:-1])
 
 
 def balanced_class_weights(labels: Integer[Tensor, "n"], num_classes: int) -> Float[Tensor, "{num_classes}"]:
@@ -121,6 +136,11 @@ def _check(logits: Tensor, target: Tensor, class_weights: Tensor | None) -> None
         check_probs(target, "soft targets")
     else:
         check_labels(target, logits.shape[-1])
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0 <= label_smoothing <= 1:
+        raise UserError(f"expected a label smoothing from 0 to 1, got {label_smoothing}; 0 is for none")
 
 
 def _check_weights(logits: Tensor, class_weights: Tensor) -> None:

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
         minimize_expected_cost,
         predictive_entropy,
     )
-    from quoin.metrics.classification import accuracy, confusion_matrix, zero_one_loss
+    from quoin.metrics.classification import (
+        PrecisionRecallFscore,
+        accuracy,
+        balanced_accuracy,
+        confusion_matrix,
+        precision_recall_fscore_support,
+        zero_one_loss,
+    )
     from quoin.metrics.generalization import (
         GeneralizationGap,
         Population,
@@ -26,7 +33,16 @@ if TYPE_CHECKING:
     )
     from quoin.metrics.language import bits_per_character, perplexity
     from quoin.metrics.mode_coverage import ModeCoverage, mode_coverage, nearest_modes
-    from quoin.metrics.ranking import RocCurve, roc_auc, roc_auc_definition, roc_curve
+    from quoin.metrics.ranking import (
+        OneVsRestAuc,
+        RocCurve,
+        balanced_accuracy_threshold,
+        f1_threshold,
+        roc_auc,
+        roc_auc_definition,
+        roc_auc_ovr,
+        roc_curve,
+    )
     from quoin.metrics.regression import r2_score, root_mean_squared_error
     from quoin.metrics.risk import empirical_risk, held_out_loss
     from quoin.metrics.sample_quality import (
@@ -60,11 +76,15 @@ __all__ = [
     "GeneralizationGap",
     "LearningCurve",
     "ModeCoverage",
+    "OneVsRestAuc",
     "Population",
+    "PrecisionRecallFscore",
     "RiskEstimate",
     "RocCurve",
     "SampleQuality",
     "accuracy",
+    "balanced_accuracy",
+    "balanced_accuracy_threshold",
     "bits_per_character",
     "bits_per_dimension",
     "bleu",
@@ -79,6 +99,7 @@ __all__ = [
     "exact_match",
     "expected_calibration_error",
     "expected_risk",
+    "f1_threshold",
     "generalization_gap",
     "held_out_loss",
     "learning_curve",
@@ -91,10 +112,12 @@ __all__ = [
     "nn_distance_ratio",
     "perplexity",
     "population_from_density",
+    "precision_recall_fscore_support",
     "predictive_entropy",
     "r2_score",
     "roc_auc",
     "roc_auc_definition",
+    "roc_auc_ovr",
     "roc_curve",
     "root_mean_squared_error",
     "sample_quality",

@@ -1,4 +1,5 @@
-"""How well a score ranks positives above negatives: the ROC curve and the area under it. Labels are 0 and 1."""
+"""How well a score ranks positives above negatives: the ROC curve, the area under it, and the threshold to take. Labels
+are 0 and 1; for several classes, one-vs-rest."""
 
 from typing import NamedTuple
 
@@ -9,7 +10,16 @@ from torch import Tensor
 from quoin.errors import UserError
 from quoin.tensor import check_labels, check_shapes
 
-__all__ = ["RocCurve", "roc_auc", "roc_auc_definition", "roc_curve"]
+__all__ = [
+    "OneVsRestAuc",
+    "RocCurve",
+    "balanced_accuracy_threshold",
+    "f1_threshold",
+    "roc_auc",
+    "roc_auc_definition",
+    "roc_auc_ovr",
+    "roc_curve",
+]
 
 
 class RocCurve(NamedTuple):
@@ -65,6 +75,70 @@ def roc_auc(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"
     """
     curve = roc_curve(scores, labels)
     return float(torch.trapezoid(curve.true_positive_rate, curve.false_positive_rate))
+
+
+class OneVsRestAuc(NamedTuple):
+    """The area under the ROC curve of each class against all others."""
+
+    output: float  # the macro mean over the classes that have an area, NaN if none has
+    by_class: Float64[Tensor, "classes"]  # NaN for a class without examples, or that all are of
+
+
+def roc_auc_ovr(scores: Real[Tensor, "examples classes"], labels: Integer[Tensor, "examples"]) -> OneVsRestAuc:
+    """`roc_auc` of every class's scores against the rest, and their mean with equal weights (macro).
+
+    For two classes whose scores add up to a constant, both areas are that of the second class.
+
+    Args:
+        scores: Probabilities, or what ranks the examples of each class as they do.
+        labels: Class numbers.
+    """
+    check_shapes("n q, n", scores=scores, labels=labels)
+    check_labels(labels, scores.shape[-1])
+    counts = torch.bincount(labels.long(), minlength=scores.shape[-1])
+    ranked = (counts > 0) & (counts < len(labels))
+    by_class = torch.tensor(
+        [
+            roc_auc(scores[:, label], (labels == label).long()) if there else float("nan")
+            for label, there in enumerate(ranked.tolist())
+        ],
+        dtype=torch.float64,
+    )
+    return OneVsRestAuc(float(by_class.nanmean()), by_class)
+
+
+def balanced_accuracy_threshold(probabilities: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> float:
+    """The t for which calling the examples of probability t or more positive has the highest balanced accuracy,
+    (TPR + 1 - FPR) / 2; midway between two probabilities, and of equals the one nearest to 1/2.
+
+    Args:
+        labels: 1 for positives, 0 for negatives.
+    """
+    curve = roc_curve(probabilities, labels)
+    return _threshold(curve, curve.true_positive_rate - curve.false_positive_rate)
+
+
+def f1_threshold(probabilities: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"]) -> float:
+    """The t for which calling the examples of probability t or more positive has the highest F1 score,
+    2 TP / (TP + FP + positives); midway between two probabilities, and of equals the one nearest to 1/2.
+
+    Args:
+        labels: 1 for positives, 0 for negatives.
+    """
+    curve = roc_curve(probabilities, labels)
+    positives = int((labels == 1).sum())
+    hits, false_alarms = curve.true_positive_rate * positives, curve.false_positive_rate * (len(labels) - positives)
+    return _threshold(curve, 2 * hits / (hits + false_alarms + positives))
+
+
+def _threshold(curve: RocCurve, value: Tensor) -> float:
+    """The best cut by `value`, one for each point of the curve but the first, which calls nothing positive."""
+    scores, value = curve.thresholds[1:].double(), value[1:]
+    middle = (scores + torch.cat([scores[1:], scores[-1:]])) / 2
+    # Of neighbouring floats the middle may be the lower one, which is beyond the cut.
+    cuts = torch.where(torch.cat([middle[:-1] > scores[1:], middle.new_zeros(1, dtype=torch.bool)]), middle, scores)
+    best = cuts[value >= value.max() - 1e-12]  # rates are fractions: equal ones may round apart
+    return float(best[(best - 0.5).abs().argmin()])
 
 
 def _check(scores: Tensor, labels: Tensor) -> None:

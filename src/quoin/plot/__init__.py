@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quoin.plot.alignments import alignment
     from quoin.plot.attention_page import AttentionLayer, AttentionPlot, attention
     from quoin.plot.charts import bars, curves, scatter
+    from quoin.plot.classifiers import reliability_diagram, roc_curves, score_table
     from quoin.plot.clouds import scatter_by_class, scatter_panels
     from quoin.plot.ellipses import ellipses
     from quoin.plot.graphs import Box, GraphPlot, graph
@@ -47,9 +48,12 @@ __all__ = [
     "network",
     "node_values",
     "polygon_maps",
+    "reliability_diagram",
+    "roc_curves",
     "scatter",
     "scatter_by_class",
     "scatter_panels",
+    "score_table",
     "shaded_text",
     "viewable",
     "volumes",

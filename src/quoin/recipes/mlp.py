@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
+from quoin.tasks.options import ClassifierOptions, OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
@@ -16,7 +16,7 @@ MONITOR = Monitor("validation_loss")
 
 
 @dataclass(frozen=True)
-class Options(SupervisedOptions):
+class Options(ClassifierOptions, SupervisedOptions):
     hidden_dims: tuple[int, ...] = option(
         (128,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )

@@ -1,4 +1,4 @@
-"""An n-gram language model of characters with Kneser-Ney or Laplace smoothing."""
+"""An n-gram language model of characters with Kneser-Ney, Laplace or Dirichlet smoothing."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
 NOTES = ("Z9.3", "Z9.4", "Z9.5", "Z9.6", "Z9.7", "Z9.8")
-KEYWORDS = ("kneser-ney", "laplace smoothing", "trigram", "language model")
+KEYWORDS = ("kneser-ney", "laplace smoothing", "dirichlet smoothing", "trigram", "language model")
 SUBJECT = "Recurrent networks and language models"
 # Nothing is random, so every seed gives the same. The order is where validation gains little more: 1.74, 1.73, 1.72,
 # 1.72 bits at 7 to 10.
@@ -26,11 +26,17 @@ class Options(EpochOptions):
         2000, "maximum vocabulary size of a word or byte-pair tokenizer", at_least=1, at_most=10**7
     )
     order: int = option(8, "order n of the longest n-gram, the predicted token included", at_least=1, at_most=1000)
-    smoothing: Literal["kneser-ney", "laplace"] = option(
-        "kneser-ney", "smoothing: how long contexts back off to shorter ones"
+    smoothing: Literal["kneser-ney", "laplace", "dirichlet"] = option(
+        "kneser-ney",
+        "smoothing: laplace adds --pseudo-counts spread as single tokens are distributed, dirichlet as the next "
+        "shorter context predicts, kneser-ney discounts",
     )
-    pseudo_count: float = option(
-        5.0, "pseudo-count of Laplace smoothing, spread as the shorter context predicts", at_least=0.0, at_most=1e38
+    pseudo_counts: tuple[float, ...] = option(
+        (5.0,),
+        "pseudo-counts ε1 ε2 ... of laplace and dirichlet: one for n-grams of each length up to --order, or one for "
+        "all",
+        at_least=0.0,
+        at_most=1e38,
     )
     epochs: int = option(
         7, "fits to ever more of the text, each to twice as much; the last to all of it", at_least=1, at_most=60

@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, models, train
 from quoin.options import default, option
-from quoin.tasks.options import EpochOptions, OptimizerName, OptimizerOptions, ScheduleName
+from quoin.tasks.options import EpochOptions, LabelOptions, OptimizerName, OptimizerOptions, ScheduleName
 from quoin.tasks.target import Target
 
 NOTES = ("Z10", "Z11.T", "Z11.18p", "D5.1-2")
@@ -17,7 +17,7 @@ MONITOR = None  # the learning rate falls to zero: the last weights are the best
 
 
 @dataclass(frozen=True)
-class Options(OptimizerOptions, EpochOptions):
+class Options(LabelOptions, OptimizerOptions, EpochOptions):
     data: str = option("directions", "the texts: directions, or tsv:PATH with a text, a tab and its class in each line")
     encoder: Literal["recurrent", "transformer", "bag-of-words"] = option(
         "recurrent", "encoder of the model that is kept; bag-of-words ignores the order"

@@ -1,5 +1,6 @@
 """The recipes there are: the files of quoin/recipes, found by name. Imports no torch."""
 
+import dataclasses
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.options import ValidatedOptions
 from quoin.tasks.target import Target
-from quoin.train.monitor import Monitor
+from quoin.train.monitor import Monitor, monitor_named
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, TabularInfo, TextInfo
     from quoin.train import DeviceContext, Task
 
-__all__ = ["DEFAULT", "SUBJECTS", "Recipe", "find_recipe", "recipe_names"]
+__all__ = ["DEFAULT", "SUBJECTS", "Recipe", "final_metric_name", "find_recipe", "recipe_names"]
 
 DEFAULT = "mlp"
 SUBJECTS = (  # in the order in which they are listed
@@ -97,7 +98,12 @@ class Recipe:
 
     @property
     def monitor(self) -> Monitor | None:
+        """The metric by which it keeps the best weights; None where it keeps the last."""
         return self.module.MONITOR
+
+    def monitor_for(self, options: Any) -> Monitor | None:
+        """That of `--monitor`, or the recipe's own."""
+        return monitor_named(options.monitor) if options.monitor else self.monitor
 
     def model(
         self, options: Any, data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | None"
@@ -110,5 +116,13 @@ class Recipe:
         return self.module.build(options, device_context)
 
     def target_for(self, options: Any) -> Target | None:
-        """The target, if the run is on the data that the target is for."""
-        return self.target if getattr(options, "data", None) == getattr(self.options(), "data", None) else None
+        """The target, if the run is on the data that the target is for; on a fold, of the held-out fold."""
+        if getattr(options, "data", None) != getattr(self.options(), "data", None):
+            return None
+        name = final_metric_name(self.target.metric, options)
+        return self.target if name == self.target.metric else dataclasses.replace(self.target, metric=name)
+
+
+def final_metric_name(name: str, options: Any) -> str:
+    """A metric of the test split by what that split is: in a run of a cross-validation, the held-out fold."""
+    return f"held_out_fold_{name[5:]}" if name.startswith("test_") and getattr(options, "fold", "") else name

@@ -11,7 +11,7 @@ import torch
 from quoin.data import keyed_generator
 from quoin.errors import UserError
 from quoin.options import ValidatedOptions
-from quoin.runs.catalog import Recipe
+from quoin.runs.catalog import Recipe, final_metric_name
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
@@ -20,6 +20,7 @@ from quoin.tasks.memory_format import choose_memory_format
 from quoin.train import (
     DeviceContext,
     Metrics,
+    NonFiniteLossError,
     Progress,
     RunFolder,
     Task,
@@ -30,7 +31,9 @@ from quoin.train import (
     setup_device,
     torch_as_it_was,
 )
+from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
+from quoin.train.state import generator_states, load_generator_states
 
 __all__ = ["RunResult", "final_metrics", "fit", "fit_member", "load_task", "resume", "resume_run"]
 
@@ -74,15 +77,18 @@ def fit_member(
 
 @torch_as_it_was()
 def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_progress: bool) -> RunResult:
-    if options.patience and recipe.monitor is None:
+    if options.patience and not options.monitor and recipe.monitor is None:
         raise UserError(
-            f"--patience {options.patience}: {recipe.name} keeps its last weights and has no metric to wait for; "
-            "leave it out"
+            f"--patience {options.patience}: {recipe.name} keeps its last weights and waits for no metric; say which "
+            "with --monitor, such as --monitor validation_loss, or leave --patience out"
         )
     device_context, remarks = _device_context(run_config)
     task = _build(recipe, options, device_context)
     if device_context.compiled_nothing:
         remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
+    if options.monitor:
+        _check_monitor(task, options.monitor)
+        recipe.monitor_for(options)
     if micro_batch_size := getattr(options, "micro_batch_size", 0):
         pieces = -(-options.batch_size // micro_batch_size)
         remarks.append(
@@ -101,6 +107,18 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
     folder = make_folder(config, describe_environment(device_context, options.seed))
     with folder.locked():
         return _train(Run(folder), task, show_progress, remarks)
+
+
+def _check_monitor(task: Task, metric: str) -> None:
+    """Evaluate once before the training: a metric that is not there is told now, not after an epoch."""
+    before = generator_states()
+    try:
+        found = task.evaluate("validation")
+    except NonFiniteLossError:  # of an untrained model, such as one of no counts: the trainer will see
+        return
+    finally:
+        load_generator_states(before)
+    check_monitored(metric, [*(f"validation_{name}" for name in found), "train_loss"])
 
 
 @torch_as_it_was()
@@ -180,7 +198,7 @@ def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, res
         task,
         folder,
         epochs=options.num_epochs,
-        monitor=run.recipe.monitor,
+        monitor=run.recipe.monitor_for(options),
         patience=options.patience,
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
@@ -219,17 +237,17 @@ def check_data_unchanged(run: Run, task: Task) -> None:
         raise UserError(f"the data of {run.path} changed since it was started: bring them back, or train anew")
 
 
-def final_metrics(task: Task) -> Metrics:
-    """Every split evaluated whole."""
+def final_metrics(task: Task, options: Any) -> Metrics:
+    """Every split evaluated whole; the test split of a cross-validation is called the held-out fold."""
     return {
-        f"{split}_{name}": value
+        final_metric_name(f"{split}_{name}", options): value
         for split in ("train", "validation", "test")
         for name, value in task.evaluate(split).items()
     }
 
 
 def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> ResultFile:
-    metrics = final_metrics(task)
+    metrics = final_metrics(task, run.options)
     check_finite(metrics, f"after step {output.step}")
     target = run.recipe.target_for(run.options)
     verdict: Any = target and target.verdict(metrics[target.metric])

@@ -7,7 +7,7 @@ from quoin.errors import UserError
 from quoin.metrics import SampleQuality
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.run import Run
-from quoin.train import report
+from quoin.train import Metrics, report
 
 __all__ = [
     "HEADINGS",
@@ -46,7 +46,7 @@ HEADINGS = tuple(
 
 def is_measured(run: Run) -> bool:
     """Whether the run, or all of several, is finished and its samples were measured."""
-    return run.metrics is not None and all(f"test_{name}" in run.metrics for name in SampleQuality._fields)
+    return run.metrics is not None and None not in _measures(run.metrics)[: len(SampleQuality._fields)]
 
 
 def generative_line(name: str, run: Run, one: Run) -> GenerativeLine:
@@ -61,9 +61,15 @@ def generative_line(name: str, run: Run, one: Run) -> GenerativeLine:
         str(data.get("source", options.get("data", ""))),
         options.get("classifier") or own,
         options.get("num_samples"),
-        *(metrics.get(f"test_{measure}") for measure in (*SampleQuality._fields, "bits_per_dimension")),
+        *_measures(metrics),
         seconds=result and result["seconds"],
     )
+
+
+def _measures(metrics: Metrics) -> list[float | None]:
+    """The measures of samples, and the bits per dimension; None for what is not there."""
+    measures = (*SampleQuality._fields, "bits_per_dimension")
+    return [metrics.get(f"test_{name}", metrics.get(f"held_out_fold_{name}")) for name in measures]
 
 
 def caution(lines: list[GenerativeLine]) -> str:

@@ -43,6 +43,7 @@ class MultirunResult:
     folder: RunFolder
     result: MultirunResultFile | None
     report: Path | None
+    about: str = ""  # what its metrics are of, where their names leave that open
 
 
 def fit_multirun(
@@ -102,7 +103,10 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
                 return MultirunResult(folder, None, None)
         result = _summary(folder, run.recipe, run.options, multirun)
         folder.save_result(result)
-        return MultirunResult(folder, result, folder.save_report(_page(folder, result, multirun)))
+        about = ""
+        if multirun.over == "fold":
+            about = _describe_folds(multirun.count, chooses_epoch=run.recipe.monitor_for(run.options) is not None)
+        return MultirunResult(folder, result, folder.save_report(_page(folder, result, multirun, about)), about)
 
 
 def _members(folder: RunFolder, multirun: Multirun) -> list[RunFolder]:
@@ -118,7 +122,8 @@ def _summary(folder: RunFolder, recipe: Recipe, options: Any, multirun: Multirun
     """Mean, std (of the sample), min and max of every metric; the target checked run by run."""
     results = [_result(member) for member in _members(folder, multirun)]
     metrics: dict[str, Any] = {}
-    for name in results[0]["metrics"]:
+    # A small fold may lack a class, and with it a metric: what not all have has no mean.
+    for name in (name for name in results[0]["metrics"] if all(name in each["metrics"] for each in results)):
         values = [float(each["metrics"][name]) for each in results]
         try:
             std = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -128,7 +133,7 @@ def _summary(folder: RunFolder, recipe: Recipe, options: Any, multirun: Multirun
             raise UserError(
                 f"{folder.path}: expected values whose mean a float can hold, got {got}; train them again"
             ) from None
-    target = recipe.target_for(options)
+    target = recipe.target_for(multirun.member(0, options))
     met = [each["target"]["met"] for each in results if each["target"]]
     return {
         "multirun": {"over": multirun.over, "count": multirun.count},
@@ -156,7 +161,16 @@ def _result(member: RunFolder) -> ResultFile:
     return result
 
 
-def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun) -> str:
+def _describe_folds(num_folds: int, *, chooses_epoch: bool) -> str:
+    """What the metrics of a cross-validation are of."""
+    chosen = "which chooses the epoch" if chooses_epoch else "which chooses nothing: the last weights are kept"
+    return (
+        f"held_out_fold is the one of {num_folds} folds that a run has not seen; validation is a tenth of the others, "
+        f"{chosen}."
+    )
+
+
+def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun, about: str) -> str:
     rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
     sections = [report.table("Over all runs", ("metric", "mean", "std", "min", "max"), rows)]
     if target := result["target"]:
@@ -172,4 +186,4 @@ def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun) -> 
     lead = (
         f"Recipe {folder.recipe}, {multirun.count} {multirun.over}s. The std is the standard deviation over the runs."
     )
-    return report.page(folder.path.name, lead, sections)
+    return report.page(folder.path.name, f"{lead} {about}".rstrip(), sections)

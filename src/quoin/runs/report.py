@@ -24,7 +24,9 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
         lead += f"{result['steps']:,} steps in {result['seconds']:.1f} s."
         best = next((line for line in lines if line["step"] == result["best_step"]), None)
         if best is not None and result["best_step"] < result["steps"]:
-            lead += f" The results are those of the best checkpoint by validation, of epoch {best['epoch']:g}."
+            monitor = run.recipe.monitor_for(run.options)
+            by = monitor.metric.replace("_", " ") if monitor else "validation"
+            lead += f" The results are those of the best checkpoint by {by}, of epoch {best['epoch']:g}."
         sections.append(report.metrics_table(result["metrics"]))
         sections += beside_others(run)
         if target := result["target"]:

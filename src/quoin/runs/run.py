@@ -143,7 +143,7 @@ class Run:
         from quoin.runs.fit import final_metrics
 
         with torch_as_it_was():
-            return final_metrics(self.load_task())
+            return final_metrics(self.load_task(), self.options)
 
     def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
         """What is inside the model, at its own test data: layers, and plots of what they do."""

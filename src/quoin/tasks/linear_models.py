@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from quoin.data import PreparedData
 from quoin.data.generated import LINEAR_BIAS, LINEAR_NOISE, LINEAR_WEIGHTS
 from quoin.losses import hinge_loss
-from quoin.plot import Panel
 from quoin.tasks.supervised import Classification, Regression
 from quoin.train import Metrics
 
@@ -45,8 +44,7 @@ def weights_in_data_units(linear: nn.Linear, data: PreparedData) -> tuple[Float[
 class MarginClassification(Classification):
     """Classification by scores that are no probabilities: without the plots that call them so."""
 
-    def panels(self) -> list[Panel]:
-        return super().panels()[:1]
+    gives_probabilities = False
 
 
 def logits_hinge_loss(logits: Float[Tensor, "batch 2"], labels: Int[Tensor, "batch"]) -> Float[Tensor, "batch"]:

@@ -32,10 +32,10 @@ class NgramOptions(Protocol):
     def order(self) -> int: ...
 
     @property
-    def smoothing(self) -> Literal["kneser-ney", "laplace"]: ...
+    def smoothing(self) -> Literal["kneser-ney", "laplace", "dirichlet"]: ...
 
     @property
-    def pseudo_count(self) -> float: ...
+    def pseudo_counts(self) -> tuple[float, ...]: ...
 
 
 class NgramTask:
@@ -58,6 +58,11 @@ class NgramTask:
                 f"{len(self.tokens)}: "
                 "give a longer text, or lower --order"
             )
+        if len(options.pseudo_counts) not in (1, options.order):
+            raise UserError(
+                f"--pseudo-counts expects one number, or one for each length up to --order {options.order}, got "
+                f"{len(options.pseudo_counts)}"
+            )
         self.batches = BatchSampler(1, 1, seed=options.seed, shuffle=False)  # one step an epoch
 
     def counted(self) -> Int[Tensor, "seq"]:
@@ -68,7 +73,12 @@ class NgramTask:
     def smoothed(self, counts: NgramCounts) -> NgramModel:
         if self.options.smoothing == "kneser-ney":
             return kneser_ney_ngram(counts)
-        return laplace_ngram(counts, self.options.pseudo_count)
+        given = self.options.pseudo_counts
+        pseudo_counts = given * counts.order if len(given) == 1 else given[: counts.order]
+        if self.options.smoothing == "laplace" and counts.order > 2:
+            # An infinite one passes over its length: the longest context falls back on single tokens.
+            pseudo_counts = (pseudo_counts[0], *[math.inf] * (counts.order - 2), pseudo_counts[-1])
+        return laplace_ngram(counts, pseudo_counts)
 
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """Count; the loss is that of the last of the counted text, as much of it as the test split has."""
@@ -98,7 +108,7 @@ class NgramTask:
         nats = self._nats(self.model, tokens)
         if not math.isfinite(nats):
             raise NonFiniteLossError(
-                f"a token of the {split} text has probability 0 by these counts: raise --pseudo-count or take "
+                f"a token of the {split} text has probability 0 by these counts: raise --pseudo-counts or take "
                 "--smoothing kneser-ney"
             )
         loss = nats / (len(tokens) - 1)

@@ -13,12 +13,14 @@ from quoin.options import ValidatedOptions, default, flag_name, option
 __all__ = [
     "AttentionImageOptions",
     "AugmentOptions",
+    "ClassifierOptions",
     "CopyOptions",
     "DataOptions",
     "EpochOptions",
     "GenerativeOptions",
     "GradientOptions",
     "ImageOptions",
+    "LabelOptions",
     "LanguageOptions",
     "OptimizerName",
     "OptimizerOptions",
@@ -55,7 +57,12 @@ class RunOptions(ValidatedOptions):
         0, "random seed: decides the split, the initial weights and the order of the data", at_least=0, at_most=2**62
     )
     patience: int = option(
-        0, "early stopping: epochs without improvement of the validation metric; 0 for none", at_least=0
+        0, "early stopping: epochs without improvement of the monitored metric; 0 for none", at_least=0
+    )
+    monitor: str = option(
+        "",
+        "metric of every epoch that decides which weights are kept and when --patience ends, such as validation_loss, "
+        "of a classifier also validation_accuracy or validation_auc; the recipe's own unless given",
     )
 
     @property
@@ -155,6 +162,42 @@ class SupervisedOptions(DataOptions, OptimizerOptions, EpochOptions):
 
 
 @dataclass(frozen=True)
+class LabelOptions(ValidatedOptions):
+    """What every recipe has that learns classes by cross-entropy. These shape the training loss alone."""
+
+    label_smoothing: float = option(
+        0.0,
+        "label smoothing: fraction of each training target spread evenly over all classes; validation and test "
+        "losses stay plain cross-entropy",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    class_weight: Literal["none", "balanced"] = option(
+        "none",
+        "weight of each class in the training loss: balanced is n / (classes * rows of the class), from the training "
+        "rows; validation and test losses have none",
+    )
+
+
+@dataclass(frozen=True)
+class ClassifierOptions(LabelOptions):
+    """What every recipe has that classifies rows of numbers or images by cross-entropy."""
+
+    mixup: float = option(
+        0.0,
+        "mixup: training examples and their targets mixed in pairs by a sample of Beta(alpha, alpha) with this alpha, "
+        "for each batch; 0 for none",
+        at_least=0.0,
+        at_most=1000.0,
+    )
+    threshold: Literal["0.5", "balanced-accuracy", "f1"] = option(
+        "0.5",
+        "of two classes, the probability from which on the second is predicted: 0.5, or the one of the highest "
+        "balanced accuracy or F1 score on the validation split",
+    )
+
+
+@dataclass(frozen=True)
 class AugmentOptions(ValidatedOptions):
     """What every recipe has that learns from images: data augmentation, anew for each image of a training batch."""
 
@@ -169,7 +212,7 @@ class AugmentOptions(ValidatedOptions):
 
 
 @dataclass(frozen=True)
-class ImageOptions(AugmentOptions, SupervisedOptions):
+class ImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions):
     """What the recipes of convolutional networks share: momentum, a cosine schedule and random shifts."""
 
     optimizer: OptimizerName = default("momentum")
@@ -178,7 +221,7 @@ class ImageOptions(AugmentOptions, SupervisedOptions):
 
 
 @dataclass(frozen=True)
-class AttentionImageOptions(AugmentOptions, SupervisedOptions):
+class AttentionImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions):
     """What the recipes of attention over the pieces of an image share: AdamW with a warmup and weight decay."""
 
     num_heads: int = option(4, "attention heads per layer; must divide --embed-dim", at_least=1, at_most=1_000_000)

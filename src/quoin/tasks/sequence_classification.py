@@ -26,10 +26,14 @@ from quoin.data.padding import batches_by_length
 from quoin.errors import UserError, format_value
 from quoin.layers import RotaryEmbedding, transformer_block
 from quoin.losses import cross_entropy
+from quoin.metrics import confusion_matrix
 from quoin.models import BagOfWordsEncoder, RecurrentTextEncoder, SequenceClassifier, TransformerTextEncoder
 from quoin.plot import Panel
+from quoin.tasks.classifier_loss import training_loss
+from quoin.tasks.classifier_panels import quality_panels
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
+from quoin.tasks.supervised import auc_metrics
 from quoin.train import DeviceContext, GradientUpdater, Metrics, check_finite, load_state_dict_strict
 
 __all__ = ["ENCODERS", "Posterior", "SequenceClassificationTask", "load_labeled_texts", "sequence_classifier"]
@@ -130,6 +134,7 @@ class SequenceClassificationTask:
             posterior,
         )
         self.data_info = labeled_text_info(corpus)
+        self.train_loss_fn = training_loss(options, corpus.train.labels, corpus.class_names)
         self.batches = BatchSampler(
             len(corpus.train),
             options.batch_size,
@@ -170,7 +175,7 @@ class SequenceClassificationTask:
         return {"loss": losses[self.primary]}
 
     def _losses(self, model: nn.Module, batch: LabeledBatch) -> Tensor:
-        return cross_entropy(model(batch.tokens, batch.lengths), batch.labels)
+        return self.train_loss_fn(model(batch.tokens, batch.lengths), batch.labels)
 
     def evaluate(self, split: str) -> Metrics:
         """Loss and accuracy of the model, the accuracies of its rivals, and of the best classifier where it is
@@ -182,6 +187,8 @@ class SequenceClassificationTask:
         loss = float(cross_entropy(logits[self.primary], labels).double().mean())
         check_finite({f"{split}_loss": loss}, f"after step {self.updaters[self.primary].step_count}")
         metrics = {"loss": loss, "accuracy": correct[self.primary]}
+        if split == "test" or self.options.monitor == f"{split}_auc":
+            metrics |= auc_metrics(logits[self.primary], labels)
         metrics |= {
             f"accuracy_{name.replace('-', '_')}": value for name, value in correct.items() if name != self.primary
         }
@@ -220,7 +227,13 @@ class SequenceClassificationTask:
         test = self.corpus.test
         labels = test.labels.cpu()
         logits = {name: self.logits(name, test) for name in self.updaters}
-        return [self._by_length(logits, labels), *self._mistakes(logits[self.primary], labels)]
+        own, names = logits[self.primary], self._names()
+        quality = quality_panels(own, own.argmax(-1), labels, names)
+        return [self._by_length(logits, labels), *self._mistakes(own, labels), *quality]
+
+    def _names(self) -> list[str]:
+        """The classes as a plot has space for them."""
+        return [name if len(name) <= 20 else f"{name[:19]}…" for name in self.corpus.class_names]
 
     def _by_length(self, logits: dict[str, Tensor], labels: Tensor) -> Panel:
         correct = {name: found.argmax(-1) == labels for name, found in logits.items()}
@@ -248,7 +261,7 @@ class SequenceClassificationTask:
         )
 
     def _mistakes(self, logits: Tensor, labels: Tensor) -> list[Panel]:
-        names = [name if len(name) <= 20 else f"{name[:19]}…" for name in self.corpus.class_names]
+        names = self._names()
         probs, predicted = logits.softmax(-1), logits.argmax(-1)
         wrong = (predicted != labels).nonzero().flatten()
         worst = wrong[probs[wrong, predicted[wrong]].argsort(descending=True, stable=True)][:MOST_SHOWN].tolist()
@@ -264,7 +277,7 @@ class SequenceClassificationTask:
         caption += f" The most confident errors: {'; '.join(shown)}." if worst else ""
         if len(names) > 40:  # beyond this a confusion matrix is unreadable
             return []
-        counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
+        counts = confusion_matrix(predicted, labels, len(names))
         return [
             Panel(
                 "Confusion matrix",

@@ -12,14 +12,23 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
-from quoin.data import BatchSampler, PreparedData, TabularInfo, keyed_generator
+from quoin.data import BatchSampler, PreparedData, TabularInfo, keyed_generator, mixup
+from quoin.metrics import roc_auc_ovr
 from quoin.optim import Schedule, constant
 from quoin.plot import Panel
 from quoin.tasks import supervised_panels
-from quoin.tensor import as_floating
+from quoin.tensor import as_floating, one_hot
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
 
-__all__ = ["Classification", "Regression", "SupervisedTask", "eval_batch_size", "in_squared_unit"]
+__all__ = [
+    "Classification",
+    "Regression",
+    "SupervisedTask",
+    "auc_metrics",
+    "eval_batch_size",
+    "in_squared_unit",
+    "predict_labels",
+]
 
 # Per forward pass without gradients, the lesser of the two: large enough to be fast, small enough for a laptop. Of
 # large images a convolutional network keeps many times their numbers, so that rows alone would be no measure.
@@ -38,7 +47,14 @@ class SupervisedTask(GradientTask):
     `augment` changes the features of every training batch, and of no other, before the batch is cut into pieces. Its
     generator is a function of the seed, the step and the rank: no state to save, and a resumed run samples what it
     would have sampled.
+
+    Args:
+        loss_fn: By which every split is evaluated.
+        train_loss_fn: What the steps minimise; `loss_fn` unless given.
+        mixup: The alpha of mixup, by which the examples of a training batch are mixed after `augment`; 0 for none.
     """
+
+    test_name = "test"  # what the reports call the test split; "held-out fold" in a cross-validation
 
     def __init__(
         self,
@@ -55,6 +71,8 @@ class SupervisedTask(GradientTask):
         max_grad_norm: float = 0.0,
         micro_batch_size: int = 0,
         augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+        train_loss_fn: Callable[[Tensor, Tensor], Tensor] | None = None,
+        mixup: float = 0.0,
     ) -> None:
         batches = BatchSampler(
             data.train.num_rows,
@@ -75,6 +93,7 @@ class SupervisedTask(GradientTask):
             micro_batch_size=micro_batch_size,
         )  # fmt: skip
         self.loss_fn, self.data, self.augment = loss_fn, data, augment
+        self.train_loss_fn, self.mixup = train_loss_fn, mixup
         self.data_info: TabularInfo | None = data.data_info
         self.memory_format = (
             torch.contiguous_format
@@ -90,8 +109,10 @@ class SupervisedTask(GradientTask):
     ) -> dict[str, Float[Tensor, "batch"]]:
         """What to watch beside the loss, one value per example."""
 
-    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece ..."], Real[Tensor, "piece"]]]:
-        """Features, augmented where the options say so, and targets of training rows."""
+    def pieces(
+        self, rows: Int[Tensor, "batch"]
+    ) -> Iterable[tuple[Float[Tensor, "piece ..."], Real[Tensor, "piece *classes"]]]:
+        """Features, augmented and mixed where the options say so, and targets of training rows."""
         features, targets = (
             self.data.train.features.index_select(0, rows),
             self.data.train.targets.index_select(0, rows),
@@ -100,6 +121,10 @@ class SupervisedTask(GradientTask):
             features = self.augment(
                 features, keyed_generator("augment", self.batches.seed, self.step_count, self.device_context.rank)
             )
+        if self.mixup and len(rows):
+            generator = keyed_generator("mixup", self.batches.seed, self.step_count, self.device_context.rank)
+            one_hot_targets = one_hot(targets, self.data.data_info.num_classes, dtype=features.dtype)
+            features, targets = mixup(features, one_hot_targets, generator, self.mixup)
         # By the batch, which costs less than a thousandth of a step; laid out once, the data would be held twice
         # meanwhile.
         features = features.contiguous(memory_format=self.memory_format)
@@ -107,11 +132,15 @@ class SupervisedTask(GradientTask):
             return [(features, targets)]
         return zip(features.split(self.micro_batch_size), targets.split(self.micro_batch_size))
 
-    def losses(self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch"]) -> Float[Tensor, "batch"]:
-        """One loss for each example."""
-        return self.loss_fn(self.model(features), targets)
+    def losses(
+        self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]
+    ) -> Float[Tensor, "batch"]:
+        """One loss for each training example."""
+        return (self.train_loss_fn or self.loss_fn)(self.model(features), targets)
 
-    def losses_of(self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch"]) -> Float[Tensor, "batch"]:
+    def losses_of(
+        self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]
+    ) -> Float[Tensor, "batch"]:
         return (self._compiled_losses if len(features) == self._full_rows else self.losses)(features, targets)
 
     @torch.no_grad()
@@ -148,17 +177,66 @@ class SupervisedTask(GradientTask):
 
 
 class Classification(SupervisedTask):
-    """Outputs are logits, targets are labels; the metric is accuracy."""
+    """Outputs are logits, targets are labels; the metrics are accuracy and, of the splits in `auc_splits`, the AUC.
+
+    With `choose_threshold`, for two classes, every evaluation of the validation split chooses the threshold anew. It is
+    kept with the weights, so the best weights keep theirs.
+    """
 
     kind = "classification"
+    gives_probabilities = True  # whether the softmax of the outputs is one; a margin's is not
+    auc_splits: tuple[str, ...] = ("test",)
+    threshold: float | None = None  # the probability from which on the second of two classes is predicted
+    choose_threshold: Callable[[Tensor, Tensor], float] | None = None
 
     def compute_metrics(
         self, outputs: Float[Tensor, "batch classes"], targets: Int[Tensor, "batch"]
     ) -> dict[str, Float[Tensor, "batch"]]:
-        return {"accuracy": (outputs.argmax(-1) == targets).float()}
+        return {"accuracy": (predict_labels(outputs, self.threshold) == targets).float()}
+
+    def evaluate(self, split: str) -> Metrics:
+        if split == "validation" and self.choose_threshold is not None:
+            probabilities = self.predict_split(split).double().softmax(-1)[:, 1]
+            self.threshold = self.choose_threshold(probabilities.cpu(), self.data.validation.targets.cpu())
+        found = super().evaluate(split)
+        if found and split in self.auc_splits:
+            found |= auc_metrics(self.predict_split(split), getattr(self.data, split).targets)
+        return found
+
+    def model_state(self) -> dict[str, Any]:
+        chosen = {} if self.choose_threshold is None else {"threshold": self.threshold}
+        return super().model_state() | chosen
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        if self.choose_threshold is not None:
+            self.threshold = state["model"]["threshold"]
 
     def panels(self) -> list[Panel]:
-        return supervised_panels.classifier_panels(self.predict_split("test").softmax(-1).cpu(), self.data)
+        outputs = self.predict_split("test").cpu()
+        return supervised_panels.classifier_panels(
+            outputs,
+            predict_labels(outputs, self.threshold),
+            self.data,
+            gives_probabilities=self.gives_probabilities,
+            test_name=self.test_name,
+            threshold=self.threshold,
+        )
+
+
+def predict_labels(outputs: Float[Tensor, "batch classes"], threshold: float | None) -> Int[Tensor, "batch"]:
+    """The most probable class of each example; with a threshold, the second of two where its probability reaches it."""
+    if threshold is None:
+        return outputs.argmax(-1)
+    return (outputs.double().softmax(-1)[:, 1] >= threshold).long()
+
+
+def auc_metrics(outputs: Float[Tensor, "samples classes"], labels: Int[Tensor, "samples"]) -> Metrics:
+    """The area under the ROC curve, of several classes the macro mean of one-vs-rest; nothing where no class has
+    one."""
+    # The logarithm ranks as the probability does, but does not round to 0 or 1.
+    auc = roc_auc_ovr(outputs.cpu().double().log_softmax(-1), labels.cpu()).output
+    return {} if math.isnan(auc) else {"auc": auc}
 
 
 class Regression(SupervisedTask):
@@ -188,7 +266,7 @@ class Regression(SupervisedTask):
         return {"loss": means["loss"] * self.unit**2, "rmse": math.sqrt(means["squared_error"]) * self.unit}
 
     def panels(self) -> list[Panel]:
-        return supervised_panels.regression_panels(self.predict_split("test").cpu(), self.data)
+        return supervised_panels.regression_panels(self.predict_split("test").cpu(), self.data, self.test_name)
 
 
 def in_squared_unit(loss: Float[Tensor, "*shape"], unit: float) -> Float[Tensor, "*shape"]:

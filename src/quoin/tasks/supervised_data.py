@@ -23,9 +23,11 @@ from quoin.data import (
 )
 from quoin.errors import UserError, format_value
 from quoin.layers import check_batch_norm
+from quoin.tasks.classifier_loss import training_loss
 from quoin.tasks.lr_schedule import make_lr_schedule
-from quoin.tasks.options import OptimizerOptions
-from quoin.tasks.supervised import SupervisedTask
+from quoin.tasks.options import ClassifierOptions, OptimizerOptions
+from quoin.tasks.supervised import Classification, SupervisedTask
+from quoin.tasks.threshold import check_no_classifier_options, threshold_rule
 from quoin.train import DeviceContext
 
 __all__ = [
@@ -125,7 +127,8 @@ def supervised_task(
     """A supervised task of this kind, run as the shared options say."""
     if _fewest_rows(data.train.num_rows, options) == 1:  # batch norm may not take it: an error before the run begins
         check_batch_norm(model, data.train.features[:1])
-    return kind(
+    train_loss_fn, mixup, choose_threshold = _classifier_settings(options, data)
+    task = kind(
         model,
         loss_fn,
         optimizer,
@@ -138,7 +141,30 @@ def supervised_task(
         max_grad_norm=options.max_grad_norm,
         micro_batch_size=options.micro_batch_size,
         augment=augment,
+        train_loss_fn=train_loss_fn,
+        mixup=mixup,
     )
+    task.test_name = "held-out fold" if getattr(options, "fold", "") else "test"
+    if isinstance(task, Classification):
+        task.choose_threshold = choose_threshold
+        # It costs a sort for each class and epoch, so only where it is asked for.
+        if getattr(options, "monitor", "") == "validation_auc":
+            task.auc_splits = ("validation", "test")
+    return task
+
+
+def _classifier_settings(
+    options: Any, data: PreparedData
+) -> tuple[Callable[[Tensor, Tensor], Tensor] | None, float, Callable[[Tensor, Tensor], float] | None]:
+    """The training loss, the alpha of mixup and the rule for a threshold, where `options` have any."""
+    if not isinstance(options, ClassifierOptions):
+        return None, 0.0, None
+    names = data.data_info.class_names
+    if names is None:
+        check_no_classifier_options(options)
+        return None, 0.0, None
+    loss_fn = training_loss(options, data.train.targets, names, soft_targets=options.mixup > 0)
+    return loss_fn, options.mixup, threshold_rule(options, data)
 
 
 def _fewest_rows(num_rows: int, options: OptimizerOptions) -> int:

@@ -1,12 +1,13 @@
 """What a trained model does, as panels for the report: confusion matrix and worst errors, or predicted against true."""
 
-import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
 from quoin.data import PreparedData
+from quoin.metrics import confusion_matrix
 from quoin.plot import Panel
+from quoin.tasks.classifier_panels import quality_panels
 
 __all__ = ["classifier_panels", "regression_panels"]
 
@@ -15,15 +16,33 @@ LONGEST = 20  # letters of a class name
 MOST_CLASSES = 40  # beyond this a confusion matrix is unreadable
 
 
-def classifier_panels(probabilities: Float[Tensor, "samples classes"], data: PreparedData) -> list[Panel]:
-    """The confusion matrix of the test split, and the errors the model was most confident in."""
+def classifier_panels(
+    outputs: Float[Tensor, "samples classes"],
+    predicted: Int[Tensor, "samples"],
+    data: PreparedData,
+    *,
+    gives_probabilities: bool = True,
+    test_name: str = "test",
+    threshold: float | None = None,
+) -> list[Panel]:
+    """The confusion matrix of the test split, the errors the model was most confident in, and how good it is by class,
+    as a ranking and as a forecast.
+
+    Args:
+        outputs: Logits, or scores of which a softmax is no probability.
+        test_name: What to call the test split.
+        threshold: That of two classes, if it was chosen.
+    """
     names, labels = _names(data), data.test.targets.cpu()
-    predicted = probabilities.argmax(-1)
     wrong = int((predicted != labels).sum())
-    caption = f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} test examples are wrong."
+    caption = (
+        f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} {test_name} examples are wrong."
+    )
+    if threshold is not None:
+        caption += f" {names[1]} is predicted from a probability of {threshold:.4g} on, chosen on the validation split."
     panels = []
     if len(names) <= MOST_CLASSES:
-        counts = torch.bincount(labels * len(names) + predicted, minlength=len(names) ** 2).reshape(len(names), -1)
+        counts = confusion_matrix(predicted, labels, len(names))
         panels.append(
             Panel(
                 "Confusion matrix",
@@ -38,9 +57,11 @@ def classifier_panels(probabilities: Float[Tensor, "samples classes"], data: Pre
                 caption,
             )
         )
-    if wrong:
-        panels.append(_worst_mistakes(probabilities, predicted, labels, data))
-    return panels
+    if wrong and gives_probabilities:
+        panels.append(_worst_mistakes(outputs.softmax(-1), predicted, labels, data, test_name))
+    return panels + quality_panels(
+        outputs, predicted, labels, names, gives_probabilities=gives_probabilities, test_name=test_name
+    )
 
 
 def _names(data: PreparedData) -> list[str]:
@@ -49,7 +70,9 @@ def _names(data: PreparedData) -> list[str]:
     return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in data.data_info.class_names]
 
 
-def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, data: PreparedData) -> Panel:
+def _worst_mistakes(
+    probabilities: Tensor, predicted: Tensor, labels: Tensor, data: PreparedData, test_name: str
+) -> Panel:
     names = _names(data)
     true_probability = probabilities.gather(1, labels[:, None])[:, 0].masked_fill(predicted == labels, 2.0)
     worst = true_probability.argsort(stable=True)[: min(WORST, int((predicted != labels).sum()))]
@@ -63,11 +86,13 @@ def _worst_mistakes(probabilities: Tensor, predicted: Tensor, labels: Tensor, da
     if data.test_images is not None:
         images, rescaled = plot.viewable(data.test_images[worst])
         return Panel("Misclassified examples", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
-    rows = {f"test row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)}
+    rows = {
+        f"{test_name} row {int(i) + 1}: {text}": float(probabilities[i, predicted[i]]) for i, text in zip(worst, sure)
+    }
     return Panel("Misclassified examples", lambda: plot.bars(rows, x_label="predicted probability"), caption)
 
 
-def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> list[Panel]:
+def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData, test_name: str = "test") -> list[Panel]:
     """Predicted against true on the test split, in the target's own unit; `outputs` are standardised."""
     scale = data.target_scaler
     assert scale is not None
@@ -76,6 +101,6 @@ def regression_panels(outputs: Float[Tensor, "samples"], data: PreparedData) -> 
         Panel(
             "Predicted vs. true",
             lambda: plot.scatter(scale.inverse_transform(data.test.targets.cpu()), scale.inverse_transform(outputs)),
-            f"Each dot is a test example; on the diagonal the prediction of {name} is exact.",
+            f"Each dot is a {test_name} example; on the diagonal the prediction of {name} is exact.",
         )
     ]

@@ -63,12 +63,14 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 
 def metrics_table(metrics: dict[str, float]) -> str:
-    """Final metrics with a row for each and a column for each split of the data."""
-    splits = ("train", "validation", "test")
-    names = sorted({name.partition("_")[2] for name in metrics})
+    """Final metrics with a row for each and a column for each split of the data, the last of them the test or held-out
+    fold."""
+    last = "held_out_fold" if any(name.startswith("held_out_fold_") for name in metrics) else "test"
+    splits = {"train": "train", "validation": "validation", last: "test" if last == "test" else "held-out fold"}
+    names = sorted({name.removeprefix(f"{split}_") for name in metrics for split in splits if name.startswith(split)})
     return table(
         "Results",
-        ("", *splits),
+        ("", *splits.values()),
         [(_words(name), *(metrics.get(f"{split}_{name}") for split in splits)) for name in names],
     )
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
-from quoin.train.monitor import Monitor
+from quoin.train.monitor import Monitor, check_monitored
 from quoin.train.progress import Progress
 from quoin.train.run_files import fitting, read_state
 from quoin.train.state import copy_state, generator_states, load_generator_states
@@ -155,7 +155,11 @@ class Trainer:
         )
         self.at.num_lines += 1
         self.progress.show(found)
-        if self.monitor is None or self.monitor.metric not in found:
+        if self.monitor is None:
+            return
+        if self.monitor.is_required:
+            check_monitored(self.monitor.metric, found)
+        if self.monitor.metric not in found:
             return
         value = found[self.monitor.metric]
         if self.at.best_value is None or self.monitor.better(value, self.at.best_value):

@@ -15,6 +15,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import accuracy
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
+from quoin.tasks.supervised import auc_metrics
 from quoin.train import Metrics
 
 __all__ = ["TextPrediction", "TrainedTextClassifier"]
@@ -71,5 +72,6 @@ class TrainedTextClassifier(Trained):
         labels, logits = torch.tensor([known[name] for name in pairs.targets]), self.outputs(pairs.sources)
         return {
             "accuracy": accuracy(logits.argmax(-1), labels),
+            **auc_metrics(logits, labels),
             "cross_entropy": float(cross_entropy(logits, labels).mean()),
         }

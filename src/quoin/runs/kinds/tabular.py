@@ -15,7 +15,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
-from quoin.tasks.supervised import eval_batch_size
+from quoin.tasks.supervised import auc_metrics, eval_batch_size, predict_labels
 from quoin.train import Metrics
 from quoin.train.run_files import fitting
 
@@ -52,6 +52,8 @@ class TrainedTabular(Trained):
                 if self.data_info.class_names is None
                 else None
             )
+            threshold = self.saved.get("threshold")
+            self.threshold = None if threshold is None else float(threshold)  # of two classes, where one was chosen
             self.feature_scaler = StandardScaler(scales["feature_mean"], scales["feature_std"])
 
     @torch.no_grad()
@@ -69,7 +71,8 @@ class TrainedTabular(Trained):
         """Predict for rows in the source's own units."""
         outputs = self.outputs(features)
         if self.data_info.class_names is not None:
-            return Prediction(outputs.argmax(-1), outputs.softmax(-1) if self.recipe.gives_probabilities else None)
+            labels = predict_labels(outputs, self.threshold)
+            return Prediction(labels, outputs.softmax(-1) if self.recipe.gives_probabilities else None)
         assert self.target_scaler is not None
         return Prediction(self.target_scaler.inverse_transform(outputs), None)
 
@@ -107,7 +110,7 @@ class TrainedTabular(Trained):
             )
         labels = torch.tensor([known[name] for name in dataset.class_names])[dataset.targets]
         logits = self.outputs(dataset.features)
-        found = {"accuracy": accuracy(logits.argmax(-1), labels)}
+        found = {"accuracy": accuracy(predict_labels(logits, self.threshold), labels), **auc_metrics(logits, labels)}
         if self.recipe.gives_probabilities:
             found["cross_entropy"] = float(cross_entropy(logits, labels).mean())
         return found
@@ -126,6 +129,9 @@ class TrainedTabular(Trained):
                 f"a value lies {far:.0f} training spreads from the training mean; is {path} on the scale of the "
                 "training data?"
             ]
+        if self.threshold is not None and self.data_info.class_names is not None:
+            second = format_value(self.data_info.class_names[1])
+            notes.append(f"{second} is predicted from p = {self.threshold:.4g} on, as chosen on the validation split")
         return predicted_table(prediction.values, prediction.probabilities, self.data_info, notes)
 
     def inspect(self) -> None:
