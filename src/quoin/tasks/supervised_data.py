@@ -201,14 +201,7 @@ def supervised_task(
     """A supervised task of this kind, run as the shared options say."""
     if _fewest_rows(data.train.num_rows, options) == 1:  # batch norm may not take it: an error before the run begins
         check_batch_norm(model, data.train.features[:1])
-    train_loss_fn, mixup, choose_threshold = None, 0.0, None
-    if isinstance(options, ClassifierOptions):
-        names = data.data_info.class_names
-        if names is None:
-            check_no_classifier_options(options)
-        else:
-            mixup, choose_threshold = options.mixup, threshold_rule(options, data)
-            train_loss_fn = training_loss(options, data.train.targets, names, soft_targets=mixup > 0)
+    train_loss_fn, mixup, choose_threshold = _classifier_settings(options, data)
     task = kind(
         model,
         loss_fn,
@@ -232,6 +225,20 @@ def supervised_task(
         if getattr(options, "monitor", "") == "validation_auc":
             task.auc_splits = ("validation", "test")
     return task
+
+
+def _classifier_settings(
+    options: Any, data: PreparedData
+) -> tuple[Callable[[Tensor, Tensor], Tensor] | None, float, Callable[[Tensor, Tensor], float] | None]:
+    """The training loss, the alpha of mixup and the rule for a threshold, where `options` have any."""
+    if not isinstance(options, ClassifierOptions):
+        return None, 0.0, None
+    names = data.data_info.class_names
+    if names is None:
+        check_no_classifier_options(options)
+        return None, 0.0, None
+    loss_fn = training_loss(options, data.train.targets, names, soft_targets=options.mixup > 0)
+    return loss_fn, options.mixup, threshold_rule(options, data)
 
 
 def _fewest_rows(num_rows: int, options: OptimizerOptions) -> int:

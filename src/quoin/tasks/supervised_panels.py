@@ -43,7 +43,7 @@ def classifier_panels(
         caption += f" {names[1]} is predicted from a probability of {threshold:.4g} on, chosen on the validation split."
     panels = []
     if data.test.signal_shape is not None:
-        panels.append(example_signals(probabilities, names, data))
+        panels.append(example_signals(outputs.softmax(-1), names, data))
     if len(names) <= MOST_CLASSES:
         counts = confusion_matrix(predicted, labels, len(names))
         panels.append(
