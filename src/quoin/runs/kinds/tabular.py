@@ -25,7 +25,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
-from quoin.tasks.supervised import eval_batch_size
+from quoin.tasks.supervised import predict_in_batches
 from quoin.train import Metrics
 from quoin.train.run_files import fitting
 
@@ -64,7 +64,6 @@ class TrainedTabular(Trained):
             )
             self.feature_scaler = StandardScaler(scales["feature_mean"], scales["feature_std"])
 
-    @torch.no_grad()
     def outputs(self, features: Real[Tensor, "samples ..."]) -> Float[Tensor, "samples *outputs"]:
         """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
         if features.shape[1:].numel() != self.data_info.num_features:
@@ -76,7 +75,7 @@ class TrainedTabular(Trained):
             scaled = features.scaled(self.feature_scaler)
         else:
             scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
-        return torch.cat([self.model(piece) for piece in scaled.split(eval_batch_size(scaled))])
+        return predict_in_batches(self.model, scaled)
 
     def predict(self, features: Real[Tensor, "samples ..."]) -> Prediction:
         """Predict for rows in the source's own units."""
