@@ -222,6 +222,7 @@ def test_stored_images_are_the_tensor_they_stand_for(folder, monkeypatch):
     assert torch.equal(stored.index_select(0, rows), whole.index_select(0, rows))
     assert torch.equal(torch.cat(list(stored.split(50))), whole)
     assert [len(piece) for piece in stored.split(50)] == [50, 50, 20]
+    assert [piece.shape for piece in stored.take(rows[:0]).split(50)] == [(0, 3, 12, 12)]
     assert torch.equal(stored.flatten(1) * 2, whole.flatten(1) * 2)
     assert torch.equal(torch.stack([stored, whole]).amax(0), whole)
     assert torch.equal(stored.take(rows)[1:], whole[rows][1:])

@@ -1,4 +1,4 @@
-"""Callbacks for long computations, shared by all packages. Imports no torch."""
+"""Types of callbacks for long computations, shared by all packages. Imports no torch."""
 
 import sys
 from collections.abc import Callable, Iterator

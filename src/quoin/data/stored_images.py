@@ -93,15 +93,19 @@ class StoredImages(Tensor):
         found = found if rows.ndim else found[0]
         return found[tuple([slice(None)] * rows.ndim + others)] if others else found
 
-    def index_select(self, dim: int, index: Int[Tensor, "rows"]) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def index_select(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, dim: int, index: Int[Tensor, "selected"]
+    ) -> Float32[Tensor, "..."]:
         return self[index] if dim == 0 else self[:].index_select(dim, index)
 
-    def split(self, split_size: int, dim: int = 0) -> Iterator[Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def split(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, split_size: int, dim: int = 0
+    ) -> Iterator[Float32[Tensor, "..."]]:
         """Tensors of at most `split_size` rows, each read when its turn comes."""
         if dim:
             yield from self[:].split(split_size, dim)
             return
-        for start in range(0, len(self), split_size):
+        for start in range(0, max(1, len(self)), split_size):  # no rows are one piece too, as of any tensor
             yield self[start : start + split_size]
 
     def to(self, device: torch.device | str) -> "StoredImages":  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -27,6 +27,7 @@ __all__ = [
     "auc_metrics",
     "eval_batch_size",
     "in_squared_unit",
+    "predict_in_batches",
     "predict_labels",
 ]
 
@@ -39,6 +40,25 @@ EVALUATION_NUMBERS = 2**20
 def eval_batch_size(features: Real[Tensor, "samples ..."]) -> int:
     """How many rows of `features` to send through a model together when no gradient is wanted."""
     return max(1, min(EVALUATION_ROWS, EVALUATION_NUMBERS // max(1, features.shape[1:].numel())))
+
+
+@torch.no_grad()
+def predict_in_batches(
+    model: Callable[[Tensor], Tensor], features: Real[Tensor, "samples ..."]
+) -> Float[Tensor, "samples *outputs"]:
+    """The outputs of `model` for all rows, some at a time.
+
+    They go into one tensor that is there from the start: small ones that stay, each allocated between large ones that
+    go, would leave holes in the heap which the next large one does not fit into, and memory would grow by every batch.
+    """
+    outputs, done = torch.empty(0), 0
+    for piece in features.split(eval_batch_size(features)):
+        found = model(piece)
+        if done == 0:
+            outputs = found.new_empty((len(features), *found.shape[1:]))
+        outputs[done : done + len(found)] = found
+        done += len(found)
+    return outputs
 
 
 class SupervisedTask(GradientTask):
@@ -165,12 +185,10 @@ class SupervisedTask(GradientTask):
         """Last touches on the means of a split, such as the root of a mean square."""
         return means
 
-    @torch.no_grad()
     def predict_split(self, split: str) -> Float[Tensor, "samples *outputs"]:
         """The model's outputs on a split, in its order."""
         self.model.eval()
-        features = getattr(self.data, split).features
-        return torch.cat([self.model(piece) for piece in features.split(eval_batch_size(features))])
+        return predict_in_batches(self.model, getattr(self.data, split).features)
 
     def model_state(self) -> dict[str, Any]:
         return super().model_state() | {"scales": self.data.scale_state()}

@@ -25,7 +25,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import accuracy, root_mean_squared_error
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
-from quoin.tasks.supervised import auc_metrics, eval_batch_size, predict_labels
+from quoin.tasks.supervised import auc_metrics, predict_in_batches, predict_labels
 from quoin.train import Metrics
 from quoin.train.run_files import fitting
 
@@ -67,7 +67,6 @@ class TrainedTabular(Trained):
             self.threshold = None if threshold is None else float(threshold)  # of two classes, where one was chosen
             self.feature_scaler = StandardScaler(scales["feature_mean"], scales["feature_std"])
 
-    @torch.no_grad()
     def outputs(self, features: Real[Tensor, "samples ..."]) -> Float[Tensor, "samples *outputs"]:
         """The model's raw outputs for rows in the source's own units; tables may stand for images, pixel by pixel."""
         shape = self.data_info.feature_shape
@@ -85,7 +84,7 @@ class TrainedTabular(Trained):
             scaled = features.scaled(self.feature_scaler)
         else:
             scaled = self.feature_scaler.transform(features.reshape(-1, *self.data_info.feature_shape))
-        return torch.cat([self.model(piece) for piece in scaled.split(eval_batch_size(scaled))])
+        return predict_in_batches(self.model, scaled)
 
     def predict(self, features: Real[Tensor, "samples ..."]) -> Prediction:
         """Predict for rows in the source's own units."""
