@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
-    from quoin.data.points import PointInfo, Points, PointSplits, load_points, split_points
+    from quoin.data.points import PointInfo, PointSet, PointSplits, load_points, split_points
     from quoin.data.predicting import load_like, read_features
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
@@ -100,8 +100,8 @@ __all__ = [
     "PairSplits",
     "Pairs",
     "PointInfo",
+    "PointSet",
     "PointSplits",
-    "Points",
     "PreparedData",
     "RandomWindows",
     "SpecialTokenTokenizer",

@@ -17,6 +17,7 @@ from quoin.errors import UserError
 __all__ = ["load_npz", "read_npz_features", "read_npz_points"]
 
 _FEATURES = ("features", "x", "X")
+_POINTS = (*_FEATURES, "points")  # where no targets are asked for
 _TARGETS = ("targets", "y", "labels")
 
 
@@ -45,7 +46,7 @@ def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> 
     """The features of the archive at `source_path`, float64, images flattened in float32; arrays have no names, so
     order counts."""
     path = existing_file(source_path)
-    features = _features(path, _arrays(path, (_FEATURES,))[0])
+    features = _features(path, _arrays(path, (_POINTS,))[0])
     if math.prod(features.shape[1:]) != len(feature_names):
         raise UserError(
             f"expected {len(feature_names)} features a row in {quoted(path)}, got shape {features.shape}: give "
@@ -57,7 +58,7 @@ def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> 
 def read_npz_points(source_path: str | Path) -> np.ndarray:
     """The rows (n, d), float64, of the archive at `source_path`, whose targets are of no matter; images flattened."""
     path = existing_file(source_path)
-    features = _features(path, _arrays(path, ((*_FEATURES, "points"),))[0])
+    features = _features(path, _arrays(path, (_POINTS,))[0])
     return features.reshape(len(features), -1).astype(np.float64)
 
 
