@@ -78,6 +78,7 @@ VERDICTS = {
     ],
 }
 NO_VERDICT = {
+    "DemonstrationOptions": "options",
     "LRRangeTest": "a curve: `burst` says how it ended",
     "RankBounds": "two numbers: `decided` says whether they meet, either may be right",
     "CP": "factors, with what is known of them",

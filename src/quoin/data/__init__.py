@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from quoin.data.pair_tokens import BOS, EOS, PAD, PairBatch, SpecialTokenTokenizer, TokenPairs
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
-    from quoin.data.points import PointInfo, Points, PointSplits, load_points, split_points
+    from quoin.data.points import PointInfo, PointSet, PointSplits, load_points, split_points
     from quoin.data.predicting import Features, load_like, read_features, read_pictures_like, read_rows, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
@@ -114,8 +114,8 @@ __all__ = [
     "PairSplits",
     "Pairs",
     "PointInfo",
+    "PointSet",
     "PointSplits",
-    "Points",
     "PreparedData",
     "RandomWindows",
     "RemoteDataset",

@@ -18,6 +18,7 @@ from quoin.errors import UserError
 __all__ = ["load_npz", "load_npz_signals", "read_npz_features", "read_npz_points", "read_npz_signals"]
 
 _FEATURES = ("features", "x", "X")
+_POINTS = (*_FEATURES, "points")  # where no targets are asked for
 _TARGETS = ("targets", "y", "labels")
 
 
@@ -55,7 +56,7 @@ def read_npz_features(source_path: str | Path, feature_names: Sequence[str]) -> 
     """The features of the archive at `source_path`, float64, images flattened in float32; arrays have no names, so
     order counts."""
     path = existing_file(source_path)
-    features = _features(path, _arrays(path, (_FEATURES,))[0])
+    features = _features(path, _arrays(path, (_POINTS,))[0])
     if math.prod(features.shape[1:]) != len(feature_names):
         raise UserError(
             f"expected {len(feature_names)} features a row in {quoted(path)}, got shape {features.shape}: give "
@@ -73,7 +74,7 @@ def read_npz_signals(source_path: str | Path) -> Float[Tensor, "samples channels
 def read_npz_points(source_path: str | Path) -> np.ndarray:
     """The rows (n, d), float64, of the archive at `source_path`, whose targets are of no matter; images flattened."""
     path = existing_file(source_path)
-    features = _features(path, _arrays(path, ((*_FEATURES, "points"),))[0])
+    features = _features(path, _arrays(path, (_POINTS,))[0])
     return features.reshape(len(features), -1).astype(np.float64)
 
 

@@ -21,7 +21,7 @@ from quoin.data.tables import read_table_numbers
 from quoin.documents import Count
 from quoin.errors import UserError, format_value
 
-__all__ = ["PointInfo", "PointSplits", "Points", "load_points", "split_points"]
+__all__ = ["PointInfo", "PointSet", "PointSplits", "load_points", "split_points"]
 
 _RESOLVED = 1e4  # standard deviations of a column from zero: float32 keeps three digits of the spread
 
@@ -43,7 +43,7 @@ class PointInfo(DataInfo):
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class PointSet:
     """Rows of finite numbers, two or more of them."""
 
     name: str
@@ -90,7 +90,7 @@ class PointSplits:
 
 
 @explain_out_of_memory("the data do not fit in memory: give fewer rows or columns")
-def load_points(source: str, *, ignore: Sequence[str] = (), seed: int = 0) -> Points:
+def load_points(source: str, *, ignore: Sequence[str] = (), seed: int = 0) -> PointSet:
     """The points that `source` names, float64: all columns of a table but those to `ignore`, the array `points` or
     `features` of an npz:PATH, and of any other data set its features.
 
@@ -105,15 +105,15 @@ def load_points(source: str, *, ignore: Sequence[str] = (), seed: int = 0) -> Po
         )
     if form in FORMATS:
         table = read_table_numbers(form, path, ignore)
-        return Points(source, torch.from_numpy(table.values), tuple(column.name for column in table.columns))
+        return PointSet(source, torch.from_numpy(table.values), tuple(column.name for column in table.columns))
     if form == "npz":
         values = torch.from_numpy(read_npz_points(path))
-        return Points(source, values, column_names(values.shape[1:]))
+        return PointSet(source, values, column_names(values.shape[1:]))
     dataset = load(source, seed=seed)
-    return Points(source, dataset.features.flatten(1).double(), dataset.feature_names)
+    return PointSet(source, dataset.features.flatten(1).double(), dataset.feature_names)
 
 
-def split_points(points: Points, seed: int, *, validation: float = 0.1, test: float = 0.2) -> PointSplits:
+def split_points(points: PointSet, seed: int, *, validation: float = 0.1, test: float = 0.2) -> PointSplits:
     """Hold points out, as `split` does rows."""
     nothing = torch.zeros(len(points.values), dtype=torch.float64)
     rows = split(

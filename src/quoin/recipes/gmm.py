@@ -1,4 +1,4 @@
-"""A Gaussian mixture fitted by EM from several random initialisations: to samples of a known one, or your points."""
+"""A Gaussian mixture fitted by EM from several random initialisations: to samples of a known one or your data."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

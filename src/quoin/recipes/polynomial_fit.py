@@ -1,4 +1,4 @@
-"""Polynomials of every degree fitted to a noisy cubic, or your table: low degrees underfit, high degrees overfit."""
+"""Polynomials of every degree fitted to a noisy cubic or your table: low degrees underfit, high degrees overfit."""
 
 from dataclasses import dataclass
 

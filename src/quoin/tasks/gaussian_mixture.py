@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import BatchSampler, Points, PointSplits, StandardScaler, keyed_generator
+from quoin.data import BatchSampler, PointSet, PointSplits, StandardScaler, keyed_generator
 from quoin.errors import UserError
 from quoin.models import GaussianMixture, MixtureCandidates, em_step, init_mixture
 from quoin.plot import Panel
@@ -55,7 +55,7 @@ def mixture_points(options: Any) -> PointSplits:
     if not options.is_demonstration:
         return load_point_splits(options)
     points = _truth(options).sample((2 * options.num_points,), generator=keyed_generator("gmm", options.seed))
-    info = Points(options.data, points, ("x0", "x1")).info
+    info = PointSet(options.data, points, ("x0", "x1")).info
     return PointSplits(info, points[: options.num_points], points[:0], points[options.num_points :])
 
 

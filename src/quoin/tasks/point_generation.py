@@ -21,7 +21,7 @@ from quoin import generate, plot
 from quoin.data import (
     BatchSampler,
     PointInfo,
-    Points,
+    PointSet,
     PointSplits,
     keyed_generator,
     make_blobs,
@@ -61,7 +61,7 @@ def point_splits(options: PointOptions) -> PointSplits:
     """The points that `options` name: of a file, or three splits sampled anew from the distribution of that name."""
     if options.is_demonstration:
         splits = sample_points(options)
-        info = Points(options.data, torch.cat(list(splits.values())), ("x0", "x1")).info
+        info = PointSet(options.data, torch.cat(list(splits.values())), ("x0", "x1")).info
         return PointSplits(info, **splits)
     splits = load_point_splits(options, validation=VALIDATION).to(dtype=torch.float32)
     if len(splits.test) < FEWEST:

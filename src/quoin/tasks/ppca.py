@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import BatchSampler, Points, PointSplits, StandardScaler, keyed_generator
+from quoin.data import BatchSampler, PointSet, PointSplits, StandardScaler, keyed_generator
 from quoin.errors import UserError
 from quoin.losses import elbo_analytic_kl
 from quoin.models import PPCA, LinearVAE
@@ -40,7 +40,7 @@ def ppca_points(options: Any) -> PointSplits:
         _check(options, options.num_features, options.num_examples, columns, rows)
         generator = keyed_generator("ppca", options.seed)
         examples = _truth(options, generator).sample(2 * options.num_examples, generator=generator)
-        info = Points(options.data, examples, tuple(f"x{index}" for index in range(options.num_features))).info
+        info = PointSet(options.data, examples, tuple(f"x{index}" for index in range(options.num_features))).info
         return PointSplits(info, examples[: options.num_examples], examples[:0], examples[options.num_examples :])
     points = load_point_splits(options)
     _check(options, points.info.num_features, len(points.train), "the number of columns", "the number of training rows")

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from quoin.data import Points, load_points, read_rows
+from quoin.data import PointSet, load_points, read_rows
 from quoin.errors import UserError, format_value
 from quoin.runs.kinds.generation import TrainedPointModel
 from quoin.runs.predictions import PredictedFile, prediction_table
@@ -41,12 +41,12 @@ class TrainedMixture(TrainedPointModel):
         return prediction_table(found.values, found.probabilities, ("component",), names, [])
 
     @torch.no_grad()
-    def evaluate(self, data: str | Points, *, target: str | None = None) -> Metrics:
+    def evaluate(self, data: str | PointSet, *, target: str | None = None) -> Metrics:
         """The mean of ln p(x) over other points with the same columns, named as for `--data` or loaded."""
         if target is not None:
             raise UserError(f"expected points, which have no target, got --target {format_value(target)}: leave it out")
         names = self.data_info.feature_names
-        if isinstance(data, Points):
+        if isinstance(data, PointSet):
             points = data.values
         elif data.startswith(("csv:", "tsv:", "parquet:", "jsonl:", "npz:")):
             points = read_rows(data, names)
