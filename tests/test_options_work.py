@@ -250,7 +250,7 @@ class Cases:
     def other_sources(self) -> list[str]:
         """A recipe takes the first that is of its kind."""
         return [
-            *(self.files[form] for form in ("others", "csv", "one", "text", "tsv")),
+            *(self.files[form] for form in ("others", "csv", "one", "text", "tsv", "events")),
             "circles",
             "linear",
             "topics",
