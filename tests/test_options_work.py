@@ -61,8 +61,8 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
-# Options that name a column of a file of another kind, and that file.
-OF_FILES = {"id_column": "events", "time_column": "events", "symbol_column": "events"}
+# Options of a file of another kind, such as its columns, and that file; its symbols are numbers too.
+OF_FILES = {"emission": "events", "id_column": "events", "time_column": "events", "symbol_column": "events"}
 OF_FILES |= {"text_column": "texts", "source_column": "texts", "target_column": "texts"}
 SMALL_DATA = {"digits": "npz", "topics": "text"}  # the form of a small file for the data that a recipe has by default
 # Values that bite where the derived ones may not.
@@ -174,7 +174,7 @@ def write_columns(folder: Path) -> None:
     events = ["case,time,event,other_case,other_time,kind"]
     for row in range(300):
         a, b, c = draw.integers(0, 3, 3)
-        events.append(f"{row % 20},{row},{'xyz'[a]},{row % 15},{draw.integers(1000)},{'uvw'[b if c else a]}")
+        events.append(f"{row % 20},{row},{a},{row % 15},{draw.integers(1000)},{'uvw'[b if c else a]}")
     (folder / "events.csv").write_text("\n".join(events))
     words = ("the", "model", "of", "a", "law")
     texts = [
