@@ -10,6 +10,7 @@ import functools
 import itertools
 import json
 import typing
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -61,6 +62,9 @@ OF_TABLES = {
     "target",
     "ignore",
 }  # name columns of a CSV file; recipes of images take none, and must then refuse these by name
+# Options of a file of another kind, such as its columns, and that file; its symbols are numbers too.
+OF_FILES = {"emission": "events", "id_column": "events", "time_column": "events", "symbol_column": "events"}
+OF_FILES |= {"text_column": "texts", "source_column": "texts", "target_column": "texts"}
 OF_PICTURES = {
     "image_size": "pictures",
     "image_channels": "pictures",
@@ -90,6 +94,12 @@ TELLING: dict[str, list[Any]] = {
     "skip_broken": [True],
     "target": ["b"],
     "vocab_size": [20, 100, 300],
+    "id_column": ["other_case"],
+    "time_column": ["other_time"],
+    "symbol_column": ["kind"],
+    "text_column": ["body"],
+    "source_column": ["body"],
+    "target_column": ["title"],
     "embed_dim": [32, 24, 48],
 }
 # What suits one recipe.
@@ -164,6 +174,7 @@ def files(tmp_path_factory) -> dict[str, str]:
     (folder / "pairs.tsv").write_text(
         "\n".join(f"{' '.join(draw.choice(words, 4))}\t{'even' if n % 2 else 'odd'}" for n in range(80))
     )
+    write_columns(folder)
     # Where images are judged, by the classifier of a run: one of its own would be trained anew in every case.
     trained = tried(
         "train",
@@ -180,6 +191,7 @@ def files(tmp_path_factory) -> dict[str, str]:
     )
     names = {"npz": "images.npz", "csv": "table.csv", "text": "text.txt", "tsv": "pairs.tsv", "signals": "signals.npz"}
     found = {form: f"{form}:{folder / name}" for form, name in names.items()}
+    found |= {name: f"csv:{folder / name}.csv" for name in ("events", "texts")}
     found |= {
         "others": f"npz:{folder / 'others.npz'}",
         "two": f"npz:{folder / 'two.npz'}",
@@ -187,6 +199,24 @@ def files(tmp_path_factory) -> dict[str, str]:
     }
     found |= {name: f"images:{folder / name}" for name in ("pictures", "broken")}
     return found | {"classifier": json.loads(trained[1])["run"]}
+
+
+def write_columns(folder: Path) -> None:
+    """An event log and a table of texts, with more columns of each kind than one."""
+    draw = numpy.random.default_rng(1)
+    events = ["case,time,event,other_case,other_time,kind"]
+    for row in range(300):
+        a, b, c = draw.integers(0, 3, 3)
+        events.append(f"{row % 20},{row},{a},{row % 15},{draw.integers(1000)},{'uvw'[b if c else a]}")
+    (folder / "events.csv").write_text("\n".join(events))
+    words = ("the", "model", "of", "a", "law")
+    texts = [
+        ",".join([" ".join(draw.choice(words, 4)), " ".join(draw.choice(words, 3)), "xy"[n % 2], words[n % 5], f"{n}a"])
+        for n in range(60)
+    ]
+    (folder / "texts.csv").write_text(
+        "\n".join(["text,body,label,title,source,target", *(f"{line},{line[:3]}" for line in texts)])
+    )
 
 
 class Cases:
@@ -200,7 +230,8 @@ class Cases:
     def base(self, option: str) -> Any:
         """The options that are the same on both sides."""
         small = SMALL | {"classifier": self.files["classifier"]}
-        if form := "csv" if option in OF_TABLES else OF_PICTURES.get(option) or SMALL_DATA.get(self.recipe.data):
+        form = OF_PICTURES.get(option) or OF_FILES.get(option) or SMALL_DATA.get(self.recipe.data)
+        if form := "csv" if option in OF_TABLES else form:
             small["data"] = self.files[form]
         if option in OF_TWO_CLASSES and self.recipe.name != "sequence-classification":
             small["data"] = self.files["two"]
@@ -255,7 +286,7 @@ class Cases:
     def other_sources(self) -> list[str]:
         """A recipe takes the first that is of its kind."""
         return [
-            *(self.files[form] for form in ("others", "csv", "one", "text", "tsv")),
+            *(self.files[form] for form in ("others", "csv", "one", "text", "tsv", "events")),
             "circles",
             "linear",
             "topics",

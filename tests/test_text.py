@@ -133,8 +133,9 @@ def test_files_that_are_no_texts_cost_one_line(tmp_path):
         "cut.gz": "cut short",
         "plain.gz": "damaged",
         "none.txt": "cannot be reached",
-        ".": "is a folder",
+        "folder": "txt files in the folder",
     }
+    (tmp_path / "folder").mkdir()
     for name, hint in hints.items():
         with pytest.raises(UserError, match=hint) as caught:
             load_text(f"text:{tmp_path / name}")

@@ -111,7 +111,7 @@ NO_NUMBERS |= dict.fromkeys(
     ["load_labeled_pairs", "open_tokens", "read_features", "read_rows", "read_signals", "read_texts", "tokenize_file"],
     FILES,
 )
-NO_NUMBERS |= dict.fromkeys(["SequenceInfo", "sequence_info"], TEXT)
+NO_NUMBERS |= dict.fromkeys(["SequenceInfo", "sequence_info"], FACTS)
 
 # Tokens and rows: whole numbers, held against int64.
 LETTERS = q.CharTokenizer("abc")

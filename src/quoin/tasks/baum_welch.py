@@ -236,9 +236,9 @@ class BaumWelchTask(SequenceTask):
         states = [f"state {state}" for state in range(self.num_states)]
         few = self.num_states <= 10
         transition = hidden.chain.transition.round(decimals=3)
-        share = self._state_shares(hidden)
+        fractions = self._state_fractions(hidden)
         caption = f"Initialisation {self.best}. Training time in each state: " + ", ".join(
-            f"{name} {part:.3f}" for name, part in zip(states, share.tolist())
+            f"{name} {part:.3f}" for name, part in zip(states, fractions.tolist())
         )
         if isinstance(hidden.emission, GaussianEmission):
             spread = hidden.emission.covariances[:, 0].sqrt()
@@ -265,9 +265,9 @@ class BaumWelchTask(SequenceTask):
             ),
         ]
 
-    def _state_shares(self, hidden: HiddenMarkovModel) -> Float[Tensor, "states"]:
-        """The posterior's expected share of the training observations in each state."""
-        shares = torch.zeros(self.num_states, dtype=torch.float64)
+    def _state_fractions(self, hidden: HiddenMarkovModel) -> Float[Tensor, "states"]:
+        """The posterior's expected fraction of the training observations in each state."""
+        fractions = torch.zeros(self.num_states, dtype=torch.float64)
         for bucket in self.splits["train"].buckets:
-            shares += hidden.posterior(bucket.observations, bucket.lengths).output.flatten(0, 1).sum(dim=0)
-        return shares / shares.sum()
+            fractions += hidden.posterior(bucket.observations, bucket.lengths).output.flatten(0, 1).sum(dim=0)
+        return fractions / fractions.sum()

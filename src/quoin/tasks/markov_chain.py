@@ -110,7 +110,7 @@ class MarkovChainTask(SequenceTask):
         hides = (
             f"The {len(chosen)} most frequent of {len(stationary)} symbols. " if len(chosen) < len(stationary) else ""
         )
-        shares = {name: float(stationary[number]) for name, number in zip(names, chosen)}
+        fractions = {name: float(stationary[number]) for name, number in zip(names, chosen)}
         rate = float(entropy_rate(chain)) / math.log(2)
         return [
             Panel(
@@ -127,7 +127,7 @@ class MarkovChainTask(SequenceTask):
             ),
             Panel(
                 "Stationary distribution",
-                lambda: plot.bars(shares, x_label="probability in the long run"),
+                lambda: plot.bars(fractions, x_label="probability in the long run"),
                 f"{hides}In it, the next symbol has an entropy of {rate:.4f} bits: the entropy rate.",
             ),
             self.likelihood_panel("fitted chain"),

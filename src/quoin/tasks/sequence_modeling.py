@@ -161,10 +161,11 @@ class SequenceTask(Study):
 
     def shown_symbols(self) -> tuple[list[int], list[str]]:
         """The numbers and names of the symbols that a picture has room for, the most frequent in training."""
-        symbols = self.data_info.symbols or ()
+        symbols: tuple[str, ...] = self.data_info.symbols or ()
         counts = self.splits["train"].values.bincount(minlength=len(symbols))
         chosen = sorted(counts.argsort(descending=True, stable=True)[:MOST_SHOWN].tolist())
-        return chosen, [name if len(name := symbols[number]) <= 16 else f"{name[:15]}…" for number in chosen]
+        names = [symbols[number] for number in chosen]
+        return chosen, [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
 
     def likelihood_panel(self, name: str) -> Panel:
         """The model beside its baselines on test sequences."""

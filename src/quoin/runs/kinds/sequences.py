@@ -114,7 +114,8 @@ class TrainedMarkovChain(TrainedSequenceModel):
 
     @property
     def distribution(self) -> MarkovChain:
-        return fitted_chain(self.model, self.options.pseudo_count)
+        with fitting(f"the checkpoint of {self.run.path}"):
+            return fitted_chain(self.model, self.options.pseudo_count)
 
 
 class TrainedHiddenMarkovModel(TrainedSequenceModel):
