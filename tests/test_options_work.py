@@ -92,7 +92,7 @@ TELLING: dict[str, list[Any]] = {
     "num_rows": [20],
     "pseudo_counts": [(0.5,)],
     "skip_broken": [True],
-    "target": ["b"],
+    "target": [("b",), "b"],
     "vocab_size": [20, 100, 300],
     "id_column": ["other_case"],
     "time_column": ["other_time"],
@@ -129,7 +129,8 @@ RATES = {"epochs", "lr", "schedule", "warmup_ratio"}  # every optimizer of a run
 INERT = {("ngram", "seed"): "counts: nothing is drawn"}
 EPOCHS = {"epochs", "max_iter", "num_bandwidths", "max_degree", "num_doublings"}  # one of which every recipe has
 # files and sizes that small images do not have: tried in test_fine_tuning.py and test_image_recipes.py
-ELSEWHERE = {"freeze", "image_mean", "image_std", "pretrained", "pretrained_sha256", "size"}
+# Gaps and test sets: in test_tables.py and test_own_table.py.
+ELSEWHERE = {"missing", "test_data", "freeze", "image_mean", "image_std", "pretrained", "pretrained_sha256", "size"}
 # When a run stops and what it keeps: see test_a_run_stops_when_asked.
 BY_THE_RUN = EPOCHS | {"patience", "monitor"}
 

@@ -60,7 +60,9 @@ def _write(path: Path) -> None:
     generator = np.random.default_rng(0)
     with path.open("wb") as file:
         for start in range(0, ROWS, AT_ONCE):
-            columns: dict[str, np.ndarray] = {f"x{at}": generator.normal(size=AT_ONCE).round(5) for at in range(COLUMNS)}
+            columns: dict[str, np.ndarray] = {
+                f"x{at}": generator.normal(size=AT_ONCE).round(5) for at in range(COLUMNS)
+            }
             columns["label"] = generator.integers(0, CLASSES, AT_ONCE)
             polars.DataFrame(columns).write_csv(file, include_header=start == 0)
 

@@ -67,4 +67,5 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
         return KernelRegression(model(options, None), options)
     data = tasks.load_regression_data(options, device_context)
     net = model(options, data.data_info)
+    assert isinstance(net, models.NadarayaWatsonRegression)
     return KernelRegressionTask(net, data, num_bandwidths=options.num_bandwidths, seed=options.seed)

@@ -58,7 +58,9 @@ class KernelRegressionTask(ClosedFormTask):
     def evaluate(self, split: str) -> Metrics:
         """Of the training rows, each predicted from all others; of held-out rows by every kernel."""
         if split == "train":
-            return {"leave_one_out_rmse": math.sqrt(float(self.squared_errors.min())) * self.unit} if len(self.squared_errors) else {}
+            if not len(self.squared_errors):
+                return {}
+            return {"leave_one_out_rmse": math.sqrt(float(self.squared_errors.min())) * self.unit}
         rows = getattr(self.data, split)
         if not rows.num_rows:
             return {}
