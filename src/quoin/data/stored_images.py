@@ -3,7 +3,6 @@
 100,000 images of 3 x 224 x 224 are 15 GB of bytes and 60 GB of float32; a batch of them is 19 MB.
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,9 +50,6 @@ class StoredImages(Tensor):
     ) -> None:
         self.decoded, self.scaler = decoded, scaler
         self._rows: np.ndarray = rows.cpu().numpy()
-        with warnings.catch_warnings():  # that it cannot be written to; nobody does
-            warnings.simplefilter("ignore")
-            self._pixels = torch.from_numpy(decoded.pixels)
         self._scale = None if scaler is None else tuple(each.to(device, torch.float32) for each in scaler)
 
     # Of any operation of torch that is not overridden below, this is told; shape, dtype and device need none.
@@ -68,16 +64,22 @@ class StoredImages(Tensor):
         return f"StoredImages(shape={tuple(self.shape)}, device={self.device})"
 
     def _read(self, rows: np.ndarray) -> Float32[Tensor, "rows channels height width"]:
-        index = torch.from_numpy(rows)
         if self.device.type != "cpu":
-            return self._on_scale(self._pixels.index_select(0, index).to(self.device).to(torch.float32))
-        images = torch.empty((len(rows), *self.decoded.shape))
-        # Some images at a time, from the file to their end while the processor's cache holds them.
-        size = max(1, CHUNK_NUMBERS // max(1, images[:1].numel()))
-        for some, chosen in zip(images.split(size), index.split(size), strict=True):
-            single = len(chosen) == 1
-            self._on_scale(some.copy_(self._pixels[int(chosen)] if single else self._pixels.index_select(0, chosen)))
-        return images
+            bytes_there = torch.from_numpy(np.asarray(self.decoded.pixels[rows])).to(self.device)
+            return self._on_scale(bytes_there.to(torch.float32))
+        images = np.empty((len(rows), *self.decoded.shape), np.float32)
+        scale = [each.numpy() for each in self._scale or ()]
+        # By NumPy, one after the other, from the file to the end while the processor's cache holds an image: what torch
+        # shares out among threads in such small pieces waits for the slowest of them, for long on a busy machine.
+        size = max(1, CHUNK_NUMBERS // max(1, int(np.prod(self.decoded.shape))))
+        for start in range(0, len(rows), size):
+            some, chosen = images[start : start + size], rows[start : start + size]
+            some[...] = self.decoded.pixels[chosen[0]] if len(chosen) == 1 else self.decoded.pixels[chosen]
+            some /= 255
+            if scale:
+                some -= scale[0]
+                some /= scale[1]
+        return torch.from_numpy(images)
 
     def _on_scale(self, images: Tensor) -> Tensor:
         """Bytes as float32, on the scale that is wanted, in place."""
