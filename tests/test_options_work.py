@@ -216,7 +216,7 @@ def write_columns(folder: Path) -> None:
         for n in range(60)
     ]
     (folder / "texts.csv").write_text(
-        "\n".join(["text,body,label,title,source,target", *(f"{line},{line[:3]}" for line in texts)])
+        "\n".join(["text,body,label,title,source,tgt", *(f"{line},{line[:3]}" for line in texts)])
     )
 
 
