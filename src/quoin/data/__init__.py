@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from quoin.data.pairs import Pairs, PairSplits, load_pairs, split_pairs
     from quoin.data.pictures import make_segment_digits, make_tiny_images
     from quoin.data.points import PointInfo, PointSet, PointSplits, load_points, split_points
-    from quoin.data.predicting import Features, load_like, read_features, read_pictures_like, read_rows, read_signals
+    from quoin.data.predicting import FeatureRows, load_like, read_features, read_pictures_like, read_rows, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
     from quoin.data.scaling import StandardScaler
     from quoin.data.seeds import keyed_generator
@@ -95,7 +95,7 @@ __all__ = [
     "Corpus",
     "CorpusSplit",
     "Dataset",
-    "Features",
+    "FeatureRows",
     "Fold",
     "Glyphs",
     "ImageInfo",

@@ -24,17 +24,17 @@ from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import load_table_columns, read_table_columns
 from quoin.errors import UserError, format_value
 
-__all__ = ["Features", "load_like", "read_features", "read_pictures_like", "read_rows", "read_signals"]
+__all__ = ["FeatureRows", "load_like", "read_features", "read_pictures_like", "read_rows", "read_signals"]
 
 
-class Features(NamedTuple):
+class FeatureRows(NamedTuple):
     """Rows as a trained model takes them, before they are scaled."""
 
     features: Float[Tensor, "samples features"] | Float[Tensor, "samples channels length"]
     remarks: list[str]  # what the user should know of them
 
 
-def read_features(path: str | Path, data_info: TabularInfo) -> Features:
+def read_features(path: str | Path, data_info: TabularInfo) -> FeatureRows:
     """The features of a .csv, .tsv, .parquet, .jsonl or .npz file, float64 (pixels float32), as a model trained on
     `data_info` takes them; images come flattened.
 
@@ -44,8 +44,8 @@ def read_features(path: str | Path, data_info: TabularInfo) -> Features:
     if form in FORMATS and data_info.columns:
         table = read_table_columns(form, source_path, _kinds(data_info), data_info.missing)
         values, encoder = torch.from_numpy(table.values), TableEncoder(data_info.columns)
-        return Features(encoder.transform(table.columns, values), encoder.remarks(table.columns, values))
-    return Features(read_rows(path, data_info.feature_names or column_names(data_info.feature_shape)), [])
+        return FeatureRows(encoder.transform(table.columns, values), encoder.remarks(table.columns, values))
+    return FeatureRows(read_rows(path, data_info.feature_names or column_names(data_info.feature_shape)), [])
 
 
 def read_rows(path: str | Path, feature_names: Sequence[str]) -> Float[Tensor, "samples features"]:
@@ -96,16 +96,16 @@ def _settings(data_info: TabularInfo, otherwise: str) -> ImageSettings:
     return ImageSettings((height, width), channels)
 
 
-def read_signals(path: str | Path, data_info: TabularInfo) -> Features:
+def read_signals(path: str | Path, data_info: TabularInfo) -> FeatureRows:
     """The signals of an .npz archive with their own shape, or the columns of a table as one channel.
 
     The file may also be named as a source, signals:PATH.
     """
     path = str(path).removeprefix("signals:")
     if is_archive(path):
-        return Features(read_npz_signals(path), [])
+        return FeatureRows(read_npz_signals(path), [])
     found = read_features(path, data_info)
-    return Features(one_channel(found.features), found.remarks)
+    return FeatureRows(one_channel(found.features), found.remarks)
 
 
 def _kinds(data_info: TabularInfo) -> dict[str, ColumnKind]:
