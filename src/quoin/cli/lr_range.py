@@ -123,7 +123,7 @@ def take_auto_lr(parsed: argparse.Namespace) -> bool:
     """Whether `--lr auto` was given; the word is taken out of `parsed`, for the options hold a number."""
     if getattr(parsed, "option_lr", None) != AUTO:
         return False
-    del parsed.option_lr
+    delattr(parsed, "option_lr")
     return True
 
 

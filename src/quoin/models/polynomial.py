@@ -62,7 +62,8 @@ def scaled_monomial_features(x: Float[Tensor, "*batch features"], degree: int) -
     if degree < 0:
         raise UserError(f"expected a degree of at least 0, got {degree}; 0 is a constant, 1 a line")
     check_floating(x, "x")
-    columns, found = x.unbind(dim=-1), {(): torch.ones_like(x[..., 0])}
+    columns = x.unbind(dim=-1)
+    found: dict[tuple[int, ...], Tensor] = {(): torch.ones_like(x[..., 0])}
     for k in range(1, degree + 1):
         for chosen in combinations_with_replacement(range(len(columns)), k):
             # One factor more than a monomial that is there; it is the chosen.count-th of its kind.

@@ -1,7 +1,7 @@
 """Nadaraya-Watson kernel regression with four kernels, each bandwidth chosen by leave-one-out."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quoin import data, layers, models, tasks, tensor, train
 from quoin.options import default, option
@@ -66,5 +66,5 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
     if options.is_demonstration:
         return KernelRegression(model(options, None), options)
     data = tasks.load_regression_data(options, device_context)
-    net = model(options, data.data_info)
+    net: Any = model(options, data.data_info)
     return KernelRegressionTask(net, data, num_bandwidths=options.num_bandwidths, seed=options.seed)
