@@ -14,7 +14,7 @@ from quoin.train.monitor import Monitor
 if TYPE_CHECKING:
     from torch import nn
 
-    from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, TabularInfo, TextInfo
+    from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, PointInfo, TabularInfo, TextInfo
     from quoin.train import DeviceContext, Task
 
 __all__ = ["DEFAULT", "SUBJECTS", "Recipe", "find_recipe", "recipe_names"]
@@ -100,7 +100,9 @@ class Recipe:
         return self.module.MONITOR
 
     def model(
-        self, options: Any, data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | None"
+        self,
+        options: Any,
+        data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | PointInfo | None",
     ) -> "nn.Module":
         """The untrained model."""
         return self.module.model(options, data_info)
