@@ -161,7 +161,8 @@ def test_by_the_commands_of_the_readme(recipe, tmp_path):
     assert result["metrics"] == json.loads((tmp_path / "whole" / run.name / "result.json").read_text())["metrics"]
     assert done(evaluate, tmp_path)
     done(predict, tmp_path)
-    predicted = list(csv.DictReader((tmp_path / "predicted.csv").open()))
+    with (tmp_path / "predicted.csv").open() as file:
+        predicted = list(csv.DictReader(file))
     expected = {"mlp": 20, "softmax-regression": 100, "lenet": 20, "sequence-classification": 12, "hmm": 5}
     assert len(predicted) == expected[recipe]
     better = {"mlp": 0.75, "softmax-regression": 0.85, "lenet": 0.9, "sequence-classification": 0.9}

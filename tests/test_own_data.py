@@ -4,6 +4,7 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -16,13 +17,13 @@ from quoin.runs import Run, RunConfig, find_recipe, fit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_THREAD = RunConfig(device="cpu", num_threads=1)
-POINTS = {
+POINTS: dict[str, dict[str, Any]] = {
     "gmm": {"num_components": 2, "max_iter": 5, "num_init": 2},
     "ppca": {"latent_dim": 1, "epochs": 2},
-    "diffusion-2d": {"epochs": 2, "hidden_dim": 8, "num_timesteps": 20, "num_steps": 5},
+    "diffusion-2d": {"epochs": 2, "hidden_dim": 8, "num_timesteps": 20, "num_steps": 5, "prediction_type": "sample"},
     "flow-matching-2d": {"epochs": 2, "hidden_dim": 8, "num_steps": 3},
 }
-TABLES = {
+TABLES: dict[str, dict[str, Any]] = {
     "nadaraya-watson": {"num_bandwidths": 6},
     "polynomial-fit": {"max_degree": 3},
     "ridge": {"epochs": 2},
@@ -48,9 +49,9 @@ def made(tmp_path_factory) -> Path:
     return folder
 
 
-def run_of(name: str, runs: Path, **changes) -> Run:
+def run_of(name: str, runs: Path, **changes: Any) -> Any:
     recipe = find_recipe(name)
-    options = recipe.options(**changes)
+    options: Any = recipe.options(**changes)
     ended = fit(recipe, options, ONE_THREAD, runs, show_progress=False)
     assert ended.result is not None
     assert ended.result["target"] is None  # it is judged on the demonstration's data alone

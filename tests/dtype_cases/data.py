@@ -63,6 +63,8 @@ NO_NUMBERS = dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["LabeledGraph", "load_karate_club"], "a graph with whole labels; its weights are read by quoin.layers"
 )
+NO_NUMBERS |= dict.fromkeys(["PointSet", "PointSplits", "split_points"], ROWS)
+NO_NUMBERS |= {"load_points": FILES, "PointInfo": FACTS}
 NO_NUMBERS |= dict.fromkeys(["TabularInfo", "ImageInfo", "LabeledTextInfo", "PairInfo", "TextInfo"], FACTS)
 NO_NUMBERS |= dict.fromkeys(["labeled_text_info", "pair_info", "text_info"], FACTS)
 NO_NUMBERS |= dict.fromkeys(

@@ -109,6 +109,8 @@ CASES = models_networks.CASES | {
     ),
     "polynomial_features": lambda x: q.polynomial_features(x([0, 3, 9]), 3),
     "monomial_features": lambda x: q.monomial_features(x(ROWS), 2),
+    "fit_monomials": lambda x: q.fit_monomials(x(ROWS), x(TARGETS), 1),
+    "scaled_monomial_features": lambda x: q.scaled_monomial_features(x(ROWS), 2),
     "fit_polynomial": lambda x: q.fit_polynomial(x([0, 1, 2, 3]), x([7, 3, 9, 1]), 1),
     "relu_interpolant": lambda x: q.relu_interpolant(x([[0], [3], [9]]), x([[100], [7], [20]]), generator=generator())(
         x([[0], [3], [9]])
@@ -223,7 +225,12 @@ RESULT = "a result, built by the functions that are tried"
 SIZES = "takes sizes only: the class that it builds is tried"
 WEIGHTS = "takes a model and weights from files, whose dtype it keeps or refuses"
 TOKENS_ALONE = "takes whole tokens and lengths alone, which it or torch's embedding checks"
-NO_NUMBERS = dict.fromkeys(
+NO_NUMBERS = {
+    "monomial_degrees": "takes plain Python numbers",
+    "LinearVAE": "a decoder and an encoder, each with cases of its own",
+    "NadarayaWatsonRegression": "computes in float64 whatever comes; the kernels have cases in layers",
+}
+NO_NUMBERS |= dict.fromkeys(
     ["CausalLM", "DecoderModel", "DensityModel", "GenerativeModel", "DecodingCache"], "a protocol"
 )
 NO_NUMBERS |= dict.fromkeys(["PixelPredictor", "RecurrentDecoder", "TranslationModel"], "a protocol")

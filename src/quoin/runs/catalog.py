@@ -15,7 +15,7 @@ from quoin.train.monitor import Monitor, monitor_named
 if TYPE_CHECKING:
     from torch import nn
 
-    from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, TabularInfo, TextInfo
+    from quoin.data import ImageInfo, LabeledTextInfo, PairInfo, PointInfo, TabularInfo, TextInfo
     from quoin.train import DeviceContext, Task
 
 __all__ = ["DEFAULT", "SUBJECTS", "Recipe", "final_metric_name", "find_recipe", "recipe_names"]
@@ -106,7 +106,9 @@ class Recipe:
         return monitor_named(options.monitor) if options.monitor else self.monitor
 
     def model(
-        self, options: Any, data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | None"
+        self,
+        options: Any,
+        data_info: "TabularInfo | TextInfo | PairInfo | LabeledTextInfo | ImageInfo | PointInfo | None",
     ) -> "nn.Module":
         """The untrained model."""
         return self.module.model(options, data_info)

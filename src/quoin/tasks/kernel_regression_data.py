@@ -40,7 +40,7 @@ class KernelRegressionTask(ClosedFormTask):
         self.bandwidths = torch.logspace(
             math.log10(WIDEST * reach), math.log10(NARROWEST * reach), num_bandwidths, dtype=torch.float64
         )
-        self.squared_errors = torch.zeros(0, len(model.pools), dtype=torch.float64)  # by bandwidth and kernel
+        self.left_out = torch.zeros(0, len(model.pools), dtype=torch.float64)  # mean squares, by bandwidth and kernel
 
     @torch.no_grad()
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
@@ -48,19 +48,19 @@ class KernelRegressionTask(ClosedFormTask):
         found = [self.model.pooled(self.x, name, bandwidth, mask=others) - self.y for name in self.model.pools]
         errors = torch.stack([each.square().mean() for each in found])
         for which, pool in enumerate(self.model.pools.values()):
-            if not len(self.squared_errors) or errors[which] < self.squared_errors[:, which].min():
+            if not len(self.left_out) or errors[which] < self.left_out[:, which].min():
                 pool.bandwidth.copy_(bandwidth)
-        self.squared_errors = torch.cat([self.squared_errors, errors.unsqueeze(0)])
-        self.model.chosen.copy_(self.squared_errors.amin(dim=0).argmin())
-        return {"loss": in_squared_unit(self.squared_errors.min() / 2 * len(rows), self.unit)}
+        self.left_out = torch.cat([self.left_out, errors.unsqueeze(0)])
+        self.model.chosen.copy_(self.left_out.amin(dim=0).argmin())
+        return {"loss": in_squared_unit(self.left_out.min() / 2 * len(rows), self.unit)}
 
     @torch.no_grad()
     def evaluate(self, split: str) -> Metrics:
         """Of the training rows, each predicted from all others; of held-out rows by every kernel."""
         if split == "train":
-            if not len(self.squared_errors):
-                return {}
-            return {"leave_one_out_rmse": math.sqrt(float(self.squared_errors.min())) * self.unit}
+            return (
+                {"leave_one_out_rmse": math.sqrt(float(self.left_out.min())) * self.unit} if len(self.left_out) else {}
+            )
         rows = getattr(self.data, split)
         if not rows.num_rows:
             return {}
@@ -73,18 +73,18 @@ class KernelRegressionTask(ClosedFormTask):
         return {"rmse": found[f"{self.model.best}_rmse"], "mean_baseline_rmse": baseline, **found}
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "squared_errors": self.squared_errors}
+        return {**super().state_dict(), "left_out": self.left_out}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self.squared_errors = state["squared_errors"]
+        self.left_out = state["left_out"]
 
     @torch.no_grad()
     def panels(self) -> list[Panel]:
-        tried = self.bandwidths[: len(self.squared_errors)]
+        tried = self.bandwidths[: len(self.left_out)]
         lines = {
             name: (tried, errors.sqrt() * self.unit)
-            for name, errors in zip(self.model.pools, self.squared_errors.unbind(dim=1))
+            for name, errors in zip(self.model.pools, self.left_out.unbind(dim=1))
         }
         chosen = ", ".join(f"{name} {float(pool.bandwidth):.3g}" for name, pool in self.model.pools.items())
         caption = (
