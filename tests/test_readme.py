@@ -1,6 +1,7 @@
 """Every example of the README, run in order in an empty folder as a newcomer would, with `...` standing for what
 varies."""
 
+import dataclasses
 import doctest
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 
 from commands import without_progress
 from quoin.cli.packages import packages_table
+from quoin.runs import find_recipe, recipe_names
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
@@ -69,3 +71,13 @@ def test_the_map_of_rooms_is_what_the_docstrings_say():
     printed = re.search(r"<!-- packages -->\n(.*?)\n<!-- /packages -->", README, flags=re.DOTALL)
     assert printed is not None
     assert printed[1] == packages_table(), "run `quoin map --packages` and paste its output into README.md"
+
+
+def test_the_table_of_data_has_every_recipe_once():
+    table = README.partition("| data | recipes |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([\w-]+)`", table)
+    assert sorted(named) == sorted(recipe_names())
+    without = re.findall(r"`([\w-]+)`", table.splitlines()[-1])
+    for name in recipe_names():
+        kinds = {each.name for each in dataclasses.fields(find_recipe(name).options)}
+        assert ("data" in kinds) == (name not in without), name

@@ -29,7 +29,19 @@ def examine() -> list[Finding]:
     """Look at everything, from Python to the disk."""
     ok = sys.version_info >= (3, 11)
     found = [Finding("Python", platform.python_version(), ok, help="Quoin needs Python 3.11 or newer")]
-    for name in ("torch", "numpy", "safetensors", "scikit-learn", "networkx", "rich", "matplotlib", "jaxtyping"):
+    for name in (
+        "torch",
+        "numpy",
+        "safetensors",
+        "scikit-learn",
+        "networkx",
+        "rich",
+        "matplotlib",
+        "jaxtyping",
+        "pillow",
+        "polars",
+        "platformdirs",
+    ):
         found.append(_package(name, needed=True, help=f"pip install -c constraints.txt {name}"))
     for name, use in (("pooch", "fetch"), ("keras", "bench"), ("jax", "bench")):
         found.append(_package(name, needed=False, help=f"only for `quoin {use}`: pip install 'quoin[{use}]'"))

@@ -161,7 +161,7 @@ class SequenceTask(Study):
 
     def shown_symbols(self) -> tuple[list[int], list[str]]:
         """The numbers and names of the symbols that a picture has room for, the most frequent in training."""
-        symbols: tuple[str, ...] = self.data_info.symbols or ()
+        symbols = [str(name) for name in self.data_info.symbols or ()]
         counts = self.splits["train"].values.bincount(minlength=len(symbols))
         chosen = sorted(counts.argsort(descending=True, stable=True)[:MOST_SHOWN].tolist())
         names = [symbols[number] for number in chosen]
