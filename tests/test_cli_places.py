@@ -20,8 +20,14 @@ from quoin.errors import UserError, did_you_mean
 PATHS = {  # the words of every command that takes a path, for each place of one
     "list": [],
     "fetch": [("{}",)],
-    "train": [("mlp", "--data", f"{form}:{{}}") for form in ("csv", "npz", "idx", "cifar10")]
+    "lr": [("mlp", "--data", "csv:{}")],
+    "cache": [],
+    "train": [
+        ("mlp", "--data", f"{form}:{{}}")
+        for form in ("csv", "tsv", "parquet", "jsonl", "npz", "images", "signals", "idx", "cifar10")
+    ]
     + [("lstm-lm", "--data", f"{form}:{{}}") for form in ("text", "tokens")]
+    + [("hmm", "--data", "sequences:{}"), ("sequence-classification", "--data", "texts:{}")]
     + [("translate-dates", "--data", "tsv:{}"), ("vae", "--classifier", "{}", "--max-steps", "1")],
     "resume": [("{}",)],
     "eval": [("{}",)],
@@ -237,8 +243,8 @@ def test_a_class_among_many_is_refused_shortly():
 MEMORY = {
     "text": ("lstm-lm", "text:words.txt", "quoin.data.text.text_pieces", "quoin tokenize"),
     "vocabulary": ("lstm-lm", "text:words.txt", "quoin.data.corpus.fit_tokenizer", "quoin tokenize"),
-    "table": ("mlp", "csv:rows.csv", "quoin.data.tables._read", "fewer rows"),
-    "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.pairs.text_pieces", "fewer lines"),
+    "table": ("mlp", "csv:rows.csv", "quoin.data.tables.read_columns_of", "fewer rows"),
+    "pairs": ("translate-dates", "tsv:rows.csv", "quoin.data.text_columns.text_pieces", "fewer lines"),
     "model": ("mlp", "csv:rows.csv", "quoin.tasks.mlp.MLP", "fewer units"),
 }
 

@@ -9,17 +9,19 @@ from pathlib import Path
 from quoin.data.files import existing_folder, quoted
 from quoin.data.pairs import Pairs
 from quoin.data.text import text_pieces
-from quoin.data.text_columns import FORMS, Column, read_columns
+from quoin.data.text_columns import FORMS, TextColumn, read_columns
 from quoin.errors import UserError, format_value
 
 __all__ = ["load_labeled_pairs", "read_texts"]
 
-TEXT_COLUMN = Column("text", "--text-column", ("text", "sentence", "review", "content"))
-LABEL_COLUMN = Column("class", "--target", ("label", "class", "target", "y", "sentiment"))
+TEXT_COLUMN = TextColumn("text", "--text-column", ("text", "sentence", "review", "content"))
+LABEL_COLUMN = TextColumn("class", "--target", ("label", "class", "target", "y", "sentiment"))
 SPLITS = ("train", "validation", "test")
 
 
-def load_labeled_pairs(source: str, *, text_column: Column = TEXT_COLUMN, target: Column = LABEL_COLUMN) -> Pairs:
+def load_labeled_pairs(
+    source: str, *, text_column: TextColumn = TEXT_COLUMN, target: TextColumn = LABEL_COLUMN
+) -> Pairs:
     """Texts as sources and the names of their classes as targets, of csv:PATH, tsv:PATH, jsonl:PATH or texts:FOLDER.
 
     Args:

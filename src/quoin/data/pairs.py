@@ -16,7 +16,7 @@ import torch
 from quoin.data.memory import explain_out_of_memory
 from quoin.data.seeds import keyed_generator
 from quoin.data.spoken_numbers import sample_number
-from quoin.data.text_columns import FORMS, Column, read_columns
+from quoin.data.text_columns import FORMS, TextColumn, read_columns
 from quoin.data.written_dates import sample_date
 from quoin.errors import UserError, format_value
 
@@ -25,8 +25,8 @@ __all__ = ["PairSplits", "Pairs", "load_pairs", "split_pairs"]
 MAX_GENERATED = 100_000  # generated pairs; there are few more different ones of some kinds
 LEAST_SOURCES = 10  # so that no split is empty
 
-SOURCE_COLUMN = Column("source", "--source-column", ("source", "src"))
-TARGET_COLUMN = Column("target", "--target-column", ("target", "tgt"))
+SOURCE_COLUMN = TextColumn("source", "--source-column", ("source", "src"))
+TARGET_COLUMN = TextColumn("target", "--target-column", ("target", "tgt"))
 
 SamplePair = Callable[[torch.Generator], tuple[str, str]]
 
@@ -75,8 +75,8 @@ def load_pairs(
     *,
     num_pairs: int = 10_000,
     seed: int = 0,
-    source_column: Column = SOURCE_COLUMN,
-    target_column: Column = TARGET_COLUMN,
+    source_column: TextColumn = SOURCE_COLUMN,
+    target_column: TextColumn = TARGET_COLUMN,
 ) -> Pairs:
     """The pairs that `source` names: `dates`, `numbers`, `tsv:PATH`, `csv:PATH` or `jsonl:PATH`.
 

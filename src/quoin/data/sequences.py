@@ -24,7 +24,7 @@ from quoin.data.files import quoted
 from quoin.data.padding import pad_sequences
 from quoin.data.seeds import keyed_generator
 from quoin.data.text import split_sizes, text_pieces
-from quoin.data.text_columns import FORMS, Column, read_columns
+from quoin.data.text_columns import FORMS, TextColumn, read_columns
 from quoin.documents import Count
 from quoin.errors import UserError, format_value
 
@@ -39,14 +39,14 @@ __all__ = [
     "split_sequences",
 ]
 
-ID_COLUMN = Column(
+ID_COLUMN = TextColumn(
     "sequence",
     "--id-column",
     ("sequence", "sequence_id", "case", "case_id", "session", "session_id", "user", "user_id", "id"),
     required=False,
 )
-TIME_COLUMN = Column("time", "--time-column", ("time", "timestamp", "step", "position", "date"), required=False)
-SYMBOL_COLUMN = Column("symbol", "--symbol-column", ("symbol", "event", "activity", "action", "state"))
+TIME_COLUMN = TextColumn("time", "--time-column", ("time", "timestamp", "step", "position", "date"), required=False)
+SYMBOL_COLUMN = TextColumn("symbol", "--symbol-column", ("symbol", "event", "activity", "action", "state"))
 COLUMNS = (ID_COLUMN, TIME_COLUMN, SYMBOL_COLUMN)
 MOST_SYMBOLS = 1000
 FEW_OBSERVATIONS = 2**17  # of a bucket, padding counted: fewer calls are then quicker than less padding
@@ -156,7 +156,7 @@ def sequence_info(splits: SequenceSplits) -> SequenceInfo:
 
 
 def read_sequences(
-    source: str, columns: Sequence[Column] = COLUMNS
+    source: str, columns: Sequence[TextColumn] = COLUMNS
 ) -> tuple[list[NamedSequence], tuple[str | None, ...]]:
     """The sequences of sequences:PATH, csv:PATH, tsv:PATH or jsonl:PATH, and what the columns of an event log are
     called.
@@ -225,7 +225,7 @@ def _listed(line: str, where: str) -> list[str]:
     return [each.strip() if isinstance(each, str) else json.dumps(each) for each in found]
 
 
-def _events(form: str, path: str, columns: Sequence[Column]) -> tuple[list[NamedSequence], tuple[str | None, ...]]:
+def _events(form: str, path: str, columns: Sequence[TextColumn]) -> tuple[list[NamedSequence], tuple[str | None, ...]]:
     cells = read_columns(form, path, columns, headed=True)
     groups: dict[str, list[tuple[float, str]]] = {}
     dated = cells.names[1] is not None

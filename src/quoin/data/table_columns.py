@@ -5,6 +5,7 @@ learnt from training rows alone: see `TableEncoder`.
 """
 
 import functools
+import itertools
 import operator
 import re
 from collections.abc import Iterable, Sequence
@@ -70,6 +71,11 @@ class Place(NamedTuple):
         at = max(index for index, start in enumerate(self.starts) if start <= row)
         file = self.files[at]
         return f"on {file.place(row - self.starts[at])}, column {format_value(self.name)} of {quoted(file.path)}"
+
+    def written(self, row: int) -> str | None:
+        """A cell as it is written, where the format keeps that."""
+        at = max(index for index, start in enumerate(self.starts) if start <= row)
+        return next(itertools.islice(self.files[at].cells(self.name), row - self.starts[at], None), None)
 
     @property
     def column(self) -> str:
@@ -216,7 +222,7 @@ def checked_numbers(values: np.ndarray, place: Place, written: "polars.Series | 
     if low < -most or high > most:
         with np.errstate(invalid="ignore"):
             row = int((np.abs(values) > most).argmax())
-        got = format_value(f"{values[row]:g}" if written is None else written[row])
+        got = format_value(place.written(row) or f"{values[row]:g}" if written is None else written[row])
         raise UserError(f"expected a finite number {place.of(row)}, but got {got}: mend or drop it")
     return values
 

@@ -66,6 +66,10 @@ class TableFile(ABC):
         """The cells of a column as they are written; none where the format keeps numbers as such."""
         return iter(())
 
+    def read_carefully(self) -> None:
+        """Read without polars from now on, where there is another way."""
+        return
+
 
 class CsvFile(TableFile):
     """Text with a header line; cells separated by commas, semicolons or tabs."""
@@ -124,6 +128,9 @@ class CsvFile(TableFile):
                 yield frame.cast(types, strict=True)  # type: ignore[arg-type]
             except polars.exceptions.PolarsError as error:
                 raise UnexpectedTypeError(str(error)) from None
+
+    def read_carefully(self) -> None:
+        self.polars_agrees = False
 
     def place(self, row: int) -> str:
         lines = (line for block in self.table.blocks() for line, _ in block)

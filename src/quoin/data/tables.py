@@ -7,7 +7,7 @@ refused, and so are missing cells unless `missing` says what to do with them.
 import itertools
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -16,38 +16,27 @@ from quoin.data.csv_text import listed
 from quoin.data.dataset import Dataset, number_targets
 from quoin.data.files import quoted
 from quoin.data.table_columns import (
-    Column,
     ColumnKind,
-    Place,
-    checked_numbers,
     codes_of,
-    decimal_mark,
     extremes,
     flag_value,
     looks_like_id,
     numbers_by_any_mark,
     numbers_in_text,
-    values_of,
 )
-from quoin.data.table_files import MISSING, TableFile, UnexpectedTypeError, exactly, open_files
+from quoin.data.table_files import MISSING, TableFile, open_files
+from quoin.data.table_reading import RawTable, ReadColumns, read_columns_of
 from quoin.errors import UserError, did_you_mean, format_value
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
-__all__ = ["Missing", "RawTable", "load_table", "load_table_columns", "read_table_columns", "read_table_numbers"]
+__all__ = ["Missing", "load_table", "load_table_columns", "read_table_columns", "read_table_numbers"]
 
 Missing = Literal["error", "mean"]
 
 _TARGET_NAMES = ("target", "label", "y")  # what the target column may be called when none is named
 _ROUNDINGS = 2**12  # a column that varies by fewer roundings of its size is compared as it is written
-
-
-class RawTable(NamedTuple):
-    """Columns as they were read, before any statistic of them is taken."""
-
-    columns: tuple[Column, ...]
-    values: np.ndarray  # (n, columns) float64; NaN is a missing cell, a category is the number of its level
 
 
 def load_table(
@@ -81,7 +70,7 @@ def load_table(
             f"expected feature columns beside the target {listed(aims)} of {quoted(files[0].path)}, but there are "
             "none: add some"
         )
-    read = _read(files, names, aims)
+    read = read_columns_of(files, names, aims)
     table = read.features(names, {})
     if missing == "error":
         _check_complete(read, table)
@@ -116,7 +105,7 @@ def load_table_columns(
                 "choose another target"
             )
     _check_present(files, kinds)
-    read = _read(files, list(kinds), aims, {name for name, kind in kinds.items() if kind == "category"})
+    read = read_columns_of(files, list(kinds), aims, {name for name, kind in kinds.items() if kind == "category"})
     table = read.features(list(kinds), kinds)
     if missing == "error":
         _check_complete(read, table)
@@ -128,7 +117,7 @@ def read_table_columns(form: str, path: str, kinds: dict[str, ColumnKind], missi
     ignored."""
     files = open_files(form, path)
     _check_present(files, kinds)
-    read = _read(files, list(kinds), [], {name for name, kind in kinds.items() if kind == "category"})
+    read = read_columns_of(files, list(kinds), [], {name for name, kind in kinds.items() if kind == "category"})
     table = read.features(list(kinds), kinds)
     if missing == "error":
         _check_complete(read, table)
@@ -145,7 +134,7 @@ def read_table_numbers(form: str, path: str, ignore: Sequence[str] = ()) -> RawT
         raise UserError(
             f"expected columns of {quoted(files[0].path)} to learn from, but --ignore leaves none: spare some"
         )
-    read = _read(files, names, [])
+    read = read_columns_of(files, names, [])
     table = read.features(names, {})
     if text := [column for column in table.columns if column.kind == "category"]:
         flags = " ".join(flag_value(column.name) for column in text[:8]) + (" ..." if len(text) > 8 else "")
@@ -157,99 +146,7 @@ def read_table_numbers(form: str, path: str, ignore: Sequence[str] = ()) -> RawT
     return table
 
 
-class _Read(NamedTuple):
-    """Columns of all files, one after another: numbers together, the others each by itself."""
-
-    files: list[TableFile]
-    starts: list[int]
-    number_names: list[str]
-    numbers: np.ndarray  # (n, number columns) float64
-    others: "dict[str, polars.Series]"
-    mark: str
-
-    def place(self, name: str) -> Place:
-        return Place(self.files, self.starts, name, self.mark)
-
-    def features(self, names: Sequence[str], kinds: dict[str, ColumnKind]) -> RawTable:
-        """These columns as one array; it is the numbers' own where all are numbers."""
-        if self.number_names[: len(names)] == list(names):
-            values = self.numbers[:, : len(names)]
-            for name, column in zip(names, values.T):
-                checked_numbers(column, self.place(name))
-            return RawTable(tuple(map(Column, names)), values)
-        columns, values = [], np.empty((len(self.numbers), len(names)), order="F")
-        for at, name in enumerate(names):
-            column, values[:, at] = self.column(name, kinds.get(name))
-            columns.append(column)
-        return RawTable(tuple(columns), values)
-
-    def column(self, name: str, kind: ColumnKind | None = None) -> tuple[Column, np.ndarray]:
-        if name in self.others:
-            return values_of(self.others[name], self.place(name), kind)
-        return Column(name), checked_numbers(self.numbers[:, self.number_names.index(name)], self.place(name))
-
-
-def _read(files: list[TableFile], names: list[str], aims: Sequence[str], as_text: set[str] = frozenset()) -> _Read:  # type: ignore[assignment]
-    """The columns `names` and `aims` of all files; text where a later cell is not what the first ones promised."""
-    import polars
-
-    types = _types(files, [*names, *aims], as_text)
-    try:
-        return _read_as(files, types)
-    except UnexpectedTypeError:
-        return _read_as(files, dict.fromkeys(types, polars.String()))
-
-
-def _types(files: list[TableFile], names: Sequence[str], as_text: set[str]) -> "dict[str, polars.DataType]":
-    """One type for each column; text where the files disagree."""
-    import polars
-
-    found = [file.guessed() for file in files]
-    types = {}
-    for name in names:
-        kinds = [polars.Float64() if guess[name].is_numeric() else guess[name] for guess in found]
-        alike = all(kind == kinds[0] for kind in kinds)
-        types[name] = kinds[0] if alike and name not in as_text else polars.String()
-    return types
-
-
-def _read_as(files: list[TableFile], types: "dict[str, polars.DataType]") -> _Read:
-    import polars
-
-    number_names = [name for name, kind in types.items() if kind == polars.Float64]
-    parts, series, starts = [], {name: [] for name in types if name not in number_names}, [0]
-    for file in files:
-        rows = starts[-1]
-        for frame in file.frames(types):
-            rows += len(frame)
-            parts.append(frame.select(exactly(number_names)))
-            for name, each in series.items():
-                each.append(frame[name])
-        starts.append(rows)
-    numbers = np.empty((starts[-1], len(number_names)), order="F")  # by columns, as polars has them
-    parts.reverse()
-    row = 0
-    while parts:  # each is let go as it is copied: the array and its parts never lie beside each other whole
-        part = parts.pop()
-        for at, name in enumerate(number_names):
-            numbers[row : row + len(part), at] = part.get_column(name).to_numpy()
-        row += len(part)
-    others = {name: _stripped(polars.concat(each)) for name, each in series.items()}
-    texts = (each for each in others.values() if each.dtype == polars.String)
-    with np.errstate(invalid="ignore"):
-        has_points = "," in files[0].marks and bool((numbers != np.round(numbers)).any())
-    mark = decimal_mark(texts, has_points, files[0].marks)
-    return _Read(files, starts[:-1], number_names, numbers, others, mark)
-
-
-def _stripped(series: "polars.Series") -> "polars.Series":
-    """Text without blanks around it, and none that says there is no value."""
-    import polars
-
-    return series.str.strip_chars().replace(dict.fromkeys(MISSING)) if series.dtype == polars.String else series
-
-
-def _dataset(form: str, path: str, read: _Read, table: RawTable, aims: Sequence[str]) -> Dataset:
+def _dataset(form: str, path: str, read: ReadColumns, table: RawTable, aims: Sequence[str]) -> Dataset:
     names = tuple(column.name for column in table.columns)
     if len(aims) == 1:
         targets, class_names = _targets(read, aims[0])
@@ -267,7 +164,7 @@ def _dataset(form: str, path: str, read: _Read, table: RawTable, aims: Sequence[
     )
 
 
-def _targets(read: _Read, name: str) -> "tuple[torch.Tensor, tuple[str, ...] | None]":
+def _targets(read: ReadColumns, name: str) -> "tuple[torch.Tensor, tuple[str, ...] | None]":
     """The target column in its natural form; text is welcome, a missing value is not."""
     import polars
 
@@ -281,7 +178,9 @@ def _targets(read: _Read, name: str) -> "tuple[torch.Tensor, tuple[str, ...] | N
     if series.dtype != polars.String:
         return torch.from_numpy(_target_numbers(read, name)), None
     _without_gaps(read, name, np.where(series.is_null().to_numpy(), np.nan, 0.0))
-    odd = series.str.to_lowercase().is_in(["inf", "-inf", "+inf", "infinity", "-infinity", "-nan", "+nan"])
+    # NaN, an infinity or beyond float32: numbers in form, so no class names, and of no use as numbers.
+    numbers = series.cast(polars.Float64, strict=False)
+    odd = numbers.is_nan() | (numbers.abs() > torch.finfo(torch.float32).max)
     if odd.any():
         row = int(odd.arg_true()[0])
         raise UserError(
@@ -296,7 +195,7 @@ def _targets(read: _Read, name: str) -> "tuple[torch.Tensor, tuple[str, ...] | N
     return torch.from_numpy(codes.astype(np.int64)), levels
 
 
-def _target_numbers(read: _Read, name: str) -> np.ndarray:
+def _target_numbers(read: ReadColumns, name: str) -> np.ndarray:
     """A target column as numbers, for a regression with several."""
     column, values = read.column(name, None if name in read.others else "number")
     if column.kind == "category":
@@ -307,7 +206,7 @@ def _target_numbers(read: _Read, name: str) -> np.ndarray:
     return _without_gaps(read, name, values)
 
 
-def _without_gaps(read: _Read, name: str, values: np.ndarray) -> np.ndarray:
+def _without_gaps(read: ReadColumns, name: str, values: np.ndarray) -> np.ndarray:
     """The values of a target, none of them missing."""
     gaps = np.isnan(values)
     if gaps.any():
@@ -320,7 +219,7 @@ def _without_gaps(read: _Read, name: str, values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _check_complete(read: _Read, table: RawTable, *, may_fill: bool = True) -> None:
+def _check_complete(read: ReadColumns, table: RawTable, *, may_fill: bool = True) -> None:
     """Refuse missing cells, counted by column, with the place of the first."""
     gaps = np.isnan(table.values)
     counts = gaps.sum(0)
@@ -336,7 +235,7 @@ def _check_complete(read: _Read, table: RawTable, *, may_fill: bool = True) -> N
     )
 
 
-def _check_distinguishable(read: _Read, table: RawTable) -> None:
+def _check_distinguishable(read: ReadColumns, table: RawTable) -> None:
     """Refuse a column whose numbers differ as they are written, and not all of them as float64 holds them."""
     for column, values in zip(table.columns, table.values.T):
         low, high = extremes(values)

@@ -17,13 +17,13 @@ from quoin.data.files import quoted
 from quoin.data.text import text_pieces
 from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["Column", "ColumnCells", "read_columns"]
+__all__ = ["ColumnCells", "TextColumn", "read_columns"]
 
 FORMS = ("csv", "tsv", "jsonl")
 LONGEST_CELL = 2**31 - 1  # Python's csv stops at 131,072 characters, which a document may well have
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column to look for: the one of this `name`, else the `preferred` one, else the only one with a usual name."""
 
     holds: str  # what a cell is, in messages
@@ -47,7 +47,7 @@ class _Table(NamedTuple):
     records: Iterator[tuple[int, list[Any]]]
 
 
-def read_columns(form: str, path: str, columns: Sequence[Column], *, headed: bool = False) -> ColumnCells:
+def read_columns(form: str, path: str, columns: Sequence[TextColumn], *, headed: bool = False) -> ColumnCells:
     """The cells of these columns without the blanks around them; one that is empty is an error with its line.
 
     Args:
@@ -74,7 +74,7 @@ def read_columns(form: str, path: str, columns: Sequence[Column], *, headed: boo
         return _chosen(table, path, columns)
 
 
-def _chosen(table: _Table, path: str, columns: Sequence[Column]) -> ColumnCells:
+def _chosen(table: _Table, path: str, columns: Sequence[TextColumn]) -> ColumnCells:
     if table.header is None:
         indices: list[int | None] = [index if each.required else None for index, each in enumerate(columns)]
         names: list[str | None] = [None] * len(columns)
@@ -100,7 +100,7 @@ def _chosen(table: _Table, path: str, columns: Sequence[Column]) -> ColumnCells:
     return ColumnCells(tuple(names), rows, lines)
 
 
-def _words(cell: Any, line: int, path: str, column: Column) -> str:
+def _words(cell: Any, line: int, path: str, column: TextColumn) -> str:
     """A cell as text; JSON may have numbers, true, false and null."""
     if isinstance(cell, str):
         return cell.strip()
@@ -113,7 +113,7 @@ def _words(cell: Any, line: int, path: str, column: Column) -> str:
     return json.dumps(cell)
 
 
-def _find(header: list[str], path: str, columns: Sequence[Column]) -> list[int | None]:
+def _find(header: list[str], path: str, columns: Sequence[TextColumn]) -> list[int | None]:
     """Where each column stands."""
     found = [_index(header, path, column) for column in columns]
     needed = [number for number, column in enumerate(columns) if column.required]
@@ -140,12 +140,12 @@ def _find(header: list[str], path: str, columns: Sequence[Column]) -> list[int |
     return found
 
 
-def _pairs(columns: Sequence[Column]) -> bool:
+def _pairs(columns: Sequence[TextColumn]) -> bool:
     """Whether two columns without a usual name may be taken in their order: a source, then its target."""
     return [column.holds for column in columns] == ["source", "target"]
 
 
-def _index(header: list[str], path: str, column: Column) -> int | None:
+def _index(header: list[str], path: str, column: TextColumn) -> int | None:
     wanted = column.name if column.name is not None else column.preferred if column.preferred in header else None
     if wanted is not None:
         alike = [index for index, name in enumerate(header) if name == wanted]
@@ -198,7 +198,7 @@ def _csv_records(text: str, path: str, delimiter: str) -> Iterator[tuple[int, li
         ) from None
 
 
-def _tsv(text: str, path: str, columns: Sequence[Column], headed: bool) -> _Table:
+def _tsv(text: str, path: str, columns: Sequence[TextColumn], headed: bool) -> _Table:
     lines = ((number, line.split("\t")) for number, line in enumerate(text.split("\n"), 1) if line.strip())
     first = next(lines)
     names = [cell.strip() for cell in first[1]]
@@ -209,7 +209,7 @@ def _tsv(text: str, path: str, columns: Sequence[Column], headed: bool) -> _Tabl
     return _Table(None, _wide_enough([first], len(needed), path, columns, lines))
 
 
-def _can_be(names: Sequence[str], column: Column) -> bool:
+def _can_be(names: Sequence[str], column: TextColumn) -> bool:
     return column.preferred in names or any(name.lower() in column.usual for name in names)
 
 
@@ -217,7 +217,7 @@ def _wide_enough(
     first: list[tuple[int, list[Any]]],
     width: int,
     path: str,
-    columns: Sequence[Column],
+    columns: Sequence[TextColumn],
     lines: Iterator[tuple[int, list[Any]]],
 ) -> Iterator[tuple[int, list[Any]]]:
     """What stands behind the cells that are needed, such as who wrote it, is left out."""
