@@ -12,6 +12,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from quoin import data, estimators, generate, info, inspect, layers, losses, metrics, models, optim, prob, tensor
+from quoin.tasks.mlp import make_mlp
+from quoin.tasks.mlp_options import MLPOptions
 from quoin.tasks.supervised import Classification, Regression
 from quoin.train import DeviceContext
 
@@ -173,6 +175,14 @@ CASES: dict[str, Case] = {
     "data.load_pairs": lambda s: data.load_pairs("dates", num_pairs=50, seed=s),
     "data.make_markov_source": lambda s: data.make_markov_source(4, generator=g(s)).transition,
     "data.make_moons": lambda s: data.make_moons(9, noise=0.1, generator=g(s)),
+    "data.load_points": lambda s: data.load_points("moons", seed=s).values,
+    "data.split_points": lambda s: (
+        data.split_points(data.PointSet("points", fixed(30, 2).double(), ("x", "y")), s).train
+    ),
+    "data.with_test_set": lambda s: data.with_test_set(data.load("moons"), "moons", seed=s).features,
+    "data.mixup": lambda s: data.mixup(IMAGES, torch.eye(12), g(s), 1.0),
+    "data.make_glyphs": lambda s: data.make_glyphs(3, generator=g(s)),
+    "data.make_shapes": lambda s: data.make_shapes(3, generator=g(s)),
     "data.epoch_permutation": lambda s: data.epoch_permutation(s, 1, 30),
     "data.split_pairs": lambda s: data.split_pairs(PAIRS, s),
     "data.make_waves": lambda s: data.make_waves(9, length=8, noise=0.1, generator=g(s)),
@@ -295,6 +305,9 @@ CASES: dict[str, Case] = {
     "models.MixtureCandidates.sample": lambda s: models.MixtureCandidates([models.GaussianMixture(MIXTURE)]).sample(
         5, generator=g(s)
     ),
+    "models.LinearVAE.sample": lambda s: models.LinearVAE(
+        models.PPCA(fixed(4, 2), fixed(4), 0.1), nn.utils.skip_init(nn.Linear, 4, 2)
+    ).sample(3, generator=g(s)),
     "models.NodeClassifier": lambda s: models.NodeClassifier(LINKS, [4], 2, generator=g(s)),
     "models.PatchEmbedding": lambda s: models.PatchEmbedding((1, 4, 4), 2, 5, generator=g(s)),
     "models.PixelCNN": lambda s: models.PixelCNN((1, 4, 4), 4, channels=4, num_layers=2, generator=g(s)),
@@ -442,6 +455,7 @@ CASES: dict[str, Case] = {
     "tensor.power_iteration": lambda s: tensor.power_iteration(
         fixed(4, 4).double() + 5 * torch.eye(4).double(), max_iter=2000, generator=g(s)
     ),
+    "tasks.make_mlp": lambda s: make_mlp(2, 3, MLPOptions(hidden_dims=(4,)), seed=s),
     "tasks.Classification": lambda s: trained(Classification, prepared(), 3, losses.cross_entropy, s),
     "tasks.Regression": lambda s: trained(Regression, regression(), 1, losses.squared_loss, s),
 }

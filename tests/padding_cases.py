@@ -46,7 +46,7 @@ from quoin.layers import (
 from quoin.layers.attention import FeatureMapAttention
 from quoin.losses import sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.metrics import perplexity
-from quoin.models import TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
+from quoin.models import NadarayaWatsonRegression, TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
 from quoin.prob import hmm_log_prob, hmm_posterior
 from quoin.tensor import (
     EpanechnikovKernel,
@@ -131,6 +131,23 @@ def cross(layer: nn.Module, call: Callable[..., Tensor]) -> Make:
     def make(g: torch.Generator) -> Case:
         q = leaf(BATCH, QUERIES, WIDTH, g=g)
         return Case(lambda x, seen: call(q, x, seen), [ONE], [q, *layer.parameters()])
+
+    return make
+
+
+def kept_rows(layer: nn.Module, bandwidth: float | None = None) -> Make:
+    """A regression that keeps keys and values, and is then asked."""
+
+    def make(g: torch.Generator) -> Case:
+        q = leaf(QUERIES, WIDTH, g=g)
+        width = None if bandwidth is None else torch.tensor(bandwidth).requires_grad_()
+
+        def call(k: Tensor, v: Tensor, seen: Tensor | None) -> Tensor:
+            model = NadarayaWatsonRegression({"only": layer}, ALL, WIDTH)
+            model.set_rows(k, v.squeeze(-1))
+            return model.pooled(q, "only", width, mask=each(seen)).float()
+
+        return Case(call, [(ALL, WIDTH), (ALL, 1)], [q, *layer.parameters(), *([] if width is None else [width])])
 
     return make
 
@@ -230,6 +247,7 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         core(additive, lambda seen: each(seen, BATCH, HEADS)),
     ],
     "NadarayaWatson.forward": [core(layer, form) for layer in windows for form in (lambda seen: seen, each)],
+    "NadarayaWatsonRegression.pooled": [*map(kept_rows, windows), kept_rows(windows[0], 0.9)],
     "ExactAttention.weights": [weights_of(ExactAttention())],
     "LinearAttention.weights": [weights_of(LinearAttention())],
     "PerformerAttention.weights": [weights_of(performer)],

@@ -19,6 +19,7 @@ PAIRS = "".join(
 LABELED = "".join(f"{'abc'[i % 3]}{'xyz'[i // 3 % 3]}{'pq'[i // 9 % 2]}\t{'lr'[i % 2]}\n" for i in range(18))
 WALKS = "".join(f"{'a b ' * (1 + i % 3)}{'ab'[i % 2]}\n" for i in range(12))
 EVENTS = "case,event\n" + "".join(f"{i % 12},{'xyz'[i // 12 * i % 3]}\n" for i in range(48))
+POINTS = "x0,x1\n" + "".join(f"{i % 5},{i * i % 7}\n" for i in range(6))  # columns as gmm's own data have them
 
 QUICK = "--max-steps 2 --checkpoint-every 1 --num-threads 1 --json"
 VAE = "vae --data npz:images.npz --hidden-dims 4 --latent-dim 2 --num-samples 16 --num-importance-samples 1 --epochs 1"
@@ -49,7 +50,8 @@ USED = {  # the commands that have something to do for each kind; the others say
     **dict.fromkeys(("classifier", "regression", "images"), TABLES),
     **dict.fromkeys(("language", "counts", "byte-pairs", "pixels"), TEXTS),
     **dict.fromkeys(("translation", "labels", "hidden", "chain"), PAIRED),
-    **dict.fromkeys(("drawn-images", "points", "mixture"), DRAWN),
+    **dict.fromkeys(("drawn-images", "points"), DRAWN),
+    "mixture": DRAWN | {"predict"},
     **{kind: {"resume", "compare"} for kind in ("seeds", "folds")},
 }
 
@@ -57,7 +59,7 @@ USED = {  # the commands that have something to do for each kind; the others say
 def write_data(folder: Path) -> None:
     """What the runs learn from, and what the commands on them read."""
     texts = {"table.csv": TABLE, "numbers.csv": NUMBERS, "text.txt": TEXT, "pairs.tsv": PAIRS, "labelled.tsv": LABELED}
-    texts |= {"walks.txt": WALKS, "events.csv": EVENTS}
+    texts |= {"walks.txt": WALKS, "events.csv": EVENTS, "points.csv": POINTS}
     for name, text in (texts | {"lines.txt": "axp\nbyq\n"}).items():
         (folder / name).write_text(text)
     levels = np.random.default_rng(0).integers(0, 17, (60, 8, 8))
@@ -95,7 +97,7 @@ def opening_commands() -> set[str]:
 def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
     """What to say for `command` on the folder `run`, of a kind; `whole` is a run that nobody touched."""
     files = {"images": "images.npz", "translation": "lines.txt", "labels": "lines.txt", "regression": "numbers.csv"}
-    rows = (files | {"hidden": "walks.txt", "chain": "events.csv"}).get(kind, "table.csv")
+    rows = (files | {"hidden": "walks.txt", "chain": "events.csv", "mixture": "points.csv"}).get(kind, "table.csv")
     coded = "levels.npy" if kind == "pixels" else "lines.txt"
     archive = f"{kind}.quoin" if "compress" in USED[kind] else "language.quoin"
     writes = kind in ("language", "counts", "byte-pairs")

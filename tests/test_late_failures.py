@@ -21,7 +21,7 @@ from quoin.options import flag_name
 from quoin.plot import Panel
 from quoin.runs import find_recipe, recipe_names
 from quoin.tasks.generative_options import GenerativeOptions
-from quoin.tasks.options import DataOptions
+from quoin.tasks.options import DataOptions, DemonstrationOptions
 from quoin.tasks.supervised import SupervisedTask
 from quoin.train import DeviceContext, report
 
@@ -52,6 +52,8 @@ def takes(name):
     kind = find_recipe(name).options
     if not issubclass(kind, DataOptions):
         return None
+    if issubclass(kind, DemonstrationOptions):  # its own data, which `load` cannot give, are rows of numbers
+        return "rows"
     return "images" if load(kind().data).image_shape is not None else "rows"
 
 

@@ -160,7 +160,7 @@ WITHOUT = {
     "momentum-phase": "the phases of momentum: its rule is the subject",
     "optimizer-race": "runs six of them",
 }
-NO_GRADIENT = {"gmm", "hmm", "nadaraya-watson", "ngram", "polynomial-fit", "random-features"}
+NO_GRADIENT = {"gmm", "hmm", "markov-chain", "nadaraya-watson", "ngram", "polynomial-fit", "random-features"}
 SMALL = {"num_pairs": 50, "num_texts": 50, "num_rows": 40, "sequence_length": 10_000}
 QUICK = {"gan", "lenet", "mlp", "ppca", "ridge", "transformer-lm"}  # the others take "lion" alone, and all of them deep
 FOLLOWING = [name for name in recipe_names() if issubclass(find_recipe(name).options, GradientOptions)]

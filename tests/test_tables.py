@@ -307,7 +307,7 @@ def test_polars_and_the_careful_reader_read_alike(messy, tmp_path, quoted, monke
     )
     source = saved(messy, "csv", tmp_path / "t")
     fast = load(source)
-    monkeypatch.setattr("quoin.data.table_files._is_plain", lambda path, delimiter: False)
+    monkeypatch.setattr("quoin.data.table_files.is_plain_csv", lambda path, delimiter: False)
     assert load(source).fingerprint == fast.fingerprint
 
 
@@ -323,3 +323,79 @@ def test_short_rows_and_blank_lines_are_not_taken_for_gaps(tmp_path):
             load(f"csv:{path}", missing="mean")
     path.write_text("a,b,y\n1,2,0\n1,,1\n\n\n")
     assert load(f"csv:{path}", missing="mean").num_rows == 2  # blank lines may close the file
+
+
+def trained_on(frame, path, **options):
+    """What a model knows of this table."""
+    data = load(saved(frame, "csv", path), **options)
+    return prepare(data, split(data, 0), missing=options.get("missing", "error")).data_info
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({"d": [20240105], "b": [True]}, "expected a date on line 2, column 'd' .* got 20240105"),
+        ({"d": ["2024-01-05"], "b": [7]}, "expected a boolean on line 2, column 'b' .* got 7"),
+        ({"d": ["2024-01-05", "soon"], "b": [True, False]}, "expected a date on line 3, column 'd' .* 'soon'"),
+        (
+            {"d": ["2024-01-05", "2024-01-06"], "b": ["true", "yes"]},
+            "expected a boolean on line 3, column 'b' .* 'yes'",
+        ),
+    ],
+)
+def test_a_column_that_is_no_longer_what_it_was_is_told(tmp_path, columns, match):
+    rows = {"d": [f"2024-01-{1 + i:02d}" for i in range(20)], "b": [True, False] * 10, "y": ["u", "v"] * 10}
+    info = trained_on(polars.DataFrame(rows), tmp_path / "t.csv")
+    polars.DataFrame(columns).write_csv(tmp_path / "new.csv")
+    with pytest.raises(UserError, match=match):
+        read_features(tmp_path / "new.csv", info)
+
+
+@pytest.mark.parametrize(
+    ("cells", "match"),
+    [
+        (["2024-01-01", "2024-02-30", "2024-01-03"], "expected a date on line 3, .* got '2024-02-30'"),
+        (["2024-01-01T10:00:00Z", "2024-01-01T10:00:00+01:00"], "expected a date on line 3"),
+    ],
+)
+def test_a_date_unlike_the_others_is_told(tmp_path, cells, match):
+    frame = polars.DataFrame({"d": cells, "y": range(len(cells))})
+    with pytest.raises(UserError, match=match):
+        load(saved(frame, "csv", tmp_path / "t"))
+
+
+def test_years_of_two_digits_are_no_dates(tmp_path):
+    data = load(saved(polars.DataFrame({"d": ["05.06.99", "06.06.00"], "y": [0, 1]}), "csv", tmp_path / "t"))
+    assert data.columns[0].kind == "category"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_whole_numbers_that_a_float_cannot_tell_apart(tmp_path, form):
+    large = [2**53, 2**53 + 1, 2**53 + 2]
+    with pytest.raises(UserError, match="9007199254740992 and 9007199254740993 are one there"):
+        load(saved(polars.DataFrame({"a": large, "y": [0, 1, 0]}), form, tmp_path / "a"))
+    assert load(saved(polars.DataFrame({"a": [1, 2, 3], "y": large}), form, tmp_path / "b")).class_names is None
+
+
+def test_a_column_without_a_value_to_learn_from(tmp_path):
+    frame = polars.DataFrame({"a": [1.0, 2, 3, 4], "c": [None, None, None, 1.7e9], "y": [0, 1, 0, 1]})
+    data = load(saved(frame, "csv", tmp_path / "t"), missing="mean")
+    with pytest.raises(UserError, match=r"values of 'c' in the training rows, .* --ignore c"):
+        prepare(data, rows([0, 1], [2], [3]), missing="mean")
+
+
+def test_gaps_stay_welcome_where_all_columns_are_categories(tmp_path):
+    frame = polars.DataFrame({"c": ["u", "v"] * 20, "y": [0, 1] * 20})
+    assert trained_on(frame, tmp_path / "t.csv", missing="mean").missing == "mean"
+    assert trained_on(frame, tmp_path / "t.csv").missing == "error"
+
+
+def test_a_tab_separates_whatever_else_a_tsv_holds(tmp_path):
+    (tmp_path / "t.tsv").write_text("temp, C\thum, p\ty\n1\t2\t0\n3\t4\t1\n")
+    assert load(f"tsv:{tmp_path}/t.tsv").feature_names == ("temp, C", "hum, p")
+
+
+def test_headers_with_blanks_are_read_by_polars_too(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text('a, "b ""x""", y\n1,2,0\n3,4,1\n')
+    monkeypatch.setattr("quoin.data.table_files.CsvFile.read_carefully", None)
+    assert load(f"csv:{tmp_path}/t.csv").feature_names == ("a", 'b "x"')

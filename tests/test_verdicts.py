@@ -100,12 +100,17 @@ NO_VERDICT = {
     "Leaf": "part of a graph",
     "Call": "part of a graph",
     "Dataset": "data",
+    "TextColumn": "a column to look for: `required` says whether it must be there",
+    "ColumnEncoding": "how a column's cells become features",
+    "TableEncoder": "how a table becomes features: `is_identity` says whether it is left as it is",
+    "ImageFile": "a file: `readable` says whether it may be opened",
     "Entry": "an item of the notes",
     "Recipe": "a recipe",
     "Monitor": "which metric is watched",
     "RunConfig": "options",
     "Options": "options",
     "AugmentOptions": "options",
+    "DataOptions": "options",
     "RecurrentOptions": "options",
 }
 

@@ -232,6 +232,8 @@ def test_position_embeddings_are_resized_for_images_of_another_size():
     centres_y, centres_x = (torch.arange(16) + 0.5) / 2 - 0.5, (torch.arange(24) + 0.5) / 3 - 0.5
     torch.testing.assert_close(found[..., 0], centres_y[4:-4, None].expand(8, 12), rtol=0, atol=1e-4)
     torch.testing.assert_close(found[..., 1], 3 * centres_x[None, 6:-6].expand(8, 12), rtol=0, atol=1e-4)
+    narrow, flat = resize_position_embedding(weight, (4, 1)), resize_position_embedding(weight, (1, 4))
+    torch.testing.assert_close(narrow[1:, 0], flat[1:, 1] / 3)  # one axis is as the other
     model = published(side=10)
     load_pretrained_vit(model, torchvision_state())
     assert model(torch.zeros(1, 3, 10, 10)).isfinite().all()

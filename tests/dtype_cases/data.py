@@ -1,5 +1,8 @@
 """Cases for `quoin.data`: see tests/dtypes.py. Most of it takes texts, files, rows and sizes."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import torch
 
 from dtypes import whole
@@ -8,6 +11,11 @@ from seeds import seeded
 
 IMAGES = whole(3, 1, 4, 4)
 TOKENS = [3, 0, 5, 1, 2, 4, 0, 3, 1]
+COLUMNS = (q.Column("size"), q.Column("grade", "category", ("a", "b", "c")))
+CELLS = [[100, 2], [200, 0], [3, 1]]
+ENCODER = q.TableEncoder(
+    (q.ColumnEncoding("size", "number", mean=3.5, has_missing=True), q.ColumnEncoding("grade", "category", ("a", "c")))
+)
 
 
 def scale(x):
@@ -28,6 +36,9 @@ CASES = {
     "random_resized_crop": lambda x: q.random_resized_crop(x(IMAGES), seeded(), 2),
     "random_horizontal_flip": lambda x: q.random_horizontal_flip(x(IMAGES), seeded()),
     "random_cutout": lambda x: q.random_cutout(x(IMAGES), seeded(), 2, fill=0.5),
+    "mixup": lambda x: q.mixup(x(IMAGES), x([[0, 1], [1, 0], [0, 1]]), seeded(), 1.0),
+    "TableEncoder.fit": lambda x: q.TableEncoder.fit(COLUMNS, x(CELLS), torch.tensor([0, 2]), "mean"),
+    "TableEncoder.transform": lambda x: ENCODER.transform(COLUMNS, x(CELLS)),
     "pad_sequences": padded,
     "MarkovSource": lambda x: q.MarkovSource(x([[0.5, 0.5], [0.25, 0.75]])).chain.transition,
     "MarkovSource whole": lambda x: q.MarkovSource(x([[0, 1], [1, 0]])).sample(5, generator=seeded()).diff().abs(),
@@ -85,8 +96,10 @@ NO_NUMBERS |= dict.fromkeys(
     ["make_hmm_source", "make_markov_source", "kfold", "epoch_permutation", "keyed_generator", "number_words"], SIZES
 )
 NO_NUMBERS |= dict.fromkeys(["make_segment_digits", "make_tiny_images", "make_glyphs", "make_shapes"], SIZES)
-NO_NUMBERS |= dict.fromkeys(["Glyphs", "Shapes", "RemoteDataset", "RemoteFile"], RESULT)
-NO_NUMBERS |= dict.fromkeys(["cache_folder", "fetch", "fetched_folder", "is_fetched"], FILES)
+NO_NUMBERS |= dict.fromkeys(["Glyphs", "Shapes", "RemoteDataset", "RemoteFile", "FeatureRows", "MixedExamples"], RESULT)
+NO_NUMBERS |= dict.fromkeys(
+    ["cache_folder", "cache_entries", "remove_entry", "fetch", "fetched_folder", "is_fetched"], FILES
+)
 NO_NUMBERS |= dict.fromkeys(["BPETokenizer", "ByteTokenizer", "CharTokenizer", "WordTokenizer"], TOKENS_ALONE)
 NO_NUMBERS |= dict.fromkeys(["SpecialTokenTokenizer", "TextStream", "TokenWriter"], TOKENS_ALONE)
 NO_NUMBERS |= dict.fromkeys(["Tokenizer", "StoredTokens"], "a protocol")
@@ -109,11 +122,12 @@ NO_NUMBERS |= dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["check_source_name", "load", "load_corpus", "load_like", "load_pair_corpus", "load_pairs", "load_text"], FILES
 )
+NO_NUMBERS |= dict.fromkeys(["with_test_set", "read_pictures_like"], FILES)
 NO_NUMBERS |= dict.fromkeys(
     ["load_labeled_pairs", "open_tokens", "read_features", "read_rows", "read_signals", "read_texts", "tokenize_file"],
     FILES,
 )
-NO_NUMBERS |= dict.fromkeys(["SequenceInfo", "sequence_info"], FACTS)
+NO_NUMBERS |= dict.fromkeys(["SequenceInfo", "sequence_info", "CacheEntry", "Column", "ColumnEncoding"], FACTS)
 
 # Tokens and rows: whole numbers, held against int64.
 LETTERS = q.CharTokenizer("abc")
@@ -135,7 +149,14 @@ def taken(x):
     return found.features, found.targets
 
 
+PIXELS = SimpleNamespace(shape=(1, 2, 2), pixels=np.arange(0, 240, 20, dtype=np.uint8).reshape(3, 1, 2, 2))
+STORED = q.StoredImages(PIXELS, torch.tensor([1, 2, 0]))
+
+
 MARKED = {
+    "StoredImages.take": lambda x: STORED.take(x([2, 0, 1]))[:],
+    "StoredImages.index_select": lambda x: STORED.index_select(0, x([2, 0, 1])),
+    "TableEncoder.fit rows": lambda x: q.TableEncoder.fit(COLUMNS, torch.tensor(CELLS).double(), x([2, 0]), "mean"),
     "read_windows starts": lambda x: q.read_windows(torch.tensor(TOKENS), x([4, 0]), 3),
     "Dataset.take": taken,
     "LabeledTexts.read": labeled,

@@ -8,6 +8,8 @@ from quoin import losses
 from quoin import metrics as q
 
 WORDS = "takes texts"
+MANY = torch.tensor([1, 0, 2, 1])
+CHANCES = [0, 1, 0.25, 0.5]
 
 CASES = {
     "density_and_coverage": lambda x: q.density_and_coverage(x(POINTS), x(OTHERS), num_neighbors=1),
@@ -36,6 +38,9 @@ CASES = {
     "roc_curve": lambda x: q.roc_curve(x([0, 150, 130, 3]), torch.tensor([0, 1, 0, 1])),
     "roc_auc": lambda x: q.roc_auc(x([0, 150, 130, 3]), torch.tensor([0, 1, 0, 1])),
     "roc_auc_definition": lambda x: q.roc_auc_definition(x([0, 150, 130, 3]), torch.tensor([0, 1, 0, 1])),
+    "roc_auc_ovr": lambda x: q.roc_auc_ovr(x([[0, 150, 3], [130, 3, 9], [1, 9, 100], [7, 1, 2]]), MANY),
+    "balanced_accuracy_threshold": lambda x: q.balanced_accuracy_threshold(x(CHANCES), torch.tensor([0, 1, 0, 1])),
+    "f1_threshold": lambda x: q.f1_threshold(x(CHANCES), torch.tensor([0, 1, 0, 1])),
     "root_mean_squared_error": lambda x: q.root_mean_squared_error(x(SEEN), x(RIGHT)),
     "root_mean_squared_error far": lambda x: q.root_mean_squared_error(x([0, 10]), x([255, 20])),
     "r2_score": lambda x: q.r2_score(x(SEEN), x(RIGHT)),
@@ -72,6 +77,15 @@ CASES = {
 # Labels, tokens and modes: whole numbers, held against int64.
 MARKED = {
     "confusion_matrix": lambda x: q.confusion_matrix(x([0, 1, 1, 99]), x([1, 1, 0, 99]), 100),
+    "precision_recall_fscore_support": lambda x: q.precision_recall_fscore_support(
+        x([0, 1, 1, 99]), x([1, 1, 0, 99]), 100
+    ),
+    "balanced_accuracy": lambda x: q.balanced_accuracy(x([0, 1, 1, 99]), x([1, 1, 0, 99]), 100),
+    "roc_auc_ovr labels": lambda x: q.roc_auc_ovr(torch.tensor([[0.0, 3.0], [1.0, 2.0], [4.0, 0.0]]), x([1, 0, 0])),
+    "balanced_accuracy_threshold labels": lambda x: q.balanced_accuracy_threshold(
+        torch.tensor(CHANCES), x([0, 1, 0, 1])
+    ),
+    "f1_threshold labels": lambda x: q.f1_threshold(torch.tensor(CHANCES), x([0, 1, 0, 1])),
     "expected_calibration_error labels": lambda x: q.expected_calibration_error(KNOWN, x([2, 1])),
     "roc_curve labels": lambda x: q.roc_curve(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
     "roc_auc labels": lambda x: q.roc_auc(torch.tensor([0.0, 3.0, 1.0, 2.0]), x([0, 1, 0, 1])),
@@ -100,6 +114,8 @@ NO_NUMBERS = {
     "LearningCurve": RESULT,
     "RiskEstimate": RESULT,
     "RocCurve": RESULT,
+    "OneVsRestAuc": RESULT,
+    "PrecisionRecallFscore": RESULT,
     "EarlyStop": RESULT,
     "Population": "tensors held by name; expected_risk is what computes with them",
     "early_stop": "takes a list of Python floats",

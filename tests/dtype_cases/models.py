@@ -193,7 +193,7 @@ CASES = models_networks.CASES | {
         x(ROWS), x([[1, 20], [3, 1]]), x([200, 0]), x([[2], [3]]), x([7])
     ),
     "dense_block_definition": lambda x: q.dense_block_definition(x(whole(1, 2, 2, 2)), [torch.tanh, torch.tanh]),
-    "resize_position_embedding": lambda x: q.resize_position_embedding(torch.cat([x, x, x])[:5], (3, 1)),
+    "resize_position_embedding": lambda x: q.resize_position_embedding(x(whole(5, 2)), (3, 1)),
     "patch_embedding_definition": lambda x: q.patch_embedding_definition(
         x(whole(1, 1, 4, 4)), x(whole(3, 1, 2, 2, most=9)), x([200, 0, 7])
     ),

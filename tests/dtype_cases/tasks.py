@@ -1,12 +1,17 @@
 """Cases for `quoin.tasks`: see tests/dtypes.py."""
 
+from types import SimpleNamespace
+
 import torch
 
 from quoin import tasks as q
 
 CASES = {
     "Classification.compute_metrics": lambda x: q.Classification.compute_metrics(
-        None, x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])
+        SimpleNamespace(threshold=None), x([[0, 200, 3], [1, 2, 0]]), torch.tensor([1, 0])
+    ),
+    "Classification.compute_metrics threshold": lambda x: q.Classification.compute_metrics(
+        SimpleNamespace(threshold=0.75), x([[0, 2], [1, 2], [100, 120]]), torch.tensor([1, 1, 0])
     ),
     "Regression.compute_metrics": lambda x: q.Regression.compute_metrics(None, x([0, 100, 3]), x([150, 20, 9])),
     "in_squared_unit": lambda x: q.in_squared_unit(x([200, 3]), 2.0),
@@ -22,9 +27,11 @@ NO_NUMBERS = dict.fromkeys(
         "load_regression_data",
         "load_raw_images",
         "supervised_task",
+        "fine_tuned_classifier",
         "image_classifier",
         "attention_image_classifier",
         "signal_classifier",
+        "make_mlp",
     ],
     OPTIONS,
 )

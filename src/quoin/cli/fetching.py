@@ -29,8 +29,8 @@ def fetch(parsed: argparse.Namespace) -> int:
         done.append({"name": name, "folder": str(folder), "was_there": was_there, "seconds": work.seconds})
         if not parsed.json:
             megabytes = f"{REMOTE_DATASETS[name].num_bytes / 1e6:,.1f} MB"
-            came = "was there already" if was_there else f"{megabytes} in {work.seconds:.1f} s, hashes as pinned"
-            print(f"{name}: {came}; {folder}; train on it with --data {name}")
+            how = "was there already" if was_there else f"{megabytes} in {work.seconds:.1f} s, hashes as pinned"
+            print(f"{name}: {how}; {folder}; train on it with --data {name}")
     if parsed.json:
         print_json(done)
     return 0

@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from quoin.data.table_columns import Column, ColumnKind
+from quoin.data.table_columns import Column, ColumnKind, flag_value
 from quoin.data.tables import Missing
-from quoin.errors import format_value
+from quoin.errors import UserError, format_value
+from quoin.tensor.labels import as_indices
 
 __all__ = ["ColumnEncoding", "TableEncoder"]
 
@@ -24,7 +25,8 @@ class ColumnEncoding:
     name: str
     kind: ColumnKind
     levels: tuple[str, ...] = ()  # of a category: those of the training rows, one feature each
-    mean: float | None = None  # of the training rows: what a missing cell becomes; None where such are refused
+    # Of the training rows: what a missing cell becomes, no level of a category; None where such are refused.
+    mean: float | None = None
     has_missing: bool = False  # among the training rows; a feature of its own then says which cells are missing
 
     @property
@@ -52,16 +54,21 @@ class TableEncoder(NamedTuple):
         """What the training `rows` say of each column."""
         found = []
         for at, column in enumerate(columns):
-            cells = values[rows, at]
+            cells = values[as_indices(rows), at]
             known = cells[~cells.isnan()]
             has_missing = len(known) < len(cells)
             if column.kind == "category":
                 levels = tuple(column.levels[code] for code in known.unique().long().tolist())
-                found.append(ColumnEncoding(column.name, "category", levels, None, has_missing))
-            else:
-                mean = float(known.mean()) if missing == "mean" and len(known) else 0.0
-                filled = mean if missing == "mean" else None
-                found.append(ColumnEncoding(column.name, column.kind, (), filled, has_missing))
+                filled = 0.0 if missing == "mean" else None
+                found.append(ColumnEncoding(column.name, "category", levels, filled, has_missing))
+                continue
+            if not len(known):
+                raise UserError(
+                    f"expected values of {format_value(column.name)} in the training rows, but every cell there is "
+                    f"missing: leave it out with --ignore {flag_value(column.name)}"
+                )
+            filled = float(known.mean()) if missing == "mean" else None
+            found.append(ColumnEncoding(column.name, column.kind, (), filled, has_missing))
         return cls(tuple(found))
 
     @property

@@ -194,9 +194,9 @@ class _Incoming:
                 f"no connection to {format_value(host)} ({type(error).__name__}): check the network, or choose another "
                 "server with --from"
             )
-        came = f"{self._num_bytes / 1e6:.1f} of {self._file.num_bytes / 1e6:.1f} MB of {self._file.name}"
+        got = f"{self._num_bytes / 1e6:.1f} of {self._file.num_bytes / 1e6:.1f} MB of {self._file.name}"
         return UserError(
-            f"the connection to {format_value(host)} broke off after {came}: run `quoin fetch {self._name}` again, it "
+            f"the connection to {format_value(host)} broke off after {got}: run `quoin fetch {self._name}` again, it "
             "goes on from there"
         )
 

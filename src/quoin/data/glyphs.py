@@ -35,7 +35,7 @@ _FONTS = (
 )
 
 _SIDE = 28  # pixels
-_ROOM = 12.8  # a character reaches at most so many pixels from the middle: the border stays black
+_BORDER = 12.8  # a character reaches at most so many pixels from the middle: the border stays black
 _MOST_INK = 16  # of a pixel: 17 grey levels, few enough for models that give each a probability
 _FINE = 3  # drawn pixels for each pixel of an image, along each axis
 _CAPITAL, _LARGEST = 18, 20  # pixels at scale 1: height of an H, and longest side of any character
@@ -93,9 +93,9 @@ def make_glyphs(num_rows: int, *, generator: Generator) -> Glyphs:
     # Coordinates grow to the right and down: lean to the right, then turn anticlockwise.
     linear = torch.stack([cos, sin - slant * cos, -sin, cos + slant * sin], dim=-1).reshape(-1, 2, 2)
     reach = (linear.abs() @ drawings.half_sizes[fonts, characters][..., None]).squeeze(-1)
-    room = _ROOM - weight.clamp(min=0)[:, None]
-    scale = torch.minimum(scale, (room / reach).amin(-1))
-    limit = (room - scale[:, None] * reach).clamp(min=0)
+    border = _BORDER - weight.clamp(min=0)[:, None]
+    scale = torch.minimum(scale, (border / reach).amin(-1))
+    limit = (border - scale[:, None] * reach).clamp(min=0)
     shift = torch.stack([right, down], dim=-1).clamp(-limit, limit)
     linear = linear * scale[:, None, None]
 

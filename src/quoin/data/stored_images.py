@@ -98,7 +98,7 @@ class StoredImages(Tensor):
     def index_select(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, dim: int, index: Int[Tensor, "selected"]
     ) -> Float32[Tensor, "..."]:
-        return self[index] if dim == 0 else self[:].index_select(dim, index)
+        return self[as_indices(index)] if dim == 0 else self[:].index_select(dim, index)
 
     def split(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, split_size: int, dim: int = 0

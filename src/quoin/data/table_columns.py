@@ -44,7 +44,9 @@ _ID_ROWS = 20  # so many rows it takes to tell an identifier from a category
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid|key|index|idx|row|rownum)$|(?<=[a-z])I[dD]$")
 _DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
 _TIME_FORMATS = tuple(
-    f"%Y-%m-%d{gap}%H:%M{rest}" for gap in ("T", " ") for rest in ("", ":%S", ":%S%.f", ":%S%:z", ":%S%.f%:z", ":%SZ")
+    f"%Y-%m-%d{gap}%H:%M{rest}"
+    for gap in ("T", " ")
+    for rest in ("", "Z", ":%S", ":%SZ", ":%S%:z", ":%S%.f", ":%S%.fZ", ":%S%.f%:z")
 )
 _SECONDS_A_DAY = 86_400
 _THOUSANDS = r"^[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[.,]\d+)?$"
@@ -134,7 +136,10 @@ def _values_of_text(cells: "polars.Series", place: Place, kind: ColumnKind | Non
     if kind in (None, "date") and (days := _dates(cells, place)) is not None:
         return Column(place.name, "date"), days
     if kind is not None:
-        row = int(cells.is_not_null().arg_true()[0])
+        wrong = cells.is_not_null()
+        if kind == "boolean":
+            wrong &= ~cells.str.to_lowercase().is_in(["true", "false"])
+        row = int(wrong.arg_true()[0])
         raise UserError(
             f"expected a {kind} {place.of(row)} as in training, got {format_value(cells[row])}: write it as it was then"
         )
@@ -270,7 +275,10 @@ def _check_no_identifier(filled: "polars.Series", place: Place) -> None:
 def looks_like_id(name: str, values: np.ndarray) -> bool:
     """Whether a column of numbers names its rows rather than measures them: called so, whole, and never twice the
     same."""
-    if len(values) < _ID_ROWS or not _ID_NAME.search(name):
+    if not _ID_NAME.search(name):
+        return False
+    values = values[~np.isnan(values)]
+    if len(values) < _ID_ROWS:
         return False
     return bool(np.all(values == np.round(values)) and len(np.unique(values)) == len(values))
 
@@ -284,16 +292,25 @@ def _dates(cells: "polars.Series", place: Place) -> np.ndarray | None:
     """The cells as days since 1970, if all of them are dates, or times, in one form; else None."""
     import polars
 
-    fits = []
+    fits, most, best = [], 0, None
     for format in (*_DATE_FORMATS, *_TIME_FORMATS):
         kind = polars.Date if format in _DATE_FORMATS else polars.Datetime("us")
         try:
             parsed = cells.str.strptime(kind, format, strict=False)
         except polars.exceptions.PolarsError:
             continue
+        parsed = parsed.set(parsed.dt.year() < 1000, None)  # 05.06.24 is no date of the year 24
         if parsed.null_count() == cells.null_count():
             fits.append((format, _days(parsed)))
+        elif parsed.count() > most:
+            most, best = parsed.count(), parsed
     if not fits:
+        if best is not None and 2 * most >= cells.count():
+            row = int((best.is_null() & cells.is_not_null()).arg_true()[0])
+            raise UserError(
+                f"expected a date {place.of(row)} written as most of its column, but got {format_value(cells[row])}: "
+                "mend or drop it"
+            )
         return None
     if any(not np.array_equal(days, fits[0][1], equal_nan=True) for _, days in fits[1:]):
         raise UserError(

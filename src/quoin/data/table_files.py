@@ -7,12 +7,13 @@ name the line. polars is imported here alone, and only when a table is read.
 import glob
 import itertools
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quoin.data.csv_text import Table, open_table
+from quoin.data.csv_text import Table, is_plain_csv, open_table
 from quoin.data.files import existing_file, quoted
 from quoin.errors import UserError, format_value
 
@@ -35,7 +36,6 @@ __all__ = [
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")  # a cell that says it has no value
 _GUESSED = 1000  # rows from which types are guessed; what comes later may overrule them
 _BATCH = 1 << 16  # rows handed out at once
-_PIECE = 1 << 23  # bytes looked through at once
 
 
 class UnexpectedTypeError(Exception):
@@ -55,8 +55,12 @@ class TableFile(ABC):
         """The type of each column by the first rows, or as the file states it."""
 
     @abstractmethod
-    def frames(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
-        """These columns of all rows, batch by batch; a cell that does not fit its type is an UnexpectedTypeError."""
+    def frames(self, types: "dict[str, polars.DataType]", *, words: bool = True) -> "Iterator[polars.DataFrame]":
+        """These columns of all rows, batch by batch; a cell that does not fit its type is an UnexpectedTypeError.
+
+        Args:
+            words: Whether a word that says there is no value fits a number; to look for them takes a third longer.
+        """
 
     @abstractmethod
     def place(self, row: int) -> str:
@@ -74,11 +78,13 @@ class TableFile(ABC):
 class CsvFile(TableFile):
     """Text with a header line; cells separated by commas, semicolons or tabs."""
 
+    delimiter: str | None = None  # found out where there is none
+
     def __init__(self, path: Path) -> None:
-        self.table: Table = open_table(path)
+        self.table: Table = open_table(path, self.delimiter)
         super().__init__(self.table.path, self.table.header)
         self.marks = self.table.marks
-        self.polars_agrees = _is_plain(self.path, self.table.delimiter)
+        self.polars_agrees = is_plain_csv(self.path, self.table.delimiter)
 
     def guessed(self) -> "dict[str, polars.DataType]":
         import polars
@@ -87,19 +93,25 @@ class CsvFile(TableFile):
         columns = {name: polars.Series([row[at] for row in rows]) for at, name in enumerate(self.header)}
         return {name: polars.Float64() if _all_numbers(cells) else polars.String() for name, cells in columns.items()}
 
-    def frames(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
+    def frames(self, types: "dict[str, polars.DataType]", *, words: bool = True) -> "Iterator[polars.DataFrame]":
         if self.polars_agrees:
-            yield from self._by_polars(types)
+            yield from self._by_polars(types, words)
         else:
             yield from self._by_the_reader(types)
 
-    def _by_polars(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
+    def _by_polars(self, types: "dict[str, polars.DataType]", words: bool) -> "Iterator[polars.DataFrame]":
         import polars
 
         last = self.header[-1]
         schema = {name: types.get(name, polars.String()) for name in self.header}
         lazy = polars.scan_csv(
-            self.path, separator=self.table.delimiter, schema=schema, null_values=list(MISSING), glob=False
+            self.path,
+            separator=self.table.delimiter,
+            has_header=False,  # by the reader's names, which are stripped: polars would compare them with its own
+            skip_rows=1,
+            schema=schema,
+            null_values=list(MISSING) if words else None,
+            glob=False,
         )
         wanted, limit, seen = list(types), None, 0
         try:
@@ -141,6 +153,12 @@ class CsvFile(TableFile):
         return (row[at].strip() for block in self.table.blocks() for _, row in block)
 
 
+class TsvFile(CsvFile):
+    """Text whose cells are separated by tabs."""
+
+    delimiter = "\t"
+
+
 class ParquetFile(TableFile):
     """Columns with their types."""
 
@@ -155,7 +173,7 @@ class ParquetFile(TableFile):
     def guessed(self) -> "dict[str, polars.DataType]":
         return self.schema
 
-    def frames(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
+    def frames(self, types: "dict[str, polars.DataType]", *, words: bool = True) -> "Iterator[polars.DataFrame]":
         import polars
 
         empty = True
@@ -191,8 +209,15 @@ class JsonLinesFile(TableFile):
     def guessed(self) -> "dict[str, polars.DataType]":
         return dict(self.frame.schema)
 
-    def frames(self, types: "dict[str, polars.DataType]") -> "Iterator[polars.DataFrame]":
-        yield self.frame.select(exactly(types)).cast(types)  # type: ignore[arg-type]
+    def frames(self, types: "dict[str, polars.DataType]", *, words: bool = True) -> "Iterator[polars.DataFrame]":
+        frame = self.frame.select(exactly(types))
+        for name, kind in frame.schema.items():
+            if kind.is_nested() and types[name] != kind:
+                raise UserError(
+                    f"expected numbers, text or booleans in column {format_value(name)} of {quoted(self.path)}, got "
+                    f"{str(kind).split('(')[0]}: write it as it was in training"
+                )
+        yield frame.cast(types)  # type: ignore[arg-type]
 
     def place(self, row: int) -> str:
         with self.path.open(encoding="utf-8") as lines:
@@ -202,7 +227,7 @@ class JsonLinesFile(TableFile):
 
 FORMATS: dict[str, Callable[[Path], TableFile]] = {
     "csv": CsvFile,
-    "tsv": CsvFile,
+    "tsv": TsvFile,
     "parquet": ParquetFile,
     "jsonl": JsonLinesFile,
 }
@@ -237,15 +262,19 @@ def open_files(form: str, source_path: str | Path) -> list[TableFile]:
 
 
 def _matching(form: str, source_path: str) -> list[Path]:
-    if any(mark in source_path for mark in "*?[") and not Path(source_path).exists():
-        paths = sorted(map(Path, glob.glob(str(Path(source_path).expanduser()), recursive=True)))
+    place = os.path.expanduser(source_path)
+    if any(mark in source_path for mark in "*?[") and not os.path.exists(place):
+        paths = sorted(map(Path, glob.glob(place, recursive=True)))
         if not paths:
             raise UserError(f"expected files that match {quoted(source_path)}, but there are none: check the pattern")
         return paths
     if "\0" in source_path or not _is_folder(source_path):
         return [Path(source_path)]
-    folder = Path(source_path).expanduser()
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == f".{form}" and path.is_file())
+    try:
+        inside = sorted(Path(place).iterdir())
+    except OSError as error:
+        raise UserError(f"{quoted(source_path)} cannot be read ({error.strerror}): check its permissions") from None
+    paths = [path for path in inside if path.suffix.lower() == f".{form}" and path.is_file()]
     if not paths:
         raise UserError(
             f"expected .{form} files in the folder {quoted(source_path)}, but there are none: give the folder that "
@@ -267,34 +296,6 @@ def _all_numbers(cells: "polars.Series") -> bool:
 
     filled = cells.str.strip_chars().replace(dict.fromkeys(MISSING)).drop_nulls()
     return len(filled) > 0 and not filled.cast(polars.Float64, strict=False).null_count()
-
-
-def _is_plain(path: Path, delimiter: str) -> bool:
-    """Whether polars reads this text as the careful reader does: no NUL, no line that ends in a lone carriage return,
-    quotes only around whole cells."""
-    ends, inside, before = (ord(delimiter), 10, 13), False, 10
-    try:
-        with path.open("rb") as file:
-            piece = file.read(_PIECE).removeprefix(b"\xef\xbb\xbf")
-            while piece:
-                while piece[-1:] in b'"\r' and (more := file.read(1)):  # what these mean, the next byte says
-                    piece += more
-                if b"\0" in piece or (b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n")):
-                    return False
-                at = piece.find(b'"')
-                while at >= 0:
-                    ahead = piece[at + 1] if at + 1 < len(piece) else 10
-                    if inside and ahead == ord('"'):
-                        at += 1  # a doubled quote inside a cell
-                    elif (ahead if inside else piece[at - 1] if at else before) not in ends:
-                        return False
-                    else:
-                        inside = not inside
-                    at = piece.find(b'"', at + 1)
-                before, piece = piece[-1], file.read(_PIECE)
-    except OSError:
-        return False  # the reader says why
-    return not inside
 
 
 class _damage_told:  # noqa: N801
@@ -332,7 +333,7 @@ def _json_lines_mistake(path: Path, error: BaseException) -> UserError:
                 if not line.strip():
                     continue
                 try:
-                    value = json.loads(line)
+                    value = json.loads(line, parse_constant=_no_json)
                 except (ValueError, RecursionError):
                     return UserError(
                         f"expected a JSON object on line {number} of {quoted(path)}, got {format_value(line.strip())}: "
@@ -350,6 +351,10 @@ def _json_lines_mistake(path: Path, error: BaseException) -> UserError:
     except OSError as unread:
         return UserError(f"{quoted(path)} cannot be read ({unread.strerror}): check its permissions")
     return UserError(f"expected one type a column in {quoted(path)}, but it cannot be read ({_reason(error)}): mend it")
+
+
+def _no_json(word: str) -> None:
+    raise ValueError(word)  # NaN and Infinity are Python's, not JSON's
 
 
 def _check_one_type_each(path: Path, frame: "polars.DataFrame") -> None:

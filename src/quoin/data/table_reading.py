@@ -8,6 +8,7 @@ import numpy as np
 
 from quoin.data.table_columns import Column, ColumnKind, Place, checked_numbers, decimal_mark, values_of
 from quoin.data.table_files import MISSING, TableFile, UnexpectedTypeError, exactly
+from quoin.errors import UserError
 
 if TYPE_CHECKING:
     import polars
@@ -37,7 +38,7 @@ class ReadColumns(NamedTuple):
 
     def features(self, names: Sequence[str], kinds: dict[str, ColumnKind]) -> RawTable:
         """These columns as one array; it is the numbers' own where all are numbers."""
-        if self.number_names[: len(names)] == list(names):
+        if self.number_names[: len(names)] == list(names) and set(kinds.values()) <= {"number"}:
             values = self.numbers[:, : len(names)]
             for name, column in zip(names, values.T):
                 checked_numbers(column, self.place(name))
@@ -51,7 +52,19 @@ class ReadColumns(NamedTuple):
     def column(self, name: str, kind: ColumnKind | None = None) -> tuple[Column, np.ndarray]:
         if name in self.others:
             return values_of(self.others[name], self.place(name), kind)
-        return Column(name), checked_numbers(self.numbers[:, self.number_names.index(name)], self.place(name))
+        values = checked_numbers(self.numbers[:, self.number_names.index(name)], self.place(name))
+        if kind in (None, "number"):
+            return Column(name), values
+        wrong = ~np.isnan(values)  # a date is not written as a number, but a boolean may be 0 or 1
+        if kind == "boolean":
+            wrong &= (values != 0) & (values != 1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"expected a {kind} {self.place(name).of(row)} as in training, got {values[row]:.15g}: write it as it "
+                "was then"
+            )
+        return Column(name, kind), values
 
 
 def read_columns_of(
@@ -62,9 +75,9 @@ def read_columns_of(
 
     types = _types(files, [*names, *aims], as_text)
     text = dict.fromkeys(types, polars.String())
-    for attempt in (types, text):
+    for attempt, words in ((types, False), (types, True), (text, True)):
         with contextlib.suppress(UnexpectedTypeError):
-            return _read_as(files, attempt)
+            return _read_as(files, attempt, words=words)
     for file in files:  # polars does not see the columns that the header has
         file.read_carefully()
     return _read_as(files, text)
@@ -83,14 +96,14 @@ def _types(files: list[TableFile], names: Sequence[str], as_text: Collection[str
     return types
 
 
-def _read_as(files: list[TableFile], types: "dict[str, polars.DataType]") -> ReadColumns:
+def _read_as(files: list[TableFile], types: "dict[str, polars.DataType]", *, words: bool = True) -> ReadColumns:
     import polars
 
     number_names = [name for name, kind in types.items() if kind == polars.Float64]
     parts, series, starts = [], {name: [] for name in types if name not in number_names}, [0]
     for file in files:
         rows = starts[-1]
-        for frame in file.frames(types):
+        for frame in file.frames(types, words=words):
             rows += len(frame)
             parts.append(frame.select(exactly(number_names)))
             for name, each in series.items():
@@ -107,7 +120,7 @@ def _read_as(files: list[TableFile], types: "dict[str, polars.DataType]") -> Rea
     others = {name: _stripped(polars.concat(each)) for name, each in series.items()}
     texts = (each for each in others.values() if each.dtype == polars.String)
     with np.errstate(invalid="ignore"):
-        has_points = "," in files[0].marks and bool((numbers != np.round(numbers)).any())
+        has_points = "," in files[0].marks and bool((np.abs(numbers - np.round(numbers)) > 0).any())  # not of NaN
     mark = decimal_mark(texts, has_points, files[0].marks)
     return ReadColumns(files, starts[:-1], number_names, numbers, others, mark)
 

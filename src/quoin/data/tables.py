@@ -176,7 +176,7 @@ def _targets(read: ReadColumns, name: str) -> "tuple[torch.Tensor, tuple[str, ..
     if series.dtype == polars.Categorical or series.dtype == polars.Enum:
         series = series.cast(polars.String)
     if series.dtype != polars.String:
-        return torch.from_numpy(_target_numbers(read, name)), None
+        return torch.from_numpy(_target_numbers(read, name).copy()), None
     _without_gaps(read, name, np.where(series.is_null().to_numpy(), np.nan, 0.0))
     # NaN, an infinity or beyond float32: numbers in form, so no class names, and of no use as numbers.
     numbers = series.cast(polars.Float64, strict=False)
@@ -221,10 +221,10 @@ def _without_gaps(read: ReadColumns, name: str, values: np.ndarray) -> np.ndarra
 
 def _check_complete(read: ReadColumns, table: RawTable, *, may_fill: bool = True) -> None:
     """Refuse missing cells, counted by column, with the place of the first."""
+    if not np.isnan(table.values.min(0)).any():  # one pass where nothing is missing
+        return
     gaps = np.isnan(table.values)
     counts = gaps.sum(0)
-    if not counts.any():
-        return
     row = int(gaps.any(1).argmax())
     place = read.place(table.columns[int(gaps[row].argmax())].name)
     told = [f"{format_value(column.name, 30)} {count}" for column, count in zip(table.columns, counts) if count]
@@ -237,17 +237,26 @@ def _check_complete(read: ReadColumns, table: RawTable, *, may_fill: bool = True
 
 def _check_distinguishable(read: ReadColumns, table: RawTable) -> None:
     """Refuse a column whose numbers differ as they are written, and not all of them as float64 holds them."""
+    import polars
+
+    close = []
     for column, values in zip(table.columns, table.values.T):
         low, high = extremes(values)
-        if column.kind != "number" or high - low > _ROUNDINGS * np.finfo(np.float64).eps * max(abs(low), abs(high)):
-            continue
-        written = {cell.replace(read.mark, ".") for file in read.files for cell in file.cells(column.name)}
-        exact = sorted({Decimal(cell) for cell in written - set(MISSING)})
+        if column.kind == "number" and high - low <= _ROUNDINGS * np.finfo(np.float64).eps * max(abs(low), abs(high)):
+            close.append(column)
+    written: dict[str, set[str]] = {column.name: set() for column in close}
+    for file in read.files if close else ():
+        for frame in file.frames(dict.fromkeys(written, polars.String())):
+            for name, cells in written.items():
+                cells.update(frame[name].drop_nulls().unique().str.strip_chars())
+    for column in close:
+        numbers = {Decimal(cell.replace(read.mark, ".")) for cell in written[column.name] - set(MISSING)}
+        exact = sorted(number for number in numbers if number.is_finite())  # NAN and its like are missing cells
         same = next(((a, b) for a, b in itertools.pairwise(exact) if float(a) == float(b)), None)
         if same is not None:
             raise UserError(
                 f"expected numbers that 64 bits can distinguish in {read.place(column.name).column}, "
-                f"but {format_value(same[0], 30)} and {format_value(same[1], 30)} are one there: "
+                f"but {str(same[0])[:30]} and {str(same[1])[:30]} are one there: "
                 f"subtract what all have in common, or leave the column out with --ignore"
             )
 

@@ -9,10 +9,11 @@ from torch import Tensor
 from quoin.data.dataset import Dataset, as_regression
 from quoin.data.files_images import load_images
 from quoin.data.image_cache import ImageSettings
+from quoin.data.signals import is_archive
 from quoin.data.sources import load
 from quoin.data.stored_images import MAX_NUMBERS, StoredImages
 from quoin.data.table_columns import Column, ColumnKind
-from quoin.data.table_files import FORMATS
+from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import Missing, load_table_columns
 from quoin.errors import UserError, format_value
 
@@ -25,6 +26,8 @@ def with_test_set(dataset: Dataset, source: str, *, missing: Missing = "error", 
     Columns of a table go by name, and so do classes; a class that `dataset` does not have is a UserError.
     """
     form, _, path = source.partition(":")
+    if form == "signals" and not is_archive(path):  # by the names of its columns, as any table
+        form = table_format(path)
     if form in FORMATS:
         kinds: dict[str, ColumnKind] = {column.name: column.kind for column in dataset.columns}
         kinds = kinds or dict.fromkeys(dataset.feature_names, "number")

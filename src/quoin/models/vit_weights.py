@@ -12,6 +12,7 @@ from torch.nn import functional
 from quoin.errors import UserError
 from quoin.models.pretrained import Weights, WeightSource, load_converted, read_safetensors, stacked
 from quoin.models.vit import ViT
+from quoin.tensor import as_floating
 
 __all__ = ["load_pretrained_vit", "resize_position_embedding"]
 
@@ -120,6 +121,9 @@ def resize_position_embedding(
         )
     if (side, side) == grid:
         return weight
-    squares = weight[1:].T.reshape(1, -1, side, side)
-    resized = functional.interpolate(squares, size=grid, mode="bicubic", align_corners=False, antialias=True)
+    weight = as_floating(weight)
+    resized = weight[1:].T.reshape(1, -1, side, side)
+    # One axis at a time: both at once, torch 2.13 on the CPU repeats the first row wherever the new width is 1.
+    for size in ((grid[0], side), grid):
+        resized = functional.interpolate(resized, size=size, mode="bicubic", align_corners=False, antialias=True)
     return torch.cat([weight[:1], resized.flatten(2)[0].T])

@@ -32,12 +32,15 @@ class MultiTargetRegression(SupervisedTask):
         self, outputs: Float[Tensor, "batch targets"], targets: Float[Tensor, "batch targets"]
     ) -> dict[str, Float[Tensor, "batch"]]:
         errors = (as_floating(outputs, targets) - as_floating(targets, outputs)).square()
-        return dict(zip(self.data.data_info.target_names, errors.unbind(-1), strict=True))
+        names = self.data.data_info.target_names
+        return {f"rmse_{name}": each for name, each in zip(names, errors.unbind(-1), strict=True)}
 
     def finalize_metrics(self, means: Metrics) -> Metrics:
         assert self.data.target_scaler is not None
         units = dict(zip(self.data.data_info.target_names, self.data.target_scaler.std.tolist(), strict=True))
-        return {"loss": means["loss"]} | {f"rmse_{name}": means[name] ** 0.5 * unit for name, unit in units.items()}
+        return {"loss": means["loss"]} | {
+            f"rmse_{name}": means[f"rmse_{name}"] ** 0.5 * unit for name, unit in units.items()
+        }
 
     def panels(self) -> list[Panel]:
         scaler = self.data.target_scaler
