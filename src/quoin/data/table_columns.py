@@ -26,8 +26,8 @@ __all__ = [
     "Column",
     "ColumnKind",
     "Place",
+    "category_codes",
     "checked_numbers",
-    "codes_of",
     "decimal_mark",
     "extremes",
     "flag_value",
@@ -244,11 +244,11 @@ def extremes(values: np.ndarray) -> tuple[float, float]:
 
 
 def _category(cells: "polars.Series", place: Place) -> tuple[Column, np.ndarray]:
-    levels, codes = codes_of(cells)
+    levels, codes = category_codes(cells)
     return Column(place.name, "category", levels), codes
 
 
-def codes_of(cells: "polars.Series") -> tuple[tuple[str, ...], np.ndarray]:
+def category_codes(cells: "polars.Series") -> tuple[tuple[str, ...], np.ndarray]:
     """The different texts in alphabetical order, and the number of each cell's (n,) float64; NaN where it is
     missing."""
     import polars

@@ -200,7 +200,7 @@ class JsonLinesFile(TableFile):
             self.frame = polars.read_ndjson(path, infer_schema_length=None)
         except BaseException as error:  # a panic of polars is no Exception
             _reraise_interrupt(error)
-            raise _json_lines_mistake(path, error) from None
+            raise _json_lines_error(path, error) from None
         if not len(self.frame):
             raise UserError(f"expected rows in {quoted(path)}, but there are none: add data")
         _check_one_type_each(path, self.frame)
@@ -325,7 +325,7 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(error).split())[:100] or type(error).__name__
 
 
-def _json_lines_mistake(path: Path, error: BaseException) -> UserError:
+def _json_lines_error(path: Path, error: BaseException) -> UserError:
     """What is wrong with the first line that is no object, or what polars said."""
     try:
         with path.open(encoding="utf-8") as lines:

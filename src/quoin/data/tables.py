@@ -17,7 +17,7 @@ from quoin.data.dataset import Dataset, number_targets
 from quoin.data.files import quoted
 from quoin.data.table_columns import (
     ColumnKind,
-    codes_of,
+    category_codes,
     extremes,
     flag_value,
     looks_like_id,
@@ -191,7 +191,7 @@ def _targets(read: ReadColumns, name: str) -> "tuple[torch.Tensor, tuple[str, ..
         numbers = numbers_in_text(series, read.place(name), needed=True)
         assert numbers is not None
         return number_targets(numbers)
-    levels, codes = codes_of(series)
+    levels, codes = category_codes(series)
     return torch.from_numpy(codes.astype(np.int64)), levels
 
 
