@@ -26,11 +26,11 @@ __all__ = [
     "Column",
     "ColumnKind",
     "Place",
-    "category_codes",
     "checked_numbers",
     "decimal_mark",
     "extremes",
     "flag_value",
+    "level_indices",
     "looks_like_id",
     "numbers_by_any_mark",
     "numbers_in_text",
@@ -244,11 +244,11 @@ def extremes(values: np.ndarray) -> tuple[float, float]:
 
 
 def _category(cells: "polars.Series", place: Place) -> tuple[Column, np.ndarray]:
-    levels, codes = category_codes(cells)
+    levels, codes = level_indices(cells)
     return Column(place.name, "category", levels), codes
 
 
-def category_codes(cells: "polars.Series") -> tuple[tuple[str, ...], np.ndarray]:
+def level_indices(cells: "polars.Series") -> tuple[tuple[str, ...], np.ndarray]:
     """The different texts in alphabetical order, and the number of each cell's (n,) float64; NaN where it is
     missing."""
     import polars

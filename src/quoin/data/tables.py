@@ -17,9 +17,9 @@ from quoin.data.dataset import Dataset, number_targets
 from quoin.data.files import quoted
 from quoin.data.table_columns import (
     ColumnKind,
-    category_codes,
     extremes,
     flag_value,
+    level_indices,
     looks_like_id,
     numbers_by_any_mark,
     numbers_in_text,
@@ -191,7 +191,7 @@ def _targets(read: ReadColumns, name: str) -> "tuple[torch.Tensor, tuple[str, ..
         numbers = numbers_in_text(series, read.place(name), needed=True)
         assert numbers is not None
         return number_targets(numbers)
-    levels, codes = category_codes(series)
+    levels, codes = level_indices(series)
     return torch.from_numpy(codes.astype(np.int64)), levels
 
 
