@@ -74,7 +74,7 @@ def read_columns_of(
     import polars
 
     types = _types(files, [*names, *aims], as_text)
-    text = dict.fromkeys(types, polars.String())
+    text: dict[str, polars.DataType] = dict.fromkeys(types, polars.String())
     for attempt, words in ((types, False), (types, True), (text, True)):
         with contextlib.suppress(UnexpectedTypeError):
             return _read_as(files, attempt, words=words)
