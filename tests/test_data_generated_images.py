@@ -284,7 +284,7 @@ def test_figures_can_be_told_apart_once_they_are_put_upright(figures):
         ("vae", "--num-samples", 8, "--num-importance-samples", 2),
         ("vae-conv", "--num-samples", 8, "--num-importance-samples", 2),
         ("gan", "--num-samples", 8),
-        ("pixelcnn", "--num-samples", 2, "--num-layers", 1, "--num-channels", 8),
+        ("pixelcnn", "--num-samples", 2, "--num-layers", 1, "--channels", 8),
         ("diffusion-digits", "--num-samples", 2, "--num-steps", 4),
     ],
     ids=lambda words: words[0],

@@ -23,6 +23,7 @@ from observing import Seen, difference, other_values, rates_of_all_differ
 from quoin.errors import UserError
 from quoin.options import flag_name
 from quoin.runs import Recipe, find_recipe, recipe_names
+from quoin.tasks.options import DemonstrationOptions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -71,6 +72,7 @@ OF_PICTURES = {
     "skip_broken": "broken",
 }  # change what is read of images:FOLDER, the one named here; other data must refuse these by name
 OF_TWO_CLASSES = {"class_weight", "threshold"}  # matter only where classes are unequal, or two
+OF_OWN_DATA = {"fold": "csv"}  # refused with the generated data of a recipe, and what is given instead
 SMALL_DATA = {
     "digits": "npz",
     "topics": "text",
@@ -128,6 +130,7 @@ CLAIMS = {"batch_size": "rows", "micro_batch_size": "shapes"}
 RATES = {"epochs", "lr", "schedule", "warmup_ratio"}  # every optimizer of a run follows these
 INERT = {("ngram", "seed"): "counts: nothing is drawn"}
 EPOCHS = {"epochs", "max_iter", "num_bandwidths", "max_degree", "num_doublings"}  # one of which every recipe has
+ONE_EPOCH = {"markov-chain": "counts every sequence once"}  # but for these
 # files and sizes that small images do not have: tried in test_fine_tuning.py and test_image_recipes.py
 # Gaps and test sets: in test_tables.py and test_own_table.py.
 ELSEWHERE = {"missing", "test_data", "freeze", "image_mean", "image_std", "pretrained", "pretrained_sha256", "size"}
@@ -212,7 +215,9 @@ def write_columns(folder: Path) -> None:
     (folder / "events.csv").write_text("\n".join(events))
     words = ("the", "model", "of", "a", "law")
     texts = [
-        ",".join([" ".join(draw.choice(words, 4)), " ".join(draw.choice(words, 3)), "xy"[n % 2], words[n % 5], f"{n}a"])
+        ",".join(
+            [" ".join(draw.choice(words, 4)), " ".join(draw.choice(words, 3)), "xxy"[n % 3], words[n % 5], f"{n}a"]
+        )
         for n in range(60)
     ]
     (folder / "texts.csv").write_text(
@@ -234,9 +239,14 @@ class Cases:
         form = OF_PICTURES.get(option) or OF_FILES.get(option) or SMALL_DATA.get(self.recipe.data)
         if form := "csv" if option in OF_TABLES else form:
             small["data"] = self.files[form]
-        if option in OF_TWO_CLASSES and self.recipe.name != "sequence-classification":
-            small["data"] = self.files["two"]
+        if option in OF_TWO_CLASSES:
+            small["data"] = self.files["texts" if self.recipe.name == "sequence-classification" else "two"]
         small |= OF_ONE.get(self.recipe.name, {}) | CONTEXT.get(option, {})
+        if issubclass(self.recipe.options, DemonstrationOptions):
+            if option in OF_OWN_DATA:
+                small["data"] = self.files[OF_OWN_DATA[option]]
+            if option == "data" or "data" in small:  # what shapes the generated data is refused with others
+                small = {name: value for name, value in small.items() if name not in self.recipe.options.demonstration}
         names = {each.name for each in dataclasses.fields(self.recipe.options)}
         return self.recipe.options(**{name: value for name, value in small.items() if name in names})
 
@@ -254,8 +264,15 @@ class Cases:
             for name, kind in self.kinds.items()
             if name not in {option, *ELSEWHERE} and (kind is bool or typing.get_origin(kind) is typing.Literal)
         ]
-        others = [(name, value) for name in choices for value in other_values(self.kinds[name], getattr(base, name))]
-        return [base, *(dataclasses.replace(base, **{name: value}) for name, value in others)]
+        others = [{name: value} for name in choices for value in other_values(self.kinds[name], getattr(base, name))]
+        return [base, *(context for other in others if (context := self.taken(base, other)))]
+
+    def taken(self, base: Any, other: dict[str, Any]) -> Any:
+        """The options with another choice, or None where it does not go with the others of the base."""
+        try:
+            return dataclasses.replace(base, **other)
+        except UserError:
+            return None
 
     def changed(self, option: str, base: Any) -> list[Any]:
         """The options with each other choice, or with the first other value that the recipe takes."""
@@ -332,9 +349,10 @@ def _fault(cases: Cases, option: str) -> str:
         return "" if cases.is_refused(option) else "is not refused by name"
     for base in contexts:
         try:
-            values = [base, *cases.changed(option, base)]
+            cases.seen(base)
         except UserError:
             continue  # this choice does not go with the others of the base
+        values = [base, *cases.changed(option, base)]
         if len(values) == 1:
             return "no other value is taken: give TELLING one"
         if all(cases.tells(option, one, other) for one, other in itertools.combinations(values, 2)):
@@ -363,7 +381,8 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
     better model."""
     cases = Cases(name, files)
     base = cases.base("")
-    (counted,) = (each.name for each in dataclasses.fields(base) if each.name in EPOCHS)
+    counted = [each.name for each in dataclasses.fields(base) if each.name in EPOCHS]
+    assert len(counted) == (name not in ONE_EPOCH)
     words = [
         word for each in dataclasses.fields(cases.recipe.options) for word in _spelt(each, getattr(base, each.name))
     ]
@@ -385,8 +404,14 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
         return json.loads(out)["steps"]
 
     def epochs(count: int) -> tuple[str, int]:
-        return flag_name(counted), getattr(base, counted) + count - base.num_epochs
+        return flag_name(counted[0]), getattr(base, counted[0]) + count - base.num_epochs
 
+    if name in ONE_EPOCH:
+        assert base.num_epochs == 1
+        assert [steps("--max-steps", count) for count in (1, 2)] == [1, 2]
+        assert steps() == cases.seen(base).task.batches.num_batches > 2
+        assert "--monitor" in refused("train", name, *words, "--patience", 1, "--runs", tmp_path)
+        return
     once = steps(*epochs(1))
     assert steps(*epochs(3)) == 3 * once
     assert steps(*epochs(3), "--max-steps", once + 1) == once + 1

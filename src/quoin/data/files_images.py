@@ -96,7 +96,7 @@ def load_images(path: str, settings: ImageSettings = AS_THEY_ARE, *, skip_broken
 def read_pictures(path: str, settings: ImageSettings) -> Pictures:
     """All pictures of a folder, in whatever folders inside it, or one picture, with their names."""
     found = Path(path).expanduser()
-    if found.is_dir():
+    if os.path.isdir(found):
         files = _files(found, found, Counter())
         if not files:
             raise UserError(
@@ -104,7 +104,7 @@ def read_pictures(path: str, settings: ImageSettings) -> Pictures:
             )
     else:
         files = [_file(str(found), found.name)]
-    folder = found if found.is_dir() else found.parent
+    folder = found if os.path.isdir(found) else found.parent
     # Removed as soon as it is mapped: the pixels last as long as they are used.
     with tempfile.TemporaryDirectory(prefix="quoin-images-") as place:
         decoded = decode_images(folder, files, settings, Path(place))
@@ -135,8 +135,8 @@ def _whole(decoded: DecodedImages, files: Sequence[ImageFile], skip_broken: bool
 
 def _split_folders(folder: Path) -> dict[str, Path]:
     """The folders of the three splits, or `folder` itself as that of training."""
-    inside = [entry.name for entry in _entries(folder) if entry.is_dir()]
-    if "train" not in inside or not any(entry.is_dir() for entry in _entries(folder / "train")):
+    inside = [entry.name for entry in _entries(folder) if _is_folder(entry)]
+    if "train" not in inside or not any(_is_folder(entry) for entry in _entries(folder / "train")):
         return {"train": folder}
     strange = [name for name in inside if name not in SPLITS]
     splits = [SPLITS[name] for name in inside if name in SPLITS]
@@ -154,7 +154,7 @@ def _classes(folder: Path, notes: list[str]) -> dict[str, list[ImageFile]]:
     ignored: Counter[str] = Counter()
     found: dict[str, list[ImageFile]] = {}
     for entry in _entries(folder):
-        if not entry.is_dir():
+        if not _is_folder(entry):
             what = "outside the class folders" if entry.name.lower().endswith(SUFFIXES) else "with other endings"
             ignored[what] += 1
             continue
@@ -187,7 +187,7 @@ def _walk(folder: str) -> Iterator[str]:
     for entry in _entries(Path(folder)):
         if entry.is_dir(follow_symlinks=False):  # a link may lead round in circles
             yield from _walk(entry.path)
-        elif entry.is_file():
+        elif _is_file(entry):
             yield entry.path
 
 
@@ -202,12 +202,20 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         ) from None
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return os.path.isdir(entry.path)  # unlike the entry's own, never an error: a link may lead to itself
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return os.path.isfile(entry.path)
+
+
 def _file(path: str, name: str) -> ImageFile:
     about = os.stat(path)
     return ImageFile(path, name, about.st_size, about.st_mtime_ns, os.access(path, os.R_OK))
 
 
 def _advice(folder: Path) -> str:
-    if any(entry.name.lower().endswith(SUFFIXES) for entry in _entries(folder) if entry.is_file()):
+    if any(entry.name.lower().endswith(SUFFIXES) for entry in _entries(folder) if _is_file(entry)):
         return "sort the pictures into folders named after their classes"
     return f"add pictures ({', '.join(SUFFIXES)})"

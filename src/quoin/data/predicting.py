@@ -1,6 +1,7 @@
 """Read data for a trained model: rows to predict for, and other data to evaluate it on."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -77,10 +78,10 @@ def read_pictures_like(data_info: TabularInfo, path: str | Path) -> Pictures | N
     form, colon, source_path = str(path).partition(":")
     named = bool(colon) and form == "images"
     place = Path(source_path if named else path).expanduser()
-    if not named and not place.is_dir() and place.suffix.lower() not in SUFFIXES:
+    if not named and not os.path.isdir(place) and place.suffix.lower() not in SUFFIXES:
         return None
     settings = _settings(data_info, f"predicts from tables, and {quoted(path)} holds pictures")
-    if not place.is_dir():
+    if not os.path.isdir(place):
         existing_file(place)
     return read_pictures(str(place), settings)
 

@@ -44,6 +44,10 @@ _HUGGING_FACE = _Names(
     ("attention.attention.query.*", "attention.attention.key.*", "attention.attention.value.*"),
     "attention.output.dense", "layernorm_after", "intermediate.dense", "output.dense", "layernorm", "classifier",
 )  # fmt: skip
+_TRANSFORMERS_5 = _HUGGING_FACE._replace(  # as transformers names them in memory from version 5 on
+    block="layers.{}.", in_proj=("attention.q_proj.*", "attention.k_proj.*", "attention.v_proj.*"),
+    out_proj="attention.o_proj", up_proj="mlp.fc1", down_proj="mlp.fc2",
+)  # fmt: skip
 _TIMM = _Names(
     "cls_token", "pos_embed", "patch_embed.proj", "blocks.{}.", "norm1",
     ("attn.qkv.*",), "attn.proj", "norm2", "mlp.fc1", "mlp.fc2", "norm", "head",
@@ -61,6 +65,8 @@ def load_pretrained_vit(model: ViT, weights: Weights) -> None:
     state = weights if isinstance(weights, Mapping) else read_safetensors(weights)
     state = {_without_prefix(name): tensor for name, tensor in state.items() if "pooler." not in name}
     names = next((each for each in (_HUGGING_FACE, _TIMM) if each.class_token in state), _TORCHVISION)
+    if names is _HUGGING_FACE and "layers.0.attention.q_proj.weight" in state:
+        names = _TRANSFORMERS_5
     heads = [each.head for each in (_TORCHVISION, _HUGGING_FACE, _TIMM) if f"{each.head}.weight" in state]
     names = names._replace(head=heads[0]) if heads else names
     load_converted(model, state, lambda name: _source(name, names, model.grid))

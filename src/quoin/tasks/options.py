@@ -172,6 +172,9 @@ class DataOptions(ValidatedOptions):
     fold: str = option("", "train on one fold of a cross-validation, as 0/5 to 4/5 (see --folds)")
 
 
+_OF_OWN_DATA = {each.name for each in fields(DataOptions)} - {"data"}  # generated data have none of these
+
+
 @dataclass(frozen=True)
 class DemonstrationOptions(ValidatedOptions):
     """What a recipe has whose default data are generated under options of their own, `demonstration`: with other data
@@ -184,7 +187,7 @@ class DemonstrationOptions(ValidatedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for each in fields(self):
-            if each.name in ("target", "ignore", "fold") and self.is_demonstration and getattr(self, each.name):
+            if each.name in _OF_OWN_DATA and self.is_demonstration and getattr(self, each.name) != each.default:
                 raise UserError(
                     f"{flag_name(each.name)} is of data by name or from a file, but --data {self.data} is generated: "
                     "leave it out, or give other --data"
