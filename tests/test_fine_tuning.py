@@ -271,7 +271,9 @@ def test_mistakes_are_told_in_one_line_before_anything_is_made(here, pictures):
     assert "does not read as such" in told("--pretrained", "text")
     assert "No such file" in told("--pretrained", "absent.safetensors")
     assert str(here) in told("--pretrained", ".")  # a folder that is no run
-    assert "images of 3 channels, got images of 1: give --image-channels 3" in told("--pretrained", file.name, data=grey)
+    assert "images of 3 channels, got images of 1: give --image-channels 3" in told(
+        "--pretrained", file.name, data=grey
+    )
     assert "at most 4 stages" in told("--pretrained", file.name, "--freeze", "5")
     assert "a number of stages or backbone" in told("--pretrained", file.name, "--freeze", "head")
     assert "--pretrained, got none" in told("--freeze", "backbone")

@@ -203,7 +203,11 @@ def given_scaler(options: FineTuningOptions, channels: int) -> StandardScaler | 
         given = "the weights of --pretrained expect" if options.pretrained else "--image-mean is for"
         raise UserError(
             f"{given} images of {len(options.image_mean)} channels, got images of {channels}: "
-            + ("give --image-channels 3 with images:FOLDER, or repeat the channel" if channels == 1 else "give images with as many channels")
+            + (
+                "give --image-channels 3 with images:FOLDER, or repeat the channel"
+                if channels == 1
+                else "give images with as many channels"
+            )
         )
     mean, std = (
         torch.tensor(each, dtype=torch.float64)[:, None, None] for each in (options.image_mean, options.image_std)
