@@ -18,7 +18,7 @@ from commands import refused, stopping, tried
 from quoin import models
 from quoin.data import load
 from quoin.errors import UserError
-from quoin.runs import Run, find_recipe
+from quoin.runs import Run, RunConfig, find_lr, find_recipe
 from quoin.tasks import fine_tuning
 from quoin.train import DeviceContext
 from seeds import seeded
@@ -245,6 +245,17 @@ def test_a_run_keeps_path_and_hash_and_does_not_need_the_file_again(here, pictur
     assert run.trained.feature_scaler.mean.flatten().tolist() == options["image_mean"]  # pyright: ignore
     code, out, err = tried("predict", here / "runs" / "resnet-1", here / "pictures.npz")
     assert (code, len(out.splitlines())) == (0, 31), err
+
+
+def test_a_learning_rate_is_looked_for_from_the_trained_weights(here, pictures):
+    file = resnet_file(here / "w.safetensors")
+    recipe, first = find_recipe("resnet"), []
+    for pretrained in ("", str(file)):
+        scale = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}  # the same on both sides
+        options = recipe.options(data=pictures, pretrained=pretrained, **scale)
+        found = find_lr(recipe, options, RunConfig(num_threads=1), num_steps=20, show_progress=False)
+        first.append(found.losses[0])
+    assert first[0] != first[1]
 
 
 def test_mistakes_are_told_in_one_line_before_anything_is_made(here, pictures):

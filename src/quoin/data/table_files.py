@@ -263,12 +263,12 @@ def open_files(form: str, source_path: str | Path) -> list[TableFile]:
 
 def _matching(form: str, source_path: str) -> list[Path]:
     place = os.path.expanduser(source_path)
-    if any(mark in source_path for mark in "*?[") and not os.path.exists(place):
+    if any(mark in place for mark in "*?[") and "\0" not in place and not os.path.exists(place):
         paths = sorted(map(Path, glob.glob(place, recursive=True)))
         if not paths:
             raise UserError(f"expected files that match {quoted(source_path)}, but there are none: check the pattern")
         return paths
-    if "\0" in source_path or not _is_folder(source_path):
+    if not os.path.isdir(place):
         return [Path(source_path)]
     try:
         inside = sorted(Path(place).iterdir())
@@ -281,13 +281,6 @@ def _matching(form: str, source_path: str) -> list[Path]:
             "holds them, or a file"
         )
     return paths
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return Path(path).expanduser().is_dir()
-    except (OSError, RuntimeError):
-        return False
 
 
 def _all_numbers(cells: "polars.Series") -> bool:

@@ -86,9 +86,8 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
         )
     options = options.resolved()
     device_context, remarks = device_context_for(run_config)
-    task = build_task(recipe, options, device_context)
-    if isinstance(task, FineTunedClassification) and options.pretrained:
-        remarks += task.load_pretrained()
+    task, told = begin_task(recipe, options, device_context)
+    remarks += told
     if device_context.compiled_nothing:
         remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
     if options.monitor:
@@ -196,6 +195,17 @@ def build_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> T
     torch.manual_seed(keyed_generator("torch", options.seed).initial_seed())
     with explain_out_of_memory():
         return recipe.build(options, device_context)
+
+
+def begin_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> tuple[Task, list[str]]:
+    """The task of a new run, its weights read where the options name trained ones, and what there is to say of them.
+
+    A run that is resumed has its weights from the checkpoint.
+    """
+    task = build_task(recipe, options, device_context)
+    if isinstance(task, FineTunedClassification) and options.pretrained:
+        return task, task.load_pretrained()
+    return task, []
 
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:

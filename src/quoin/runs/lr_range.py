@@ -12,9 +12,8 @@ from torch import Tensor
 from quoin import plot
 from quoin.errors import UserError
 from quoin.optim import LRRangeTest, lr_range_test
-from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import build_task, device_context_for
+from quoin.runs.fit import begin_task, device_context_for
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
 from quoin.tasks.gan import GANTask
@@ -28,7 +27,7 @@ __all__ = ["find_lr", "plot_lr_range"]
 @torch_as_it_was()
 def find_lr(
     recipe: Recipe,
-    options: ValidatedOptions,
+    options: Any,  # those of the recipe
     run_config: RunConfig,
     *,
     min_lr: float = 1e-6,
@@ -40,10 +39,11 @@ def find_lr(
 
     A function of the options and the data: the same seed finds the same learning rate.
     """
+    options = options.resolved()
     if not isinstance(options, GradientOptions):
         raise UserError(f"recipe {recipe.name} follows no gradient of its own --lr: there is none to find")
     device_context, _ = device_context_for(run_config)
-    task: Any = build_task(recipe, options, device_context)
+    task: Any = begin_task(recipe, options, device_context)[0]
     updaters = list(_updaters(task))
     if isinstance(task, GANTask):
         raise UserError(

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.data import PointSet, load_points, read_rows
+from quoin.data.table_files import FORMATS
 from quoin.errors import UserError, format_value
 from quoin.runs.kinds.generation import TrainedPointModel
 from quoin.runs.predictions import PredictedFile, prediction_table
@@ -48,7 +49,7 @@ class TrainedMixture(TrainedPointModel):
         names = self.data_info.feature_names
         if isinstance(data, PointSet):
             points = data.values
-        elif data.startswith(("csv:", "tsv:", "parquet:", "jsonl:", "npz:")):
+        elif data.partition(":")[0] in (*FORMATS, "npz"):
             points = read_rows(data, names)
         else:
             points = load_points(data, seed=self.options.seed).values
