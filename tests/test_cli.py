@@ -297,15 +297,15 @@ def test_list():
 
 
 def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeypatch, capsys, here):
-    trains = train_all.fit
+    trains = train_all.fit_recipe
 
-    def fit(recipe, options, config, runs):
+    def fit_recipe(recipe, options, config, runs):
         if recipe.name == "mlp":
             raise NonFiniteLossError("the loss is not finite at step 7")
         return trains(recipe, dataclasses.replace(options, epochs=2), config, runs, show_progress=False)
 
     monkeypatch.setattr(train_all, "recipe_names", lambda: ["mlp", "linear-regression"])
-    monkeypatch.setattr(train_all, "fit", fit)
+    monkeypatch.setattr(train_all, "fit_recipe", fit_recipe)
     assert train_all.main([]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["recipe", "mlp", "linear-regression"]

@@ -9,7 +9,7 @@ import torch
 
 from commands import refused, tried
 from quoin.optim import LRRangeTest, lr_range_test
-from quoin.runs import RunConfig, find_lr, find_recipe, fit
+from quoin.runs import RunConfig, find_lr, find_recipe, fit_recipe
 
 ONE_THREAD = RunConfig(device="cpu", num_threads=1)
 
@@ -120,7 +120,7 @@ def test_it_trains_the_mlp_to_nearly_its_defaults_accuracy(tmp_path):
         options = replace(recipe.options(), seed=seed)
         found = find_lr(recipe, options, ONE_THREAD, show_progress=False).suggestion
         for each in (options, replace(options, lr=found)):
-            result = fit(recipe, each, ONE_THREAD, tmp_path, show_progress=False).result
+            result = fit_recipe(recipe, each, ONE_THREAD, tmp_path, show_progress=False).result
             assert result is not None
             accuracies.append(result["metrics"]["test_accuracy"])
     assert sum(accuracies[1::2]) > sum(accuracies[::2]) - 3 * 0.01

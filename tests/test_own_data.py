@@ -13,7 +13,7 @@ import torch
 from commands import refused, stopping, tried
 from quoin.data import load_points, split_points
 from quoin.models import PolynomialRegression, fit_monomials, scaled_monomial_features
-from quoin.runs import Run, RunConfig, find_recipe, fit
+from quoin.runs import Run, RunConfig, find_recipe, fit_recipe
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_THREAD = RunConfig(device="cpu", num_threads=1)
@@ -52,7 +52,7 @@ def made(tmp_path_factory) -> Path:
 def run_of(name: str, runs: Path, **changes: Any) -> Any:
     recipe = find_recipe(name)
     options: Any = recipe.options(**changes)
-    ended = fit(recipe, options, ONE_THREAD, runs, show_progress=False)
+    ended = fit_recipe(recipe, options, ONE_THREAD, runs, show_progress=False)
     assert ended.result is not None
     assert ended.result["target"] is None  # it is judged on the demonstration's data alone
     assert all(map(numpy.isfinite, ended.result["metrics"].values()))

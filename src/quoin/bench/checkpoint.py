@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from quoin.bench.worker import Repeats
-from quoin.runs import RunConfig, find_recipe, fit
+from quoin.runs import RunConfig, find_recipe, fit_recipe
 
 __all__ = ["not_saving", "saving"]
 
@@ -29,7 +29,7 @@ def _train(repeats: Repeats, checkpoint_every: int) -> dict[str, float]:
     fractions, accuracies = [], []
     with tempfile.TemporaryDirectory() as runs:
         for _ in range(repeats.count):
-            result = fit(recipe, options, config, Path(runs), show_progress=False).result
+            result = fit_recipe(recipe, options, config, Path(runs), show_progress=False).result
             assert result is not None
             fractions.append(result["saving_seconds"] / result["seconds"])
             accuracies.append(result["metrics"]["test_accuracy"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quoin.cli.output import print_table
-from quoin.runs import RunConfig, find_recipe, fit, recipe_names
+from quoin.runs import RunConfig, find_recipe, fit_recipe, recipe_names
 from quoin.runs.multirun import Multirun, fit_multirun
 from quoin.train import NonFiniteLossError
 
@@ -31,7 +31,7 @@ def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
         if seeds > 1:
             result = fit_multirun(recipe, options, settings, Multirun("seed", seeds), runs).result
         else:
-            result = fit(recipe, options, settings, runs).result
+            result = fit_recipe(recipe, options, settings, runs).result
     except NonFiniteLossError as failure:  # a miss like any other: the recipes after it still have their turn
         return name, recipe.target.metric, recipe.target.bound, str(failure), False, ""
     if result is None:  # interrupted

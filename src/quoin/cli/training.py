@@ -28,7 +28,7 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.seeds and parsed.folds:
         raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
     _check_target(recipe, options, parsed)
-    from quoin.runs import fit
+    from quoin.runs import fit_recipe
     from quoin.runs.multirun import Multirun, fit_multirun
 
     show_progress = not parsed.json
@@ -39,7 +39,7 @@ def train(parsed: argparse.Namespace) -> int:
         return _show_multirun(
             fit_multirun(recipe, options, config, multirun, parsed.runs, show_progress=show_progress), parsed
         )
-    return _show_run(fit(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
+    return _show_run(fit_recipe(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
 
 
 def resume(parsed: argparse.Namespace) -> int:

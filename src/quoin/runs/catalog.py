@@ -61,6 +61,11 @@ class Recipe:
     module: ModuleType
 
     @property
+    def reference(self) -> str:
+        """What `find_recipe` takes to find it again, in another process too."""
+        return self.name
+
+    @property
     def summary(self) -> str:
         return " ".join((self.module.__doc__ or "").strip().split("\n\n")[0].split())
 

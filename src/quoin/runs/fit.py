@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.tasks.fine_tuning import FineTunedClassification
 from quoin.tasks.memory_format import choose_memory_format
 from quoin.train import (
+    Callback,
     DeviceContext,
     Metrics,
     NonFiniteLossError,
@@ -37,7 +40,7 @@ from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
 from quoin.train.state import generator_states, load_generator_states
 
-__all__ = ["RunResult", "final_metrics", "fit", "fit_member", "load_task", "resume", "resume_run"]
+__all__ = ["RunResult", "final_metrics", "fit_member", "fit_recipe", "load_task", "resume", "resume_run"]
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,19 @@ class RunResult:
     was_finished: bool = False  # before it was resumed
 
 
-def fit(
-    recipe: Recipe, options: ValidatedOptions, run_config: RunConfig, runs: Path, *, show_progress: bool = True
+def fit_recipe(
+    recipe: Recipe,
+    options: ValidatedOptions,
+    run_config: RunConfig,
+    runs: Path,
+    *,
+    label: RunLabel = NO_LABEL,
+    callbacks: Sequence[Callback] = (),
+    show_progress: bool = True,
 ) -> RunResult:
-    """Train `recipe` in a new folder under `runs`."""
-    return _fit(recipe, options, run_config, functools.partial(RunFolder.create, runs, recipe.name), show_progress)
+    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`."""
+    make_folder = functools.partial(RunFolder.create, runs, recipe.name, name=label.name)
+    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress)
 
 
 def fit_member(
@@ -65,6 +76,7 @@ def fit_member(
     options: ValidatedOptions,
     run_config: RunConfig,
     *,
+    callbacks: Sequence[Callback] = (),
     show_progress: bool = True,
 ) -> RunResult:
     """Train `recipe` in the folder `name` of a multirun."""
@@ -73,12 +85,22 @@ def fit_member(
         options,
         run_config,
         functools.partial(RunFolder.create_member, multirun, name, recipe.name),
+        NO_LABEL,
+        callbacks,
         show_progress,
     )
 
 
 @torch_as_it_was()
-def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_progress: bool) -> RunResult:
+def _fit(
+    recipe: Recipe,
+    options: Any,
+    run_config: RunConfig,
+    make_folder,
+    label: RunLabel,
+    callbacks: Sequence[Callback],
+    show_progress: bool,
+) -> RunResult:
     if options.patience and not options.monitor and recipe.monitor is None:
         raise UserError(
             f"--patience {options.patience}: {recipe.name} keeps its last weights and waits for no metric; say which "
@@ -109,10 +131,11 @@ def _fit(recipe: Recipe, options: Any, run_config: RunConfig, make_folder, show_
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(run_config),
         "data": task.data_info.as_json() if task.data_info else None,
+        **label.as_json(),
     }
     folder = make_folder(config, describe_environment(device_context, options.seed))
     with folder.locked():
-        return _train(Run(folder), task, show_progress, remarks)
+        return _train(Run(folder), task, callbacks, show_progress, remarks)
 
 
 def _check_monitor(task: Task, metric: str) -> None:
@@ -129,7 +152,12 @@ def _check_monitor(task: Task, metric: str) -> None:
 
 @torch_as_it_was()
 def resume(
-    path: Path | str, *, step: int | None = None, data_now: str | None = None, show_progress: bool = True
+    path: Path | str,
+    *,
+    step: int | None = None,
+    data_now: str | None = None,
+    callbacks: Sequence[Callback] = (),
+    show_progress: bool = True,
 ) -> RunResult:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
     has.
@@ -137,10 +165,10 @@ def resume(
     Args:
         data_now: Where its data are now, named as for `--data`, if they moved.
     """
-    return resume_run(Run.open(path, step=step, data_now=data_now), show_progress=show_progress)
+    return resume_run(Run.open(path, step=step, data_now=data_now), callbacks=callbacks, show_progress=show_progress)
 
 
-def resume_run(run: Run, *, show_progress: bool = True) -> RunResult:
+def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
@@ -150,7 +178,7 @@ def resume_run(run: Run, *, show_progress: bool = True) -> RunResult:
         remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
-        return _train(run, task, show_progress, remarks, resuming=True)
+        return _train(run, task, callbacks, show_progress, remarks, resuming=True)
 
 
 def _stored(run: Run) -> RunResult | None:
@@ -215,7 +243,15 @@ def _build_again(run: Run, device_context: DeviceContext) -> Task:
     return task
 
 
-def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, resuming: bool = False) -> RunResult:
+def _train(
+    run: Run,
+    task: Task,
+    callbacks: Sequence[Callback],
+    show_progress: bool,
+    remarks: list[str],
+    *,
+    resuming: bool = False,
+) -> RunResult:
     options, folder = run.options, run.folder
     trainer = Trainer(
         task,
@@ -226,6 +262,7 @@ def _train(run: Run, task: Task, show_progress: bool, remarks: list[str], *, res
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
         progress=Progress(run.recipe.name, show_progress=show_progress),
+        callbacks=callbacks,
     )
     for remark in remarks:
         trainer.progress.say(remark)

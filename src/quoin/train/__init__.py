@@ -7,6 +7,7 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.train.checkpoint import read_checkpoint, write_checkpoint
     from quoin.train.device_context import DeviceContext, describe_environment, setup_device, torch_as_it_was
+    from quoin.train.events import Callback, RunEvent
     from quoin.train.folder import RunFolder
     from quoin.train.gradient_task import GradientTask
     from quoin.train.gradient_updater import GradientUpdater, first_nonfinite_tensor
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from quoin.train.weights import load_state_dict_strict, load_weights, save_weights
 
 __all__ = [
+    "Callback",
     "DeviceContext",
     "GradientTask",
     "GradientUpdater",
@@ -25,6 +27,7 @@ __all__ = [
     "Monitor",
     "NonFiniteLossError",
     "Progress",
+    "RunEvent",
     "RunFolder",
     "Task",
     "TrainOutput",

@@ -55,8 +55,10 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
 
     @classmethod
-    def create(cls, root: Path, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> "RunFolder":
-        """Make `root/<recipe>-<n>` with the next free number."""
+    def create(
+        cls, root: Path, recipe: str, config: dict[str, Any], environment: dict[str, Any], *, name: str = ""
+    ) -> "RunFolder":
+        """Make `root/name`, which must be free, or `root/<recipe>-<n>` with the next free number."""
         try:
             root.mkdir(parents=True, exist_ok=True)
             inside = Directory.at(root)
@@ -65,18 +67,22 @@ class RunFolder:
             ]
             number = max(taken, default=0) + 1
             while True:
-                name = f"{recipe}-{number}"
+                chosen = name or f"{recipe}-{number}"
                 try:
-                    inside.make(name)
+                    inside.make(chosen)
                     break
-                except FileExistsError:  # another run started in the same moment
-                    number += 1
+                except FileExistsError:
+                    if name:
+                        raise UserError(
+                            f"{root / name} is there already: choose another --name, or `quoin resume {root / name}`"
+                        ) from None
+                    number += 1  # another run started in the same moment
         except OSError as error:
             raise UserError(
                 f"the run folder cannot be made in {root} ({error.strerror or error}): choose a folder with --runs "
                 "FOLDER"
             ) from error
-        folder = cls(root / name, inside.enter(name))
+        folder = cls(root / chosen, inside.enter(chosen))
         try:
             folder._begin(recipe, config, environment)
         except OSError as error:

@@ -56,6 +56,8 @@ class ConfigFile(TypedDict):
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]
     data: dict[str, Any] | None  # what is remembered of them; None where there are none
+    note: NotRequired[str]  # the user's, on the run
+    tags: NotRequired[list[Name]]
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
 
 

@@ -6,19 +6,20 @@ to the same bits.
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
+from quoin.train.events import Callback, RunEvent
 from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
 from quoin.train.monitor import Monitor, check_monitored
 from quoin.train.progress import Progress
 from quoin.train.run_files import fitting, read_state
 from quoin.train.state import copy_state, generator_states, load_generator_states
-from quoin.train.task import CHECK_EVERY, MeanMetrics, Task, check_finite
+from quoin.train.task import CHECK_EVERY, MeanMetrics, Metrics, Task, check_finite
 
 __all__ = ["TrainOutput", "Trainer"]
 
@@ -60,6 +61,7 @@ class Trainer:
         checkpoint_every: Steps between two checkpoints; 0 lets the loop choose, spending about 3% of its time on them.
         max_steps: The run ends after so many steps, even within an epoch; 0 sets no bound.
         progress: Shows epochs, batches and metrics; without it nothing is shown.
+        callbacks: Each is told of every event, in this order.
     """
 
     def __init__(
@@ -73,13 +75,16 @@ class Trainer:
         checkpoint_every: int = 0,
         max_steps: int = 0,
         progress: Progress | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.task, self.folder, self.epochs, self.monitor, self.patience = task, folder, epochs, monitor, patience
         self.checkpoint_every, self.max_steps = checkpoint_every, max_steps
         self.progress = progress or Progress(show_progress=False)
+        self.callbacks = callbacks
         self.at = TrainerState()
         self.means = MeanMetrics()
         self.best: Any = None
+        self._asked_to_stop = False  # by a callback
         self.saving_seconds = 0.0
         # A test or the bench may put another in its place, such as one that stands still while peers run.
         self.clock: Callable[[], float] = time.perf_counter
@@ -106,7 +111,7 @@ class Trainer:
                     self._step(rows)
                     if batches.position == batches.num_batches:
                         self._end_epoch()
-                    elif self._out_of_steps():
+                    elif self._out_of_steps() or self._asked_to_stop:
                         self._evaluate()
                         self.at.finished = True
                     if self.at.finished or interrupt.asked:
@@ -132,12 +137,31 @@ class Trainer:
         if self.at.step % CHECK_EVERY == 0 or self.means.on_host:
             check_finite(self.means.sums, f"at step {self.at.step}")
         self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.means)
+        self._tell("step", sums, len(rows))
+
+    def _tell(
+        self, kind: Literal["step", "epoch", "checkpoint"], values: Mapping[str, Tensor | float], num_rows: int = 1
+    ) -> None:
+        if self.callbacks:
+            event = RunEvent(
+                kind, self.at.step, self._epoch, values, num_rows, self.task, self.folder.path, self._ask_to_stop
+            )
+            for callback in self.callbacks:
+                callback(event)
+
+    def _ask_to_stop(self) -> None:
+        self._asked_to_stop = True
+
+    @property
+    def _epoch(self) -> float:
+        batches = self.task.batches
+        return batches.epoch + batches.position / batches.num_batches
 
     def _end_epoch(self) -> None:
         self._evaluate()
         done = self.task.batches.epoch + 1
         out_of_patience = bool(self.patience) and self.at.epochs_without_improvement >= self.patience
-        self.at.finished = done >= self.epochs or out_of_patience or self._out_of_steps()
+        self.at.finished = done >= self.epochs or out_of_patience or self._out_of_steps() or self._asked_to_stop
 
     def _out_of_steps(self) -> bool:
         return bool(self.max_steps) and self.at.step >= self.max_steps
@@ -149,12 +173,15 @@ class Trainer:
         check_finite(found, f"at step {self.at.step}")
         self.means = MeanMetrics()
         self.at.seconds = self.clock() - self._began
-        epoch = self.task.batches.epoch + self.task.batches.position / self.task.batches.num_batches
         self.folder.append_metrics(
-            {"step": self.at.step, "epoch": epoch, "seconds": round(self.at.seconds, 3), **found}
+            {"step": self.at.step, "epoch": self._epoch, "seconds": round(self.at.seconds, 3), **found}
         )
         self.at.num_lines += 1
         self.progress.show(found)
+        self._remember_best(found)
+        self._tell("epoch", found)
+
+    def _remember_best(self, found: Metrics) -> None:
         if self.monitor is None:
             return
         if self.monitor.is_required:
@@ -182,6 +209,7 @@ class Trainer:
         self._saved = self.clock()
         self._save_cost = self._saved - started
         self.saving_seconds += self._save_cost
+        self._tell("checkpoint", {})
 
     def state_dict(self) -> dict[str, Any]:
         """Everything: the task, the loop, the best model so far, and where torch's own generators stand."""
