@@ -4,10 +4,14 @@ import argparse
 import importlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quoin.cli.flags import Parser, whole_number
 
-__all__ = ["add_json", "add_run", "add_step", "add_whole_file", "run_later"]
+if TYPE_CHECKING:
+    from quoin.runs.run_code import CodeAccess
+
+__all__ = ["add_code", "add_json", "add_run", "add_step", "add_whole_file", "code_access", "run_later"]
 
 
 def run_later(target: str) -> Callable[[argparse.Namespace], int]:
@@ -30,6 +34,21 @@ def add_step(parser: Parser) -> None:
 
 def add_run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help=help)
+    add_code(parser)
+
+
+def add_code(parser: Parser) -> None:
+    parser.flags.append("--code")
+    named = "your own Python files that the run was trained with: they run only if named here"
+    parser.add_argument("--code", nargs="+", default=[], metavar="FILE", help=named)
+    parser.add_switch("--trust-code", "run the copies of those files that the run folder keeps")
+
+
+def code_access(parsed: argparse.Namespace) -> "CodeAccess":
+    """Which of the user's own files may run."""
+    from quoin.runs.run_code import CodeAccess
+
+    return CodeAccess(tuple(parsed.code), parsed.trust_code)
 
 
 def add_whole_file(parser: Parser, help: str, default: str, run: str) -> None:

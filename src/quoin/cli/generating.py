@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quoin.cli.arguments import code_access
 from quoin.cli.output import print_json
 from quoin.errors import UserError
 
@@ -29,7 +30,7 @@ _CONTROL_PICTURES = (
 def generate(parsed: argparse.Namespace) -> int:
     from quoin.runs import Run
 
-    run = Run.open(parsed.folder, step=parsed.step)
+    run = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed))
     writes = run.kind == "language-modeling"
     if run.can("generate"):
         _refuse(parsed, *((SAMPLE_FLAGS, "writes text") if writes else (TEXT_FLAGS, "draws no text")))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quoin.cli.arguments import code_access
 from quoin.cli.output import print_json, print_table
 from quoin.errors import UserError, did_you_mean, format_value
 
@@ -29,7 +30,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         raise UserError(f"{parsed.out} could not be written (no such folder): choose another place with --out")
     from quoin.runs import Run
 
-    run = Run.open(parsed.folder, step=parsed.step)
+    run = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed))
     folder = run.folder
     if parsed.out is None:
         folder.expect_output(

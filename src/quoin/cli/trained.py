@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from quoin.cli.arguments import code_access
 from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
@@ -19,7 +20,9 @@ def evaluate(parsed: argparse.Namespace) -> int:
         raise UserError(f"--target {format_value(parsed.target)} names a column of --data, and --data was not given")
     from quoin.runs import Run
 
-    found = Run.open(parsed.folder, step=parsed.step).evaluate(parsed.data, target=parsed.target)
+    found = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed)).evaluate(
+        parsed.data, target=parsed.target
+    )
     if parsed.json:
         print_json(found)
     else:
@@ -34,7 +37,8 @@ def predict(parsed: argparse.Namespace) -> int:
         )
     from quoin.runs import Run
 
-    predicted = Run.open(parsed.folder, step=parsed.step).expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
+    run = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed))
+    predicted = run.expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
     for note in predicted.notes:
         print(f"note: {note}", file=sys.stderr)
     if parsed.out is None:

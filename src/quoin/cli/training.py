@@ -5,6 +5,7 @@ import shlex
 import sys
 from typing import Any
 
+from quoin.cli.arguments import code_access
 from quoin.cli.flags import read_options
 from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
@@ -48,7 +49,7 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.runs.multirun import resume_multirun
     from quoin.train import torch_as_it_was
 
-    run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data)
+    run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
     _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:
         if parsed.step is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.options import ValidatedOptions
+from quoin.own_code import CodeFile
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor, monitor_named
 
@@ -55,10 +56,11 @@ def find_recipe(name: str) -> "Recipe":
 
 @dataclass(frozen=True)
 class Recipe:
-    """One recipe file, seen through the names that every such file has."""
+    """One recipe file, seen through the names that every such file has; `code` is the file if it is the user's own."""
 
     name: str
     module: ModuleType
+    code: CodeFile | None = None
 
     @property
     def reference(self) -> str:

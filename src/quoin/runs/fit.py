@@ -17,6 +17,7 @@ from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
+from quoin.runs.run_code import code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.tasks.fine_tuning import FineTunedClassification
@@ -108,6 +109,7 @@ def _fit(
         )
     options = options.resolved()
     device_context, remarks = device_context_for(run_config)
+    code = code_of(recipe, options)
     task, told = begin_task(recipe, options, device_context)
     remarks += told
     if device_context.compiled_nothing:
@@ -131,9 +133,11 @@ def _fit(
         "options": dataclasses.asdict(options),
         "settings": dataclasses.asdict(run_config),
         "data": task.data_info.as_json() if task.data_info else None,
+        "code": code_as_json(code),
         **label.as_json(),
     }
     folder = make_folder(config, describe_environment(device_context, options.seed))
+    save_code(folder, code)
     with folder.locked():
         return _train(Run(folder), task, callbacks, show_progress, remarks)
 
@@ -238,7 +242,8 @@ def begin_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> t
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:
     """The task of a run that was begun, in the memory format it was begun with."""
-    task = build_task(run.recipe, options_here(run), device_context)
+    with run.own_code():
+        task = build_task(run.recipe, options_here(run), device_context)
     choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 

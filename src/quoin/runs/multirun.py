@@ -16,6 +16,7 @@ from quoin.runs.fit import RunResult, fit_member, resume_run
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
+from quoin.runs.run_code import code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.train import RunFolder, report
 from quoin.train.run_files import MultirunResultFile, ResultFile
@@ -63,11 +64,13 @@ def fit_multirun(
         "settings": dataclasses.asdict(run_config),
         "multirun": dataclasses.asdict(multirun),
         "data": None,
+        "code": code_as_json(code := code_of(recipe, options)),
     }
     multirun.member(
         multirun.count - 1, options
     )  # its seed may be out of range: an error now, not after the runs before it
     folder = RunFolder.create(runs, recipe.name, config, {})
+    save_code(folder, code)
     try:
         return _run_members(Run(folder), multirun, show_progress)
     except UserError:
@@ -79,7 +82,8 @@ def fit_multirun(
 def resume_multirun(run: Run, *, show_progress: bool = True) -> MultirunResult:
     """Go on with what is not finished; of a finished multirun, the result it has."""
     assert run.folder.multirun is not None, "a single run is no multirun"
-    return _run_members(run, Multirun(**run.folder.multirun), show_progress)
+    with run.own_code():
+        return _run_members(run, Multirun(**run.folder.multirun), show_progress)
 
 
 def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunResult:
@@ -99,7 +103,7 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
             elif member.has("result.json") and member.has("report.html"):
                 continue
             else:
-                ended = resume_run(Run(member, data_now=run.data_now), show_progress=show_progress)
+                ended = resume_run(Run(member, data_now=run.data_now, code=run.code), show_progress=show_progress)
             if ended.result is None:
                 return MultirunResult(folder, None, None)
         result = _summary(folder, run.recipe, run.options, multirun)

@@ -9,6 +9,7 @@ The kind of learning stands in config.json; kinds/ says what each can do. Starti
 
 import functools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ from torch import nn
 
 from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
+from quoin.own_code import resolve_code_with
 from quoin.runs.catalog import Recipe, find_recipe, recipe_names
 from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
 from quoin.runs.out_of_memory import explain_out_of_memory
+from quoin.runs.run_code import NO_CODE, CodeAccess, find_run_code
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
 from quoin.train.run_files import fitting, model_weights, read_state
@@ -40,11 +43,23 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 
 
 class Run:
-    """One run folder. `step` chooses a checkpoint other than the newest; `data_now` says where its data are now, if
-    they moved."""
+    """One run folder.
 
-    def __init__(self, folder: RunFolder, *, step: int | None = None, data_now: str | None = None) -> None:
-        self.folder, self.step, self.data_now = folder, step, data_now
+    Args:
+        step: A checkpoint other than the newest.
+        data_now: Where its data are now, if they moved.
+        code: Which of the user's own files may run, if it was trained with some.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        *,
+        step: int | None = None,
+        data_now: str | None = None,
+        code: CodeAccess = NO_CODE,
+    ) -> None:
+        self.folder, self.step, self.data_now, self.code = folder, step, data_now, code
         config, where = folder.config, str(folder.path / "config.json")
         if config["recipe"] not in recipe_names():
             raise UserError(
@@ -63,9 +78,20 @@ class Run:
         self.run_config = options_from_json(RunConfig, config["settings"], where)
 
     @classmethod
-    def open(cls, path: Path | str, *, step: int | None = None, data_now: str | None = None) -> "Run":
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        step: int | None = None,
+        data_now: str | None = None,
+        code: CodeAccess = NO_CODE,
+    ) -> "Run":
         """The run at `path`."""
-        return cls(RunFolder.open(Path(path)), step=step, data_now=data_now)
+        return cls(RunFolder.open(Path(path)), step=step, data_now=data_now, code=code)
+
+    def own_code(self) -> AbstractContextManager[None]:
+        """Inside, options that name a Python file mean one that the user lets run."""
+        return resolve_code_with(functools.partial(find_run_code, self.folder, self.code))
 
     def check_single(self) -> None:
         if multirun := self.folder.multirun:
@@ -169,7 +195,7 @@ class Run:
         checked = read_state(state, where)
         saved: Any = checked["best"] or checked["task"].get("model")
         weights = model_weights(saved, f"{where}, model")
-        with fitting(str(self.path / "config.json")), explain_out_of_memory():
+        with fitting(str(self.path / "config.json")), explain_out_of_memory(), self.own_code():
             model = self.recipe.model(self.options, self.data_info)
         with fitting(where):
             load_state_dict_strict(model, weights)

@@ -7,6 +7,7 @@
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
+    code/              copies of the user's own Python files: kept to be read, run only if the user says so
     seed-0/, fold-0/   the runs of a multirun, each a run folder
 
 The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a
@@ -144,7 +145,7 @@ class RunFolder:
         """Raise an error if an entry of the folder is a link, or anything else than it should be."""
         for name in FILES:
             self.directory.expect(name, "a file")
-        for name in ("checkpoints", *filter(MEMBER.fullmatch, self.directory.names())):
+        for name in ("checkpoints", "code", *filter(MEMBER.fullmatch, self.directory.names())):
             self.directory.expect(name, "a folder")
         if checkpoints := self._saved():
             for name in filter(STEP.fullmatch, checkpoints.names()):
@@ -246,6 +247,18 @@ class RunFolder:
                 else "it has no checkpoint yet and begins anew"
             )
             raise durable.describe_os_error(error, self.path / name, then=f"`quoin resume` the run: {whole}") from error
+
+    def save_code(self, name: str, content: bytes) -> None:
+        """Keep a copy of a file of the user's own code."""
+        with self._explain_os_errors(f"code/{name}"):
+            self.directory.enter("code", make=True).replace(name, content)
+
+    def read_code(self, name: str) -> bytes:
+        """The copy of a file of the user's own code."""
+        try:
+            return self.directory.enter("code").read(name)
+        except FileNotFoundError:
+            raise UserError(f"{self.path} has lost its copy code/{name}: name your file with --code") from None
 
     # metrics
 

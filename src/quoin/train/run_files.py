@@ -46,6 +46,14 @@ class MultirunConfig(TypedDict):
     count: Annotated[int, Must("a whole number from 2 to 10000", lambda number: 2 <= number <= 10_000)]
 
 
+class CodeConfig(TypedDict):
+    """A file of the user's own code that a run was started with."""
+
+    path: Name  # as it was given
+    copy: Annotated[str, Must("a plain file name", lambda name: "/" not in name and name not in ("", ".", ".."))]
+    sha256: Annotated[str, Must("a hash of 64 digits", lambda text: len(text) == 64)]
+
+
 class ConfigFile(TypedDict):
     """config.json"""
 
@@ -56,6 +64,7 @@ class ConfigFile(TypedDict):
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]
     data: dict[str, Any] | None  # what is remembered of them; None where there are none
+    code: NotRequired[list[CodeConfig]]  # the user's own files; copies lie in code/
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
