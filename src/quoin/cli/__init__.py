@@ -6,9 +6,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from quoin.callbacks import listen_with
 from quoin.cli.commands import parse
+from quoin.cli.output import only_json
 from quoin.cli.progress import CommandListener
 from quoin.errors import UserError
 
@@ -54,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         parsed = parse(words)
-        with listen_with(CommandListener(show_progress=not getattr(parsed, "json", False))):
+        as_json = getattr(parsed, "json", False)
+        with listen_with(CommandListener(show_progress=not as_json)), only_json() if as_json else nullcontext():
             return parsed.run(parsed)
     except SystemExit as ended:  # argparse's way to end --help and --version
         return int(ended.code or 0)

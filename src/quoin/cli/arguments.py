@@ -39,9 +39,10 @@ def add_run(parser: Parser, help: str = "the run's folder, such as runs/mlp-1") 
 
 def add_code(parser: Parser) -> None:
     parser.flags.append("--code")
-    named = "your own Python files that the run was trained with: they run only if named here"
-    parser.add_argument("--code", nargs="+", default=[], metavar="FILE", help=named)
-    parser.add_switch("--trust-code", "run the copies of those files that the run folder keeps")
+    named = "your own Python file that the run was trained with, which runs only if named; once for each of several"
+    # One at a time: several after one flag would take in the words that follow.
+    parser.add_argument("--code", action="append", default=[], metavar="FILE", help=named)
+    parser.add_switch("--trust-code", "run the run folder's copies of the files that --code does not name")
 
 
 def code_access(parsed: argparse.Namespace) -> "CodeAccess":

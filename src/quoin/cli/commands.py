@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run_later
+from quoin.cli.arguments import add_code, add_json, add_run, add_step, add_whole_file, run_later
 from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.cli.lr_range import add_lr, auto_lr
+from quoin.cli.new_recipe import add_new
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -53,7 +54,7 @@ def _list(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.epilog = """\
 examples:
-  quoin list                     all recipes, by subject
+  quoin list                     all recipes, by subject; then those of installed packages
   quoin list translation         recipes on translation
   quoin list gpt"""
     add_json(parser)
@@ -64,13 +65,20 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     from quoin.runs.catalog import DEFAULT, find_recipe
     from quoin.runs.run_config import RunConfig
 
-    names = [word for word in words[:1] if not word.startswith("-")]
+    reference = next((word for word in words[:1] if not word.startswith("-")), DEFAULT)
     parser.add_argument(
-        "recipe", nargs="?", default=DEFAULT, help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})"
+        "recipe",
+        nargs="?",
+        default=DEFAULT,
+        help=f"name of a recipe, as `quoin list` shows, or a file (default: {DEFAULT})",
     )
-    recipe = find_recipe(names[0] if names else DEFAULT)
-    parser.description = f"{recipe.summary}\n\nQuality target on the default data: {recipe.target}."
-    parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
+    recipe = find_recipe(reference)
+    target = f"Quality target on the default data: {recipe.target}." if recipe.target else "It has no quality target."
+    parser.description = f"{recipe.summary}\n\n{target}".lstrip()
+    parser.epilog = (
+        "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes; `quoin new\n"
+        "my_recipe.py` writes a file to start your own from, and `quoin train my_recipe.py` trains it."
+    )
     parser.add_flag(
         "--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs")
     )
@@ -84,7 +92,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
-    parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.name)
+    parser.set_defaults(run=run_later("training.train"), first_recipe=reference)
 
 
 def _count(text: str) -> int:
@@ -274,6 +282,7 @@ def _coder(parser: Parser) -> None:
         "RUN",
         type=Path,
     )
+    add_code(parser)
 
 
 def _tokenize(parser: Parser, words: Sequence[str]) -> None:
@@ -373,7 +382,8 @@ def _doctor(parser: Parser, words: Sequence[str]) -> None:
 COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "list": ("list the recipes by subject, with their quality targets", _list),
     "fetch": ("fetch a well-known data set into the cache: MNIST, Fashion-MNIST, CIFAR-10, ...", add_fetch),
-    "train": ("train a recipe, once or over several seeds or folds", _train),
+    "new": ("write a recipe file to start your own from", add_new),
+    "train": ("train a recipe or a recipe file of your own, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),

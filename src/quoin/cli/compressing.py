@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quoin.cli.arguments import code_access
 from quoin.cli.output import print_json
 from quoin.cli.progress import Work, check_target, unwritable
 from quoin.errors import UserError, format_value
@@ -23,7 +24,7 @@ def compress(parsed: argparse.Namespace) -> int:
     check_target(parsed.file, target, parsed.force)  # before the work, not after it
     from quoin.info import compress
 
-    codec = _codec(parsed.model)
+    codec = _codec(parsed)
     with Work("compressing", show_progress=not parsed.json) as work:
         archive = compress(content, codec, on_progress=work.update)
     _write(target, archive, parsed.file)
@@ -42,7 +43,7 @@ def decompress(parsed: argparse.Namespace) -> int:
     check_target(parsed.file, target, parsed.force)
     from quoin.info import decompress, read_header
 
-    codec = _codec(parsed.model)
+    codec = _codec(parsed)
     try:
         if codec is None and (name := read_header(archive).fingerprint):
             raise UserError(
@@ -56,13 +57,13 @@ def decompress(parsed: argparse.Namespace) -> int:
     return _report(parsed, target, content, archive, work, f"{len(content):,} bytes restored, checksum verified")
 
 
-def _codec(run: Path | None) -> "Codec | None":
+def _codec(parsed: argparse.Namespace) -> "Codec | None":
     """That of a run's model, of a language or of images pixel by pixel; without one, the mix of context models."""
-    if run is None:
+    if parsed.model is None:
         return None
     from quoin.runs import Run
 
-    return Run.open(run).expect("codec").codec()  # type: ignore[attr-defined]
+    return Run.open(parsed.model, code=code_access(parsed)).expect("codec").codec()  # type: ignore[attr-defined]
 
 
 def _report(parsed: argparse.Namespace, target: Path, content: bytes, archive: bytes, work: Work, said: str) -> int:

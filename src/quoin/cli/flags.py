@@ -105,7 +105,13 @@ def add_options(
         if each.name in auto:
             help, reading = f"{help}; auto {auto[each.name]}", {"type": number_or_auto, "metavar": "FLOAT|auto"}
         help += f" (default: {_format_default(default)})" if default not in (None, "", ()) else ""
-        group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **reading)
+        try:
+            group.add_argument(flag, dest=f"option_{each.name}", help=help, default=argparse.SUPPRESS, **reading)
+        except argparse.ArgumentError:
+            raise UserError(
+                f"the option {each.name} of {title.removeprefix('options of ')} clashes with another flag {flag} of "
+                f"`{parser.prog}`: choose another name"
+            ) from None
 
 
 def read_options(kind: type[Options], parsed: argparse.Namespace) -> Options:

@@ -36,10 +36,13 @@ def add_lr(parser: Parser, words: Sequence[str]) -> None:
     from quoin.runs.catalog import DEFAULT, find_recipe
     from quoin.runs.run_config import RunConfig
 
-    names = [word for word in words[:1] if not word.startswith("-")]
-    recipe = find_recipe(names[0] if names else DEFAULT)
+    reference = next((word for word in words[:1] if not word.startswith("-")), DEFAULT)
+    recipe = find_recipe(reference)
     parser.add_argument(
-        "recipe", nargs="?", default=DEFAULT, help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})"
+        "recipe",
+        nargs="?",
+        default=DEFAULT,
+        help=f"name of a recipe, as `quoin list` shows, or a file (default: {DEFAULT})",
     )
     parser.description = (
         "Find a learning rate by a range test.\n\n"
@@ -61,7 +64,7 @@ examples:
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", without=("lr",))
     add_options(parser, RunConfig, "runtime options", without=("checkpoint_every", "max_steps"))
-    parser.set_defaults(run=run_later("lr_range.lr"), first_recipe=recipe.name)
+    parser.set_defaults(run=run_later("lr_range.lr"), first_recipe=reference)
 
 
 def lr(parsed: argparse.Namespace) -> int:

@@ -1,18 +1,33 @@
 """What the commands print: tables for a person, JSON for a machine."""
 
+import contextlib
 import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, TextIO
 
-__all__ = ["number", "print_json", "print_table"]
+__all__ = ["number", "only_json", "print_json", "print_table"]
+
+_json_stream: ContextVar[TextIO | None] = ContextVar("json_stream", default=None)
 
 
 def print_json(value: Any) -> None:
     """Strict JSON: a number that is not finite, for which JSON has no word, is printed as text."""
-    print(json.dumps(_strict(value), indent=2, allow_nan=False))
+    print(json.dumps(_strict(value), indent=2, allow_nan=False), file=_json_stream.get() or sys.stdout)
+
+
+@contextlib.contextmanager
+def only_json() -> Iterator[None]:
+    """Inside, only `print_json` reaches standard output: what the user's own code prints goes to standard error."""
+    token = _json_stream.set(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _json_stream.reset(token)
 
 
 def _strict(value: Any) -> Any:

@@ -14,9 +14,12 @@ __all__ = ["bench", "doctor", "list_recipes"]
 def list_recipes(parsed: argparse.Namespace) -> int:
     from quoin.data import ALL_SOURCES
     from quoin.runs.catalog import SUBJECTS
-    from quoin.runs.listing import listed_recipes
+    from quoin.runs.listing import list_packaged, listed_recipes
 
-    recipes = listed_recipes()
+    packaged, wrong = list_packaged()
+    for each in wrong:
+        print(f"note: {each}", file=sys.stderr)
+    recipes = [*listed_recipes(), *packaged]
     query = " ".join(parsed.words)
     if query:
         words = sorted({word for each in recipes for word in each.keywords})
@@ -31,10 +34,16 @@ def list_recipes(parsed: argparse.Namespace) -> int:
     if parsed.json:
         print_json([asdict(each) for each in recipes])
         return 0
-    for subject in SUBJECTS:
-        rows = [(each.name, each.summary, each.data, each.target) for each in recipes if each.subject == subject]
-        if rows:
-            print_table(("recipe", "what it does", "data", "target"), rows, title=subject)
+    origins = dict.fromkeys(each.origin for each in packaged)
+    tables = {
+        subject: [each for each in recipes if each.subject == subject and each.origin == "quoin"]
+        for subject in SUBJECTS
+    }
+    tables |= {f"From {origin}": [each for each in recipes if each.origin == origin] for origin in origins}
+    for title, members in tables.items():
+        if members:
+            rows = [(each.name, each.summary, each.data, each.target) for each in members]
+            print_table(("recipe", "what it does", "data", "target"), rows, title=title)
             print()
     if query:
         return 0

@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _row(name: str, seeds: int, runs: Path) -> tuple[Any, ...]:
     recipe = find_recipe(name)
+    assert recipe.target is not None, "each of Quoin's own recipes has one"
     options, settings = recipe.options(), RunConfig()
     result: Any  # of a run or of a study
     try:

@@ -1,6 +1,7 @@
 """`quoin eval`, `quoin predict` and `quoin compare`: what is done with runs that are already there."""
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -38,7 +39,8 @@ def predict(parsed: argparse.Namespace) -> int:
     from quoin.runs import Run
 
     run = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed))
-    predicted = run.expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is the predictions', whatever a user's model prints
+        predicted = run.expect("predict").predict_file(parsed.input)  # type: ignore[attr-defined]
     for note in predicted.notes:
         print(f"note: {note}", file=sys.stderr)
     if parsed.out is None:

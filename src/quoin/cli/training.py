@@ -65,7 +65,7 @@ def resume(parsed: argparse.Namespace) -> int:
 def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
     if result is None:
-        return _interrupted(path, f"at step {finished.output.step}", parsed)
+        return _interrupted(finished.folder, f"at step {finished.output.step}", parsed)
     if parsed.json:
         print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
     else:
@@ -85,7 +85,7 @@ def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
 def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
     if result is None:
-        return _interrupted(path, "between or inside its runs", parsed)
+        return _interrupted(finished.folder, "between or inside its runs", parsed)
     if parsed.json:
         print_json({"run": str(path), "finished": True, "report": str(finished.report), **result})
     else:
@@ -107,11 +107,18 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
     return _verdict(result["target"], parsed)
 
 
-def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
+def _interrupted(folder: Any, where: str, parsed: argparse.Namespace) -> int:
     if parsed.json:
-        print_json({"run": str(path), "finished": False})
+        print_json({"run": str(folder.path), "finished": False})
+    named = getattr(parsed, "code", None) or [
+        each["path"] for each in folder.config.get("code", []) if each["use"] != "import"
+    ]
+    words = [str(folder.path)]
+    words += (
+        ["--trust-code"] if getattr(parsed, "trust_code", False) else [w for file in named for w in ("--code", file)]
+    )
     print(
-        f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {shlex.quote(str(path))}",
+        f"quoin: interrupted {where}; everything is saved. Go on with: quoin resume {shlex.join(words)}",
         file=sys.stderr,
     )
     return 130
@@ -119,6 +126,8 @@ def _interrupted(path: Any, where: str, parsed: argparse.Namespace) -> int:
 
 def _check_target(recipe: Recipe, options: Any, parsed: argparse.Namespace) -> None:
     """Told before the training, not after it."""
+    if parsed.require_target and recipe.target is None:
+        raise UserError(f"--require-target: recipe {recipe.name} has no TARGET; leave it out, or give it one")
     if parsed.require_target and recipe.target_for(options) is None:
         raise UserError(
             "--require-target: the quality target is for the recipe's default data; leave it out with other data"

@@ -17,7 +17,7 @@ from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
-from quoin.runs.run_code import code_as_json, code_of, save_code
+from quoin.runs.run_code import NO_CODE, CodeAccess, code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.tasks.fine_tuning import FineTunedClassification
@@ -109,8 +109,8 @@ def _fit(
         )
     options = options.resolved()
     device_context, remarks = device_context_for(run_config)
-    code = code_of(recipe, options)
     task, told = begin_task(recipe, options, device_context)
+    code = code_of(recipe, options)
     remarks += told
     if device_context.compiled_nothing:
         remarks.append(f"--compile changes nothing here: {recipe.name} has no step that can be compiled")
@@ -134,12 +134,13 @@ def _fit(
         "settings": dataclasses.asdict(run_config),
         "data": task.data_info.as_json() if task.data_info else None,
         "code": code_as_json(code),
+        **package_as_json(recipe),
         **label.as_json(),
     }
-    folder = make_folder(config, describe_environment(device_context, options.seed))
+    folder = make_folder(config, _environment(recipe, device_context, options.seed))
     save_code(folder, code)
     with folder.locked():
-        return _train(Run(folder), task, callbacks, show_progress, remarks)
+        return _train(Run(folder, recipe=recipe, options=options), task, callbacks, show_progress, remarks)
 
 
 def _check_monitor(task: Task, metric: str) -> None:
@@ -160,6 +161,7 @@ def resume(
     *,
     step: int | None = None,
     data_now: str | None = None,
+    code: CodeAccess = NO_CODE,
     callbacks: Sequence[Callback] = (),
     show_progress: bool = True,
 ) -> RunResult:
@@ -168,8 +170,10 @@ def resume(
 
     Args:
         data_now: Where its data are now, named as for `--data`, if they moved.
+        code: Which of the user's own files may run, if it was trained with some.
     """
-    return resume_run(Run.open(path, step=step, data_now=data_now), callbacks=callbacks, show_progress=show_progress)
+    run = Run.open(path, step=step, data_now=data_now, code=code)
+    return resume_run(run, callbacks=callbacks, show_progress=show_progress)
 
 
 def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
@@ -179,7 +183,7 @@ def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: b
         return stored
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
-        remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))
+        remarks += _changed(run.folder.environment, _environment(run.recipe, device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
         return _train(run, task, callbacks, show_progress, remarks, resuming=True)
@@ -213,11 +217,23 @@ def _as_begun(run: Run) -> RunConfig:
     return dataclasses.replace(run.run_config, num_threads=threads)
 
 
+def package_as_json(recipe: Recipe) -> dict[str, Any]:
+    """What config.json keeps of the package that offers the recipe."""
+    return {"package": recipe.package.package} if recipe.package else {}
+
+
+def _environment(recipe: Recipe, device_context: DeviceContext, seed: int) -> dict[str, Any]:
+    found = describe_environment(device_context, seed)
+    return found | ({"recipe_package": recipe.package.origin} if recipe.package else {})
+
+
 def _changed(before: Environment, now: dict[str, Any]) -> list[str]:
     """A remark where the run goes on with something else than it began with: it is then not reproducible to the bit."""
-    names = ("quoin", "torch", "device", "device_name", "system")
+    names = ("quoin", "torch", "device", "device_name", "system", "recipe_package")
     changes = [
-        f"{name} {before[name]} is now {now[name]}" for name in names if name in before and before[name] != now[name]
+        f"{name} {before[name]} is now {now.get(name)}"
+        for name in names
+        if name in before and before[name] != now.get(name)
     ]
     return [f"{'; '.join(changes)}: the run goes on, but not to the bits it would have had"] if changes else []
 

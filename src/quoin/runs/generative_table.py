@@ -1,6 +1,5 @@
 """Generative models side by side: the measures of their samples, one line a run, from what the run folders hold."""
 
-import dataclasses
 from typing import Any, NamedTuple
 
 from quoin.errors import UserError
@@ -51,7 +50,7 @@ def is_measured(run: Run) -> bool:
 
 def generative_line(name: str, run: Run, one: Run) -> GenerativeLine:
     """The line of a run, or of several that are like `one`, with its final metrics or their means."""
-    options, data, result = dataclasses.asdict(one.options), one.folder.config["data"] or {}, run.folder.result
+    options, data, result = one.folder.config["options"], one.folder.config["data"] or {}, run.folder.result
     metrics = run.metrics or {}
     own = (
         "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is run else "own, of each seed"

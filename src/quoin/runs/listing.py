@@ -5,14 +5,17 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from quoin.errors import UserError
 from quoin.options import flag_name
-from quoin.runs.catalog import find_recipe, recipe_names
+from quoin.runs.catalog import Recipe, find_recipe, recipe_names
+from quoin.runs.packaged import packaged_recipes
 from quoin.runs.run_config import RunConfig
 
-__all__ = ["ListedRecipe", "describe_options", "describe_recipes", "listed_options", "listed_recipes"]
+__all__ = ["ListedRecipe", "describe_options", "describe_recipes", "list_packaged", "listed_options", "listed_recipes"]
 
 LISTING = Path(__file__).with_name("listing.json")
 
@@ -28,6 +31,7 @@ class ListedRecipe:
     notes: list[str]
     data: str
     target: str
+    origin: str = "quoin"  # or the installed package that offers it, with its version
 
     def matches(self, query: str) -> bool:
         """Whether every word of the query begins a word of its name, summary, keywords, subject or data."""
@@ -57,20 +61,40 @@ def describe_options() -> dict[str, str]:
 
 def describe_recipes() -> list[ListedRecipe]:
     """The same as `listed_recipes` from the recipes themselves."""
-    return [
-        ListedRecipe(
-            name=each.name,
-            summary=each.summary,
-            subject=each.subject,
-            keywords=list(each.keywords),
-            notes=list(each.notes),
-            data=each.data,
-            target=str(each.target),
-        )
-        for each in map(find_recipe, recipe_names())
-    ]
+    return [_described(find_recipe(name)) for name in recipe_names()]
+
+
+def _described(recipe: Recipe) -> ListedRecipe:
+    return ListedRecipe(
+        name=recipe.name,
+        summary=recipe.summary,
+        subject=recipe.subject,
+        keywords=list(recipe.keywords),
+        notes=list(recipe.notes),
+        data=recipe.data,
+        target=str(recipe.target or ""),
+        origin=recipe.origin,
+    )
+
+
+def list_packaged() -> tuple[list[ListedRecipe], list[str]]:
+    """The recipes that installed packages offer, which are imported for this, and what is wrong with others.
+
+    Where the name is one of Quoin's, or of two packages, the recipe is listed as PACKAGE:NAME, by which it is found.
+    """
+    offered, found, wrong = packaged_recipes(), [], []
+    taken = Counter([*recipe_names(), *(each.name for each in offered)])
+    for each in offered:
+        try:
+            described = _described(Recipe(each.name, each.load(), package=each))
+        except UserError as mistake:
+            wrong.append(str(mistake))
+            continue
+        found.append(replace(described, name=f"{each.package}:{each.name}") if taken[each.name] > 1 else described)
+    return found, wrong
 
 
 if __name__ == "__main__":
-    listing = {"options": describe_options(), "recipes": [asdict(each) for each in describe_recipes()]}
+    recipes = [{name: value for name, value in asdict(each).items() if name != "origin"} for each in describe_recipes()]
+    listing = {"options": describe_options(), "recipes": recipes}
     LISTING.write_text(json.dumps(listing, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

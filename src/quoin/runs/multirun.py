@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import RunResult, fit_member, resume_run
+from quoin.runs.fit import RunResult, fit_member, package_as_json, resume_run
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
@@ -65,6 +65,7 @@ def fit_multirun(
         "multirun": dataclasses.asdict(multirun),
         "data": None,
         "code": code_as_json(code := code_of(recipe, options)),
+        **package_as_json(recipe),
     }
     multirun.member(
         multirun.count - 1, options
@@ -72,7 +73,7 @@ def fit_multirun(
     folder = RunFolder.create(runs, recipe.name, config, {})
     save_code(folder, code)
     try:
-        return _run_members(Run(folder), multirun, show_progress)
+        return _run_members(Run(folder, recipe=recipe, options=options), multirun, show_progress)
     except UserError:
         if not folder.members():  # nothing was begun, so nothing is left behind
             folder.remove()
@@ -103,7 +104,8 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
             elif member.has("result.json") and member.has("report.html"):
                 continue
             else:
-                ended = resume_run(Run(member, data_now=run.data_now, code=run.code), show_progress=show_progress)
+                opened = Run(member, data_now=run.data_now, code=run.code, recipe=run.recipe)
+                ended = resume_run(opened, show_progress=show_progress)
             if ended.result is None:
                 return MultirunResult(folder, None, None)
         result = _summary(folder, run.recipe, run.options, multirun)

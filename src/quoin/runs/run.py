@@ -7,8 +7,9 @@
 The kind of learning stands in config.json; kinds/ says what each can do. Starting and resuming are in fit.py.
 """
 
+import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ from torch import nn
 
 from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
-from quoin.own_code import resolve_code_with
-from quoin.runs.catalog import Recipe, find_recipe, recipe_names
+from quoin.own_code import CodeFile, resolve_code_with
+from quoin.runs.catalog import Recipe, find_recipe, recipe_from_code, recipe_from_package, recipe_names
 from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
 from quoin.runs.out_of_memory import explain_out_of_memory
-from quoin.runs.run_code import NO_CODE, CodeAccess, find_run_code
+from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
 from quoin.train.run_files import fitting, model_weights, read_state
@@ -43,12 +44,14 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 
 
 class Run:
-    """One run folder.
+    """One run folder. To open it runs no code of the user's: that waits until the recipe or its options are asked for.
 
     Args:
         step: A checkpoint other than the newest.
         data_now: Where its data are now, if they moved.
         code: Which of the user's own files may run, if it was trained with some.
+        recipe: Its recipe, where that is at hand.
+        options: Its options, likewise.
     """
 
     def __init__(
@@ -58,24 +61,49 @@ class Run:
         step: int | None = None,
         data_now: str | None = None,
         code: CodeAccess = NO_CODE,
+        recipe: Recipe | None = None,
+        options: Any = None,
     ) -> None:
         self.folder, self.step, self.data_now, self.code = folder, step, data_now, code
         config, where = folder.config, str(folder.path / "config.json")
-        if config["recipe"] not in recipe_names():
+        check_access(folder, code)
+        self.recipe_name = config["recipe"]
+        is_own = recipe_file(folder) is not None or "package" in config  # the recipe, and not Quoin's
+        if not is_own and self.recipe_name not in recipe_names():
             raise UserError(
                 f"{where}: expected a recipe of this Quoin, got {format_value(config['recipe'])}; restore the file "
                 "or train again"
             )
         self.kind = config["kind"]
         known = (MULTIRUN,) if folder.multirun else KINDS
-        if self.kind not in known:
+        if self.kind not in known and (folder.multirun or not is_own or self.kind == MULTIRUN):
             raise UserError(
                 f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
                 "file or train again"
             )
-        self.recipe: Recipe = find_recipe(config["recipe"])
-        self.options: Any = options_from_json(self.recipe.options, config["options"], where)
+        if recipe is not None:
+            self.recipe = recipe
+        if options is not None:
+            self.options = options
+        if not is_own:
+            _ = self.options  # a damaged file is told now
         self.run_config = options_from_json(RunConfig, config["settings"], where)
+
+    @functools.cached_property
+    def recipe(self) -> Recipe:
+        """What it was trained with. A file of the user's own runs, if the user lets it."""
+        config = self.folder.config
+        if (given := recipe_file(self.folder)) is not None:
+            return dataclasses.replace(recipe_from_code(self._find_code(given)), name=self.recipe_name)
+        if (package := config.get("package")) is not None:
+            return recipe_from_package(package, self.recipe_name)
+        return find_recipe(self.recipe_name)
+
+    @functools.cached_property
+    def options(self) -> Any:
+        """Those of the recipe, checked by its class of options."""
+        with self.own_code():
+            return options_from_json(self.recipe.options, self.folder.config["options"], str(self.path / "config.json"))
 
     @classmethod
     def open(
@@ -91,7 +119,11 @@ class Run:
 
     def own_code(self) -> AbstractContextManager[None]:
         """Inside, options that name a Python file mean one that the user lets run."""
-        return resolve_code_with(functools.partial(find_run_code, self.folder, self.code))
+        return resolve_code_with(self._find_code)
+
+    @functools.cached_property
+    def _find_code(self) -> Callable[[str], CodeFile]:
+        return functools.cache(functools.partial(find_run_code, self.folder, self.code))  # a change is told once
 
     def check_single(self) -> None:
         if multirun := self.folder.multirun:
@@ -149,7 +181,7 @@ class Run:
             instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
             what = trained_class(self.kind).is_a
             raise UserError(
-                f"{format_value(str(self.path))}, a run of {self.recipe.name}, {what} and cannot "
+                f"{format_value(str(self.path))}, a run of {self.recipe_name}, {what} and cannot "
                 f"{ABILITIES[ability][0]}: {instead}"
             )
 

@@ -249,14 +249,22 @@ class RunFolder:
             raise durable.describe_os_error(error, self.path / name, then=f"`quoin resume` the run: {whole}") from error
 
     def save_code(self, name: str, content: bytes) -> None:
-        """Keep a copy of a file of the user's own code."""
+        """Keep a copy of a file of the user's own code; it may be in a folder, as in layers/mine.py."""
+        *folders, file = name.split("/")
         with self._explain_os_errors(f"code/{name}"):
-            self.directory.enter("code", make=True).replace(name, content)
+            inside = self.directory.enter("code", make=True)
+            for each in folders:
+                inside = inside.enter(each, make=True)
+            inside.replace(file, content)
 
     def read_code(self, name: str) -> bytes:
         """The copy of a file of the user's own code."""
+        *folders, file = name.split("/")
+        inside = self.directory.enter("code")
+        for each in folders:
+            inside = inside.enter(each)
         try:
-            return self.directory.enter("code").read(name)
+            return inside.read(file)
         except FileNotFoundError:
             raise UserError(f"{self.path} has lost its copy code/{name}: name your file with --code") from None
 

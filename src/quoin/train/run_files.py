@@ -49,9 +49,10 @@ class MultirunConfig(TypedDict):
 class CodeConfig(TypedDict):
     """A file of the user's own code that a run was started with."""
 
-    path: Name  # as it was given
-    copy: Annotated[str, Must("a plain file name", lambda name: "/" not in name and name not in ("", ".", ".."))]
+    path: Annotated[str, Must("a path", lambda path: 0 < len(path) <= 4096)]  # as it was given
+    copy: Annotated[str, Must("a path inside code/", lambda path: not {"", ".", ".."} & {*path.split("/")})]
     sha256: Annotated[str, Must("a hash of 64 digits", lambda text: len(text) == 64)]
+    use: Literal["recipe", "option", "import"]  # imported by one of the others, from its folder
 
 
 class ConfigFile(TypedDict):
@@ -64,6 +65,7 @@ class ConfigFile(TypedDict):
     options: dict[str, Any]  # those of the recipe
     settings: dict[str, Any]
     data: dict[str, Any] | None  # what is remembered of them; None where there are none
+    package: NotRequired[Name]  # that offers the recipe, if it is neither Quoin's nor among the code
     code: NotRequired[list[CodeConfig]]  # the user's own files; copies lie in code/
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]

@@ -30,6 +30,7 @@ KINDS = {
 
 
 def trained_class(kind: str) -> "type[Trained]":
-    """The class of a kind that `KINDS` has."""
-    module, name = KINDS[kind].split(".")
+    """The class of a kind; of one that `KINDS` lacks, which the task of a user's own recipe may have, one that can do
+    no more than measure itself."""
+    module, name = KINDS.get(kind, "trained.TrainedOtherwise").split(".")
     return getattr(importlib.import_module(f"quoin.runs.kinds.{module}"), name)

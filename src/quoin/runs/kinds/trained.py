@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quoin.data.data_info import DataInfo
+from quoin.runs.kinds import KINDS
 
 if TYPE_CHECKING:
     from quoin.runs.run import Run
 
-__all__ = ["Trained"]
+__all__ = ["Trained", "TrainedOtherwise"]
 
 
 class Trained:
@@ -25,3 +26,9 @@ class Trained:
         self.run, self.recipe, self.options, self.data_info = run, run.recipe, run.options, run.data_info
         self.model: Any
         self.model, self.saved, self.step = run.load_model()
+
+
+class TrainedOtherwise(Trained):
+    """Of a kind that Quoin does not know: the task of a user's own recipe says what it is."""
+
+    is_a = f"is of a kind of its own, none of {', '.join(KINDS)},"
