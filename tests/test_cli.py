@@ -291,7 +291,7 @@ def test_list():
     assert [each["name"] for each in found] == sorted(each["name"] for each in found)
     assert {"mlp", "linear-regression"} <= {each["name"] for each in found}
     for each in found:
-        assert set(each) == {"name", "summary", "data", "target", "notes", "subject", "keywords"}
+        assert set(each) == {"name", "summary", "data", "target", "notes", "subject", "keywords", "origin"}
         assert each["name"] in ran("list")
     assert "csv:PATH" in ran("list")
 

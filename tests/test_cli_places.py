@@ -22,7 +22,9 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "fetch": [("{}",)],
     "lr": [("mlp", "--data", "csv:{}")],
     "cache": [],
-    "train": [
+    "new": [("{}",), ("{}/mine.py",)],
+    "train": [("{}.py",), ("./{}",)]
+    + [
         ("mlp", "--data", f"{form}:{{}}")
         for form in ("csv", "tsv", "parquet", "jsonl", "npz", "images", "signals", "idx", "cifar10")
     ]
@@ -110,7 +112,7 @@ def test_each_path_that_leads_elsewhere_is_one_line(command, words, kind, made, 
 def answered_in_a_line(command, words, kind, made, monkeypatch):
     monkeypatch.chdir(made)
     code, out, err = tried(command, *(word.format(kind) for word in words))
-    for written in ("new", "..tokens", "words.txt.tokens"):
+    for written in ("new", "..tokens", "words.txt.tokens", "mine.py", "folder/mine.py"):
         (made / written).unlink(missing_ok=True)
     shutil.rmtree(made / "nothing", ignore_errors=True)
     # Any bytes are what some commands take, and a folder to write into, which figures make; a map finds any word.

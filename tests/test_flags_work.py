@@ -20,12 +20,14 @@ from quoin.cli.flags import Parser
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Words that stand for what the fixture made: {text}, {words}, {images}, {lm}, {vae}, {diffusion}, {table}, {mlp},
-# {csv}, {out}.
+# {csv}, {out}; {own} and {own_lm}, runs of recipe files of one's own, {own_file} and {own_lm_file}.
 TEXT = "{lm} --max-tokens 40"
 IMAGES = "{vae} -n 4 --out {out}/a.npy"
 DIFFUSION = "{diffusion} -n 4 --num-steps 3 --out {out}/a.npy"
 CASES: dict[str, dict[str, tuple[str, str]]] = {
     "generate": {
+        "--code": ("{own_lm} --max-tokens 4", "{own_lm_file}"),
+        "--trust-code": ("{own_lm} --max-tokens 4", ""),
         "--seed": (TEXT, "1"),
         "--step": (TEXT, "2"),
         "--json": (TEXT, ""),
@@ -45,13 +47,22 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--traverse": ("{vae} --out {out}/a.svg", ""),
     },
     "eval": {
+        "--code": ("{own}", "{own_file}"),
+        "--trust-code": ("{own}", ""),
         "--step": ("{mlp}", "2"),
         "--data": ("{mlp}", "csv:{csv}"),
         "--target": ("{mlp} --data csv:{csv}", "z"),
         "--json": ("{mlp}", ""),
     },
-    "predict": {"--out": ("{mlp} {csv}", "{out}/a.csv"), "--step": ("{mlp} {csv}", "2")},
+    "predict": {
+        "--code": ("{own} {csv}", "{own_file}"),
+        "--trust-code": ("{own} {csv}", ""),
+        "--out": ("{mlp} {csv}", "{out}/a.csv"),
+        "--step": ("{mlp} {csv}", "2"),
+    },
     "inspect": {
+        "--code": ("{own} --out {out}/a.html", "{own_file}"),
+        "--trust-code": ("{own} --out {out}/a.html", ""),
         "--layer": ("{lenet} --out {out}/a.html", "features.0"),
         "--row": ("{lenet} --out {out}/a.html", "3"),
         "--out": ("{lenet}", "{out}/b.html"),
@@ -60,6 +71,8 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--json": ("{lenet} --out {out}/a.html", ""),
     },
     "compress": {
+        "--code": ("{words} -o {out}/a.quoin --model {own_lm}", "{own_lm_file}"),
+        "--trust-code": ("{words} -o {out}/a.quoin --model {own_lm}", ""),
         "--out": ("{words}", "{out}/a.quoin"),
         "--force": ("{words} -o {there}", ""),
         "--json": ("{words} -o {out}/a.quoin", ""),
@@ -73,6 +86,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--json": ("{text} -o {out}/a.tokens", ""),
     },
     "compare": {"--out": ("{lm} {mlp}", "{out}/b.html"), "--json": ("{lm} {mlp}", "")},
+    "new": {"--from": ("mine.py", "mlp"), "--force": ("{there}.py", "")},
     "list": {"--json": ("", "")},
     "map": {"--all": ("attention", ""), "--missing": ("Z3.9", ""), "--packages": ("", ""), "--json": ("Z3.9", "")},
     "check": {"--seed": ("Z3.9 --json", "1"), "--json": ("Z3.9", "")},
@@ -84,6 +98,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
 }
 # Tried elsewhere, or of no effect that a test could see without a clock.
 ELSEWHERE = {"train", "lr", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
+REFUSED_WITHOUT = ("--force", "--code", "--trust-code")
 SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
 NOTHING_TO_SEE = {("check", "--num-workers"): "the same claims by another number of processes"}
 
@@ -149,20 +164,13 @@ def made(tmp_path_factory) -> dict[str, str]:
         "lenet": trained("lenet", images, "--lr", 0.3),
         "mlp": trained("mlp", f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z", "--lr", 0.1),
     }
-    found["lm"] = trained(
-        "rnn-lm",
-        f"text:{folder / 'text.txt'}",
-        "--hidden-dim",
-        16,
-        "--embed-dim",
-        16,
-        "--batch-size",
-        4,
-        "--lr",
-        0.1,
-        "--warmup-ratio",
-        0,
-    )
+    for name, recipe in {"own": "mlp", "own_lm": "rnn-lm"}.items():
+        assert tried("new", file := folder / f"{name}.py", "--from", recipe)[0] == 0
+        found[f"{name}_file"] = str(file)
+    small = ("--hidden-dim", 16, "--embed-dim", 16, "--batch-size", 4, "--lr", 0.1, "--warmup-ratio", 0)
+    found["own"] = trained(found["own_file"], f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z")
+    found["lm"] = trained("rnn-lm", f"text:{folder / 'text.txt'}", *small)
+    found["own_lm"] = trained(found["own_lm_file"], f"text:{folder / 'text.txt'}", *small)
     judged = ("--classifier", found["lenet"], "--num-samples", 20)
     found["vae"] = trained("vae", images, *judged, "--num-importance-samples", 5)
     found["diffusion"] = trained("diffusion-digits", images, *judged)
@@ -189,13 +197,14 @@ def test_a_flag_changes_what_comes_out(command, flag, made, tmp_path, monkeypatc
     for name, more in (("without", ""), ("with", f"{flag} {value}")):
         folder = tmp_path / name
         (folder / "out").mkdir(parents=True)
-        (folder / "there").write_text("a file that is there")
+        for there in ("there", "there.py"):
+            (folder / there).write_text("a file that is there")
         monkeypatch.chdir(folder)
         places = made | {"out": "out", "there": "there"}
         found.append((*tried(command, *f"{words} {more}".format(**places).split()), _files(folder)))
     (code, out, err, files), (other_code, other_out, _, other_files) = found
     assert other_code == 0
-    assert code == 0 or flag == "--force", err
+    assert code == 0 or flag in REFUSED_WITHOUT, err
     assert (out, files) != (other_out, other_files)
 
 

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_code, add_json, add_run, add_step, add_whole_file, run_later
+from quoin.cli.arguments import add_json, add_run, add_step, run_later
 from quoin.cli.caching import add_cache
+from quoin.cli.compressing import add_compress, add_decompress
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.cli.lr_range import add_lr, auto_lr
@@ -237,54 +238,6 @@ examples:
     parser.set_defaults(run=run_later("inspecting.inspect"))
 
 
-def _compress(parser: Parser, words: Sequence[str]) -> None:
-    add_whole_file(parser, "the file to compress", "FILE.quoin", "compressing.compress")
-    parser.description = (
-        "Compress a file losslessly; `quoin decompress` restores it byte for byte on any machine.\n\n"
-        "Context models of order 0 to 6 and of words each predict the next bit from what followed the same context "
-        "before; a mixer\n"
-        "with learned weights combines the predictions, and an entropy coder spends -log2 p bits on a bit of "
-        "probability p. Data\n"
-        "that do not compress are stored as they are. The archive has checksums, and is written whole or not at all."
-    )
-    parser.epilog = """\
-examples:
-  quoin compress notes.txt                    writes notes.txt.quoin; notes.txt is kept
-  quoin decompress notes.txt.quoin -o same.txt
-  quoin compress notes.txt -o n.quoin --force --json
-  quoin compress notes.txt --model runs/lstm-lm-1   with your own language model; needed again to decompress
-  quoin compress digits.npy --model runs/pixelcnn-1   with an image model, for images of its size and grey levels"""
-    _coder(parser)
-
-
-def _decompress(parser: Parser, words: Sequence[str]) -> None:
-    add_whole_file(
-        parser, "an archive of `quoin compress`", "the archive's name without .quoin", "compressing.decompress"
-    )
-    parser.description = (
-        "Restore a file compressed by `quoin compress`.\n\n"
-        "The archive's checksum is compared before anything is decoded, and that of the content before anything is "
-        "written:\n"
-        "a damaged or truncated archive is refused, and no file is touched."
-    )
-    parser.epilog = """\
-examples:
-  quoin decompress notes.txt.quoin            writes notes.txt, if there is none
-  quoin decompress notes.txt.quoin -o same.txt
-  quoin decompress notes.txt.quoin --model runs/lstm-lm-1"""
-    _coder(parser)
-
-
-def _coder(parser: Parser) -> None:
-    parser.add_flag(
-        "--model",
-        "code with this run's model, on one thread: a language model for any file, pixelcnn for images",
-        "RUN",
-        type=Path,
-    )
-    add_code(parser)
-
-
 def _tokenize(parser: Parser, words: Sequence[str]) -> None:
     parser.description = (
         "Tokenize a text into a file of token ids, on which language models train with --data tokens:FILE.\n\n"
@@ -391,8 +344,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "generate": ("sample from a trained model: text, images, points", _generate),
     "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
-    "compress": ("compress a file losslessly by context mixing, or with your own model", _compress),
-    "decompress": ("restore a compressed file", _decompress),
+    "compress": ("compress a file losslessly by context mixing, or with your own model", add_compress),
+    "decompress": ("restore a compressed file", add_decompress),
     "tokenize": ("tokenize a text into a file of token ids for language models", _tokenize),
     "check": ("check the claims of the lecture notes", _check),
     "figure": ("plot the figures of the lecture notes", _figure),

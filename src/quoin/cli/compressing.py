@@ -2,10 +2,12 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quoin.cli.arguments import code_access
+from quoin.cli.arguments import add_code, add_whole_file, code_access
+from quoin.cli.flags import Parser
 from quoin.cli.output import print_json
 from quoin.cli.progress import Work, check_target, unwritable
 from quoin.errors import UserError, format_value
@@ -13,9 +15,59 @@ from quoin.errors import UserError, format_value
 if TYPE_CHECKING:
     from quoin.info import Codec
 
-__all__ = ["compress", "decompress"]
+__all__ = ["add_compress", "add_decompress", "compress", "decompress"]
 
 SUFFIX = ".quoin"
+
+
+def add_compress(parser: Parser, words: Sequence[str]) -> None:
+    """The words of `quoin compress`."""
+    add_whole_file(parser, "the file to compress", "FILE.quoin", "compressing.compress")
+    parser.description = (
+        "Compress a file losslessly; `quoin decompress` restores it byte for byte on any machine.\n\n"
+        "Context models of order 0 to 6 and of words each predict the next bit from what followed the same context "
+        "before; a mixer\n"
+        "with learned weights combines the predictions, and an entropy coder spends -log2 p bits on a bit of "
+        "probability p. Data\n"
+        "that do not compress are stored as they are. The archive has checksums, and is written whole or not at all."
+    )
+    parser.epilog = """\
+examples:
+  quoin compress notes.txt                    writes notes.txt.quoin; notes.txt is kept
+  quoin decompress notes.txt.quoin -o same.txt
+  quoin compress notes.txt -o n.quoin --force --json
+  quoin compress notes.txt --model runs/lstm-lm-1   with your own language model; needed again to decompress
+  quoin compress digits.npy --model runs/pixelcnn-1   with an image model, for images of its size and grey levels"""
+    _add_coder(parser)
+
+
+def add_decompress(parser: Parser, words: Sequence[str]) -> None:
+    """The words of `quoin decompress`."""
+    add_whole_file(
+        parser, "an archive of `quoin compress`", "the archive's name without .quoin", "compressing.decompress"
+    )
+    parser.description = (
+        "Restore a file compressed by `quoin compress`.\n\n"
+        "The archive's checksum is compared before anything is decoded, and that of the content before anything is "
+        "written:\n"
+        "a damaged or truncated archive is refused, and no file is touched."
+    )
+    parser.epilog = """\
+examples:
+  quoin decompress notes.txt.quoin            writes notes.txt, if there is none
+  quoin decompress notes.txt.quoin -o same.txt
+  quoin decompress notes.txt.quoin --model runs/lstm-lm-1"""
+    _add_coder(parser)
+
+
+def _add_coder(parser: Parser) -> None:
+    parser.add_flag(
+        "--model",
+        "code with this run's model, on one thread: a language model for any file, pixelcnn for images",
+        "RUN",
+        type=Path,
+    )
+    add_code(parser)
 
 
 def compress(parsed: argparse.Namespace) -> int:

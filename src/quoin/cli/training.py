@@ -50,7 +50,8 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.train import torch_as_it_was
 
     run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
-    _check_target(run.recipe, run.options, parsed)
+    if parsed.require_target:
+        _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:
         if parsed.step is not None:
             raise UserError(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")

@@ -185,8 +185,8 @@ def _tell_changes(folder: RunFolder, file: CodeFile, record: Any, recorded: list
             changed.append(path)
     if changed:
         current_listener().say(
-            f"{', '.join(changed)} changed since {folder.path} was started: it goes on, but not to the bits it would "
-            f"have had; what it was is in {folder.path / 'code'}"
+            f"{', '.join(changed)} changed since {folder.path} was started: what it is now is used, and results may "
+            f"differ; what it was is in {folder.path / 'code'}"
         )
 
 
