@@ -165,8 +165,8 @@ def made(tmp_path_factory) -> dict[str, str]:
         "mlp": trained("mlp", f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z", "--lr", 0.1),
     }
     for name, recipe in {"own": "mlp", "own_lm": "rnn-lm"}.items():
-        assert tried("new", file := folder / f"{name}.py", "--from", recipe)[0] == 0
-        found[f"{name}_file"] = str(file)
+        found[f"{name}_file"] = str(folder / f"{name}.py")
+        assert tried("new", found[f"{name}_file"], "--from", recipe)[0] == 0
     small = ("--hidden-dim", 16, "--embed-dim", 16, "--batch-size", 4, "--lr", 0.1, "--warmup-ratio", 0)
     found["own"] = trained(found["own_file"], f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z")
     found["lm"] = trained("rnn-lm", f"text:{folder / 'text.txt'}", *small)

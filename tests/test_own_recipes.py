@@ -25,6 +25,7 @@ from tasks import difference, left_behind
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = ("--max-steps", 3, "--num-threads", 1, "--json")
+NEW = "sepal length (cm),sepal width (cm),petal length (cm),petal width (cm)\n5,3,1.4,0.2\n"
 MARK = "from pathlib import Path\nPath({!r}).touch()\n"  # seen if it runs
 
 
@@ -104,7 +105,7 @@ def test_the_least_that_a_recipe_may_have(own):
     recipe = find_recipe("my_recipe.py")
     assert (recipe.summary, recipe.target, recipe.monitor, recipe.notes, recipe.keywords) == ("", None, None, (), ())
     assert evaluated(found["run"], "--code", "my_recipe.py") == found["metrics"]
-    Path("new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("new.csv").write_text(NEW)
     told = refused("predict", found["run"], "new.csv", "--code", "my_recipe.py")
     assert "has no function model(options, data_info)" in told
 
@@ -125,7 +126,7 @@ def test_its_runs_open_with_the_file_or_with_the_copy_if_the_user_says_so(own):
     assert evaluated(run, "--trust-code") == found["metrics"]
     assert evaluated(run, "--code", "elsewhere/renamed.py") == found["metrics"]
     assert not list(Path(run).rglob("__pycache__"))
-    Path("new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("new.csv").write_text(NEW)
     assert tried("predict", run, "new.csv", "--trust-code")[0] == 0
     assert "is no code of" in refused("eval", trained("mlp", "--data", "iris")["run"], "--code", "elsewhere/renamed.py")
     # What needs no code asks for none: of a finished run, its result.
@@ -153,13 +154,13 @@ OPENING = (["resume"], ["eval"], ["inspect"], ["predict", "new.csv"], ["generate
 
 
 def opened_by_all(run: str, *more: str) -> list[int]:
-    Path("new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("new.csv").write_text(NEW)
+    Path(run, "result.json").unlink(missing_ok=True)  # so that `resume` has something to do
     return [tried(command, run, *words, *more)[0] for command, *words in OPENING]
 
 
 def test_nothing_that_a_run_folder_names_or_holds_runs_by_itself(own):
     run = trained("my_recipe.py")["run"]
-    Path(run, "result.json").unlink()  # so that `resume` has something to do
     config = config_of(run)
     evil = own.parent / "evil.py"
     evil.write_text(MARK.format("ran"))
@@ -183,7 +184,6 @@ def test_nothing_that_a_run_folder_names_or_holds_runs_by_itself(own):
 
 def test_a_copy_that_was_altered_does_not_run(own):
     run = trained("my_recipe.py")["run"]
-    Path(run, "result.json").unlink()
     copy = Path(run, "code", "my_recipe.py")
     copy.write_text(MARK.format("ran") + copy.read_text())
     assert {*opened_by_all(run, "--trust-code")} == {2}
@@ -278,7 +278,9 @@ def test_a_mistake_in_a_module_beside_it_names_the_module(project):
     told = refused("train", "project/my_recipe.py")
     assert "project/my_recipe.py' does not import (my_layers.py, line 3): ModuleNotFoundError" in told
     (project / "my_layers.py").write_text("x = = 1\n")
-    assert "my_layers.py' is no Python, line 1" in refused("train", "project/my_recipe.py")
+    assert "project/my_recipe.py' imports my_layers.py, which is no Python, line 1" in refused(
+        "train", "project/my_recipe.py"
+    )
 
 
 # ---- several runs -----------------------------------------------------------------------------------------------
@@ -319,7 +321,7 @@ def test_a_kind_of_its_own_trains_and_says_what_it_is_not(own):
     Path(run, "report.html").unlink()
     Run.open(run, code=CodeAccess(trust_copies=True)).report()
     assert Path(run, "report.html").exists()
-    Path("new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("new.csv").write_text(NEW)
     for command, *words in (["predict", "new.csv"], ["generate"], ["inspect"], ["eval", "--data", "iris"]):
         assert "is of a kind of its own" in refused(command, run, *words, "--code", "my_recipe.py")
 
@@ -343,14 +345,20 @@ MISTAKES = {  # a file, and what is said of it
     "import": ("import os\n\nimport nothing_at_all\n", "does not import (line 3): ModuleNotFoundError"),
     "raises": ("def f():\n    return 1 / 0\n\nf()\n", "does not import (line 2): ZeroDivisionError"),
     "exit": ("import sys\nsys.exit()\n", "ends the program when it is imported"),
-    "empty": ("", "has no class Options: a recipe is a Python file with a class Options and a function build; `quoin new"),
+    "empty": ("", "has no class Options: a recipe is a Python file with a class Options and a function build; `"),
     "no build": ("class Options: ...\n", "has no function build(options, device_context)"),
     "plain class": ("class Options: ...\ndef build(o, d): ...\n", "lacks seed, patience and monitor"),
     "no class": ("def Options(): ...\ndef build(o, d): ...\n", "lacks seed, patience and monitor"),
     "no epochs": (BASE.replace("(EpochOptions)", "(RunOptions)"), "has no num_epochs"),
-    "no dataclass": (BASE.replace("@dataclass(frozen=True)", ""), "write @dataclass(frozen=True) above it"),
+    "no dataclass": (
+        BASE.replace("@dataclass(frozen=True)", "").replace("{field}", "width: int = 3"),
+        "write @dataclass(frozen=True) above it",
+    ),
     "not frozen": (BASE.replace("(frozen=True)", ""), "cannot inherit non-frozen"),
-    "no default": (BASE.replace("EpochOptions)", "EpochOptions)", 1).replace("frozen=True", "frozen=True, kw_only=True").replace("{field}", "width: int"), "the option width has no default"),
+    "no default": (
+        BASE.replace("frozen=True", "frozen=True, kw_only=True").replace("{field}", "width: int"),
+        "the option width has no default",
+    ),
     "type": (BASE.replace("{field}", "width: dict = None"), "the option width is of type"),
     "numbers to choose from": (
         BASE.replace("{field}", "from typing import Literal; width: Literal[1, 2] = 1"),
@@ -421,7 +429,7 @@ def test_what_it_prints_leaves_standard_output_to_the_command(own):
         assert words in err
     run = json.loads(out)["run"]  # nothing but JSON
     assert evaluated(run, "--code", "my_recipe.py")
-    Path("new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    Path("new.csv").write_text(NEW)
     code, out, err = tried("predict", run, "new.csv", "--code", "my_recipe.py")
     assert out.splitlines()[0].startswith("class,")
     assert "in forward" in err
@@ -481,7 +489,7 @@ def installed(own, monkeypatch):
     (package / "__init__.py").touch()
     for name in ("net", "mlp"):
         (package / f"{name}.py").write_text(own.read_text())
-    (package / "broken.py").write_text("print('hello')\nimport nothing_of_the_kind\n")
+    (package / "broken.py").write_text("import nothing_of_the_kind\n")
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-recipes\nVersion: 1.5\n")
     names = {"acme-net": "net", "mlp": "mlp", "acme-broken": "broken", "acme-missing": "missing"}
     lines = "".join(f"{name} = acme_recipes.{module}\n" for name, module in names.items())

@@ -226,7 +226,8 @@ def _explained(error: BaseException, file: CodeFile) -> UserError:
     if isinstance(error, SystemExit):
         return UserError(f"{shown} ends the program when it is imported (exit {error.code}): take that out")
     if isinstance(error, SyntaxError):
-        where = shown if error.filename in (None, str(file.place)) else format_value(str(error.filename))
+        is_other = error.filename not in (None, str(file.place))
+        where = f"{shown} imports {Path(str(error.filename)).name}, which" if is_other else shown
         line = f", line {error.lineno}" if error.lineno else ""
         return UserError(f"{where} is no Python{line}: {error.msg[:160]}; mend it and try again")
     kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
