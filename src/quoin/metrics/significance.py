@@ -190,8 +190,8 @@ def t_interval(values: Float[Tensor, "n"], confidence: float = 0.95) -> StudentI
 
 
 def holm_correction(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number (Holm, 1979): the probability of rejecting any true hypothesis at level α is at
-    most α, however the tests depend on one another. The smallest is multiplied by their number, the next by one less
+    """p-values adjusted for their number (Holm, 1979): the probability of rejecting any true hypothesis at level α is
+    at most α, however the tests depend on one another. The smallest is multiplied by their number, the next by one less
     and so on, and none is below one before it.
 
     >>> [round(p, 3) for p in holm_correction([0.01, 0.04, 0.03])]
