@@ -249,7 +249,7 @@ def test_metrics_that_only_some_have_are_told(here):
     write_run(here / "a", {"test_accuracy": 0.5, "test_auc": 0.7}, lr=1)
     write_run(here / "b", {"test_accuracy": 0.6}, lr=2)
     found = compared("a", "b")
-    assert found["notes"] == ["test_auc is missing in b"]
+    assert found["notes"] == ["no test_auc in b"]
     assert "test_auc" not in found["runs"][1]["metrics"]
 
 

@@ -84,16 +84,16 @@ class Comparison:
 
     @cached_property
     def differences(self) -> list[MetricDifference]:
-        """Every other group against the baseline, metric by metric; none where there are too few seeds for a test."""
+        """Every other group against the baseline, metric by metric and ranked; none where there are too few seeds for a
+        test."""
         return [each for metric in self.metrics for each in self._differences(metric)]
 
     def _differences(self, metric: str) -> list[MetricDifference]:
         if (base := self.baseline) is None:
             return []
         greater = self.greater_is_better(metric)
-        tried = [
-            difference_from(group, base, metric, self.confidence, greater) for group in self.groups if group is not base
-        ]
+        others = [group for group in self.ranked() if group is not base]
+        tried = [difference_from(group, base, metric, self.confidence, greater) for group in others]
         found = [each for each in tried if each]
         adjusted = holm_correction([each.p_value for each in found])
         return [each._replace(p_holm=p) for each, p in zip(found, adjusted, strict=True)]
@@ -109,11 +109,11 @@ class Comparison:
         return [*self.remarks, *self._missing(), *self._untested()]
 
     def _missing(self) -> list[str]:
-        lacking = {
-            metric: [group.name for group in self.groups if group.finished and not self.spread(group, metric)]
-            for metric in self.metrics
-        }
-        return [f"{metric} is missing in {_listed(names)}" for metric, names in lacking.items() if names]
+        lacking: dict[tuple[str, ...], list[str]] = {}
+        for metric in self.metrics:
+            names = tuple(group.name for group in self.groups if group.finished and not self.spread(group, metric))
+            lacking.setdefault(names, []).append(metric)
+        return [f"no {_listed(metrics)} in {_listed(list(names))}" for names, metrics in lacking.items() if names]
 
     def _untested(self) -> list[str]:
         if self.baseline is None:

@@ -25,9 +25,10 @@ MOST_COLUMNS = 6  # runs that stand side by side; more stand one below the other
 
 _STYLE = """
 body { max-width: 90rem } h1, h2, p, ul, figure, details > summary { max-width: 46rem }
-.scroll { overflow-x: auto; max-width: 100%; border: 1px solid #e4e4e4; border-radius: 4px; margin: 0.4rem 0 1rem }
+.scroll { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid #e4e4e4; border-radius: 4px;
+  margin: 0.4rem 0 1rem }
 .scroll.tall { max-height: 80vh; overflow-y: auto }
-.scroll table { margin: 0; border-collapse: separate; border-spacing: 0; min-width: 100% }
+.scroll table { margin: 0; border-collapse: separate; border-spacing: 0 }
 .scroll td, .scroll th { padding: 0.25rem 0.8rem; white-space: nowrap; background: #fff }
 .scroll th { position: sticky; top: 0; z-index: 1; border-bottom: 1px solid #999 }
 .scroll td:first-child, .scroll th:first-child { position: sticky; left: 0; min-width: 0; white-space: normal;
@@ -40,8 +41,8 @@ body { max-width: 90rem } h1, h2, p, ul, figure, details > summary { max-width: 
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
   text-align: inherit }
 th button::after { content: " \\2195"; color: #bbb }
-th[aria-sort=ascending] button::after { content: " \\2191"; color: inherit }
-th[aria-sort=descending] button::after { content: " \\2193"; color: inherit }
+th[aria-sort=ascending] button::after { content: " \\25B4"; color: inherit }
+th[aria-sort=descending] button::after { content: " \\25BE"; color: inherit }
 ul.notes { color: #555; padding-left: 1.1rem } figure svg { background: #fff; border-radius: 4px }
 @media (prefers-color-scheme: dark) {
   body { color: #ddd; background: #16181b } p.lead, ul.notes, figcaption { color: #aaa }
@@ -130,7 +131,9 @@ def _by_rows(found: Comparison, precision: int | None) -> str:
         row += [_option_cell(values, place) for values in found.options.values()]
     columns = ["run", *(_heading(found, name) for name in found.metrics)]
     columns += ["runs"] * has_standing + list(found.options)
-    return f"<h2>Results</h2>\n{_table(columns, rows, sortable=True)}"
+    greater = found.greater_is_better(found.metrics[0]) if found.metrics else None
+    order = {True: "descending", False: "ascending", None: ""}[greater]
+    return f"<h2>Results</h2>\n{_table(columns, rows, sortable=True, order=order)}"
 
 
 def _metric_rows(
@@ -181,11 +184,13 @@ def _scroll(section: str) -> str:
     return section.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[_Cell]], *, sortable: bool = False) -> str:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[_Cell]], *, sortable: bool = False, order: str = "") -> str:
+    """A table in a box that scrolls; `order` says how the rows stand by the second column."""
     numeric = [any(row[i].value is not None for row in rows) for i in range(len(columns))]
     kind = ' class="number"'
+    sort = ["", f' aria-sort="{order}"' if order else "", *[""] * len(columns)]
     heads = [f"<button>{html.escape(name)}</button>" if sortable and name else html.escape(name) for name in columns]
-    head = "".join(f"<th{kind if right else ''}>{text}</th>" for text, right in zip(heads, numeric, strict=True))
+    head = "".join(f"<th{kind if right else ''}{by}>{text}</th>" for text, right, by in zip(heads, numeric, sort))
     body = "".join(f"<tr>{_name(row[0])}{''.join(map(_cell, row[1:]))}</tr>\n" for row in rows)
     tall = " tall" if len(rows) > 20 else ""
     label = ' class="sortable"' if sortable else ""
