@@ -6,6 +6,7 @@ from pathlib import Path
 
 from quoin.cli.arguments import add_json, add_run, add_step, run_later
 from quoin.cli.caching import add_cache
+from quoin.cli.comparing import add_compare
 from quoin.cli.compressing import add_compress, add_decompress
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
@@ -195,13 +196,6 @@ examples:
     parser.set_defaults(run=run_later("generating.generate"))
 
 
-def _compare(parser: Parser, words: Sequence[str]) -> None:
-    parser.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="two or more run folders")
-    parser.add_flag("--out", "where to write the page with the curves (default: compare.html)", "FILE", type=Path)
-    add_json(parser)
-    parser.set_defaults(run=run_later("trained.compare"))
-
-
 def _inspect(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser)
     parser.description = (
@@ -342,7 +336,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),
-    "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
+    "compare": ("compare runs: mean and spread over seeds, tests, learning curves; CSV, Markdown, LaTeX", add_compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
     "compress": ("compress a file losslessly by context mixing, or with your own model", add_compress),
     "decompress": ("restore a compressed file", add_decompress),

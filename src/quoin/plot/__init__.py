@@ -7,6 +7,7 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.plot.alignments import alignment
     from quoin.plot.attention_page import AttentionLayer, AttentionPlot, attention
+    from quoin.plot.bands import Band, curve_bands
     from quoin.plot.charts import bars, curves, scatter
     from quoin.plot.classifiers import reliability_diagram, roc_curves, score_table
     from quoin.plot.clouds import scatter_by_class, scatter_panels
@@ -28,6 +29,7 @@ __all__ = [
     "LARGEST",
     "AttentionLayer",
     "AttentionPlot",
+    "Band",
     "Box",
     "GraphPlot",
     "Panel",
@@ -38,6 +40,7 @@ __all__ = [
     "alignment",
     "attention",
     "bars",
+    "curve_bands",
     "curves",
     "ellipses",
     "feature_map_rows",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from quoin.data import keyed_generator
 from quoin.errors import UserError
@@ -333,7 +334,7 @@ def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> Resu
     target = run.recipe.target_for(run.options)
     # A hidden Markov model with other states than the true one has no distance from it, and so no verdict.
     verdict: Any = target.verdict(metrics[target.metric]) if target and target.metric in metrics else None
-    return {
+    found: ResultFile = {
         "metrics": metrics,
         "target": verdict,
         "steps": output.step,
@@ -342,3 +343,12 @@ def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> Resu
         "seconds": round(output.seconds, 3),
         "saving_seconds": round(output.saving_seconds, 3),
     }
+    if isinstance(model := getattr(task, "model", None), nn.Module):
+        found["num_parameters"] = _num_learned(model)
+    return found
+
+
+def _num_learned(model: nn.Module) -> int:
+    """How many numbers were learnt, shared ones once; of a model that counts, the numbers in its tables."""
+    tables = sum(each.numel() for each in model.buffers() if each.is_floating_point())
+    return sum(each.numel() for each in model.parameters()) or tables

@@ -28,7 +28,7 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
             by = monitor.metric.replace("_", " ") if monitor else "validation"
             lead += f" The results are those of the best checkpoint by {by}, of epoch {best['epoch']:g}."
         sections.append(report.metrics_table(result["metrics"]))
-        sections += beside_others(run)
+        sections += beside_others(folder)
         if target := result["target"]:
             row = (target["metric"], target["bound"], target["value"], target["met"])
             sections.insert(0, report.table("Quality target", ("metric", "target", "value", ""), [row]))

@@ -36,12 +36,13 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 _NUMBER = ' class="number"'
 
 
-def page(title: str, lead: str, sections: Iterable[str]) -> str:
-    """A whole HTML page; sections come from the functions below."""
+def page(title: str, lead: str, sections: Iterable[str], *, style: str = "") -> str:
+    """A whole HTML page; sections come from the functions below, and `style` adds to the style of all pages."""
     heading = html.escape(title)
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta '
-        f'charset="utf-8"><title>{heading}</title><style>{_STYLE}</style></head>\n'
+        f'charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{heading}</title>'
+        f"<style>{_STYLE}{style}</style></head>\n"
     )
     return (
         f'{head}<body>\n<h1>{heading}</h1>\n<p class="lead">{html.escape(lead)}</p>\n'

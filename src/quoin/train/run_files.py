@@ -89,6 +89,7 @@ class ResultFile(TypedDict):
     best_step: Count
     seconds: float
     saving_seconds: float
+    num_parameters: NotRequired[Count]  # of its model, where it has one
 
 
 class _Statistics(TypedDict):

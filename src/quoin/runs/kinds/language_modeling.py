@@ -13,7 +13,7 @@ from quoin.errors import UserError, format_value
 from quoin.generate import TokenSampler, beam_search, stream_tokens
 from quoin.generate.decoding import Choose
 from quoin.losses import cross_entropy
-from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel, num_parameters
+from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel
 from quoin.runs.kinds.trained import Trained
 from quoin.train import Metrics
 
@@ -40,12 +40,6 @@ class TrainedLanguageModel(Trained):
     def window(self) -> int | None:
         """The context length of the model; None for a recurrent one, whose hidden state has no bound."""
         return self.options.context_length if isinstance(self.model, TransformerLanguageModel) else None
-
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers were learnt, shared ones once; of a model that counts, the numbers in its tables."""
-        tables = sum(each.numel() for each in self.model.buffers() if each.is_floating_point())
-        return num_parameters(self.model) or tables
 
     def token_model(self) -> CausalLM:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
