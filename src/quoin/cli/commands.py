@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_json, add_run, add_step, add_whole_file, run_later
+from quoin.cli.arguments import add_json, add_label, add_run, add_step, add_whole_file, run_later
 from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.cli.lr_range import add_lr, auto_lr
+from quoin.cli.runs_command import add_runs
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -61,19 +62,30 @@ examples:
 
 
 def _train(parser: Parser, words: Sequence[str]) -> None:
-    from quoin.runs.catalog import DEFAULT, find_recipe
+    from quoin.cli.config_file import ABOUT_FILES, read_given_config
+    from quoin.runs.catalog import DEFAULT
     from quoin.runs.run_config import RunConfig
 
     names = [word for word in words[:1] if not word.startswith("-")]
+    given = read_given_config(words)
+    recipe = given.recipe_beside(names[0] if names else "", DEFAULT)
     parser.add_argument(
-        "recipe", nargs="?", default=DEFAULT, help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})"
+        "recipe",
+        nargs="?",
+        default=recipe.reference,
+        help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})",
     )
-    recipe = find_recipe(names[0] if names else DEFAULT)
     parser.description = f"{recipe.summary}\n\nQuality target on the default data: {recipe.target}."
-    parser.epilog = "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes."
+    parser.epilog = (
+        "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes.\n\n"
+        + ABOUT_FILES
+    )
     parser.add_flag(
         "--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs")
     )
+    add_label(parser)
+    parser.add_flag("--config", "take options from a TOML file, or those of a run", "FILE|RUN")
+    parser.add_switch("--print-config", "print every option as a TOML file for --config, and train nothing")
     parser.add_flag(
         "--seeds", "train with INT seeds, each in a subfolder; report mean and std", "INT", type=_count, default=0
     )
@@ -84,12 +96,14 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
-    parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.name)
+    given.apply(parser, recipe, auto_lr(recipe))
+    parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.reference)
 
 
 def _count(text: str) -> int:
-    if not 2 <= (number := whole_number(text)) <= 10_000:
-        raise argparse.ArgumentTypeError(f"expects a whole number from 2 to 10000, got {format_value(text)}")
+    number = whole_number(text)
+    if number != 0 and not 2 <= number <= 10_000:  # 0 undoes what a config file says
+        raise argparse.ArgumentTypeError(f"expects 0 or a whole number from 2 to 10000, got {format_value(text)}")
     return number
 
 
@@ -376,6 +390,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
     "resume": ("resume an interrupted or killed run", _resume),
+    "runs": ("list runs with their state, results and notes, and remove them", add_runs),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),
     "generate": ("sample from a trained model: text, images, points", _generate),

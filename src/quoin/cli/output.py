@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["number", "print_json", "print_table"]
+__all__ = ["format_size", "number", "print_json", "print_table"]
 
 
 def print_json(value: Any) -> None:
@@ -57,3 +57,12 @@ def number(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(number, value))
     return "" if value is None else str(value)
+
+
+def format_size(num_bytes: int) -> str:
+    """Bytes in the unit that leaves three digits before the point at most."""
+    value, unit = float(num_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value >= 1000:
+            value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}" if unit != "B" else f"{num_bytes} B"

@@ -21,7 +21,7 @@ from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
-from quoin.train.run_files import fitting, model_weights, read_state
+from quoin.train.run_state import fitting, model_weights, read_state
 
 if TYPE_CHECKING:
     from quoin.runs.inspect_run import Inspection
