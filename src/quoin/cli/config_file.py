@@ -5,7 +5,6 @@ recipe. What is not in it keeps the recipe's default, and a flag wins over it. T
 to train again as that run was trained. Nothing heavy is imported.
 """
 
-import argparse
 import dataclasses
 import os
 import textwrap
@@ -78,7 +77,9 @@ class GivenConfig:
         Args:
             auto: The options that take the word `auto`.
         """
-        owners = {each.name: kind for kind in (recipe.options, RunConfig, RunPlace) for each in dataclasses.fields(kind)}
+        owners = {
+            each.name: kind for kind in (recipe.options, RunConfig, RunPlace) for each in dataclasses.fields(kind)
+        }
         for name, value in self.values.items():
             if name not in owners:
                 raise UserError(f"{self.where}: {_unknown(name, value, owners, recipe)}")
@@ -153,7 +154,7 @@ def _of_toml(content: bytes, where: str) -> GivenConfig:
         values = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
         why = "nested too deep" if isinstance(error, RecursionError) else str(error)[:100]
-        raise UserError(f"{where} is not TOML ({why}): `quoin train RECIPE --print-config` prints one that is") from None
+        raise UserError(f"{where} is not TOML ({why}): `quoin train RECIPE --print-config` prints one") from None
     recipe = values.pop("recipe", "")
     if not isinstance(recipe, str):
         raise UserError(f"{where}: recipe expects a name, as `quoin list` shows, got {format_value(recipe)}")

@@ -192,11 +192,13 @@ def remove_runs(parsed: argparse.Namespace) -> int:
 def _path(name: str, root: Path) -> Path:
     """The folder that the user means by a path, or by a name in `root`."""
     path, inside = Path(name), root / name
-    if "/" in name or not os.path.lexists(inside) or os.path.abspath(path) == os.path.abspath(inside):
-        return path if "/" in name or os.path.lexists(path) else inside
-    if os.path.lexists(path):
+    if path.name in ("", "..") or os.path.abspath(path) == os.path.abspath(inside):
+        return path
+    if os.path.lexists(path) and os.path.lexists(inside):
         raise UserError(f"{format_value(name)} may be ./{name} or {inside}: write the one that is meant")
-    return inside
+    if os.path.lexists(inside):
+        return inside
+    return path if "/" in name or os.path.lexists(path) else inside
 
 
 def _ask(chosen: "list[RemovableRun]") -> None:

@@ -40,7 +40,7 @@ def format_runs(
     """
     rows = [_cells(run, usual, metric) for run in runs]
     needed = [column for column in COLUMNS if column == "name" or any(row[column] for row in rows)]
-    if "recipe" in needed and all("/" in run.name or _is_usual_name(run) for run in runs):
+    if "recipe" in needed and all("/" in run.name or (_is_usual_name(run) and not run.multirun) for run in runs):
         needed.remove("recipe")
     moved = []
     for column in MOVED_FIRST:
@@ -75,7 +75,7 @@ def format_runs(
 def _cells(run: ListedRun, usual: dict[str, str], metric: str | None) -> dict[str, str]:
     return {
         "name": run.name if "/" not in run.name else f"  {run.name.partition('/')[2]}",
-        "recipe": run.recipe,
+        "recipe": run.recipe + (f" × {run.multirun['count']} {run.multirun['over']}s" if run.multirun else ""),
         "state": run.state,
         "result": _result(run, metric or run.key_metric(usual)),
         "target": _verdict(run),
@@ -85,15 +85,14 @@ def _cells(run: ListedRun, usual: dict[str, str], metric: str | None) -> dict[st
 
 
 def _result(run: ListedRun, metric: str | None) -> str:
-    over = f"{run.multirun['over']}s" if run.multirun else ""
     if not run.metrics:
         if run.multirun:
-            return f"{run.num_finished} of {run.multirun['count']} {over}"
+            return f"{run.num_finished} of {run.multirun['count']} {run.multirun['over']}s"
         whole = f" of {run.num_epochs}" if run.num_epochs else ""
         return "" if run.epoch is None else f"epoch {run.epoch:.3g}{whole}"
     if metric not in run.metrics:
         return ""
-    spread = f" ± {run.stds[metric]:.2g}, {run.num_finished} {over}" if run.multirun else ""
+    spread = f" ± {run.stds[metric]:.2g}" if run.multirun else ""
     return f"{metric} {number(float(run.metrics[metric]))}{spread}"
 
 

@@ -21,7 +21,13 @@ __all__ = ["SORTS", "ListedRun", "find_runs", "read_listed_run", "sort_runs"]
 State = Literal["finished", "running", "interrupted", "damaged"]
 STATES: tuple[State, ...] = ("finished", "running", "interrupted", "damaged")
 SORTS = ("started", "name", "recipe", "state", "time")
-MARKS = {"config.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json"}  # only runs have such entries
+MARKS = {
+    "config.json",
+    "environment.json",
+    "metrics.jsonl",
+    "checkpoints",
+    "result.json",
+}  # only runs have such entries
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def find_runs(root: Path, *, members: bool = False) -> list[ListedRun]:
         members: Whether the runs inside multiruns are read as well.
     """
     inside = Directory.at(root)
-    if MARKS & {*(names := inside.names())} and "config.json" in names:
+    if "config.json" in (names := inside.names()):
         return [read_listed_run(root, members=True)]
     found = []
     for name in names:

@@ -107,7 +107,8 @@ def _names(folder: Path) -> list[str]:
 def _multirun_of(path: Path) -> Path | None:
     """The multirun that the folder is in, if it is in one."""
     try:
-        return path.parent if RunFolder.open(Path(os.path.abspath(path)).parent).multirun else None
+        parent = Path(os.path.abspath(path)).parent if path.parent == Path() else path.parent
+        return parent if RunFolder.open(parent).multirun else None
     except (UserError, OSError):
         return None
 
@@ -125,14 +126,12 @@ def _foreign(directory: Directory, prefix: str = "") -> Iterator[str]:
             yield from _foreign(directory.enter(name), f"{name}/")
         elif name == "checkpoints" and is_folder:
             saved = directory.enter(name)
-            known = {*saved.drafts_of(STEP.pattern, "draft|doomed")}
-            yield from (f"{prefix}{name}/{each}" for each in saved.names() if not STEP.fullmatch(each) | (each in known))
+            known = {*filter(STEP.fullmatch, saved.names()), *saved.drafts_of(STEP.pattern, "draft|doomed")}
+            yield from (f"{prefix}{name}/{each}" for each in saved.names() if each not in known)
         elif name not in (*FILES, "checkpoints") and not OUTPUTS.fullmatch(name):
             yield prefix + name
 
 
 def _num_bytes(path: Path) -> int:
     """Of all files, a link counted as itself."""
-    return sum(
-        os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
-    )
+    return sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names)

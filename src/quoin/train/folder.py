@@ -360,11 +360,14 @@ class RunFolder:
 
 
 def _lock(handle: int) -> None:
-    for _ in range(TRIES - 1):
-        with suppress(BlockingIOError):
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for tries_left in reversed(range(TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not tries_left:
+                raise
         time.sleep(0.02)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _runs_nearby(path: Path) -> str:
