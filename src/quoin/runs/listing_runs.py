@@ -21,13 +21,8 @@ __all__ = ["SORTS", "ListedRun", "find_runs", "read_listed_run", "sort_runs"]
 State = Literal["finished", "running", "interrupted", "damaged"]
 STATES: tuple[State, ...] = ("finished", "running", "interrupted", "damaged")
 SORTS = ("started", "name", "recipe", "state", "time")
-MARKS = {
-    "config.json",
-    "environment.json",
-    "metrics.jsonl",
-    "checkpoints",
-    "result.json",
-}  # only runs have such entries
+# Entries by which a folder is known as a run's, or as what a kill left of one.
+MARKS = {"config.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json"}
 
 
 @dataclass(frozen=True)
