@@ -179,6 +179,8 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(name):
     for each in dataclasses.fields(EveryKind):
         in_file = tuple(IN_FILE[each.name]) if isinstance(IN_FILE[each.name], list) else IN_FILE[each.name]
         assert getattr(read, each.name) == (value if each.name == name else in_file)
+    assert isinstance(read.number, float)  # where the file says 3
+    assert all(isinstance(each, float) for each in read.numbers)
     assert read_options(EveryKind, parser_with({}).parse([])) == EveryKind()
 
 
