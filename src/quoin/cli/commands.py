@@ -7,7 +7,8 @@ from pathlib import Path
 from quoin.cli.arguments import add_json, add_label, add_run, add_step, add_whole_file, run_later
 from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
-from quoin.cli.flags import Parser, add_options, any_number, whole_number
+from quoin.cli.flags import Parser, add_options, whole_number
+from quoin.cli.generating import add_generate
 from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.cli.runs_command import add_runs
 from quoin.errors import UserError, did_you_mean, format_value
@@ -68,11 +69,12 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
 
     names = [word for word in words[:1] if not word.startswith("-")]
     given = read_given_config(words)
-    recipe = given.recipe_beside(names[0] if names else "", DEFAULT)
+    reference = names[0] if names else given.recipe or DEFAULT
+    recipe = given.recipe_beside(reference)
     parser.add_argument(
         "recipe",
         nargs="?",
-        default=recipe.reference,
+        default=reference,
         help=f"name of a recipe, as `quoin list` shows (default: {DEFAULT})",
     )
     parser.description = f"{recipe.summary}\n\nQuality target on the default data: {recipe.target}."
@@ -97,7 +99,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
     given.apply(parser, recipe, auto_lr(recipe))
-    parser.set_defaults(run=run_later("training.train"), first_recipe=recipe.reference)
+    parser.set_defaults(run=run_later("training.train"), first_recipe=reference)
 
 
 def _count(text: str) -> int:
@@ -136,68 +138,6 @@ def _predict(parser: Parser, words: Sequence[str]) -> None:
     parser.add_flag("--out", write, "FILE", type=Path)
     add_step(parser)
     parser.set_defaults(run=run_later("trained.predict"))
-
-
-def _generate(parser: Parser, words: Sequence[str]) -> None:
-    add_run(
-        parser,
-        "the folder of a language model's run, such as runs/lstm-lm-1, or of a generative model's, such as runs/vae-1",
-    )
-    parser.description = (
-        "Sample from a trained model.\n\n"
-        "A language model continues a prompt token by token, up to --max-tokens or until Ctrl-C. Each token is "
-        "sampled from the\n"
-        "predicted distribution; a temperature below 1 sharpens it, --top-k and --top-p truncate it, and "
-        "--num-beams searches for the\n"
-        "most probable continuation instead of sampling one.\n\n"
-        "A model of images gives a grid of samples, a model of points in the plane a scatter plot: as an image, "
-        "or as an array in a\n"
-        ".npy file. --strip shows the reverse process from noise to image, --traverse latent traversals."
-    )
-    parser.epilog = """\
-examples:
-  quoin generate runs/lstm-lm-1 --prompt "The assert statement" --temperature 0.7
-  quoin generate runs/ngram-1 --num-beams 8 --max-tokens 60
-  quoin generate runs/vae-1 -n 64 --seed 0 --out samples.png
-  quoin generate runs/diffusion-digits-1 --class 7 --guidance-scale 3 --num-steps 20
-  quoin generate runs/diffusion-digits-1 --strip -n 6 --out strip.svg"""
-    parser.add_flag("--seed", "random seed (default: 0)", "INT", type=whole_number)
-    add_step(parser)
-    add_json(parser)
-    texts = parser.add_argument_group("language models")
-    parser.add_flag("--prompt", "the text to continue (default: a line break)", "STR", group=texts)
-    parser.add_flag(
-        "--max-tokens", "maximum number of tokens to generate (default: 300)", "INT", type=whole_number, group=texts
-    )
-    parser.add_flag("--temperature", "softmax temperature (default: 1)", "FLOAT", type=any_number, group=texts)
-    parser.add_flag("--top-k", "sample from the k most probable tokens only", "INT", type=whole_number, group=texts)
-    parser.add_flag(
-        "--top-p",
-        "nucleus sampling: sample from the fewest most probable tokens that sum to this probability",
-        "FLOAT",
-        type=any_number,
-        group=texts,
-    )
-    parser.add_flag(
-        "--num-beams", "beam search with this many beams instead of sampling", "INT", type=whole_number, group=texts
-    )
-    images = parser.add_argument_group("generative models of images or points")
-    how_many = "number of samples (default: 64 images, 8 with --strip; 1000 points)"
-    parser.add_flag("-n --num-samples", how_many, "INT", type=whole_number, group=images)
-    parser.add_flag(
-        "--out", "a .png, .svg or .html image, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images
-    )
-    parser.add_flag("--class", "condition on this class, where the model is class-conditional", "NAME", group=images)
-    parser.add_flag(
-        "--num-steps", "sampling steps, for diffusion and flow matching", "INT", type=whole_number, group=images
-    )
-    parser.add_flag(
-        "--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images
-    )
-    parser.add_flag("--sampler", "the diffusion sampler: ddpm, ddim, ...", "NAME", group=images)
-    parser.add_switch("--strip", "show the reverse process from noise to image", group=images)
-    parser.add_switch("--traverse", "show latent traversals", group=images)
-    parser.set_defaults(run=run_later("generating.generate"))
 
 
 def _compare(parser: Parser, words: Sequence[str]) -> None:
@@ -393,7 +333,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "runs": ("list runs with their state, results and notes, and remove them", add_runs),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),
-    "generate": ("sample from a trained model: text, images, points", _generate),
+    "generate": ("sample from a trained model: text, images, points", add_generate),
     "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
     "compress": ("compress a file losslessly by context mixing, or with your own model", _compress),

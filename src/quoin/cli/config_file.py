@@ -61,12 +61,12 @@ class GivenConfig:
     values: Mapping[str, Any] = field(default_factory=dict)
     started_in: Path | None = None
 
-    def recipe_beside(self, word: str, otherwise: str) -> Recipe:
-        """The recipe of the command's `word`, of the file, or `otherwise`; two that differ are an error."""
-        found = find_recipe(word or self.recipe or otherwise)
-        if word and self.recipe and find_recipe(self.recipe).reference != found.reference:
+    def recipe_beside(self, reference: str) -> Recipe:
+        """The recipe that the command names; a file that is for another is an error."""
+        found = find_recipe(reference)
+        if self.recipe not in ("", reference) and find_recipe(self.recipe).reference != found.reference:
             raise UserError(
-                f"{self.where} is for recipe {format_value(self.recipe)}, the command says {format_value(word)}: "
+                f"{self.where} is for recipe {format_value(self.recipe)}, the command says {format_value(reference)}: "
                 "leave out the one that is wrong"
             )
         return found
