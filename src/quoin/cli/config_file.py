@@ -26,6 +26,7 @@ __all__ = ["ABOUT_FILES", "GivenConfig", "RunPlace", "config_text", "config_valu
 
 ABOUT_FILES = """\
 settings from a file:
+  a line for each flag, as in batch_size = 32, hidden_dims = [64, 64], tags = ["a"]; recipe = "mlp" names the recipe
   quoin train mlp --lr 0.1 --print-config > mine.toml    every option as a line of TOML, with its help
   quoin train --config mine.toml --epochs 50             a flag wins over the file, the file over the defaults
   quoin train --config runs/mlp-1 --seed 1               once more with the options of a run"""
