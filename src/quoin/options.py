@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
 
-__all__ = ["CALLED_ELSEWHERE", "ValidatedOptions", "default", "flag_name", "option", "options_from_json"]
+__all__ = [
+    "CALLED_ELSEWHERE",
+    "ValidatedOptions",
+    "check_option",
+    "default",
+    "flag_name",
+    "option",
+    "options_from_json",
+]
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
@@ -47,6 +55,12 @@ CALLED_ELSEWHERE = {
     "torch-compile": "--compile",
     "output-dir": "--runs",
     "logging-dir": "--runs",
+    "run-name": "--name",
+    "experiment-name": "--name",
+    "notes": "--note",
+    "tags": "--tag",
+    "config-file": "--config",
+    "cfg": "--config",
     "dataset": "--data",
     "data-path": "--data",
     "random-state": "--seed",
@@ -128,14 +142,15 @@ class ValidatedOptions:
     def __post_init__(self) -> None:
         kinds = typing.get_type_hints(type(self))
         for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            _check_kind(each.name, kinds[each.name], value)
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, (int, float)) and not isinstance(number, bool):
-                    _check_range(each.name, number, each.metadata.get("bounds", {}))
+            _check_field(each, kinds[each.name], getattr(self, each.name))
 
 
 Options = TypeVar("Options", bound=ValidatedOptions)
+
+
+def check_option(kind: type[ValidatedOptions], name: str, value: Any) -> None:
+    """Raise if `value` can be no value of the option `name`, whatever the others are."""
+    _check_field(kind.__dataclass_fields__[name], typing.get_type_hints(kind)[name], value)
 
 
 def flag_name(field_name: str) -> str:
@@ -163,6 +178,13 @@ def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -
         raise UserError(f"{where}: {mistake}") from None
 
 
+def _check_field(field: dataclasses.Field[Any], kind: Any, value: Any) -> None:
+    _check_kind(field.name, kind, value)
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            _check_range(field.name, number, field.metadata.get("bounds", {}))
+
+
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
@@ -188,6 +210,11 @@ def _is(kind: Any, value: Any) -> bool:
 
 
 def _spoken(kind: Any) -> str:
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        return {int: "a list of whole numbers", float: "a list of numbers"}.get(inner[0], "a list of texts")
+    if type(None) in inner:
+        kind = next(each for each in inner if each is not type(None))
     return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, str(kind))
 
 

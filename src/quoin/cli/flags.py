@@ -56,6 +56,11 @@ class Parser(argparse.ArgumentParser):
         self.flags.append(name)
         self.add_argument(name, help=help.replace("%", "%%"), metavar="INT", type=whole_number, nargs="+", default=[])
 
+    def add_repeated(self, name: str, help: str, metavar: str) -> None:
+        """A flag that takes one value each time it is given; None where it never is."""
+        self.flags.append(name)
+        self.add_argument(name, help=help.replace("%", "%%"), metavar=metavar, action="append")
+
     def add_switch(self, name: str, help: str, *, group: Group | None = None) -> None:
         """A flag that is there or not."""
         self.flags.append(name)

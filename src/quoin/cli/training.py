@@ -5,14 +5,17 @@ import shlex
 import sys
 from typing import Any
 
-from quoin.cli.arguments import code_access
-from quoin.cli.flags import read_options
+from quoin.cli.arguments import code_access, read_label
+from quoin.cli.config_file import RunPlace, config_text, config_values
+from quoin.cli.flags import AUTO, read_options
 from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import RunLabel
+from quoin.train.folder import RunFolder
 
 __all__ = ["resume", "train"]
 
@@ -28,7 +31,12 @@ def train(parsed: argparse.Namespace) -> int:
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
         raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+    label = read_label(parsed)
+    if parsed.print_config:
+        return _print_config(recipe, options, config, auto_lr, label, parsed)
     _check_target(recipe, options, parsed)
+    if label.name:
+        RunFolder.check_free(parsed.runs, label.name)
     from quoin.runs import fit_recipe
     from quoin.runs.multirun import Multirun, fit_multirun
 
@@ -38,9 +46,22 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.seeds or parsed.folds:
         multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
         return _show_multirun(
-            fit_multirun(recipe, options, config, multirun, parsed.runs, show_progress=show_progress), parsed
+            fit_multirun(recipe, options, config, multirun, parsed.runs, label=label, show_progress=show_progress),
+            parsed,
         )
-    return _show_run(fit_recipe(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
+    return _show_run(fit_recipe(recipe, options, config, parsed.runs, label=label, show_progress=show_progress), parsed)
+
+
+def _print_config(
+    recipe: Recipe, options: Any, config: RunConfig, auto_lr: bool, label: RunLabel, parsed: argparse.Namespace
+) -> int:
+    place = RunPlace(str(parsed.runs), label.name, label.note, label.tags, parsed.seeds, parsed.folds)
+    values = config_values(recipe, options, config, place) | ({"lr": AUTO} if auto_lr else {})
+    if parsed.json:
+        print_json(values)
+    else:
+        print(config_text(recipe, values), end="")
+    return 0
 
 
 def resume(parsed: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from quoin.runs.paths import options_here
 from quoin.runs.run import Run
 from quoin.runs.run_code import code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.train import RunFolder, report
 from quoin.train.run_files import MultirunResultFile, ResultFile
 
@@ -49,9 +50,16 @@ class MultirunResult:
 
 
 def fit_multirun(
-    recipe: Recipe, options: Any, run_config: RunConfig, multirun: Multirun, runs: Path, *, show_progress: bool = True
+    recipe: Recipe,
+    options: Any,
+    run_config: RunConfig,
+    multirun: Multirun,
+    runs: Path,
+    *,
+    label: RunLabel = NO_LABEL,
+    show_progress: bool = True,
 ) -> MultirunResult:
-    """Make the folder and run every member."""
+    """Make the folder, called by its label's name or `<recipe>-<n>`, and run every member."""
     if multirun.over == "fold" and not hasattr(options, "fold"):
         raise UserError(f"recipe {recipe.name} takes no data that could be folded: use --seeds {multirun.count}")
     if multirun.over == "fold" and options.fold:
@@ -66,11 +74,12 @@ def fit_multirun(
         "data": None,
         "code": code_as_json(code := code_of(recipe, options)),
         **package_as_json(recipe),
+        **label.as_json(),
     }
     multirun.member(
         multirun.count - 1, options
     )  # its seed may be out of range: an error now, not after the runs before it
-    folder = RunFolder.create(runs, recipe.name, config, {})
+    folder = RunFolder.create(runs, recipe.name, config, {}, name=label.name)
     save_code(folder, code)
     try:
         return _run_members(Run(folder, recipe=recipe, options=options), multirun, show_progress)
@@ -193,4 +202,5 @@ def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun, abo
     lead = (
         f"Recipe {folder.recipe}, {multirun.count} {multirun.over}s. The std is the standard deviation over the runs."
     )
+    sections.insert(0, report.label(folder.config.get("note", ""), folder.config.get("tags", [])))
     return report.page(folder.path.name, f"{lead} {about}".rstrip(), sections)

@@ -40,6 +40,7 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
     if config["data"]:
         sections.append(report.collapsible("Data", {name: _short(value) for name, value in config["data"].items()}))
     sections.append(report.collapsible("Environment", folder.environment))
+    sections.insert(0, report.label(config.get("note", ""), config.get("tags", [])))
     return folder.save_report(report.page(folder.path.name, lead, sections))
 
 

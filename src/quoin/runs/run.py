@@ -25,7 +25,7 @@ from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
-from quoin.train.run_files import fitting, model_weights, read_state
+from quoin.train.run_state import fitting, model_weights, read_state
 
 if TYPE_CHECKING:
     from quoin.runs.inspect_run import Inspection

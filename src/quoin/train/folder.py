@@ -1,7 +1,7 @@
 """The run folder: all that a run leaves behind, and all that the command line, the report and the lab read.
 
     config.json        format, recipe, kind of learning, options, settings, what the data is
-    environment.json   versions, device, threads, seed
+    environment.json   when it was started, versions, device, threads, seed
     metrics.jsonl      one line an epoch, written as training goes
     checkpoints/       see checkpoint.py
     result.json        the final metrics, the target, whether it was met
@@ -22,8 +22,10 @@ import functools
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +43,7 @@ FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "rep
 MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a multirun is called
 Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
+TRIES = 5  # to take the lock: `quoin runs` holds it for a moment to see whether it is free
 
 
 class RunFolder:
@@ -74,9 +77,7 @@ class RunFolder:
                     break
                 except FileExistsError:
                     if name:
-                        raise UserError(
-                            f"{root / name} is there already: choose another --name, or `quoin resume {root / name}`"
-                        ) from None
+                        cls.check_free(root, name)
                     number += 1  # another run started in the same moment
         except OSError as error:
             raise UserError(
@@ -90,6 +91,12 @@ class RunFolder:
             folder.remove()  # a run that could not begin leaves nothing behind
             raise durable.describe_os_error(error, folder.path, then="train again") from error
         return folder
+
+    @staticmethod
+    def check_free(root: Path, name: str) -> None:
+        """Raise an error if `root` has something of this name."""
+        if os.path.lexists(root / name):
+            raise UserError(f"{root / name} is there already: choose another --name, or `quoin resume {root / name}`")
 
     @classmethod
     def create_member(
@@ -106,7 +113,8 @@ class RunFolder:
         return folder
 
     def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
-        self._write_json("environment.json", environment)
+        started = datetime.now(UTC).isoformat(timespec="seconds")  # in the file: its own time does not outlive a copy
+        self._write_json("environment.json", {"started": started, **environment})
         # Written last: a folder with a config is a run, one without is debris of a kill.
         started_in = os.path.relpath(os.getcwd(), self.path)
         whole: Any = {"format": FORMAT, "recipe": recipe, "folder": started_in, **config}
@@ -325,6 +333,20 @@ class RunFolder:
         finally:
             os.close(handle)
 
+    def is_locked(self) -> bool:
+        """Whether a process trains this run now; nothing is written to find out."""
+        try:
+            handle = self.directory.open_file("lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
     def _take(self, handle: int) -> None:
         """Take the lock and write this process's number into it, if what it holds is such a number."""
         content = os.read(handle, 32)
@@ -333,7 +355,7 @@ class RunFolder:
         )  # a hard link, such as a backup's, has another name elsewhere: held, but not written
         with self._explain_os_errors("lock"):
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(handle)
             except BlockingIOError:
                 holder = (
                     f"process {content.decode()}" if alone and re.fullmatch(rb"[0-9]+", content) else "another process"
@@ -356,6 +378,17 @@ class RunFolder:
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def _lock(handle: int) -> None:
+    for tries_left in reversed(range(TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not tries_left:
+                raise
+        time.sleep(0.02)
 
 
 def _runs_nearby(path: Path) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "describe_plot_error",
     "figures",
     "format_cell",
+    "label",
     "links",
     "metrics_table",
     "page",
@@ -31,6 +32,8 @@ td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top;
 td { white-space: nowrap } td:first-child, details td { overflow-wrap: anywhere; white-space: normal; min-width: 8rem }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
+p.note { white-space: pre-wrap; border-left: 3px solid #ddd; padding-left: 0.8rem }
+.tag { background: #eef1f4; border-radius: 0.3rem; padding: 0.1rem 0.45rem; font-size: 0.9em }
 """
 
 _NUMBER = ' class="number"'
@@ -74,6 +77,13 @@ def metrics_table(metrics: dict[str, float]) -> str:
         ("", *splits.values()),
         [(_words(name), *(metrics.get(f"{split}_{name}") for split in splits)) for name in names],
     )
+
+
+def label(note: str, tags: Sequence[str]) -> str:
+    """What the user noted on a run; nothing where nothing was."""
+    words = "".join(f'<span class="tag">{html.escape(tag)}</span> ' for tag in tags)
+    noted = f'<p class="note">{html.escape(note)}</p>' if note.strip() else ""
+    return noted + (f"<p>{words}</p>" if words else "")
 
 
 def links(title: str, paths: dict[str, str]) -> str:
