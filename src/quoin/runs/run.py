@@ -17,7 +17,8 @@ from torch import nn
 from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.runs.catalog import Recipe, find_recipe, recipe_names
-from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
+from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, trained_class
+from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
@@ -41,12 +42,21 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 
 class Run:
     """One run folder. `step` chooses a checkpoint other than the newest; `data_now` says where its data are now, if
-    they moved."""
+    they moved; `recipe` is the one that the run was started with, where it is at hand."""
 
-    def __init__(self, folder: RunFolder, *, step: int | None = None, data_now: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        *,
+        step: int | None = None,
+        data_now: str | None = None,
+        recipe: Recipe | None = None,
+    ) -> None:
         self.folder, self.step, self.data_now = folder, step, data_now
         config, where = folder.config, str(folder.path / "config.json")
-        if config["recipe"] not in recipe_names():
+        if config["kind"] == MODULE and recipe is None:
+            recipe = module_recipe(config["recipe"], folder.path)
+        if recipe is None and config["recipe"] not in recipe_names():
             raise UserError(
                 f"{where}: expected a recipe of this Quoin, got {format_value(config['recipe'])}; restore the file "
                 "or train again"
@@ -58,7 +68,7 @@ class Run:
                 f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
                 "file or train again"
             )
-        self.recipe: Recipe = find_recipe(config["recipe"])
+        self.recipe: Recipe = recipe or find_recipe(config["recipe"])
         self.options: Any = options_from_json(self.recipe.options, config["options"], where)
         self.run_config = options_from_json(RunConfig, config["settings"], where)
 
@@ -66,6 +76,9 @@ class Run:
     def open(cls, path: Path | str, *, step: int | None = None, data_now: str | None = None) -> "Run":
         """The run at `path`."""
         return cls(RunFolder.open(Path(path)), step=step, data_now=data_now)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.recipe.name}, {'unfinished' if self.metrics is None else 'finished'})"
 
     def check_single(self) -> None:
         if multirun := self.folder.multirun:
