@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler as TorchBatchSampler
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler, TensorDataset
 
-from quoin.data.arrays import as_tensors, is_frame, split_frame, target_tensor
+from quoin.data.arrays import as_tensors, frame_features, is_frame, split_frame, target_tensor
 from quoin.data.dataset import Dataset
 from quoin.data.examples import CollatedExamples, ExampleLayout, ModuleExamples, StreamExamples, TensorExamples
 from quoin.data.seeds import keyed_generator
@@ -161,7 +161,7 @@ def _from_loader(loader: DataLoader, layout: ExampleLayout) -> ReadExamples:
             remarks.append(f"it has no length: an epoch is the {stream.num_batches} batches that one pass gave")
         return ReadExamples(stream, loader=loader, remarks=tuple(remarks))
     shuffle = type(loader.sampler) is RandomSampler
-    examples = CollatedExamples(loader.dataset, layout, loader.collate_fn)
+    examples = CollatedExamples(loader.dataset, layout, loader)
     remarks = [
         "the order of the DataLoader's examples is sampled from (seed, epoch), so that a resumed run has equal bits"
     ]
@@ -199,6 +199,6 @@ def read_inputs(data: Any, feature_names: Sequence[str], dtype: torch.dtype) -> 
     Args:
         feature_names: The columns that a data frame must have; others, such as the target, are left out.
     """
-    if is_frame(data):
-        data = data[list(feature_names)] if feature_names else data
+    if is_frame(data) and feature_names:
+        return TensorExamples(frame_features(data, feature_names, dtype), None, "inputs")
     return TensorExamples(as_tensors(data, dtype, "the inputs"), None, "inputs")

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from torch.utils.data import default_collate
+from torch.utils.data import DataLoader, default_collate
 
 from quoin.data.nested import describe_nested, map_tensors, move, num_rows, split_rows, take_rows, tensors_of
+from quoin.data.seeds import keyed_generator
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["CollatedExamples", "ExampleBatch", "ExampleLayout", "ModuleExamples", "StreamExamples", "TensorExamples"]
@@ -147,16 +148,22 @@ class TensorExamples(ModuleExamples):
 
 
 class CollatedExamples(ModuleExamples):
-    """Items of a map-style dataset, collated into batches; `rows` are those of a part of it."""
+    """Items of a map-style dataset, collated into batches.
+
+    Args:
+        loader: Its way to collate is taken, and its workers fetch where many batches are wanted.
+        rows: Those of a part of the dataset.
+    """
 
     def __init__(
         self,
         dataset: Any,
         layout: ExampleLayout,
-        collate: Callable[[list[Any]], Any] | None = None,
+        loader: DataLoader | None = None,
         rows: Sequence[int] | None = None,
     ) -> None:
-        self.dataset, self.layout, self.collate = dataset, layout, collate or default_collate
+        self.dataset, self.layout, self.loader = dataset, layout, loader
+        self.collate: Callable[[list[Any]], Any] = default_collate if loader is None else loader.collate_fn
         self.rows = range(len(dataset)) if rows is None else rows
         self.source = f"torch Dataset {type(dataset).__name__}"
 
@@ -168,14 +175,36 @@ class CollatedExamples(ModuleExamples):
 
     def take(self, rows: Int[Tensor, "rows"]) -> "CollatedExamples":
         chosen = [self.rows[row] for row in rows.tolist()]
-        return CollatedExamples(self.dataset, self.layout, self.collate, chosen)
+        return CollatedExamples(self.dataset, self.layout, self.loader, chosen)
 
     def first(self, size: int) -> ExampleBatch:
         return self.batch(torch.arange(min(size, len(self))))
 
+    @property
+    def has_workers(self) -> bool:
+        return self.loader is not None and self.loader.num_workers > 0
+
+    def fetch(self, batches: Sequence[Int[Tensor, "rows"]], *key: int) -> Iterator[ExampleBatch]:
+        """The batches of these rows one by one, fetched ahead where there are workers; what those sample is a function
+        of `key`."""
+        if self.loader is None or not self.has_workers:
+            return map(self.batch, batches)
+        fetched = DataLoader(
+            self.dataset,
+            batch_sampler=[[self.rows[row] for row in rows.tolist()] for rows in batches],
+            num_workers=self.loader.num_workers,
+            collate_fn=self.loader.collate_fn,
+            pin_memory=self.loader.pin_memory,
+            timeout=self.loader.timeout,
+            worker_init_fn=self.loader.worker_init_fn,
+            multiprocessing_context=self.loader.multiprocessing_context,
+            prefetch_factor=self.loader.prefetch_factor,
+            generator=keyed_generator("workers", *key),  # else it would sample a seed from torch's own
+        )
+        return map(self.layout.batch, fetched)
+
     def in_order(self, size: int) -> Iterator[ExampleBatch]:
-        for rows in torch.arange(len(self)).split(size):
-            yield self.batch(rows)
+        return self.fetch(torch.arange(len(self)).split(size))
 
     def fingerprint(self) -> str:
         """Of the number of examples and the structure of the first: to read all may take an epoch, and transforms may
@@ -226,7 +255,9 @@ class StreamExamples(ModuleExamples):
 
 
 def _content_hash(content: ExampleBatch) -> str:
-    structure = map_tensors(lambda leaf: (str(leaf.dtype), tuple(leaf.shape)), tuple(content))
+    structure = map_tensors(
+        lambda leaf: (str(leaf.dtype), tuple(leaf.shape)) if isinstance(leaf, Tensor) else "", tuple(content)
+    )
     digest = hashlib.sha256(repr(structure).encode())
     for tensor in tensors_of(tuple(content)):
         row_bytes = max(1, tensor.shape[1:].numel() * tensor.element_size())

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from quoin.data.batches import BatchSampler
 from quoin.data.examples import CollatedExamples, ExampleBatch, StreamExamples
@@ -21,44 +20,23 @@ class FetchedBatches(BatchSampler):
 
 
 class WorkerBatches(FetchedBatches):
-    """The order of `BatchSampler`, the examples fetched ahead by the workers of `loader`."""
+    """The order of `BatchSampler`, the examples fetched ahead by the workers of a DataLoader."""
 
     def __init__(
-        self,
-        examples: CollatedExamples,
-        loader: DataLoader,
-        batch_size: int,
-        *,
-        seed: int,
-        shuffle: bool,
-        drop_last: bool,
+        self, examples: CollatedExamples, batch_size: int, *, seed: int, shuffle: bool, drop_last: bool
     ) -> None:
         super().__init__(len(examples), batch_size, seed=seed, shuffle=shuffle, drop_last=drop_last)
-        self.examples, self.loader = examples, loader
+        self.examples = examples
 
     def __iter__(self) -> Iterator[Int[Tensor, "batch"]]:
         epoch, position = self.epoch, self.position
         planned = list(super().__iter__())  # the rest of this epoch; the position goes on as they are handed out
         self.epoch, self.position = epoch, position
-        fetched = iter(self._loader([[self.examples.rows[row] for row in rows.tolist()] for rows in planned]))
-        for rows in planned:
+        for rows, batch in zip(planned, self.examples.fetch(planned, self.seed, epoch, position)):
             self.position += 1
-            self.current = self.examples.layout.batch(next(fetched))
+            self.current = batch
             yield rows
         self.epoch, self.position = epoch + 1, 0
-
-    def _loader(self, rows: list[list[int]]) -> DataLoader:
-        return DataLoader(
-            self.examples.dataset,
-            batch_sampler=rows,
-            num_workers=self.loader.num_workers,
-            collate_fn=self.loader.collate_fn,
-            pin_memory=self.loader.pin_memory,
-            timeout=self.loader.timeout,
-            worker_init_fn=self.loader.worker_init_fn,
-            multiprocessing_context=self.loader.multiprocessing_context,
-            prefetch_factor=self.loader.prefetch_factor,
-        )
 
 
 class StreamBatches(FetchedBatches):

@@ -14,6 +14,7 @@ from quoin.errors import UserError
 from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe, final_metric_name
 from quoin.runs.kinds import MODULE
+from quoin.runs.module_recipe import ModuleRecipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
@@ -157,6 +158,8 @@ def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: b
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
+    if isinstance(run.recipe, ModuleRecipe) and run.recipe.parts is None:
+        raise run.recipe.lacking("resume", "model=..., data=...")
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))

@@ -12,18 +12,20 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from quoin.errors import UserError
+from quoin.data.examples import StreamExamples
+from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.runs.fit import RunResult, fit_recipe, resume_run
 from quoin.runs.module_options import ModuleOptions
 from quoin.runs.module_parts import check_model, make_data, make_schedule, optimizer_of, parts_again, schedule_name
-from quoin.runs.module_recipe import ModuleParts, module_recipe, recipe_name
+from quoin.runs.module_recipe import ModuleData, ModuleParts, module_recipe, recipe_name
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import RunLabel
 from quoin.tasks.host_generators import own_generators
 from quoin.tasks.module_objective import make_objective
-from quoin.train import Callback, RunFolder, torch_as_it_was
+from quoin.train import Callback, Progress, RunFolder, torch_as_it_was
+from quoin.train.checkpoint import checkpoint_steps
 
 __all__ = ["fit", "open_run", "resume"]
 
@@ -116,6 +118,7 @@ def fit(
     """
     with _as_arguments():
         check_model(model)
+        _check_lists(callbacks, tags)
         whole = loss is None
         made = make_data(model, data, target=target, whole=whole, validation=validation, test=test, seed=seed)
         objective = make_objective(loss, metrics, made.splits["train"].first(1).targets)
@@ -125,7 +128,7 @@ def fit(
                 f"patience={patience} waits for validation_loss, and there are no validation data: give validation=, "
                 "or monitor='train_loss'"
             )
-        loader, fraction = made.read.loader, isinstance(validation, (int, float))
+        fraction = isinstance(validation, (int, float))
         options = ModuleOptions(
             seed=seed,
             patience=patience,
@@ -139,7 +142,7 @@ def fit(
             lr=tuple(float(group["lr"]) for group in with_optimizer.param_groups),
             weight_decay=weight_decay,
             schedule=schedule_name(schedule),
-            batch_size=batch_size or (getattr(loader, "batch_size", None) or 32),
+            batch_size=_batch_size(batch_size, made),
             micro_batch_size=micro_batch_size,
             max_grad_norm=max_grad_norm,
             mode=mode,
@@ -163,7 +166,7 @@ def fit(
             ended = fit_recipe(
                 recipe, options, config, Path(runs), label=label, callbacks=callbacks, show_progress=show_progress
             )
-        return _opened(ended, parts)
+        return _opened(ended, parts, show_progress)
 
 
 def resume(
@@ -212,11 +215,11 @@ def resume(
             is_resumed=True,
         )
         run = Run(folder, step=step, recipe=module_recipe(folder.recipe, folder.path, parts))
-        if folder.load_checkpoint(step) is None:
+        if not checkpoint_steps(folder.checkpoints):
             raise UserError(f"{folder.path} was stopped before its first checkpoint: start it again with quoin.fit")
         with own_generators(run.options.seed):
             ended = resume_run(run, callbacks=callbacks, show_progress=show_progress)
-        return _opened(ended, parts)
+        return _opened(ended, parts, show_progress)
 
 
 def open_run(
@@ -260,9 +263,12 @@ def open_run(
         return run
 
 
-def _opened(ended: RunResult, parts: ModuleParts) -> Run:
+def _opened(ended: RunResult, parts: ModuleParts, show_progress: bool) -> Run:
     """The run as it ended: of one that is finished, the model holds the best weights."""
     folder = ended.folder
+    if ended.result is None:
+        go_on = f"go on with quoin.resume({str(folder.path)!r}, model=..., data=...)"
+        Progress(folder.recipe, show_progress=show_progress).say(f"interrupted at step {ended.output.step}; {go_on}")
     run = Run(folder, recipe=module_recipe(folder.recipe, folder.path, parts))
     if ended.result is not None:
         _ = run.trained
@@ -278,6 +284,25 @@ def _refuse_parts(folder: RunFolder, model: Any, data: Any) -> None:
         raise UserError(
             f"{folder.path} is a run of recipe {folder.recipe}, which has its own model: leave model= and data= out"
         )
+
+
+def _check_lists(callbacks: Any, tags: Any) -> None:
+    if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
+        raise UserError(f"expected callbacks= as a list of functions of an event, got {format_value(callbacks)}")
+    if isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags):
+        raise UserError(f"expected tags= as a list of words, got {format_value(tags)}")
+
+
+def _batch_size(given: int | None, data: ModuleData) -> int:
+    """That of the DataLoader, unless another is given; one that makes its own batches has no other."""
+    examples, loader = data.splits["train"], data.read.loader
+    if not isinstance(examples, StreamExamples):
+        return (32 if loader is None else loader.batch_size) if given is None else given
+    if given is not None:
+        raise UserError(
+            f"batch_size={given}: this DataLoader makes its own batches; set it there, and leave it out here"
+        )
+    return examples.batch_rows
 
 
 def _given(validation: Any, test: Any) -> tuple[str, ...]:

@@ -63,7 +63,9 @@ def make_data(
     if isinstance(validation, (int, float)) and not isinstance(validation, bool):
         if not 0 <= validation < 1:
             raise UserError(f"expected validation= as a fraction from 0 to 1 or as data, got {validation}")
-        if validation and "validation" not in splits:
+        if validation and "validation" in splits:
+            raise UserError(f"{read.examples.source} has validation examples of its own: leave validation= out")
+        if validation:
             splits["train"], splits["validation"] = split_off(read.examples, validation, seed)
         validation = None
     for split, given in (("validation", validation), ("test", test)):

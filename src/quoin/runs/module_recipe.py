@@ -16,7 +16,7 @@ from torch import nn
 from quoin.data import BatchSampler
 from quoin.data.example_info import ExampleInfo
 from quoin.data.example_reading import ReadExamples
-from quoin.data.examples import CollatedExamples, ExampleBatch, ModuleExamples, StreamExamples
+from quoin.data.examples import CollatedExamples, ExampleBatch, ModuleExamples, StreamExamples, TensorExamples
 from quoin.data.loader_batches import StreamBatches, WorkerBatches
 from quoin.data.nested import describe_nested
 from quoin.errors import UserError, format_value
@@ -89,13 +89,13 @@ class ModuleRecipe(Recipe):
         return self._parts("open_run", "model=...").model
 
     def build(self, options: ModuleOptions, device_context: DeviceContext) -> ModuleTask:
-        parts = self._parts("resume", "model=..., data=...")
+        parts = self._parts("open_run", "model=..., data=...")
         if parts.data is None or parts.objective is None or parts.make_optimizer is None or parts.schedule is None:
-            raise self.lacking("open_run", "model=..., data=...")
+            raise self.lacking("open_run", "model=..., data=..., and what fit was given beside")
         model, data = parts.model.to(device_context.device), parts.data
         batches = _batches(data, options, device_context.device)
         first = data.splits["train"].first(options.micro_batch_size or batches.batch_size)
-        _try(model, parts.objective, first.to(device_context.device))
+        _try(model, parts.objective, first.to(device_context.device), data.splits["train"])
         return ModuleTask(
             model,
             parts.objective,
@@ -141,10 +141,8 @@ def _batches(data: ModuleData, options: ModuleOptions, device: torch.device) -> 
     if isinstance(examples, StreamExamples):
         return StreamBatches(examples, seed=options.seed)
     shuffle, drop_last = data.read.shuffle, bool(loader and loader.drop_last)
-    if isinstance(examples, CollatedExamples) and loader is not None and loader.num_workers:
-        return WorkerBatches(
-            examples, loader, options.batch_size, seed=options.seed, shuffle=shuffle, drop_last=drop_last
-        )
+    if isinstance(examples, CollatedExamples) and examples.has_workers:
+        return WorkerBatches(examples, options.batch_size, seed=options.seed, shuffle=shuffle, drop_last=drop_last)
     return BatchSampler(
         len(examples),
         options.batch_size,
@@ -155,13 +153,13 @@ def _batches(data: ModuleData, options: ModuleOptions, device: torch.device) -> 
     )
 
 
-def _try(model: nn.Module, objective: ModuleObjective, batch: ExampleBatch) -> None:
+def _try(model: nn.Module, objective: ModuleObjective, batch: ExampleBatch, examples: ModuleExamples) -> None:
     """One batch, of which nothing stays: the model is not in training mode, and random numbers are given back."""
     generators, buffers = generator_states(), {name: each.clone() for name, each in model.named_buffers()}
     was_training = model.training
     model.eval()
     try:
-        try_batch(model, objective, batch)
+        try_batch(model, objective, batch, examples.content.targets if isinstance(examples, TensorExamples) else None)
     finally:
         model.train(was_training)
         load_generator_states(generators)

@@ -21,6 +21,7 @@ from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, trained_class
 from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
+from quoin.tasks.host_generators import generators_as_they_were
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
 from quoin.train.run_files import fitting, model_weights, read_state
 
@@ -133,8 +134,9 @@ class Run:
         self.check_single()
         if not self.can(ability):
             able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
-            instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
-            what = trained_class(self.kind).is_a
+            kind = trained_class(self.kind)
+            instead = kind.instead or (f"use `{'`, `'.join(able)}`" if able else "give another run")
+            what = kind.is_a
             raise UserError(
                 f"{format_value(str(self.path))}, a run of {self.recipe.name}, {what} and cannot "
                 f"{ABILITIES[ability][0]}: {instead}"
@@ -156,7 +158,7 @@ class Run:
             return self.expect("evaluate").evaluate(data, target=target)  # type: ignore[attr-defined]
         from quoin.runs.fit import final_metrics
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return final_metrics(self.load_task(), self.options)
 
     def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
@@ -164,7 +166,7 @@ class Run:
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
 
     def report(self) -> Path:
@@ -172,7 +174,7 @@ class Run:
         from quoin.runs.report import write_report
 
         self.check_single()
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return write_report(self, self.load_task(), self.folder.result)  # type: ignore[arg-type]
 
     def load_model(self) -> tuple[nn.Module, dict[str, Any], int]:

@@ -11,7 +11,7 @@ import torch
 from quoin.data import keyed_generator
 from quoin.train.state import generator_states, load_generator_states
 
-__all__ = ["host_generator_states", "load_host_generator_states", "own_generators"]
+__all__ = ["generators_as_they_were", "host_generator_states", "load_host_generator_states", "own_generators"]
 
 
 def host_generator_states() -> dict[str, Any]:
@@ -46,10 +46,18 @@ def load_host_generator_states(states: dict[str, Any]) -> None:
 def own_generators(seed: int) -> Iterator[None]:
     """While entered, Python's and NumPy's generators are a function of the seed; afterwards these and torch's are as
     they were."""
-    host, of_torch = host_generator_states(), generator_states()
     start = keyed_generator("host", seed).initial_seed() % 2**32
-    random.seed(start)
-    np.random.seed(start)
+    with generators_as_they_were():
+        random.seed(start)
+        np.random.seed(start)
+        yield
+
+
+@contextmanager
+def generators_as_they_were() -> Iterator[None]:
+    """Afterwards, the generators of torch, NumPy and Python stand where they stood: who reads a run in a notebook goes
+    on with their own random numbers."""
+    host, of_torch = host_generator_states(), generator_states()
     try:
         yield
     finally:

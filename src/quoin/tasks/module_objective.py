@@ -27,7 +27,22 @@ OWN_LOSS = "the model's own"  # what is recorded of a loss that the model comput
 
 def cross_entropy(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "batch ..."]) -> Tensor:
     """One per example; over positions, such as pixels, the mean."""
-    return nn.functional.cross_entropy(outputs, targets, reduction="none").reshape(len(targets), -1).mean(1)
+    try:
+        losses = nn.functional.cross_entropy(outputs, targets, reduction="none")
+    except IndexError:  # what the first batch had not
+        check_classes(outputs, targets)
+        raise
+    return losses.reshape(len(targets), -1).mean(1)
+
+
+def check_classes(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "..."]) -> None:
+    """Raise an error where a class has no output; -100 marks what the loss leaves out."""
+    least, greatest = int(targets[targets != -100].min()), int(targets.max())
+    if least < 0 or greatest >= outputs.shape[1]:
+        raise UserError(
+            f"expected classes from 0 to {outputs.shape[1] - 1}, as the model has {outputs.shape[1]} outputs, got "
+            f"{least if least < 0 else greatest} among the targets: number classes from 0, and give each an output"
+        )
 
 
 def mse(outputs: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch ..."]) -> Tensor:
@@ -165,8 +180,12 @@ def describe_function(function: Any) -> str:
     return f"{getattr(function, '__qualname__', type(function).__name__)}()"
 
 
-def try_batch(model: nn.Module, objective: ModuleObjective, batch: ExampleBatch) -> None:
-    """Send one batch through model, loss and metrics, so that what does not fit is told before a run begins."""
+def try_batch(model: nn.Module, objective: ModuleObjective, batch: ExampleBatch, all_targets: Any = None) -> None:
+    """Send one batch through model, loss and metrics, so that what does not fit is told before a run begins.
+
+    Args:
+        all_targets: Those of all examples, where they lie in memory.
+    """
     try:
         outputs = call_model(model, batch.inputs)
     except UserError:
@@ -176,6 +195,8 @@ def try_batch(model: nn.Module, objective: ModuleObjective, batch: ExampleBatch)
     except Exception as error:
         raise UserError(f"the model does not take a batch of {batch}: {_first_line(error)}") from error
     try:
+        if objective.loss is cross_entropy and isinstance(all_targets, Tensor) and isinstance(outputs, Tensor):
+            check_classes(outputs, all_targets)
         losses = objective.losses(outputs, batch)
     except UserError:
         raise

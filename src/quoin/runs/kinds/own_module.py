@@ -25,6 +25,7 @@ class TrainedModule(Trained):
 
     data_info_class = ExampleInfo
     is_a = "is of a module of your own, which is in your Python code,"
+    instead = "there, quoin.open_run(path, model=...) predicts and is evaluated, and its model is yours to look into"
     data_info: ExampleInfo
 
     def __init__(self, run: "Run") -> None:
