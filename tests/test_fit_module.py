@@ -30,6 +30,13 @@ ROWS, BATCH, EPOCHS = 37, 8, 3
 SEED = 5
 
 
+@pytest.fixture(autouse=True)
+def pages_without_plots(request, monkeypatch):
+    """Plots take two thirds of such short runs; the test of the report has them."""
+    if "reported" not in request.node.name:
+        monkeypatch.setattr("quoin.train.report.figures", lambda *sources: [])
+
+
 def make_model(width=6):
     torch.manual_seed(3)
     return nn.Sequential(nn.Linear(4, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(0.3), nn.Linear(width, 3))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quoin.runs import fit, open_run, resume
+    from quoin.runs.fit_module import fit, open_run, resume
 
 __all__ = ["__version__", "fit", "open_run", "resume"]
 
@@ -26,7 +26,7 @@ def _packages() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name in ("fit", "open_run", "resume"):  # the short way to runs
-        return getattr(importlib.import_module("quoin.runs"), name)
+        return getattr(importlib.import_module("quoin.runs.fit_module"), name)
     if name in _packages():
         return importlib.import_module(f"quoin.{name}")
     raise AttributeError(f"quoin has no package {name!r}; its packages: {', '.join(_packages())}")
