@@ -161,7 +161,7 @@ def walls(house: Path) -> list[str]:
     for file, tree in files(house):
         package = package_of(file)
         if file == "__init__.py":
-            allowed: set[str] = set()
+            allowed: set[str] = {"runs"}  # quoin.fit, quoin.resume and quoin.open_run are the short way to it
         elif package not in MAY_IMPORT:
             wrong.append(f"{file}: package {package!r} is not in the table")
             continue

@@ -14,15 +14,18 @@ from quoin.data import keyed_generator
 from quoin.errors import UserError
 from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe, final_metric_name
+from quoin.runs.kinds import MODULE
+from quoin.runs.module_recipe import ModuleRecipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
-from quoin.runs.run_code import NO_CODE, CodeAccess, code_as_json, code_of, save_code
+from quoin.runs.run_code import code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.tasks.fine_tuning import FineTunedClassification
 from quoin.tasks.memory_format import choose_memory_format
+from quoin.tasks.own_module import ModuleTask
 from quoin.train import (
     Callback,
     DeviceContext,
@@ -42,7 +45,7 @@ from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
 from quoin.train.state import generator_states, load_generator_states
 
-__all__ = ["RunResult", "final_metrics", "fit_member", "fit_recipe", "load_task", "resume", "resume_run"]
+__all__ = ["RunResult", "final_metrics", "fit_member", "fit_recipe", "load_task", "resume_run"]
 
 
 @dataclass(frozen=True)
@@ -156,37 +159,19 @@ def _check_monitor(task: Task, metric: str) -> None:
     check_monitored(metric, [*(f"validation_{name}" for name in found), "train_loss"])
 
 
-@torch_as_it_was()
-def resume(
-    path: Path | str,
-    *,
-    step: int | None = None,
-    data_now: str | None = None,
-    code: CodeAccess = NO_CODE,
-    callbacks: Sequence[Callback] = (),
-    show_progress: bool = True,
-) -> RunResult:
-    """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
-    has.
-
-    Args:
-        data_now: Where its data are now, named as for `--data`, if they moved.
-        code: Which of the user's own files may run, if it was trained with some.
-    """
-    run = Run.open(path, step=step, data_now=data_now, code=code)
-    return resume_run(run, callbacks=callbacks, show_progress=show_progress)
-
-
 def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
+    if isinstance(run.recipe, ModuleRecipe) and run.recipe.parts is None:
+        raise run.recipe.lacking("resume", "model=..., data=...")
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, _environment(run.recipe, device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
+        remarks += task.data_remarks if isinstance(task, ModuleTask) else []
         return _train(run, task, callbacks, show_progress, remarks, resuming=True)
 
 
@@ -254,13 +239,14 @@ def begin_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> t
     task = build_task(recipe, options, device_context)
     if isinstance(task, FineTunedClassification) and options.pretrained:
         return task, task.load_pretrained()
-    return task, []
+    return task, [*task.remarks, *task.data_remarks] if isinstance(task, ModuleTask) else []
 
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:
     """The task of a run that was begun, in the memory format it was begun with."""
+    options = run.options if run.kind == MODULE else options_here(run)  # no path stands among a module's
     with run.own_code():
-        task = build_task(run.recipe, options_here(run), device_context)
+        task = build_task(run.recipe, options, device_context)
     choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 
@@ -293,6 +279,8 @@ def _train(
             trainer.resume(run.step)
             if not trainer.at.finished:
                 folder.delete_result()
+        elif run.kind == MODULE:
+            trainer.save()  # the weights it was given are nowhere else, and a kill may come before the first step
         output = trainer.run()
     result = _result(run, task, trainer, output) if output.finished else None
     if result is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from quoin.runs.generative_table import beside_others
 from quoin.runs.inspect_run import report_panels
+from quoin.runs.kinds import MODULE
 from quoin.runs.run import Run
 from quoin.train import Task, report
 from quoin.train.run_files import ResultFile
@@ -17,7 +18,8 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
     folder = run.folder
     config, lines = folder.config, folder.metrics()
     sections = []
-    lead = f"Recipe {config['recipe']}, seed {config['options']['seed']}; "
+    what = f"Module {config['options']['model']}" if run.kind == MODULE else f"Recipe {config['recipe']}"
+    lead = f"{what}, seed {config['options']['seed']}; "
     if result is None:
         lead += "interrupted: these are the curves so far."
     else:

@@ -20,10 +20,12 @@ from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.own_code import CodeFile, resolve_code_with
 from quoin.runs.catalog import Recipe, find_recipe, recipe_from_code, recipe_from_package, recipe_names
-from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
+from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, trained_class
+from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
 from quoin.runs.run_config import RunConfig
+from quoin.tasks.host_generators import generators_as_they_were
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
 from quoin.train.run_state import fitting, model_weights, read_state
 
@@ -68,8 +70,10 @@ class Run:
         config, where = folder.config, str(folder.path / "config.json")
         check_access(folder, code)
         self.recipe_name = config["recipe"]
+        if config["kind"] == MODULE and recipe is None:
+            recipe = module_recipe(config["recipe"], folder.path)
         is_own = recipe_file(folder) is not None or "package" in config  # the recipe, and not Quoin's
-        if not is_own and self.recipe_name not in recipe_names():
+        if recipe is None and not is_own and self.recipe_name not in recipe_names():
             raise UserError(
                 f"{where}: expected a recipe of this Quoin, got {format_value(config['recipe'])}; restore the file "
                 "or train again"
@@ -125,6 +129,9 @@ class Run:
     def _find_code(self) -> Callable[[str], CodeFile]:
         return functools.cache(functools.partial(find_run_code, self.folder, self.code))  # a change is told once
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.recipe.name}, {'unfinished' if self.metrics is None else 'finished'})"
+
     def check_single(self) -> None:
         if multirun := self.folder.multirun:
             inside = f"{self.path}/{multirun['over']}-0"
@@ -178,8 +185,9 @@ class Run:
         self.check_single()
         if not self.can(ability):
             able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
-            instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
-            what = trained_class(self.kind).is_a
+            kind = trained_class(self.kind)
+            instead = kind.instead or (f"use `{'`, `'.join(able)}`" if able else "give another run")
+            what = kind.is_a
             raise UserError(
                 f"{format_value(str(self.path))}, a run of {self.recipe_name}, {what} and cannot "
                 f"{ABILITIES[ability][0]}: {instead}"
@@ -201,7 +209,7 @@ class Run:
             return self.expect("evaluate").evaluate(data, target=target)  # type: ignore[attr-defined]
         from quoin.runs.fit import final_metrics
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return final_metrics(self.load_task(), self.options)
 
     def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
@@ -209,7 +217,7 @@ class Run:
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
 
     def report(self) -> Path:
@@ -217,7 +225,7 @@ class Run:
         from quoin.runs.report import write_report
 
         self.check_single()
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return write_report(self, self.load_task(), self.folder.result)  # type: ignore[arg-type]
 
     def load_model(self) -> tuple[nn.Module, dict[str, Any], int]:
