@@ -90,6 +90,7 @@ TELLING: dict[str, list[Any]] = {
     "image_channels": [1],
     "image_size": [8],
     "kl_warmup_ratio": [0.9],
+    "loss": [f"{Path(__file__).with_name('own_example.py')}:loss"],
     "min_variance": [0.9],
     "num_rows": [20],
     "pseudo_counts": [(0.5,)],

@@ -99,7 +99,11 @@ def _try_optimizer(own: OwnCallable, groups: list[Any], named: dict[str, Any]) -
     weights, optimizer = begun()
     step(weights, optimizer)
     with own.told():
-        saved = unflatten_state(*flatten_state(optimizer.state_dict()))
+        state = optimizer.state_dict()
+    try:
+        saved = unflatten_state(*flatten_state(state))
+    except TypeError as error:
+        raise own.refused(f"has a state that no checkpoint holds: {error}") from error
     again, resumed = begun()
     with torch.no_grad():
         for each, its in zip(again, weights, strict=True):
@@ -174,7 +178,7 @@ def own_loss(reference: str, outputs: Tensor, targets: Tensor) -> OwnLoss:
         what = "no" if gradient is None else "no finite"
         raise own.refused(f"has {what} gradient for {called}: compute it from the outputs")
     if losses.ndim == 0 and len(targets) > 1:
-        _check_mean(own, loss_fn, outputs, targets, float(losses))
+        _check_mean(own, loss_fn, outputs, targets, float(losses.detach()))
     return OwnLoss(own, loss_fn)
 
 
