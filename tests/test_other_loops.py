@@ -131,6 +131,7 @@ def test_huggingface_s_trainer_ends_where_a_plain_loop_ends(name, tmp_path):
 
 
 @pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")  # torch's compiler warns of what it imports
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_compiled_loops_end_where_plain_ones_end(name, tmp_path):
     model, rows = PROBLEMS[name]()
