@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "callbacks": "",
     "own_code": "",
     "documents": "",
-    "options": "",
+    "options": "own_code",
     "tensor": "",
     "plot": "tensor",
     "autodiff": "tensor plot",

@@ -5,19 +5,26 @@ import math
 import operator
 import typing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.own_code import is_code_reference
 
 __all__ = [
     "CALLED_ELSEWHERE",
+    "OwnPart",
     "ValidatedOptions",
     "check_option",
+    "choices_of",
     "default",
     "flag_name",
     "option",
     "options_from_json",
+    "takes_own_part",
 ]
+
+# A part of the user's own, FILE.py:NAME; as in `Literal["exact", "linear"] | OwnPart`, where there are others by name.
+OwnPart = NewType("OwnPart", str)
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
@@ -185,8 +192,41 @@ def _check_field(field: dataclasses.Field[Any], kind: Any, value: Any) -> None:
             _check_range(field.name, number, field.metadata.get("bounds", {}))
 
 
+def takes_own_part(kind: Any) -> bool:
+    """Whether an option of this type takes FILE.py:NAME."""
+    return kind is OwnPart or OwnPart in typing.get_args(kind)
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    """The names among which an option of this type chooses, beside FILE.py:NAME where it takes that; none for others.
+
+    >>> choices_of(typing.Literal["exact", "linear"] | OwnPart), choices_of(int)
+    (('exact', 'linear'), ())
+    """
+    kinds = (kind, *typing.get_args(kind)) if takes_own_part(kind) else (kind,)
+    return next((typing.get_args(each) for each in kinds if typing.get_origin(each) is typing.Literal), ())
+
+
+def _check_own_part(name: str, kind: Any, value: Any) -> None:
+    choices = choices_of(kind)
+    if value in choices or (kind is OwnPart and value == ""):
+        return
+    if not isinstance(value, str):
+        raise UserError(f"{flag_name(name)} expects text, got {format_value(value)}")
+    if not is_code_reference(value):
+        shown, hint = format_value(value), "name your own as FILE.py:NAME"
+        if value.endswith(".py"):
+            hint = f"add the name of what it defines, as {value}:NAME"
+        elif choices:
+            hint = f"{did_you_mean(value, choices)}; or {hint}"
+        raise UserError(f"{flag_name(name)} is {shown}: {hint}")
+
+
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if takes_own_part(kind):
+        _check_own_part(name, kind, value)
+        return
     if origin is typing.Literal:
         if value not in inner:
             raise UserError(f"{flag_name(name)} is {format_value(value)}: {did_you_mean(str(value), map(str, inner))}")

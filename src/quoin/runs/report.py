@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from quoin.runs.generative_table import beside_others
-from quoin.runs.inspect_run import report_panels
+from quoin.runs.inspect_run import report_panels, report_remarks
 from quoin.runs.kinds import MODULE
 from quoin.runs.run import Run
 from quoin.train import Task, report
@@ -37,6 +37,7 @@ def write_report(run: Run, task: Task, result: ResultFile | None) -> Path:
     if lines:
         sections += report.figures(lambda: report.curve_panels({"": lines}))
     sections += report.figures(task.panels, lambda: report_panels(task))
+    sections += [report.paragraph(f"{each[0].upper()}{each[1:]}.") for each in report_remarks(task)]
     sections.append("<h2>Configuration</h2>")
     sections.append(report.collapsible("Options", config["options"] | config["settings"]))
     if config["data"]:

@@ -19,6 +19,7 @@ __all__ = [
     "links",
     "metrics_table",
     "page",
+    "paragraph",
     "table",
 ]
 
@@ -52,6 +53,11 @@ def page(title: str, lead: str, sections: Iterable[str], *, style: str = "") -> 
         + "\n".join(sections)
         + "\n</body>\n</html>\n"
     )
+
+
+def paragraph(text: str) -> str:
+    """A sentence by itself."""
+    return f"<p>{html.escape(text)}</p>"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

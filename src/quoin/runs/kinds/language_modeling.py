@@ -15,6 +15,7 @@ from quoin.generate.decoding import Choose
 from quoin.losses import cross_entropy
 from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel
 from quoin.runs.kinds.trained import Trained
+from quoin.tasks.own_attention import tell_slow_decoding
 from quoin.train import Metrics
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class TrainedLanguageModel(Trained):
     data_info_class = TextInfo
     is_a = "is a language model"
     data_info: TextInfo
+    _told = False  # that it decodes slowly, where it does
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -44,6 +46,9 @@ class TrainedLanguageModel(Trained):
     def token_model(self) -> CausalLM:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
+        if not self._told:
+            self._told = True
+            tell_slow_decoding(self.model)
         return self.model if self.window is None else SlidingWindowModel(self.model, self.window)
 
     @torch.no_grad()
