@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quoin.cli.flags import Parser, whole_number
+from quoin.errors import format_value
 
-__all__ = ["add_json", "add_run", "add_step", "add_whole_file", "run_later"]
+__all__ = ["add_jobs", "add_json", "add_run", "add_step", "add_whole_file", "run_later"]
 
 
 def run_later(target: str) -> Callable[[argparse.Namespace], int]:
@@ -22,6 +23,17 @@ def run_later(target: str) -> Callable[[argparse.Namespace], int]:
 
 def add_json(parser: Parser) -> None:
     parser.add_switch("--json", "print machine-readable JSON")
+
+
+def add_jobs(parser: Parser) -> None:
+    help = "train INT of the runs over seeds or folds at a time, each in a process of its own with its share of the cores"
+    parser.add_flag("--jobs", help, "INT", type=_num_jobs, default=0)
+
+
+def _num_jobs(text: str) -> int:
+    if not 1 <= (number := whole_number(text)) <= 1024:
+        raise argparse.ArgumentTypeError(f"expects a whole number from 1 to 1024, got {format_value(text)}")
+    return number
 
 
 def add_step(parser: Parser) -> None:

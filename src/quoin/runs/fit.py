@@ -52,6 +52,7 @@ class RunResult:
     result: ResultFile | None
     report: Path
     was_finished: bool = False  # before it was resumed
+    remarks: tuple[str, ...] = ()  # what there was to say when it began
 
 
 def fit_recipe(
@@ -275,7 +276,7 @@ def _train(
     result = _result(run, task, trainer, output) if output.finished else None
     if result is not None:
         folder.save_result(result)
-    return RunResult(folder, output, result, write_report(run, task, result))
+    return RunResult(folder, output, result, write_report(run, task, result), remarks=tuple(remarks))
 
 
 def load_task(run: Run) -> Task:

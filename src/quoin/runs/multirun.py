@@ -6,18 +6,20 @@ rest starts.
 
 import dataclasses
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
 from quoin.runs.fit import RunResult, fit_member, resume_run
+from quoin.runs.jobs import Job, describe_sharing, run_jobs, with_threads
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
 from quoin.runs.run_config import RunConfig
 from quoin.train import RunFolder, report
+from quoin.train.progress import MultirunProgress
 from quoin.train.run_files import MultirunResultFile, ResultFile
 
 __all__ = ["Multirun", "MultirunResult", "fit_multirun", "resume_multirun"]
@@ -45,18 +47,32 @@ class MultirunResult:
     result: MultirunResultFile | None
     report: Path | None
     about: str = ""  # what its metrics are of, where their names leave that open
+    failures: dict[str, str] = field(default_factory=dict)  # runs that failed, and why; there is no result then
 
 
 def fit_multirun(
-    recipe: Recipe, options: Any, run_config: RunConfig, multirun: Multirun, runs: Path, *, show_progress: bool = True
+    recipe: Recipe,
+    options: Any,
+    run_config: RunConfig,
+    multirun: Multirun,
+    runs: Path,
+    *,
+    jobs: int = 0,
+    show_progress: bool = True,
 ) -> MultirunResult:
-    """Make the folder and run every member."""
+    """Make the folder and run every member.
+
+    Args:
+        jobs: How many train at a time, each in a process of its own; 0 trains one after another in this one.
+    """
     if multirun.over == "fold" and not hasattr(options, "fold"):
         raise UserError(f"recipe {recipe.name} takes no data that could be folded: use --seeds {multirun.count}")
     if multirun.over == "fold" and options.fold:
         raise UserError(
             f"--fold and --folds were both given: --folds {multirun.count} trains on every fold in turn; leave one out"
         )
+    if jobs:  # the number that was shared out is stored: it is what the bits depend on
+        run_config = with_threads(run_config, min(jobs, multirun.count))
     config = {
         "kind": MULTIRUN,
         "options": dataclasses.asdict(options),
@@ -69,22 +85,24 @@ def fit_multirun(
     )  # its seed may be out of range: an error now, not after the runs before it
     folder = RunFolder.create(runs, recipe.name, config, {})
     try:
-        return _run_members(Run(folder), multirun, show_progress)
+        return _run_members(Run(folder), multirun, jobs, show_progress)
     except UserError:
         if not folder.members():  # nothing was begun, so nothing is left behind
             folder.remove()
         raise
 
 
-def resume_multirun(run: Run, *, show_progress: bool = True) -> MultirunResult:
-    """Go on with what is not finished; of a finished multirun, the result it has."""
+def resume_multirun(run: Run, *, jobs: int = 0, show_progress: bool = True) -> MultirunResult:
+    """Go on with what is not finished, `jobs` at a time; of a finished multirun, the result it has."""
     assert run.folder.multirun is not None, "a single run is no multirun"
-    return _run_members(run, Multirun(**run.folder.multirun), show_progress)
+    return _run_members(run, Multirun(**run.folder.multirun), jobs, show_progress)
 
 
-def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunResult:
+def _run_members(run: Run, multirun: Multirun, jobs: int, show_progress: bool) -> MultirunResult:
     folder = run.folder
     with folder.locked():
+        if jobs and (stopped := _train_side_by_side(run, multirun, jobs, show_progress)) is not None:
+            return stopped
         for index in range(multirun.count):
             member = folder.member(name := f"{multirun.over}-{index}")
             if member is None:
@@ -96,7 +114,7 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
                     run.run_config,
                     show_progress=show_progress,
                 )
-            elif member.has("result.json") and member.has("report.html"):
+            elif _is_finished(member):
                 continue
             else:
                 ended = resume_run(Run(member, data_now=run.data_now), show_progress=show_progress)
@@ -108,6 +126,51 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
         if multirun.over == "fold":
             about = _describe_folds(multirun.count, chooses_epoch=run.recipe.monitor_for(run.options) is not None)
         return MultirunResult(folder, result, folder.save_report(_page(folder, result, multirun, about)), about)
+
+
+def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progress: bool) -> MultirunResult | None:
+    """Train what is not finished; None if all of it then is."""
+    folder, options = run.folder, options_here(run)
+    names = [f"{multirun.over}-{index}" for index in range(multirun.count)]
+    begun = {name: member for name in names if (member := folder.member(name)) is not None}
+    waiting = [name for name in names if not (name in begun and _is_finished(begun[name]))]
+    if not waiting:
+        return None
+    config = with_threads(run.run_config, num_jobs, begun.values())
+    progress = MultirunProgress(
+        run.recipe.name, multirun.count, multirun.count - len(waiting), show_progress=show_progress
+    )
+    for remark in describe_sharing(config, min(num_jobs, len(waiting))):
+        progress.say(remark)
+    ended = run_jobs(
+        [
+            Job(
+                name,
+                {
+                    "multirun": str(folder.path),
+                    "member": name,
+                    "recipe": run.recipe.reference,
+                    "options": dataclasses.asdict(multirun.member(names.index(name), options)),
+                    "settings": dataclasses.asdict(config),
+                    "data_now": run.data_now,
+                },
+            )
+            for name in waiting
+        ],
+        min(num_jobs, len(waiting)),
+        progress,
+    )
+    failed = {name: each for name, each in ended.items() if each.how == "failed"}
+    mistakes = {each.why for each in failed.values() if each.exit_code == UserError.exit_code}
+    if len(mistakes) == 1 and all(each.exit_code == UserError.exit_code for each in ended.values()):
+        raise UserError(mistakes.pop())  # the same for all: the input is at fault
+    if len(ended) == len(waiting) and all(each.how == "finished" for each in ended.values()):
+        return None
+    return MultirunResult(folder, None, None, failures={name: each.why for name, each in failed.items()})
+
+
+def _is_finished(member: RunFolder) -> bool:
+    return member.has("result.json") and member.has("report.html")
 
 
 def _members(folder: RunFolder, multirun: Multirun) -> list[RunFolder]:
