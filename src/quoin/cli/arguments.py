@@ -26,7 +26,7 @@ def add_json(parser: Parser) -> None:
 
 
 def add_jobs(parser: Parser) -> None:
-    help = "train INT of the runs over seeds or folds at a time, each in a process of its own with its share of the cores"
+    help = "train INT of the runs over seeds or folds at a time, each in its own process with its share of the cores"
     parser.add_flag("--jobs", help, "INT", type=_num_jobs, default=0)
 
 

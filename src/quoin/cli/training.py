@@ -39,9 +39,7 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.seeds or parsed.folds:
         multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
         return _show_multirun(
-            fit_multirun(
-                recipe, options, config, multirun, parsed.runs, jobs=parsed.jobs, show_progress=show_progress
-            ),
+            fit_multirun(recipe, options, config, multirun, parsed.runs, jobs=parsed.jobs, show_progress=show_progress),
             parsed,
         )
     return _show_run(fit_recipe(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)

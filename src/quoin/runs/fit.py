@@ -36,6 +36,7 @@ from quoin.train import (
     setup_device,
     torch_as_it_was,
 )
+from quoin.train.loggers import Logger, RunLog, check_log_packages, open_loggers
 from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
 from quoin.train.state import generator_states, load_generator_states
@@ -63,11 +64,16 @@ def fit_recipe(
     *,
     label: RunLabel = NO_LABEL,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     show_progress: bool = True,
 ) -> RunResult:
-    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`."""
+    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`.
+
+    Args:
+        loggers: Those of `run_config.log` write into the run's folder; these come besides.
+    """
     make_folder = functools.partial(RunFolder.create, runs, recipe.name, name=label.name)
-    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress)
+    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress, loggers)
 
 
 def fit_member(
@@ -101,7 +107,9 @@ def _fit(
     label: RunLabel,
     callbacks: Sequence[Callback],
     show_progress: bool,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
+    check_log_packages(run_config.log)
     if options.patience and not options.monitor and recipe.monitor is None:
         raise UserError(
             f"--patience {options.patience}: {recipe.name} keeps its last weights and waits for no metric; say which "
@@ -136,7 +144,7 @@ def _fit(
     }
     folder = make_folder(config, describe_environment(device_context, options.seed))
     with folder.locked():
-        return _train(Run(folder), task, callbacks, show_progress, remarks)
+        return _train(Run(folder), task, callbacks, show_progress, remarks, loggers=loggers)
 
 
 def _check_monitor(task: Task, metric: str) -> None:
@@ -158,6 +166,7 @@ def resume(
     step: int | None = None,
     data_now: str | None = None,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     show_progress: bool = True,
 ) -> RunResult:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
@@ -166,20 +175,24 @@ def resume(
     Args:
         data_now: Where its data are now, named as for `--data`, if they moved.
     """
-    return resume_run(Run.open(path, step=step, data_now=data_now), callbacks=callbacks, show_progress=show_progress)
+    run = Run.open(path, step=step, data_now=data_now)
+    return resume_run(run, callbacks=callbacks, loggers=loggers, show_progress=show_progress)
 
 
-def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
+def resume_run(
+    run: Run, *, callbacks: Sequence[Callback] = (), loggers: Sequence[Logger] = (), show_progress: bool = True
+) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
+    check_log_packages(run.run_config.log)
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, describe_environment(device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
-        return _train(run, task, callbacks, show_progress, remarks, resuming=True)
+        return _train(run, task, callbacks, show_progress, remarks, resuming=True, loggers=loggers)
 
 
 def _stored(run: Run) -> RunResult | None:
@@ -252,8 +265,10 @@ def _train(
     remarks: list[str],
     *,
     resuming: bool = False,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
     options, folder = run.options, run.folder
+    log = RunLog([*open_loggers(run.run_config.log, folder), *loggers], run.run_config.log_every)
     trainer = Trainer(
         task,
         folder,
@@ -263,7 +278,7 @@ def _train(
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
         progress=Progress(run.recipe.name, show_progress=show_progress),
-        callbacks=callbacks,
+        callbacks=(log, *callbacks) if log.loggers else callbacks,
     )
     for remark in remarks:
         trainer.progress.say(remark)
@@ -272,11 +287,15 @@ def _train(
             trainer.resume(run.step)
             if not trainer.at.finished:
                 folder.delete_result()
+        log.begin(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", ""))
         output = trainer.run()
     result = _result(run, task, trainer, output) if output.finished else None
     if result is not None:
         folder.save_result(result)
-    return RunResult(folder, output, result, write_report(run, task, result), remarks=tuple(remarks))
+        log.log_result(output, result["metrics"])
+    path = write_report(run, task, result, functools.partial(log.log_panel, output))
+    log.close(finished=output.finished)
+    return RunResult(folder, output, result, path, remarks=tuple(remarks))
 
 
 def load_task(run: Run) -> Task:

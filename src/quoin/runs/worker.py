@@ -36,12 +36,12 @@ class _Answers(Listener):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def send(self, **answer: Any) -> None:
+    def send(self, answer: dict[str, Any]) -> None:
         with suppress(OSError):  # nobody reads it any more: the process ends by the end of its input
             print(json.dumps(answer), file=self._stream, flush=True)
 
     def say(self, text: str) -> None:
-        self.send(said=text)
+        self.send({"said": text})
 
 
 class _Reporter:
@@ -54,7 +54,7 @@ class _Reporter:
         now = time.perf_counter()
         if now - self._last >= TELL_SECONDS:
             self._last = now
-            self._answers.send(epoch=event.epoch, epochs=self._epochs)
+            self._answers.send({"epoch": event.epoch, "epochs": self._epochs})
 
 
 def main() -> int:
@@ -67,7 +67,7 @@ def main() -> int:
     threading.Thread(target=_listen, args=(sys.stdin, requests), daemon=True).start()
     with listen_with(answers):
         while True:
-            answers.send(**_answer(json.loads(requests.get()), answers))
+            answers.send(_answer(json.loads(requests.get()), answers))
 
 
 def _listen(stream: TextIO, requests: "queue.Queue[str]") -> None:
@@ -86,7 +86,7 @@ def _answer(request: dict[str, Any], answers: _Answers) -> dict[str, Any]:
         why = " ".join(str(error).split())
         return {"ended": "failed", "why": f"{type(error).__name__}: {why}"[:280], "exit_code": 1}
     for remark in ended.remarks:
-        answers.send(remark=remark)
+        answers.send({"remark": remark})
     if ended.result is None:
         return {"ended": "interrupted"}
     return {"ended": "finished", "seconds": ended.result["seconds"]}
