@@ -287,14 +287,14 @@ def _train(
             trainer.resume(run.step)
             if not trainer.at.finished:
                 folder.delete_result()
-        log.begin(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", ""))
-        output = trainer.run()
-    result = _result(run, task, trainer, output) if output.finished else None
-    if result is not None:
-        folder.save_result(result)
-        log.log_result(output, result["metrics"])
-    path = write_report(run, task, result, functools.partial(log.log_panel, output))
-    log.close(finished=output.finished)
+    with log.open(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", "")):
+        with explain_out_of_memory():
+            output = trainer.run()
+        result = _result(run, task, trainer, output) if output.finished else None
+        if result is not None:
+            folder.save_result(result)
+            log.log_result(output, result["metrics"])
+        path = write_report(run, task, result, functools.partial(log.log_panel, output))
     return RunResult(folder, output, result, path, remarks=tuple(remarks))
 
 

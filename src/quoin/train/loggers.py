@@ -6,7 +6,8 @@ its method do nothing. A logger changes no bit of the run.
 """
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from quoin.errors import UserError
@@ -45,7 +46,7 @@ class Logger(Protocol):
         ...
 
     def close(self, *, finished: bool) -> None:
-        """The run has finished, or was interrupted and may be resumed."""
+        """The run has finished, or it was interrupted or failed, and may be resumed."""
         ...
 
 
@@ -57,14 +58,21 @@ class RunLog:
     """
 
     def __init__(self, loggers: Sequence[Logger], every: int) -> None:
-        self.loggers, self._every = loggers, every
+        self.loggers, self._every, self._finished = loggers, every, False
 
-    def begin(self, step: int, options: Mapping[str, Any], note: str) -> None:
+    @contextmanager
+    def open(self, step: int, options: Mapping[str, Any], note: str) -> Iterator[None]:
+        """From the beginning at `step` to the end, whatever the end is."""
         for logger in self.loggers:
             logger.begin(step)
             logger.log_options(options)
             if note:
                 logger.log_text(step, "note", note)
+        try:
+            yield
+        finally:
+            for logger in self.loggers:
+                logger.close(finished=self._finished)
 
     def __call__(self, event: RunEvent) -> None:
         if event.kind == "step" and event.step % self._every == 0:
@@ -93,14 +101,11 @@ class RunLog:
                 logger.log_text(output.step, panel.title, plot.text)
 
     def log_result(self, output: TrainOutput, metrics: Metrics) -> None:
-        """The final metrics."""
+        """The final metrics, of a run that has finished."""
+        self._finished = True
         self._log_scalars(
             output.step, {"epoch": output.epoch, **{f"final/{name}": value for name, value in metrics.items()}}
         )
-
-    def close(self, *, finished: bool) -> None:
-        for logger in self.loggers:
-            logger.close(finished=finished)
 
     def _log_scalars(self, step: int, values: Mapping[str, float]) -> None:
         for logger in self.loggers:
