@@ -187,7 +187,8 @@ def test_when_whoever_started_them_is_killed_the_workers_end(words, undisturbed,
         time.sleep(0.01)
     assert not workers(path)
     assert not (path / "seed-2" / "result.json").exists()
-    assert tried("resume", path, *words)[0] == 0
+    code, _, told = tried("resume", path, *words)
+    assert code == 0, told
     assert difference(members(undisturbed), members(path)) is None
 
 

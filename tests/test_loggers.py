@@ -1,6 +1,9 @@
 """What a run tells to other tools: read back with TensorBoard's own reader and with polars, beside the run's own files;
 exact after a kill, and without any effect on the run."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the classes of protobuf messages are made when they are imported)
+
 import dataclasses
 import functools
 import importlib.util

@@ -6,6 +6,9 @@ rest starts.
 
 import dataclasses
 import statistics
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +26,8 @@ from quoin.train.progress import MultirunProgress
 from quoin.train.run_files import MultirunResultFile, ResultFile
 
 __all__ = ["Multirun", "MultirunResult", "fit_multirun", "resume_multirun"]
+
+WORKER_ENDS_WITHIN = 10.0  # seconds after whoever started it was killed
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,10 @@ def fit_multirun(
 def resume_multirun(run: Run, *, jobs: int = 0, show_progress: bool = True) -> MultirunResult:
     """Go on with what is not finished, `jobs` at a time; of a finished multirun, the result it has."""
     assert run.folder.multirun is not None, "a single run is no multirun"
+    with run.folder.locked():
+        for member in _begun(run.folder, run.folder.members()).values():
+            if not _is_finished(member):
+                _wait_until_free(member)
     return _run_members(run, Multirun(**run.folder.multirun), jobs, show_progress)
 
 
@@ -132,7 +141,7 @@ def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progre
     """Train what is not finished; None if all of it then is."""
     folder, options = run.folder, options_here(run)
     names = [f"{multirun.over}-{index}" for index in range(multirun.count)]
-    begun = {name: member for name in names if (member := folder.member(name)) is not None}
+    begun = _begun(folder, names)
     waiting = [name for name in names if not (name in begun and _is_finished(begun[name]))]
     if not waiting:
         return None
@@ -167,6 +176,29 @@ def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progre
     if len(ended) == len(waiting) and all(each.how == "finished" for each in ended.values()):
         return None
     return MultirunResult(folder, None, None, failures={name: each.why for name, each in failed.items()})
+
+
+def _begun(folder: RunFolder, names: Sequence[str]) -> dict[str, RunFolder]:
+    """Those of the runs that have begun and can be opened; what is wrong with the others is told when they train."""
+    found = {}
+    for name in names:
+        with suppress(UserError):
+            if (member := folder.member(name)) is not None:
+                found[name] = member
+    return found
+
+
+def _wait_until_free(member: RunFolder) -> None:
+    """Until the worker of a multirun that was killed is gone too, which is a matter of moments."""
+    end = time.monotonic() + WORKER_ENDS_WITHIN
+    while True:
+        try:
+            with member.locked():
+                return
+        except UserError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def _is_finished(member: RunFolder) -> bool:
