@@ -73,6 +73,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "PIL": ("data/", "bench/"),
     "platformdirs": ("data/cache.py",),
     "pooch": ("data/fetching.py",),
+    "tensorboard": ("train/tensorboard_logger.py",),
     "scipy": ("bench/",),
     "keras": ("bench/",),
     "jax": ("bench/",),

@@ -231,6 +231,10 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
         if value not in inner:
             raise UserError(f"{flag_name(name)} is {format_value(value)}: {did_you_mean(str(value), map(str, inner))}")
         return
+    if origin is tuple and typing.get_origin(inner[0]) is typing.Literal and isinstance(value, tuple):
+        for item in value:
+            _check_kind(name, inner[0], item)
+        return
     if origin is tuple:
         fits = isinstance(value, tuple) and all(_is(inner[0], item) for item in value)
     elif inner and type(None) in inner:

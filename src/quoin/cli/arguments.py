@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quoin.cli.flags import Parser, whole_number
+from quoin.errors import format_value
 from quoin.runs.run_label import RunLabel
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_code",
+    "add_jobs",
     "add_json",
     "add_label",
     "add_run",
@@ -56,6 +58,17 @@ def _name(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("expects a plain folder name, got ''")
     return text
+
+
+def add_jobs(parser: Parser) -> None:
+    help = "train INT of the runs over seeds or folds at a time, each in its own process with its share of the cores"
+    parser.add_flag("--jobs", help, "INT", type=_num_jobs, default=0)
+
+
+def _num_jobs(text: str) -> int:
+    if not 1 <= (number := whole_number(text)) <= 1024:
+        raise argparse.ArgumentTypeError(f"expects a whole number from 1 to 1024, got {format_value(text)}")
+    return number
 
 
 def add_step(parser: Parser) -> None:

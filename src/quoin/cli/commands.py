@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_json, add_label, add_run, add_step, run_later
+from quoin.cli.arguments import add_jobs, add_json, add_label, add_run, add_step, run_later
 from quoin.cli.caching import add_cache
 from quoin.cli.comparing import add_compare
 from quoin.cli.compressing import add_compress, add_decompress
@@ -99,6 +99,7 @@ def _train(parser: Parser, words: Sequence[str]) -> None:
     parser.add_flag(
         "--folds", "k-fold cross-validation: train k times, each in a subfolder", "INT", type=_count, default=0
     )
+    add_jobs(parser)
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
@@ -118,6 +119,7 @@ def _resume(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
     add_step(parser)
     parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
+    add_jobs(parser)
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     parser.set_defaults(run=run_later("training.resume"))

@@ -31,6 +31,8 @@ def train(parsed: argparse.Namespace) -> int:
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
         raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+    if parsed.jobs and not (parsed.seeds or parsed.folds):
+        raise UserError(f"--jobs {parsed.jobs}: one run trains in one process; add --seeds or --folds, or leave it out")
     label = read_label(parsed)
     if parsed.print_config:
         return _print_config(recipe, options, config, auto_lr, label, parsed)
@@ -46,7 +48,16 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.seeds or parsed.folds:
         multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
         return _show_multirun(
-            fit_multirun(recipe, options, config, multirun, parsed.runs, label=label, show_progress=show_progress),
+            fit_multirun(
+                recipe,
+                options,
+                config,
+                multirun,
+                parsed.runs,
+                label=label,
+                jobs=parsed.jobs,
+                show_progress=show_progress,
+            ),
             parsed,
         )
     return _show_run(fit_recipe(recipe, options, config, parsed.runs, label=label, show_progress=show_progress), parsed)
@@ -76,7 +87,9 @@ def resume(parsed: argparse.Namespace) -> int:
     if run.folder.multirun:
         if parsed.step is not None:
             raise UserError(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
-        return _show_multirun(resume_multirun(run, show_progress=not parsed.json), parsed)
+        return _show_multirun(resume_multirun(run, jobs=parsed.jobs, show_progress=not parsed.json), parsed)
+    if parsed.jobs:
+        raise UserError(f"--jobs {parsed.jobs}: {parsed.folder} is one run, and trains in one process; leave it out")
     with torch_as_it_was():
         finished = resume_run(run, show_progress=not parsed.json)
     if finished.was_finished and not parsed.json:
@@ -106,6 +119,8 @@ def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
 
 def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
+    if finished.failures:
+        return _failed(finished, parsed)
     if result is None:
         return _interrupted(finished.folder, "between or inside its runs", parsed)
     if parsed.json:
@@ -127,6 +142,18 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
             f"{finished.report}"
         )
     return _verdict(result["target"], parsed)
+
+
+def _failed(finished: Any, parsed: argparse.Namespace) -> int:
+    """Some runs of a multirun failed; the others have their results."""
+    path, failures = finished.folder.path, finished.failures
+    if parsed.json:
+        print_json({"run": str(path), "finished": False, "failed": failures})
+    for name, why in failures.items():
+        print(f"quoin: {path / name} failed: {why}", file=sys.stderr)
+    runs = f"{len(failures)} of {finished.folder.multirun['count']} runs failed"
+    print(f"quoin: {runs}; try them again with: quoin resume {shlex.quote(str(path))}", file=sys.stderr)
+    return 1
 
 
 def _interrupted(folder: Any, where: str, parsed: argparse.Namespace) -> int:

@@ -41,6 +41,7 @@ from quoin.train import (
     setup_device,
     torch_as_it_was,
 )
+from quoin.train.loggers import Logger, RunLog, check_log_packages, open_loggers
 from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
 from quoin.train.state import generator_states, load_generator_states
@@ -57,6 +58,7 @@ class RunResult:
     result: ResultFile | None
     report: Path
     was_finished: bool = False  # before it was resumed
+    remarks: tuple[str, ...] = ()  # what there was to say when it began
 
 
 def fit_recipe(
@@ -67,11 +69,16 @@ def fit_recipe(
     *,
     label: RunLabel = NO_LABEL,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     show_progress: bool = True,
 ) -> RunResult:
-    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`."""
+    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`.
+
+    Args:
+        loggers: Those of `run_config.log` write into the run's folder; these come besides.
+    """
     make_folder = functools.partial(RunFolder.create, runs, recipe.name, name=label.name)
-    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress)
+    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress, loggers)
 
 
 def fit_member(
@@ -105,7 +112,9 @@ def _fit(
     label: RunLabel,
     callbacks: Sequence[Callback],
     show_progress: bool,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
+    check_log_packages(run_config.log)
     if options.patience and not options.monitor and recipe.monitor is None:
         raise UserError(
             f"--patience {options.patience}: {recipe.name} keeps its last weights and waits for no metric; say which "
@@ -144,7 +153,9 @@ def _fit(
     folder = make_folder(config, _environment(recipe, device_context, options.seed))
     save_code(folder, code)
     with folder.locked():
-        return _train(Run(folder, recipe=recipe, options=options), task, callbacks, show_progress, remarks)
+        return _train(
+            Run(folder, recipe=recipe, options=options), task, callbacks, show_progress, remarks, loggers=loggers
+        )
 
 
 def _check_monitor(task: Task, metric: str) -> None:
@@ -159,20 +170,23 @@ def _check_monitor(task: Task, metric: str) -> None:
     check_monitored(metric, [*(f"validation_{name}" for name in found), "train_loss"])
 
 
-def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
+def resume_run(
+    run: Run, *, callbacks: Sequence[Callback] = (), loggers: Sequence[Logger] = (), show_progress: bool = True
+) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
     if isinstance(run.recipe, ModuleRecipe) and run.recipe.parts is None:
         raise run.recipe.lacking("resume", "model=..., data=...")
+    check_log_packages(run.run_config.log)
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, _environment(run.recipe, device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
         remarks += task.data_remarks if isinstance(task, ModuleTask) else []
-        return _train(run, task, callbacks, show_progress, remarks, resuming=True)
+        return _train(run, task, callbacks, show_progress, remarks, resuming=True, loggers=loggers)
 
 
 def _stored(run: Run) -> RunResult | None:
@@ -259,8 +273,10 @@ def _train(
     remarks: list[str],
     *,
     resuming: bool = False,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
     options, folder = run.options, run.folder
+    log = RunLog([*open_loggers(run.run_config.log, folder), *loggers], run.run_config.log_every)
     trainer = Trainer(
         task,
         folder,
@@ -270,7 +286,7 @@ def _train(
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
         progress=Progress(run.recipe.name, show_progress=show_progress),
-        callbacks=callbacks,
+        callbacks=(log, *callbacks) if log.loggers else callbacks,
     )
     for remark in remarks:
         trainer.progress.say(remark)
@@ -281,11 +297,15 @@ def _train(
                 folder.delete_result()
         elif run.kind == MODULE:
             trainer.save()  # the weights it was given are nowhere else, and a kill may come before the first step
-        output = trainer.run()
-    result = _result(run, task, trainer, output) if output.finished else None
-    if result is not None:
-        folder.save_result(result)
-    return RunResult(folder, output, result, write_report(run, task, result))
+    with log.open(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", "")):
+        with explain_out_of_memory():
+            output = trainer.run()
+        result = _result(run, task, trainer, output) if output.finished else None
+        if result is not None:
+            folder.save_result(result)
+            log.log_result(output, result["metrics"])
+        path = write_report(run, task, result, functools.partial(log.log_panel, output))
+    return RunResult(folder, output, result, path, remarks=tuple(remarks))
 
 
 def load_task(run: Run) -> Task:

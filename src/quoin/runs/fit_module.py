@@ -25,7 +25,7 @@ from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import RunLabel
 from quoin.tasks.host_generators import own_generators
 from quoin.tasks.module_objective import make_objective
-from quoin.train import Callback, Progress, RunFolder, torch_as_it_was
+from quoin.train import Callback, Logger, Progress, RunFolder, torch_as_it_was
 from quoin.train.checkpoint import checkpoint_steps
 
 __all__ = ["fit", "open_run", "resume"]
@@ -62,6 +62,7 @@ def fit(
     checkpoint_every: int = 0,
     max_steps: int = 0,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     runs: str | Path = "runs",
     name: str = "",
     note: str = "",
@@ -104,6 +105,7 @@ def fit(
         patience: Early stopping: epochs without improvement; 0 for none.
         checkpoint_every: Steps between checkpoints; 0 spends about 3% of the time on them.
         callbacks: Functions of a `RunEvent`, told of every step, epoch and checkpoint.
+        loggers: Each is handed scalars, images, texts and the options, as `--log` writes them to files.
         runs: The folder of runs; in it the run is called `name`, or by its model's class and a number.
 
     >>> import tempfile, torch
@@ -165,7 +167,14 @@ def fit(
         label = RunLabel(name, note, tuple(tags))
         with own_generators(seed):
             ended = fit_recipe(
-                recipe, options, config, Path(runs), label=label, callbacks=callbacks, show_progress=show_progress
+                recipe,
+                options,
+                config,
+                Path(runs),
+                label=label,
+                callbacks=callbacks,
+                loggers=loggers,
+                show_progress=show_progress,
             )
         return _opened(ended, parts, show_progress)
 
@@ -185,6 +194,7 @@ def resume(
     data_now: str | None = None,
     code: CodeAccess = NO_CODE,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     show_progress: bool = True,
 ) -> Run:
     """Go on with the run at `path` from its newest checkpoint, or from that of `step`; a finished run is only opened.
@@ -201,7 +211,7 @@ def resume(
         if folder.config["kind"] != "module":
             _refuse_parts(folder, model, data)
             run = Run(folder, step=step, data_now=data_now, code=code)
-            resume_run(run, callbacks=callbacks, show_progress=show_progress)
+            resume_run(run, callbacks=callbacks, loggers=loggers, show_progress=show_progress)
             return Run(folder, code=code)
         recorded = Run(folder)
         if model is None or data is None:
@@ -222,7 +232,7 @@ def resume(
         if not checkpoint_steps(folder.checkpoints):
             raise UserError(f"{folder.path} was stopped before its first checkpoint: start it again with quoin.fit")
         with own_generators(run.options.seed):
-            ended = resume_run(run, callbacks=callbacks, show_progress=show_progress)
+            ended = resume_run(run, callbacks=callbacks, loggers=loggers, show_progress=show_progress)
         return _opened(ended, parts, show_progress)
 
 

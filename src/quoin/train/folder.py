@@ -4,6 +4,7 @@
     environment.json   when it was started, versions, device, threads, seed
     metrics.jsonl      one line an epoch, written as training goes
     checkpoints/       see checkpoint.py
+    log/               for other tools, where `--log` asks for it; see loggers.py
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
@@ -153,7 +154,7 @@ class RunFolder:
         """Raise an error if an entry of the folder is a link, or anything else than it should be."""
         for name in FILES:
             self.directory.expect(name, "a file")
-        for name in ("checkpoints", "code", *filter(MEMBER.fullmatch, self.directory.names())):
+        for name in ("checkpoints", "code", "log", *filter(MEMBER.fullmatch, self.directory.names())):
             self.directory.expect(name, "a folder")
         if checkpoints := self._saved():
             for name in filter(STEP.fullmatch, checkpoints.names()):
