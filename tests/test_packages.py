@@ -71,6 +71,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "polars": ("data/", "bench/"),
     "PIL": ("data/", "bench/"),
     "platformdirs": ("data/cache.py",),
+    "optuna": ("runs/sweep",),
     "pooch": ("data/fetching.py",),
     "scipy": ("bench/",),
     "keras": ("bench/",),

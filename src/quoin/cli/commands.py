@@ -9,6 +9,7 @@ from quoin.cli.caching import add_cache
 from quoin.cli.data_commands import add_fetch
 from quoin.cli.flags import Parser, add_options, any_number, whole_number
 from quoin.cli.lr_range import add_lr, auto_lr
+from quoin.cli.sweep_command import add_sweep
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -94,7 +95,7 @@ def _count(text: str) -> int:
 
 
 def _resume(parser: Parser, words: Sequence[str]) -> None:
-    add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
+    add_run(parser, "the folder of a run, of a multirun over seeds or folds, or of a sweep")
     add_step(parser)
     parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
@@ -375,6 +376,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "fetch": ("fetch a well-known data set into the cache: MNIST, Fashion-MNIST, CIFAR-10, ...", add_fetch),
     "train": ("train a recipe, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
+    "sweep": ("search the options of a recipe by trials: grid, random, TPE", add_sweep),
     "resume": ("resume an interrupted or killed run", _resume),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),

@@ -8,6 +8,7 @@ from typing import Any
 from quoin.cli.flags import read_options
 from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
+from quoin.cli.sweep_command import resume_sweep
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
@@ -49,6 +50,8 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.train import torch_as_it_was
 
     run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data)
+    if run.folder.sweep:
+        return resume_sweep(run, parsed)
     _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:
         if parsed.step is not None:

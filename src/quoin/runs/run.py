@@ -17,7 +17,7 @@ from torch import nn
 from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.runs.catalog import Recipe, find_recipe, recipe_names
-from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
+from quoin.runs.kinds import KINDS, MULTIRUN, SWEEP, trained_class
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
@@ -52,7 +52,7 @@ class Run:
                 "or train again"
             )
         self.kind = config["kind"]
-        known = (MULTIRUN,) if folder.multirun else KINDS
+        known = (SWEEP,) if folder.sweep else (MULTIRUN,) if folder.multirun else KINDS
         if self.kind not in known:
             raise UserError(
                 f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
@@ -68,6 +68,8 @@ class Run:
         return cls(RunFolder.open(Path(path)), step=step, data_now=data_now)
 
     def check_single(self) -> None:
+        if self.folder.sweep:
+            raise UserError(f"{self.path} is a sweep: name one of the trials inside it, such as {self.path}/trial-0")
         if multirun := self.folder.multirun:
             inside = f"{self.path}/{multirun['over']}-0"
             raise UserError(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from quoin.documents import Count, Must, Name, checked, parse_json
+from quoin.documents import Count, Must, Name, Size, checked, parse_json
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     "MultirunResultFile",
     "ResultFile",
     "RunState",
+    "SweepConfig",
+    "SweepResultFile",
     "fitting",
     "read_config",
     "read_environment",
@@ -46,6 +48,19 @@ class MultirunConfig(TypedDict):
     count: Annotated[int, Must("a whole number from 2 to 10000", lambda number: 2 <= number <= 10_000)]
 
 
+class SweepConfig(TypedDict):
+    id: Name  # of the folder: a trial in a storage that several folders share says whose it is
+    space: dict[Name, dict[str, Any]]  # by option, choices or a range
+    sampler: Literal["grid", "random", "tpe"]
+    pruner: Literal["none", "median", "hyperband"]
+    trials: Size
+    seeds: Size
+    metric: Name  # by whose mean over the seeds the best trial is chosen
+    greater_is_better: bool
+    storage: str  # as it was given; the folder's own journal where it is empty
+    jobs: Size
+
+
 class ConfigFile(TypedDict):
     """config.json"""
 
@@ -59,6 +74,7 @@ class ConfigFile(TypedDict):
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
+    sweep: NotRequired[SweepConfig]  # of the folder that holds the trials of a sweep
 
 
 class _Target(TypedDict):
@@ -104,6 +120,30 @@ class MultirunResultFile(TypedDict):
     seconds: float
 
 
+class _BestTrial(TypedDict):
+    trial: Count
+    options: dict[Name, Any]
+    mean: float
+    std: float
+
+
+class _MeanAndStd(TypedDict):
+    mean: float
+    std: float
+
+
+class SweepResultFile(TypedDict):
+    """result.json of a sweep: the best trial by validation, and its final metrics over the seeds."""
+
+    metric: Name
+    best: _BestTrial
+    metrics: dict[Name, _MeanAndStd]
+    complete: Count
+    pruned: Count
+    failed: Count
+    seconds: float
+
+
 class _TrainerState(TypedDict):
     step: Count
     seconds: float
@@ -144,8 +184,11 @@ def read_environment(content: bytes, path: Path) -> Environment:
     return checked(Environment, _object(content, path), str(path))
 
 
-def read_result(content: bytes, path: Path, *, of_multirun: bool) -> ResultFile | MultirunResultFile:
-    return checked(MultirunResultFile if of_multirun else ResultFile, _object(content, path), str(path))
+def read_result(
+    content: bytes, path: Path, *, of_multirun: bool, of_sweep: bool
+) -> ResultFile | MultirunResultFile | SweepResultFile:
+    kind = SweepResultFile if of_sweep else MultirunResultFile if of_multirun else ResultFile
+    return checked(kind, _object(content, path), str(path))
 
 
 def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:

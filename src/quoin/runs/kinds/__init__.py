@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quoin.runs.kinds.trained import Trained
 
-__all__ = ["KINDS", "MULTIRUN", "trained_class"]
+__all__ = ["KINDS", "MULTIRUN", "SWEEP", "trained_class"]
 
 MULTIRUN = "multirun"  # the folder of several runs
+SWEEP = "sweep"  # the folder of trials
 KINDS = {
     "classification": "tabular.TrainedTabular",
     "regression": "tabular.TrainedTabular",
