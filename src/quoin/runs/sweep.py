@@ -199,8 +199,8 @@ def _joined(path: Path, recipe: Recipe, config: SweepConfig, options: dict[str, 
     for name, value in {**there, "options": dataclasses.asdict(run.options)}.items():
         if ours[name] != value:
             raise UserError(
-                f"{path} is a sweep with {'other' if name == 'options' else 'another'} {name.replace('_', ' ')}: "
-                f"`quoin resume {path}` goes on with it, another --name begins a new one"
+                f"{path} is another sweep, which differs in {name.replace('_', ' ')}: `quoin resume {path}` goes on "
+                "with it, another --name begins a new one"
             )
     return run
 
@@ -237,6 +237,8 @@ def _go_on(run: Run, storage: TrialStorage, space: Space, progress: SweepProgres
     if len(trials) < config["trials"] or not all(each.state.is_finished() for each in trials):
         return SweepResult(run, storage, space, None, None, interrupted=interrupt.asked)
     result = sweep_result(trials, space, config)
+    if run.folder.result == result and run.folder.has("report.html"):
+        return SweepResult(run, storage, space, result, run.path / "report.html")
     run.folder.save_result(result)
     return SweepResult(run, storage, space, result, run.folder.save_report(sweep_page(run, storage, space, result)))
 

@@ -80,9 +80,9 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
         report.code("To train it again", shlex.join(train_command(run, result))),
         report.table(
             "Its metrics",
-            ("metric", "mean", "std"),
+            ("metric", "mean", "std") if config["seeds"] > 1 else ("metric", "value"),
             [
-                (name, each["mean"], each["std"] if config["seeds"] > 1 else None)
+                (name, *(each.values() if config["seeds"] > 1 else [each["mean"]]))
                 for name, each in sorted(result["metrics"].items())
             ],
         ),
@@ -91,7 +91,7 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
         lambda: _panels(trials, storage, space, config), lambda: report.curve_panels(_curves(run, best["trial"]))
     )
     rows = trial_rows(trials, space, config)
-    sections.append(report.table("Trials", trial_columns(space, config), rows))
+    sections.append(report.table("Trials", [name.lstrip("-") for name in trial_columns(space, config)], rows))
     failed = [(each.number, each.user_attrs["error"]) for each in trials if "error" in each.user_attrs]
     if failed:
         sections.append(report.table("Failed trials", ("trial", "error"), failed))
@@ -122,7 +122,7 @@ def _panels(trials: list[Any], storage: TrialStorage, space: Space, config: Swee
         ),
     ]
     if importances := option_importances(storage):
-        bars = functools.partial(plot.bars, {flag_name(name): value for name, value in importances.items()})
+        bars = functools.partial(plot.bars, {flag_name(name): round(value, 4) for name, value in importances.items()})
         about = (
             f"How much of the variance of {metric} an option explains by itself (fANOVA), as far as these trials show "
             "it; together they make 1."
@@ -142,7 +142,7 @@ def _coordinates(complete: list[Any], space: Space, config: SweepConfig) -> plot
             axes.append(CoordinateAxis(flag_name(name), values, log=each.log))
     measured = [trial.value for trial in complete]
     best = complete.index(ranked(complete, config)[0])
-    axes.append(CoordinateAxis(config["metric"].replace("_", " "), measured))
+    axes.append(CoordinateAxis(config["metric"].replace("_", " "), measured, log=_is_wide(measured)))
     return plot.parallel_coordinates(axes, best=best, greater_is_better=config["greater_is_better"])
 
 
@@ -152,7 +152,17 @@ def _history(complete: list[Any], config: SweepConfig) -> plot.Plot:
     choose = max if config["greater_is_better"] else min
     best = [choose(values[: index + 1]) for index in range(len(values))]
     metric = config["metric"].replace("_", " ")
-    return plot.curves({"trial": (numbers, values), "best so far": (numbers, best)}, x_label="trial", y_label=metric)
+    return plot.curves(
+        {"trial": (numbers, values), "best so far": (numbers, best)},
+        x_label="trial",
+        y_label=metric,
+        log_y=_is_wide(values),
+    )
+
+
+def _is_wide(values: list[float]) -> bool:
+    """Whether only a logarithmic axis shows the small ones."""
+    return min(values) > 0 and max(values) > 100 * min(values)
 
 
 def _curves(run: Run, trial: int) -> dict[str, list[dict[str, Any]]]:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,19 +82,19 @@ class TrialStorage:
         text = json.dumps(searched, sort_keys=True)
         name = _OURS + hashlib.sha256(text.encode()).hexdigest()[:16]
         with _explained(place or JOURNAL):
-            for study in self._storage.get_all_studies():
+            found = self._storage.get_all_studies()
+            for study in found:
                 if study.study_name != name:
                     self._refuse(study, searched, place or JOURNAL)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                study = self._optuna.create_study(
+            if not any("searched" in study.user_attrs for study in found):
+                self._optuna.create_study(
                     storage=self._storage,
                     study_name=name,
                     direction="maximize" if greater_is_better else "minimize",
-                    load_if_exists=True,
-                )
-            study.set_user_attr("searched", searched)
-        self.name, self._study_id = name, study._study_id
+                    load_if_exists=True,  # another process may be as fast
+                ).set_user_attr("searched", searched)
+            study_id = self._storage.get_study_id_from_name(name)
+        self.name, self._study_id = name, study_id
 
     def _refuse(self, study: Any, searched: dict[str, Any], place: str) -> None:
         """The storage holds another study than ours: say in what it differs."""
@@ -106,10 +105,10 @@ class TrialStorage:
                 "--storage a file of its own"
             )
         names = [name for name in searched if theirs.get(name) != searched[name]]
-        differs = f"another {names[0].replace('_', ' ')}" if names else "other settings"
+        differs = " and ".join(name.replace("_", " ") for name in names[:3]) or "settings"
         raise UserError(
-            f"the storage {place} belongs to a sweep with {differs}: give the same options to join it, or another "
-            "--storage"
+            f"the storage {place} belongs to another sweep, which differs in {differs}: give the same options to join "
+            "it, or another --storage"
         )
 
     def _open(self, place: str) -> Any:
