@@ -265,7 +265,8 @@ def test_two_processes_on_one_storage_do_no_trial_twice(together, tmp_path):
     assert sorted(finished) == list(range(12))
     trained = sorted(path.parent.name for path in tmp_path.glob("*/s/trial-*/result.json"))
     assert trained == sorted(f"trial-{number}" for number in range(12))
-    best = {(path.parent / "result.json").read_text() for path in tmp_path.glob("*/s/result.json")}
+    assert (tmp_path / "one" / "s" / "report.html").exists()
+    best = {path.read_text() for path in tmp_path.glob("*/s/result.json")}
     assert len(best) == 1
 
 

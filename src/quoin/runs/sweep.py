@@ -237,10 +237,12 @@ def _go_on(run: Run, storage: TrialStorage, space: Space, progress: SweepProgres
     if len(trials) < config["trials"] or not all(each.state.is_finished() for each in trials):
         return SweepResult(run, storage, space, None, None, interrupted=interrupt.asked)
     result = sweep_result(trials, space, config)
-    if run.folder.result == result and run.folder.has("report.html"):
-        return SweepResult(run, storage, space, result, run.path / "report.html")
-    run.folder.save_result(result)
-    return SweepResult(run, storage, space, result, run.folder.save_report(sweep_page(run, storage, space, result)))
+    with storage.held("result"):  # another process may have come to the end as well
+        if RunFolder.open(run.path).result == result and run.folder.has("report.html"):
+            return SweepResult(run, storage, space, result, run.path / "report.html")
+        run.folder.save_result(result)
+        page = run.folder.save_report(sweep_page(run, storage, space, result))
+    return SweepResult(run, storage, space, result, page)
 
 
 def work(

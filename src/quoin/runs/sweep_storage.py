@@ -145,7 +145,7 @@ class TrialStorage:
     def claim(self) -> ClaimedTrial | None:
         """A trial whose worker is dead, else a new one; None where there is nothing to take up now."""
         state = self._optuna.trial.TrialState
-        with self._held("claim"):
+        with self.held("claim"):
             for trial in self._running_here():
                 lock = self._lock(f"trial-{trial.number}")
                 if lock is not None:
@@ -174,7 +174,8 @@ class TrialStorage:
         return bool(self._running_here())
 
     @contextlib.contextmanager
-    def _held(self, name: str) -> Iterator[None]:
+    def held(self, name: str) -> Iterator[None]:
+        """Hold a lock of the sweep's folder, for what only one process may do at a time; wait for it if need be."""
         handle = self._lock(name, wait=True)
         assert handle is not None, "it was waited for"
         try:
