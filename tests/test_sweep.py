@@ -124,6 +124,23 @@ def test_a_missing_optuna_is_one_line_with_the_pip_line(monkeypatch, tmp_path):
     assert "pip install 'quoin[sweep]'" in refused("sweep", *TINY, "--lr", "0.1,0.2", "--runs", tmp_path)
 
 
+def test_what_changes_nothing_is_told_and_cores_are_shared_out(capsys, monkeypatch):
+    from quoin.recipes.mlp import Options
+    from quoin.runs import RunConfig, sweep
+
+    monkeypatch.setattr(sweep, "cores", lambda: 4)
+    given = sweep.Sweep({"lr": SweepRange(0.1, 1.0)}, pruner="median", num_jobs=2)
+    settled, config = sweep._settled(given, Options(epochs=1), RunConfig())
+    assert (settled.num_trials, config.num_threads) == (20, 2)
+    assert "with one epoch no trial can be stopped early" in capsys.readouterr().err
+    given = sweep.Sweep({"lr": SweepChoices((0.1, 1.0, 2.0))}, "grid", num_trials=2, num_jobs=9)
+    settled, config = sweep._settled(given, Options(), RunConfig(num_threads=3))
+    assert (settled.num_trials, config.num_threads) == (2, 3)
+    told = capsys.readouterr().err
+    assert "there are 4 cores" in told
+    assert "the grid has 3 combinations, and the others are not tried" in told
+
+
 # ---- small sweeps ------------------------------------------------------------------------------------------------
 
 

@@ -42,6 +42,7 @@ def add_sweep(parser: Parser, words: Sequence[str]) -> None:
         "processes and\n"
         "machines may join: by `quoin resume SWEEP`, or by the same command with the same --storage.\n\n" + SYNTAX
     )
+    parser.usage = "quoin sweep [RECIPE] --OPTION VALUES ... [--trials INT] [--seeds INT] [--jobs INT] ..."
     parser.epilog = """\
 examples:
   quoin sweep mlp --lr 1e-3..1e-1:log --batch-size 32,64 --trials 30 --seeds 3 --jobs 2

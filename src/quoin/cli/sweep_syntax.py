@@ -37,7 +37,7 @@ values of an option:
   --hidden-dims 128, 256 128     choices among lists: [128] and [256, 128]
   --batch-norm yes,no        choices for a switch
   --data 'csv:a\\,b.csv'      a comma that belongs to the text
-  --name=-1..1               a value that begins with a minus sign"""
+  --lr=-1..1                 as one word, a value that begins with a minus sign"""
 _PLAIN = ("seed", "monitor")  # options of the sweep itself: one value each
 
 
