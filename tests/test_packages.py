@@ -72,6 +72,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "polars": ("data/", "bench/"),
     "PIL": ("data/", "bench/"),
     "platformdirs": ("data/cache.py",),
+    "optuna": ("runs/sweep",),
     "pooch": ("data/fetching.py",),
     "tensorboard": ("train/tensorboard_logger.py",),
     "scipy": ("bench/",),

@@ -14,6 +14,7 @@ from quoin.cli.generating import add_generate
 from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.cli.new_recipe import add_new
 from quoin.cli.runs_command import add_runs
+from quoin.cli.sweep_command import add_sweep
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -116,7 +117,7 @@ def _count(text: str) -> int:
 
 
 def _resume(parser: Parser, words: Sequence[str]) -> None:
-    add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
+    add_run(parser, "the folder of a run, of a multirun over seeds or folds, or of a sweep")
     add_step(parser)
     parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
     add_jobs(parser)
@@ -283,6 +284,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "new": ("write a recipe file to start your own from", add_new),
     "train": ("train a recipe or a recipe file of your own, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
+    "sweep": ("search the options of a recipe by trials: grid, random, TPE", add_sweep),
     "resume": ("resume an interrupted or killed run", _resume),
     "runs": ("list runs with their state, results and notes, and remove them", add_runs),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),

@@ -10,6 +10,7 @@ from quoin.cli.config_file import RunPlace, config_text, config_values
 from quoin.cli.flags import AUTO, read_options
 from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
+from quoin.cli.sweep_command import resume_sweep
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
@@ -82,6 +83,8 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.train import torch_as_it_was
 
     run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
+    if run.folder.sweep:
+        return resume_sweep(run, parsed)
     if parsed.require_target:
         _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quoin.plot.maps import feature_map_rows
     from quoin.plot.networks import network
     from quoin.plot.nodes import node_values
+    from quoin.plot.parallel import CoordinateAxis, parallel_coordinates
     from quoin.plot.plots import FORMATS, LARGEST, Panel, Plot
     from quoin.plot.polygons import PolygonMap, polygon_maps
     from quoin.plot.sheets import image_sheet, image_table
@@ -31,6 +32,7 @@ __all__ = [
     "AttentionPlot",
     "Band",
     "Box",
+    "CoordinateAxis",
     "GraphPlot",
     "Panel",
     "Plot",
@@ -51,6 +53,7 @@ __all__ = [
     "image_table",
     "network",
     "node_values",
+    "parallel_coordinates",
     "polygon_maps",
     "reliability_diagram",
     "roc_curves",

@@ -16,7 +16,7 @@ from quoin.runs.compare_groups import RunGroup, read_groups
 from quoin.runs.compare_statistics import MetricDifference, MetricSpread, difference_from, metric_spread
 from quoin.runs.generative_table import GenerativeLine, generative_line, is_measured
 from quoin.train.monitor import greater_is_better
-from quoin.train.run_files import fitting
+from quoin.train.run_state import fitting
 
 __all__ = ["Comparison", "LanguageModelLine", "comparison"]
 

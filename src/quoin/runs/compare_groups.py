@@ -75,7 +75,7 @@ class RunGroup:
     @property
     def target(self) -> tuple[str, str] | None:
         """The metric of its target and the bound, if it has a result that says so."""
-        results = [self.folder.result, *(run.folder.result for run in self.finished)]
+        results: list[Any] = [self.folder.result, *(run.folder.result for run in self.finished)]
         return next(((r["target"]["metric"], r["target"]["bound"]) for r in results if r and r["target"]), None)
 
 
@@ -99,6 +99,8 @@ def read_groups(paths: list[Path], *, group: bool = True) -> GroupedRuns:
 def _read(path: Path, notes: list[str]) -> RunGroup:
     folder = RunFolder.open(path)
     _ = folder.result  # whole, or an error
+    if folder.sweep:
+        raise UserError(f"{path} is a sweep, whose page compares its trials: name some of them, as in {path}/trial-*")
     if (multirun := folder.multirun) is None:
         return RunGroup(folder.path.name, "", 1, (_read_run(folder),), folder, (path,))
     runs = []

@@ -295,7 +295,7 @@ def _train(
             trainer.resume(run.step)
             if not trainer.at.finished:
                 folder.delete_result()
-        elif run.kind == MODULE:
+        elif run.kind == MODULE or getattr(options, "pretrained", ""):
             trainer.save()  # the weights it was given are nowhere else, and a kill may come before the first step
     with log.open(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", "")):
         with explain_out_of_memory():

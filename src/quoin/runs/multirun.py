@@ -20,7 +20,7 @@ from quoin.runs.jobs import Job, describe_sharing, run_jobs, with_threads
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
-from quoin.runs.run_code import CodeAccess, code_as_json, code_of, save_code
+from quoin.runs.run_code import access_to, code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.train import RunFolder, report
@@ -97,9 +97,7 @@ def fit_multirun(
     folder = RunFolder.create(runs, recipe.name, config, {}, name=label.name)
     save_code(folder, code)
     try:
-        # the files that were named for this run, for processes that open it
-        access = CodeAccess(tuple(each.file.given for each in code if each.use != "import"))
-        run = Run(folder, recipe=recipe, options=options, code=access)
+        run = Run(folder, recipe=recipe, options=options, code=access_to(code))
         return _run_members(run, multirun, jobs, show_progress)
     except UserError:
         if not folder.members():  # nothing was begun, so nothing is left behind

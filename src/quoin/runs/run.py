@@ -20,7 +20,7 @@ from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.own_code import CodeFile, resolve_code_with
 from quoin.runs.catalog import Recipe, find_recipe, recipe_from_code, recipe_from_package, recipe_names
-from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, trained_class
+from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, SWEEP, trained_class
 from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
@@ -68,7 +68,6 @@ class Run:
     ) -> None:
         self.folder, self.step, self.data_now, self.code = folder, step, data_now, code
         config, where = folder.config, str(folder.path / "config.json")
-        check_access(folder, code)
         self.recipe_name = config["recipe"]
         if config["kind"] == MODULE and recipe is None:
             recipe = module_recipe(config["recipe"], folder.path)
@@ -79,8 +78,9 @@ class Run:
                 "or train again"
             )
         self.kind = config["kind"]
-        known = (MULTIRUN,) if folder.multirun else KINDS
-        if self.kind not in known and (folder.multirun or not is_own or self.kind == MULTIRUN):
+        known = (SWEEP,) if folder.sweep else (MULTIRUN,) if folder.multirun else KINDS
+        several = folder.sweep or folder.multirun
+        if self.kind not in known and (several or not is_own or self.kind in (MULTIRUN, SWEEP)):
             raise UserError(
                 f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
                 "file or train again"
@@ -118,8 +118,10 @@ class Run:
         data_now: str | None = None,
         code: CodeAccess = NO_CODE,
     ) -> "Run":
-        """The run at `path`."""
-        return cls(RunFolder.open(Path(path)), step=step, data_now=data_now, code=code)
+        """The run at `path`, as a user names it; files that it has no use for are an error."""
+        folder = RunFolder.open(Path(path))
+        check_access(folder, code)
+        return cls(folder, step=step, data_now=data_now, code=code)
 
     def own_code(self) -> AbstractContextManager[None]:
         """Inside, options that name a Python file mean one that the user lets run."""
@@ -133,6 +135,8 @@ class Run:
         return f"Run({str(self.path)!r}, {self.recipe.name}, {'unfinished' if self.metrics is None else 'finished'})"
 
     def check_single(self) -> None:
+        if self.folder.sweep:
+            raise UserError(f"{self.path} is a sweep: name one of the trials inside it, such as {self.path}/trial-0")
         if multirun := self.folder.multirun:
             inside = f"{self.path}/{multirun['over']}-0"
             raise UserError(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")

@@ -10,6 +10,7 @@
     lock               held with flock while a process trains; a killed process leaves no stale lock
     code/              copies of the user's own Python files: kept to be read, run only if the user says so
     seed-0/, fold-0/   the runs of a multirun, each a run folder
+    trial-0/           the trials of a sweep, each a run or a multirun over seeds
 
 The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a
 link in the place of any entry is an error, and all that is read, written, renamed and removed goes through durable.py,
@@ -35,13 +36,21 @@ from quoin.errors import UserError, did_you_mean
 from quoin.train import durable, run_files
 from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
 from quoin.train.durable import Directory
-from quoin.train.run_files import ConfigFile, Environment, MultirunConfig, MultirunResultFile, ResultFile
+from quoin.train.run_files import (
+    ConfigFile,
+    Environment,
+    MultirunConfig,
+    MultirunResultFile,
+    ResultFile,
+    SweepConfig,
+    SweepResultFile,
+)
 
 __all__ = ["RunFolder"]
 
 FORMAT = 2
 FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
-MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a multirun is called
+MEMBER = re.compile("(?:seed|fold|trial)-[0-9]+")  # what a run of a multirun or a sweep is called
 Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 TRIES = 5  # to take the lock: `quoin runs` holds it for a moment to see whether it is free
@@ -189,22 +198,29 @@ class RunFolder:
         """Over what the runs inside go, or None for a run."""
         return self.config.get("multirun")
 
+    @property
+    def sweep(self) -> SweepConfig | None:
+        """What the trials inside search, or None for another folder."""
+        return self.config.get("sweep")
+
     @functools.cached_property
     def environment(self) -> Environment:
         return run_files.read_environment(*self._content("environment.json"))
 
     @functools.cached_property
-    def result(self) -> ResultFile | MultirunResultFile | None:
+    def result(self) -> ResultFile | MultirunResultFile | SweepResultFile | None:
         """The final metrics, or None while the run is not finished."""
         if not self.has("result.json"):
             return None
-        return run_files.read_result(*self._content("result.json"), of_multirun=self.multirun is not None)
+        return run_files.read_result(
+            *self._content("result.json"), of_multirun=self.multirun is not None, of_sweep=self.sweep is not None
+        )
 
     def read_data_info(self, kind: type[Info]) -> Info:
         """What the run remembers of its data."""
         return kind.from_json(self.config["data"], f"{self.path / 'config.json'}, data")
 
-    def save_result(self, result: ResultFile | MultirunResultFile) -> None:
+    def save_result(self, result: ResultFile | MultirunResultFile | SweepResultFile) -> None:
         with self._explain_os_errors("result.json"):
             self._write_json("result.json", result)
         self.result = result

@@ -10,6 +10,7 @@ from quoin import plot
 from quoin.plot import Panel
 
 __all__ = [
+    "code",
     "collapsible",
     "curve_panels",
     "describe_plot_error",
@@ -32,6 +33,7 @@ figcaption { color: #555 } table { border-collapse: collapse; margin: 0.4rem 0 1
 td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4 }
 td { white-space: nowrap } td:first-child, details td { overflow-wrap: anywhere; white-space: normal; min-width: 8rem }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: 0.6rem 0.8rem }
 .met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
 p.note { white-space: pre-wrap; border-left: 3px solid #ddd; padding-left: 0.8rem }
 .tag { background: #eef1f4; border-radius: 0.3rem; padding: 0.1rem 0.45rem; font-size: 0.9em }
@@ -96,6 +98,11 @@ def links(title: str, paths: dict[str, str]) -> str:
     """Ways to pages beside this one."""
     rows = "".join(f'<li><a href="{html.escape(path)}">{html.escape(name)}</a></li>\n' for name, path in paths.items())
     return f"<h2>{html.escape(title)}</h2>\n<ul>\n{rows}</ul>"
+
+
+def code(title: str, text: str) -> str:
+    """A command to copy, under a heading."""
+    return f"<h2>{html.escape(title)}</h2>\n<pre>{html.escape(text)}</pre>"
 
 
 def collapsible(title: str, rows: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ folder of hundreds of runs is listed at once.
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from quoin.documents import Count, Must, Name, checked, parse_json
+from quoin.documents import Count, Must, Name, Size, checked, parse_json
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "MultirunConfig",
     "MultirunResultFile",
     "ResultFile",
+    "SweepConfig",
+    "SweepResultFile",
     "read_config",
     "read_environment",
     "read_metrics",
@@ -47,6 +49,19 @@ class CodeConfig(TypedDict):
     use: Literal["recipe", "option", "import"]  # imported by one of the others, from its folder
 
 
+class SweepConfig(TypedDict):
+    id: Name  # of the folder: a trial in a storage that several folders share says whose it is
+    space: dict[Name, dict[str, Any]]  # by option, choices or a range
+    sampler: Literal["grid", "random", "tpe"]
+    pruner: Literal["none", "median", "hyperband"]
+    trials: Size
+    seeds: Size
+    metric: Name  # by whose mean over the seeds the best trial is chosen
+    greater_is_better: bool
+    storage: str  # as it was given; the folder's own journal where it is empty
+    jobs: Size
+
+
 class ConfigFile(TypedDict):
     """config.json"""
 
@@ -62,6 +77,7 @@ class ConfigFile(TypedDict):
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
+    sweep: NotRequired[SweepConfig]  # of the folder that holds the trials of a sweep
 
 
 class _Target(TypedDict):
@@ -108,6 +124,30 @@ class MultirunResultFile(TypedDict):
     seconds: float
 
 
+class _BestTrial(TypedDict):
+    trial: Count
+    options: dict[Name, Any]
+    mean: float
+    std: float
+
+
+class _MeanAndStd(TypedDict):
+    mean: float
+    std: float
+
+
+class SweepResultFile(TypedDict):
+    """result.json of a sweep: the best trial by validation, and its final metrics over the seeds."""
+
+    metric: Name
+    best: _BestTrial
+    metrics: dict[Name, _MeanAndStd]
+    complete: Count
+    pruned: Count
+    failed: Count
+    seconds: float
+
+
 def read_config(content: bytes, path: Path, *, format: int) -> ConfigFile:
     """config.json, whose `content` lay at `path`, of this format."""
     value = _object(content, path)
@@ -123,8 +163,11 @@ def read_environment(content: bytes, path: Path) -> Environment:
     return checked(Environment, _object(content, path), str(path))
 
 
-def read_result(content: bytes, path: Path, *, of_multirun: bool) -> ResultFile | MultirunResultFile:
-    return checked(MultirunResultFile if of_multirun else ResultFile, _object(content, path), str(path))
+def read_result(
+    content: bytes, path: Path, *, of_multirun: bool, of_sweep: bool
+) -> ResultFile | MultirunResultFile | SweepResultFile:
+    kind = SweepResultFile if of_sweep else MultirunResultFile if of_multirun else ResultFile
+    return checked(kind, _object(content, path), str(path))
 
 
 def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quoin.runs.kinds.trained import Trained
 
-__all__ = ["KINDS", "MODULE", "MULTIRUN", "trained_class"]
+__all__ = ["KINDS", "MODULE", "MULTIRUN", "SWEEP", "trained_class"]
 
 MULTIRUN = "multirun"  # the folder of several runs
+SWEEP = "sweep"  # the folder of trials
 MODULE = "module"  # of the user's own, without a recipe
 KINDS = {
     "classification": "tabular.TrainedTabular",
