@@ -730,6 +730,7 @@ def test_importing_quoin_brings_no_torch_and_shows_the_three_functions():
 
 
 @pytest.mark.deep
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own files
 def test_a_compiled_run_learns_the_same(tmp_path):
     inputs, targets = make_data()
     found = []
