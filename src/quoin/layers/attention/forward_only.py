@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
-from quoin.layers.attention.checks import check_batch_indices
+from quoin.layers.attention.checks import check_attention, check_batch_indices
 from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec, InnerAttention
 from quoin.tensor import attention_mask
 
@@ -90,6 +90,7 @@ class ForwardOnlyAttention(nn.Module):
         mask: Bool[Tensor, "... #query #key"] | Bool[Tensor, "#key"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "batch heads query value_dim"]:
+        check_attention(query, key, value, mask, causal=causal)
         return self.attend(query, key, value, **self._named(query, key, mask, causal))
 
     def weights(
@@ -106,6 +107,7 @@ class ForwardOnlyAttention(nn.Module):
                 f"expected an attention that offers its weights, got {self.called}, which has only forward; give it a "
                 "method weights(query, key, *, mask=None, causal=False)"
             )
+        check_attention(query, key, None, mask, causal=causal)
         attend: Any = self.attend
         return attend.weights(query, key, **self._named(query, key, mask, causal))
 
@@ -130,6 +132,7 @@ class ForwardOnlyAttention(nn.Module):
                 f"expected the cache that init_cache gave, got {type(cache).__name__}; each attention keeps its "
                 "own kind"
             )
+        check_attention(query, key, value, causal=True)
         before, cache = cache.seq_len, cache.append((query, key, value))
         return AttentionStepOutput(self(*cache.heads, causal=True)[:, :, before:], cache)
 
