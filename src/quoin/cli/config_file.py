@@ -18,7 +18,15 @@ from typing import Any
 from quoin.cli.flags import AUTO, Parser
 from quoin.cli.toml_text import format_toml
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.options import CALLED_ELSEWHERE, ValidatedOptions, check_option, flag_name, option
+from quoin.options import (
+    CALLED_ELSEWHERE,
+    ValidatedOptions,
+    check_option,
+    choices_of,
+    flag_name,
+    option,
+    takes_own_part,
+)
 from quoin.runs.catalog import Recipe, find_recipe
 from quoin.runs.run_config import RunConfig
 
@@ -45,6 +53,12 @@ class RunPlace(ValidatedOptions):
         0, "train with so many seeds, each in a subfolder; 0 for a single run", at_least=0, at_most=10_000
     )
     folds: int = option(0, "k-fold cross-validation: train k times; 0 for a single run", at_least=0, at_most=10_000)
+    jobs: int = option(
+        0,
+        "how many of those train at a time, each in its own process; 0 for one after another",
+        at_least=0,
+        at_most=1024,
+    )
 
 
 @dataclass(frozen=True)
@@ -209,8 +223,8 @@ def _comment(text: str) -> list[str]:
 
 def _about(each: dataclasses.Field[Any], hint: Any, value: Any) -> str:
     told = each.metadata.get("help", "")
-    if typing.get_origin(hint) is typing.Literal:
-        told += f"; one of {', '.join(map(str, typing.get_args(hint)))}"
+    if choices := choices_of(hint):
+        told += f"; one of {', '.join(choices)}{', or FILE.py:NAME' if takes_own_part(hint) else ''}"
     if value != each.default and each.default is not None:
         told += f" (default: {format_toml(each.default)})"
     return told

@@ -67,7 +67,7 @@ def train(parsed: argparse.Namespace) -> int:
 def _print_config(
     recipe: Recipe, options: Any, config: RunConfig, auto_lr: bool, label: RunLabel, parsed: argparse.Namespace
 ) -> int:
-    place = RunPlace(str(parsed.runs), label.name, label.note, label.tags, parsed.seeds, parsed.folds)
+    place = RunPlace(str(parsed.runs), label.name, label.note, label.tags, parsed.seeds, parsed.folds, parsed.jobs)
     values = config_values(recipe, options, config, place) | ({"lr": AUTO} if auto_lr else {})
     if parsed.json:
         print_json(values)

@@ -37,7 +37,7 @@ class ListedRun:
         stds: Of a multirun, the standard deviations.
         target: As in result.json.
         epoch: Epochs done so far, of a run that is not finished.
-        multirun: Of a multirun, over what it goes and how many runs it has.
+        multirun: Of a multirun or a sweep, over what it goes and how many runs it has.
         num_finished: How many of those are finished.
     """
 
@@ -116,7 +116,7 @@ def read_listed_run(path: Path, *, members: bool = False) -> ListedRun:
 
 
 def _read(folder: RunFolder, name: str, members: bool) -> ListedRun:
-    config, result, multirun = folder.config, folder.result, folder.multirun
+    config, result, multirun = folder.config, folder.result, _several(folder)
     names = [f"{multirun['over']}-{index}" for index in range(multirun["count"])] if multirun else []
     known: Any = result or {}
     inside = _members(folder, name, names) if multirun and (members or result is None) else ()
@@ -145,10 +145,17 @@ def _read(folder: RunFolder, name: str, members: bool) -> ListedRun:
         target=known.get("target"),
         epoch=(last[0]["epoch"] if last else 0.0) if result is None and not multirun else None,
         num_epochs=epochs if isinstance(epochs, int) else None,
-        multirun=dict(multirun) if multirun else None,
-        num_finished=len(names) if result else sum(each.state == "finished" for each in inside),
+        multirun=multirun,
+        num_finished=len(names) if result is not None else sum(each.state == "finished" for each in inside),
         members=inside if members else (),
     )
+
+
+def _several(folder: RunFolder) -> dict[str, Any] | None:
+    """Over what the runs inside go, and how many there are to be: seeds, folds, or trials of a sweep."""
+    if (sweep := folder.sweep) is not None:
+        return {"over": "trial", "count": sweep["trials"]}
+    return dict(folder.multirun) if folder.multirun else None
 
 
 def _members(folder: RunFolder, name: str, names: Sequence[str]) -> tuple[ListedRun, ...]:

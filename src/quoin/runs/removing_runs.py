@@ -21,7 +21,11 @@ from quoin.train.folder import FILES, MEMBER, RunFolder
 __all__ = ["RemovableRun", "find_removable", "remove_run"]
 
 # What `quoin inspect` and `quoin generate` leave beside a run, and what a kill leaves of a file that was being written.
-OUTPUTS = re.compile(r"inspect(-[a-z0-9.-]*)?\.html|inspect|(samples|strip|traversal)\.png|\..*\.[0-9a-f]{16}\.\w+")
+FOLDERS = ("code", "log", "locks")  # copies of the user's code, logs, and the locks of a sweep's trials
+OUTPUTS = re.compile(
+    r"inspect(-[a-z0-9.-]*)?\.html|inspect|(samples|strip|traversal)\.png|journal\.jsonl(\.lock)?|"
+    r"\..*\.[0-9a-f]{16}\.\w+"
+)
 
 
 @dataclass(frozen=True)
@@ -108,27 +112,32 @@ def _multirun_of(path: Path) -> Path | None:
     """The multirun that the folder is in, if it is in one."""
     try:
         parent = Path(os.path.abspath(path)).parent if path.parent == Path() else path.parent
-        return parent if RunFolder.open(parent).multirun else None
+        folder = RunFolder.open(parent)
+        return parent if folder.multirun or folder.sweep else None
     except (UserError, OSError):
         return None
 
 
 def _members(directory: Directory) -> list[Directory]:
+    """The runs inside, of a sweep over seeds those of its trials too."""
     names = [name for name in directory.names() if MEMBER.fullmatch(name)]
-    return [directory.enter(name) for name in names if directory.kind(name) == "a folder"]
+    found = [directory.enter(name) for name in names if directory.kind(name) == "a folder"]
+    return [*found, *(each for inside in found for each in _members(inside))]
 
 
 def _foreign(directory: Directory, prefix: str = "") -> Iterator[str]:
     """The entries, those of members and checkpoints too, that have no name which Quoin gives."""
     for name in directory.names():
         is_folder = directory.kind(name) == "a folder"
-        if MEMBER.fullmatch(name) and not prefix and is_folder:
-            yield from _foreign(directory.enter(name), f"{name}/")
+        if MEMBER.fullmatch(name) and is_folder:
+            yield from _foreign(directory.enter(name), f"{prefix}{name}/")
         elif name == "checkpoints" and is_folder:
             saved = directory.enter(name)
             known = {*filter(STEP.fullmatch, saved.names()), *saved.drafts_of(STEP.pattern, "draft|doomed")}
             yield from (f"{prefix}{name}/{each}" for each in saved.names() if each not in known)
-        elif name not in (*FILES, "checkpoints") and not OUTPUTS.fullmatch(name):
+        elif is_folder and name in FOLDERS:
+            continue
+        elif name not in FILES and not OUTPUTS.fullmatch(name):
             yield prefix + name
 
 
