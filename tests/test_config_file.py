@@ -323,3 +323,18 @@ def test_the_words_are_read_as_the_parser_reads_them(here):
     assert read_given_config(["mlp", "--config", "a.toml"]).values == {"lr": 1}
     assert read_given_config(["--config=b.toml", "--lr", "3"]).values == {"lr": 2}
     assert read_given_config(["--config=a.toml", "--config", "b.toml"]).values == {"lr": 2}
+
+
+def test_code_that_a_run_names_is_named_again(tmp_path, monkeypatch):
+    """Not the paths of a run's config.json decide which code runs, but the words of the command."""
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text("raise RuntimeError('it ran')\ndef square(fraction): return fraction\n")
+    assert tried("train", "mlp", "--data", "iris", "--name", "a", *QUICK)[0] == 0
+    config = json.loads(Path("runs/a/config.json").read_text())
+    config["options"]["schedule"] = "evil.py:square"
+    Path("runs/a/config.json").write_text(json.dumps(config))
+    told = refused("train", "--config", "runs/a", "--print-config")
+    assert "name it again with --schedule evil.py:square" in told
+    code, out, _ = tried("train", "--config", "runs/a", "--schedule", "cosine", "--print-config")
+    assert code == 0
+    assert 'schedule = "cosine"' in out

@@ -27,6 +27,7 @@ from quoin.options import (
     option,
     takes_own_part,
 )
+from quoin.own_code import is_code_reference
 from quoin.runs.catalog import Recipe, find_recipe
 from quoin.runs.run_config import RunConfig
 
@@ -161,7 +162,7 @@ def read_given_config(words: Sequence[str]) -> GivenConfig:
             f"--config {format_value(given)} cannot be read ({reason}): give a TOML file or a run's folder"
         ) from None
     where = f"--config {format_value(str(path))}"
-    return _of_run(content, path, where) if path.suffix == ".json" else _of_toml(content, where)
+    return _of_run(content, path, where, words) if path.suffix == ".json" else _of_toml(content, where)
 
 
 def _of_toml(content: bytes, where: str) -> GivenConfig:
@@ -176,7 +177,9 @@ def _of_toml(content: bytes, where: str) -> GivenConfig:
     return GivenConfig(where, recipe, values)
 
 
-def _of_run(content: bytes, path: Path, where: str) -> GivenConfig:
+def _of_run(content: bytes, path: Path, where: str, words: Sequence[str]) -> GivenConfig:
+    """The options of a run. Code that it was trained with is the user's to name again: what a run folder names never
+    runs by itself."""
     from quoin.train.folder import FORMAT
     from quoin.train.run_files import read_config
 
@@ -184,10 +187,20 @@ def _of_run(content: bytes, path: Path, where: str) -> GivenConfig:
         config = read_config(content, path, format=FORMAT)
     except UserError as mistake:
         raise UserError(f"--config expects TOML or the config.json of a run: {mistake}") from None
+    if config["kind"] in ("module", "sweep"):
+        raise UserError(f"{where} is of a {config['kind']}, expected the run of a recipe: give another, or a TOML file")
     values = config["options"] | config["settings"]
+    recipe = next((each["path"] for each in config.get("code", []) if each["use"] == "recipe"), None)
+    if recipe is not None and (not words or words[0].startswith("-")):
+        raise UserError(f"{where} is of your own recipe: name its file, as in quoin train {recipe} --config ...")
+    for name, value in config["options"].items():
+        if isinstance(value, str) and is_code_reference(value):
+            del values[name]
+            if not any(word == flag_name(name) or word.startswith(f"{flag_name(name)}=") for word in words):
+                raise UserError(f"{where} was trained with your code: name it again with {flag_name(name)} {value}")
     if multirun := config.get("multirun"):
         values[f"{multirun['over']}s"] = multirun["count"]
-    return GivenConfig(where, config["recipe"], values, path.parent / config["folder"])
+    return GivenConfig(where, "" if recipe else config["recipe"], values, path.parent / config["folder"])
 
 
 def config_values(recipe: Recipe, options: Any, run_config: RunConfig, place: RunPlace) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
 from quoin.errors import UserError, format_value
-from quoin.options import ValidatedOptions, flag_name
+from quoin.options import OwnPart, ValidatedOptions, choices_of, flag_name, takes_own_part
 from quoin.runs.run_config import RunConfig
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
@@ -83,6 +83,8 @@ def _check_options(kind: Any, shown: str) -> None:
 
 def _is_option_type(kind: Any, *, inside: bool = False) -> bool:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if takes_own_part(kind):
+        return kind is OwnPart or bool(choices_of(kind))
     if origin is typing.Literal:
         return all(isinstance(each, str) for each in inner)
     if origin is tuple:
