@@ -32,25 +32,7 @@ def test_the_commands_run_as_printed(tmp_path):
     assert list(FILES) == ["my_attention.py"]
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    words = [
-        "The",
-        "cat",
-        "sat",
-        "on",
-        "a",
-        "mat",
-        "and",
-        "saw",
-        "one",
-        "red",
-        "dog",
-        "run",
-        "to",
-        "its",
-        "den",
-        "by",
-        "noon",
-    ]
+    words = re.findall(r"\w+", "The cat sat on a mat and saw one red dog run to its den by noon")
     text = " ".join(words[(7 * i * i + i // 3) % len(words)] for i in range(20_000))
     (tmp_path / "my.txt").write_text(re.sub(r"((?:\S+ ){9}\S+) ", r"\1.\n", text))
     told = {command: run(command, tmp_path) for block in BLOCKS for command in block}
