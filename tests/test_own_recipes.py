@@ -257,6 +257,21 @@ def test_modules_beside_it_are_kept_with_it(project):
     assert not Path("ran").exists()
 
 
+def test_what_lies_beside_it_stands_in_for_no_package_that_a_library_does_without(project, monkeypatch):
+    site = project.parent / "site"
+    site.mkdir()
+    (site / "a_library.py").write_text(
+        "try:\n    import not_installed\nexcept ImportError:\n    not_installed = None\n"
+    )
+    (project / "not_installed").mkdir()
+    (project / "not_installed" / "some.py").write_text(MARK.format("ran"))
+    monkeypatch.syspath_prepend(site)
+    text = (project / "my_recipe.py").read_text()
+    (project / "my_recipe.py").write_text(text.replace("import my_layers", "import a_library\nimport my_layers"))
+    assert find_recipe("project/my_recipe.py").module.a_library.not_installed is None
+    del sys.modules["a_library"]
+
+
 def test_a_file_is_imported_once_for_each_content_of_it_and_its_modules(project):
     path = "project/my_recipe.py"
     first = find_recipe(path)
