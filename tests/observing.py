@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from quoin.options import choices_of
 from quoin.runs import Recipe
 from quoin.train import DeviceContext, NonFiniteLossError
 
@@ -188,8 +189,8 @@ def digest(value: Any) -> str:
 def other_values(kind: Any, value: Any) -> list[Any]:
     """Values of this type that are not `value`, likely ones first; some may be out of the option's range."""
     inner = typing.get_args(kind)
-    if typing.get_origin(kind) is typing.Literal:
-        return [choice for choice in inner if choice != value]
+    if choices := choices_of(kind):
+        return [choice for choice in choices if choice != value]
     if kind is bool:
         return [not value]
     if typing.get_origin(kind) is tuple:

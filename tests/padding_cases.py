@@ -43,7 +43,7 @@ from quoin.layers import (
     transformer_block,
     uniform_weights,
 )
-from quoin.layers.attention import FeatureMapAttention
+from quoin.layers.attention import FeatureMapAttention, ForwardOnlyAttention
 from quoin.losses import sequence_cross_entropy, sequence_cross_entropy_definition
 from quoin.metrics import perplexity
 from quoin.models import NadarayaWatsonRegression, TransformerDecoder, TransformerEncoder, bahdanau_decoder_definition
@@ -233,6 +233,7 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
         core(ExactAttention(), lambda seen: each(seen, BATCH, 4), query_heads=4),
         core(ExactAttention(bias=lambda n, m, offset: torch.zeros(1, n, m)), lambda seen: seen),
     ],
+    "ForwardOnlyAttention.forward": [core(ForwardOnlyAttention(ExactAttention()), lambda seen: seen)],
     "LinearAttention.forward": [
         core(LinearAttention(), lambda seen: seen),
         core(LinearAttention(), lambda seen: each(seen, BATCH, HEADS)),
@@ -249,6 +250,7 @@ CASES: dict[str, list[Make]] = {  # a public name, or one of its methods: everyt
     "NadarayaWatson.forward": [core(layer, form) for layer in windows for form in (lambda seen: seen, each)],
     "NadarayaWatsonRegression.pooled": [*map(kept_rows, windows), kept_rows(windows[0], 0.9)],
     "ExactAttention.weights": [weights_of(ExactAttention())],
+    "ForwardOnlyAttention.weights": [weights_of(ForwardOnlyAttention(ExactAttention()))],
     "LinearAttention.weights": [weights_of(LinearAttention())],
     "PerformerAttention.weights": [weights_of(performer)],
     "FeatureMapAttention.weights": [weights_of(FeatureMapAttention(performer.feature_map))],

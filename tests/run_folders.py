@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import torch
 
+import quoin.runs
 from commands import tried
 from quoin.cli.commands import COMMANDS
 from quoin.cli.flags import Parser
@@ -53,6 +55,7 @@ USED = {  # the commands that have something to do for each kind; the others say
     **dict.fromkeys(("drawn-images", "points"), DRAWN),
     "mixture": DRAWN | {"predict"},
     **{kind: {"resume", "compare"} for kind in ("seeds", "folds")},
+    "module": {"compare"},  # its model is in somebody's Python code
 }
 
 
@@ -75,10 +78,19 @@ def train_every_kind(folder: Path) -> dict[str, str]:
         code, _, err = tried("train", *words.split(), *QUICK.split(), "--runs", kind)
         assert code == 0, err
         found[kind] = f"{kind}/{words.split()[0]}-1"
+    found["module"] = str(train_module().path)
     for kind in ("language", "counts", "byte-pairs", "pixels"):
         file = "levels.npy" if kind == "pixels" else "lines.txt"
         assert tried("compress", file, "--model", found[kind], "-o", f"{kind}.quoin")[0] == 0
     return found
+
+
+def train_module() -> quoin.runs.Run:
+    """A run without a recipe: `quoin.fit` of a module of one's own."""
+    rows = torch.arange(24.0).reshape(12, 2)
+    return quoin.fit(
+        torch.nn.Linear(2, 2), (rows, torch.arange(12) % 2), epochs=1, num_threads=1, runs="module", show_progress=False
+    )
 
 
 def opening_commands() -> set[str]:

@@ -21,6 +21,7 @@ from quoin.layers import (
     CacheSpec,
     ExactAttention,
     FeatureMapAttention,
+    ForwardOnlyAttention,
     HyperbolicFeatures,
     InnerAttention,
     LinearAttention,
@@ -31,9 +32,26 @@ from quoin.layers import (
 from quoin.tensor import causal_mask, sequence_mask
 
 HEADS, WIDTH = 4, 6
+
+
+class Own(torch.nn.Module):
+    """As somebody would write it who knows nothing of caches; the kernel's own mask is what it is handed."""
+
+    def __init__(self):
+        super().__init__()
+        self.exact = ExactAttention()
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        return self.exact(query, key, value, mask=mask)
+
+    def weights(self, query: Tensor, key: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        return self.exact.weights(query, key, mask=mask)
+
+
 CORES: dict[str, Callable[[], InnerAttention]] = {
     "exact": ExactAttention,
     "exact, scale 1": lambda: ExactAttention(scale=1.0),
+    "own, forward alone": lambda: ForwardOnlyAttention(Own()),
     "exact, ALiBi": lambda: ExactAttention(bias=ALiBi(HEADS)),
     "additive": lambda: AdditiveAttention(WIDTH, WIDTH, 5, generator=torch.Generator().manual_seed(0)),
     "linear": lambda: LinearAttention(chunk_size=3),

@@ -28,7 +28,7 @@ from quoin.cli.commands import COMMANDS
 from quoin.train import NonFiniteLossError, Trainer
 
 QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--num-threads", "1"]
-RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds"}
+RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds", "num_parameters"}
 
 
 def ran(*words: object) -> str:
@@ -250,10 +250,11 @@ def test_names_too_long_for_a_file_cost_one_line(flowers, here):
 def test_compare(flowers, here):
     runs = [flowers / "runs" / "mlp-1", flowers / "runs" / "mlp-2"]
     found = parsed("compare", *runs)
-    assert found["runs"] == ["mlp-1", "mlp-2"]
+    assert [run["name"] for run in found["runs"]] == ["mlp-1", "mlp-2"]
     assert found["options"] == {"lr": [0.05, 0.2]}
-    results = [json.loads((run / "result.json").read_text())["metrics"] for run in runs]
-    assert found["metrics"] == {name: [result[name] for result in results] for name in results[0]}
+    for run, folder in zip(found["runs"], runs, strict=True):
+        result = json.loads((folder / "result.json").read_text())["metrics"]
+        assert {name: each["mean"] for name, each in run["metrics"].items()} == result
     page = (here / "compare.html").read_text()
     assert page.count("<svg") == 2  # loss and accuracy, both runs in each
     assert "mlp-2" in ran("compare", *runs)

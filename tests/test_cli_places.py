@@ -23,12 +23,14 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "lr": [("mlp", "--data", "csv:{}")],
     "cache": [],
     "new": [("{}",), ("{}/mine.py",)],
+    "runs": [("--runs", "{}"), ("rm", "{}", "--yes")],
     "train": [("{}.py",), ("./{}",)]
     + [
         ("mlp", "--data", f"{form}:{{}}")
         for form in ("csv", "tsv", "parquet", "jsonl", "npz", "images", "signals", "idx", "cifar10")
     ]
     + [("lstm-lm", "--data", f"{form}:{{}}") for form in ("text", "tokens")]
+    + [("mlp", "--config", "{}", "--print-config")]
     + [("hmm", "--data", "sequences:{}"), ("sequence-classification", "--data", "texts:{}")]
     + [("translate-dates", "--data", "tsv:{}"), ("vae", "--classifier", "{}", "--max-steps", "1")],
     "resume": [("{}",)],

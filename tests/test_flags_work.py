@@ -14,6 +14,7 @@ import numpy
 import pytest
 
 from commands import tried
+from made_runs import write_multirun
 from quoin.cli.commands import COMMANDS
 from quoin.cli.flags import Parser
 
@@ -85,8 +86,19 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--force": ("{text} -o {there}", ""),
         "--json": ("{text} -o {out}/a.tokens", ""),
     },
-    "compare": {"--out": ("{lm} {mlp}", "{out}/b.html"), "--json": ("{lm} {mlp}", "")},
     "new": {"--from": ("mine.py", "mlp"), "--force": ("{there}.py", "")},
+    "compare": {
+        "--out": ("{lm} {mlp}", "{out}/b.html"),
+        "--json": ("{lm} {mlp}", ""),
+        "--baseline": ("{seeds} {others}", "{seeds}"),
+        "--metric": ("{seeds} {others}", "test_loss"),
+        "--confidence": ("{seeds} {others}", "0.5"),
+        "--precision": ("{seeds} {others}", "1"),
+        "--no-group": ("{seeds}/seed-0 {seeds}/seed-1", ""),
+        "--csv": ("{seeds} {others}", "{out}/a.csv"),
+        "--markdown": ("{seeds} {others}", "{out}/a.md"),
+        "--latex": ("{seeds} {others}", "{out}/a.tex"),
+    },
     "list": {"--json": ("", "")},
     "map": {"--all": ("attention", ""), "--missing": ("Z3.9", ""), "--packages": ("", ""), "--json": ("Z3.9", "")},
     "check": {"--seed": ("Z3.9 --json", "1"), "--json": ("Z3.9", "")},
@@ -97,7 +109,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Tried elsewhere, or of no effect that a test could see without a clock.
-ELSEWHERE = {"train", "lr", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
+ELSEWHERE = {"train", "lr", "runs", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
 REFUSED_WITHOUT = ("--force", "--code", "--trust-code")
 SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
 NOTHING_TO_SEE = {("check", "--num-workers"): "the same claims by another number of processes"}
@@ -174,6 +186,9 @@ def made(tmp_path_factory) -> dict[str, str]:
     judged = ("--classifier", found["lenet"], "--num-samples", 20)
     found["vae"] = trained("vae", images, *judged, "--num-importance-samples", 5)
     found["diffusion"] = trained("diffusion-digits", images, *judged)
+    for name, low in (("seeds", 0.5), ("others", 0.6)):
+        values = [{"test_accuracy": low + i / 100, "test_loss": 1 - low - i / 50} for i in range(3)]
+        found[name] = str(write_multirun(folder / name, values))
     names = {"text": "text.txt", "words": "words.txt", "csv": "table.csv"}
     return found | {key: str(folder / name) for key, name in names.items()}
 

@@ -121,7 +121,7 @@ def test_what_is_no_judge_is_told(digits, place, cpu, tmp_path):
 
 def test_models_that_draw_stand_side_by_side(place, tmp_path):
     first, second = Run.open(place / "vae-1"), tmp_path / "vae-2"
-    assert beside_others(first) == []  # no other run that draws
+    assert beside_others(first.folder) == []  # no other run that draws
     for path in (tmp_path / "vae-1", second):
         shutil.copytree(place / "vae-1", path)
     changed = json.loads((second / "result.json").read_text())
@@ -129,7 +129,7 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
     (second / "result.json").write_text(json.dumps(changed))
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "result.json").write_text("{")
-    (section,) = beside_others(Run.open(tmp_path / "vae-1"))
+    (section,) = beside_others(Run.open(tmp_path / "vae-1").folder)
     assert '<td class="number">0.123</td>' in section
     assert "data digits" in section  # what they share is said once, not in a column
     assert "<th>evaluator" not in section
@@ -156,7 +156,7 @@ def test_lines_with_another_judge_are_told_apart(place, tmp_path):
     config["options"] |= {"classifier": "", "num_samples": 31, "seed": 7}
     (tmp_path / "other" / "config.json").write_text(json.dumps(config))
     other = Run.open(tmp_path / "other")
-    one, two = (generative_line(each.path.name, each, each) for each in (run, other))
+    one, two = (generative_line(each.path.name, each.folder, each.metrics or {}, 1.0) for each in (run, other))
     assert two.evaluator == "own, seed 7"
     assert caution([one, one]) == ""
     assert caution([one, two]) == "only lines with the same evaluator and num_samples compare"

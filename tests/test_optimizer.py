@@ -2,7 +2,6 @@
 and a killed run goes on to the same bits."""
 
 import dataclasses
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from quoin.optim import (
     Nesterov,
     RMSProp,
 )
+from quoin.options import choices_of
 from quoin.runs import find_recipe, recipe_names
 from quoin.tasks import Classification, make_optimizer, weight_decay_groups
 from quoin.tasks.options import GradientOptions, OptimizerName
@@ -35,7 +35,7 @@ from tasks import Crash, difference, left_behind, new_folder, numbers_dataset, p
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-NAMES: tuple[OptimizerName, ...] = typing.get_args(OptimizerName)
+NAMES: tuple[Any, ...] = choices_of(OptimizerName)
 DECOUPLED = {"adamw", "lion"}
 # The rule of each name by learning rate and weight decay: with torch's defaults, and with other parameters.
 RULES: dict[OptimizerName, Callable[[float, float], Any]] = {

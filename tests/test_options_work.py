@@ -21,7 +21,7 @@ from PIL import Image
 from commands import refused, tried
 from observing import Seen, difference, other_values, rates_of_all_differ
 from quoin.errors import UserError
-from quoin.options import flag_name
+from quoin.options import choices_of, flag_name
 from quoin.runs import Recipe, find_recipe, recipe_names
 from quoin.tasks.options import DemonstrationOptions
 
@@ -90,6 +90,7 @@ TELLING: dict[str, list[Any]] = {
     "image_channels": [1],
     "image_size": [8],
     "kl_warmup_ratio": [0.9],
+    "loss": [f"{Path(__file__).with_name('own_example.py')}:loss"],
     "min_variance": [0.9],
     "num_rows": [20],
     "pseudo_counts": [(0.5,)],
@@ -264,7 +265,7 @@ class Cases:
         choices = [
             name
             for name, kind in self.kinds.items()
-            if name not in {option, *ELSEWHERE} and (kind is bool or typing.get_origin(kind) is typing.Literal)
+            if name not in {option, *ELSEWHERE} and (kind is bool or choices_of(kind))
         ]
         others = [{name: value} for name in choices for value in other_values(self.kinds[name], getattr(base, name))]
         return [base, *(context for other in others if (context := self.taken(base, other)))]
@@ -291,7 +292,7 @@ class Cases:
             except UserError:
                 continue
             found.append(changed)
-            if typing.get_origin(self.kinds[option]) is not typing.Literal:
+            if not choices_of(self.kinds[option]):
                 break
         return found
 

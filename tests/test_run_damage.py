@@ -367,7 +367,7 @@ MARK = "the raw text goes here"
 
 @st.composite
 def damages(draw) -> dict:
-    kind = draw(st.sampled_from(list(KINDS)))
+    kind = draw(st.sampled_from(list(USED)))
     return {
         "kind": kind,
         "command": draw(st.sampled_from([*(sorted(USED[kind]) * 4), *COMMANDS])),

@@ -27,13 +27,20 @@ from quoin.train import DeviceContext, RunFolder
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Values that bite where the derived ones may not; a GPU may be absent, and is then asked for in vain.
-TELLING: dict[str, list[Any]] = {"num_threads": [2], "checkpoint_every": [3], "max_steps": [5], "device": ["cuda:99"]}
+TELLING: dict[str, list[Any]] = {
+    "num_threads": [2],
+    "checkpoint_every": [3],
+    "max_steps": [5],
+    "device": ["cuda:99"],
+    "log": ["tensorboard"],
+    "log_every": [3],
+}
 FOR_A_GPU = {
     "device",
     "precision",
 }  # refused by name on the CPU; what precision does there: test_precision_is_that_of_the_forward_pass
 # The base: long enough for two epochs, and for all to be seen in the first.
-BASE = ("train", "lenet", "--epochs", 2, "--batch-size", 512, "--json")
+BASE = ("train", "lenet", "--epochs", 2, "--batch-size", 512, "--log", "csv", "--json")
 
 
 class Around:
@@ -63,6 +70,9 @@ class Around:
         assert code == 0, err
         told = json.loads(out)
         self.seen["steps"] = told["steps"]
+        log = Path(told["run"]) / "log"
+        self.seen["log"] = sorted(each.name for each in log.iterdir())
+        self.seen["logged"] = [len(each.read_text().splitlines()) for each in sorted(log.glob("*.csv"))]
 
     def _compile(self, function: Any, **how: Any) -> Any:
         self.seen["compiled"] += 1

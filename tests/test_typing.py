@@ -45,11 +45,17 @@ def test_documentation_tools_find_every_public_name(package, documented):
         assert target.path.startswith("quoin."), name
 
 
+def test_documentation_tools_find_the_short_ways(documented):
+    found = [documented[name].final_target.path for name in ("fit", "open_run", "resume")]
+    assert found == [f"quoin.runs.fit_module.{name}" for name in ("fit", "open_run", "resume")]
+
+
 @pytest.mark.deep
 def test_type_checkers_infer_every_public_name(tmp_path):
     lines = [
         f"from quoin.{package} import {name}\nreveal_type({name})" for package in PACKAGES for name in exported(package)
     ]
+    lines += [f"from quoin import {name}\nreveal_type({name})" for name in ("fit", "open_run", "resume")]
     (tmp_path / "asks.py").write_text("\n".join(lines))
     asked = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, str(tmp_path / "asks.py")]
     told = json.loads(subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path).stdout)["generalDiagnostics"]

@@ -5,11 +5,26 @@ import math
 import operator
 import typing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.own_code import is_code_reference
 
-__all__ = ["CALLED_ELSEWHERE", "ValidatedOptions", "default", "flag_name", "option", "options_from_json"]
+__all__ = [
+    "CALLED_ELSEWHERE",
+    "OwnPart",
+    "ValidatedOptions",
+    "check_option",
+    "choices_of",
+    "default",
+    "flag_name",
+    "option",
+    "options_from_json",
+    "takes_own_part",
+]
+
+# A part of the user's own, FILE.py:NAME; as in `Literal["exact", "linear"] | OwnPart`, where there are others by name.
+OwnPart = NewType("OwnPart", str)
 
 _LARGEST = {float: 3.4e38, int: 2**63 - 1}  # torch computes in float32 and counts in 64 bits
 _FITS = {"at least": operator.ge, "at most": operator.le, "above": operator.gt, "below": operator.lt}
@@ -47,6 +62,12 @@ CALLED_ELSEWHERE = {
     "torch-compile": "--compile",
     "output-dir": "--runs",
     "logging-dir": "--runs",
+    "run-name": "--name",
+    "experiment-name": "--name",
+    "notes": "--note",
+    "tags": "--tag",
+    "config-file": "--config",
+    "cfg": "--config",
     "dataset": "--data",
     "data-path": "--data",
     "random-state": "--seed",
@@ -128,14 +149,15 @@ class ValidatedOptions:
     def __post_init__(self) -> None:
         kinds = typing.get_type_hints(type(self))
         for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            _check_kind(each.name, kinds[each.name], value)
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, (int, float)) and not isinstance(number, bool):
-                    _check_range(each.name, number, each.metadata.get("bounds", {}))
+            _check_field(each, kinds[each.name], getattr(self, each.name))
 
 
 Options = TypeVar("Options", bound=ValidatedOptions)
+
+
+def check_option(kind: type[ValidatedOptions], name: str, value: Any) -> None:
+    """Raise if `value` can be no value of the option `name`, whatever the others are."""
+    _check_field(kind.__dataclass_fields__[name], typing.get_type_hints(kind)[name], value)
 
 
 def flag_name(field_name: str) -> str:
@@ -163,11 +185,55 @@ def options_from_json(kind: type[Options], values: dict[str, Any], where: str) -
         raise UserError(f"{where}: {mistake}") from None
 
 
+def _check_field(field: dataclasses.Field[Any], kind: Any, value: Any) -> None:
+    _check_kind(field.name, kind, value)
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            _check_range(field.name, number, field.metadata.get("bounds", {}))
+
+
+def takes_own_part(kind: Any) -> bool:
+    """Whether an option of this type takes FILE.py:NAME."""
+    return kind is OwnPart or OwnPart in typing.get_args(kind)
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    """The names among which an option of this type chooses, beside FILE.py:NAME where it takes that; none for others.
+
+    >>> choices_of(typing.Literal["exact", "linear"] | OwnPart), choices_of(int)
+    (('exact', 'linear'), ())
+    """
+    kinds = (kind, *typing.get_args(kind)) if takes_own_part(kind) else (kind,)
+    return next((typing.get_args(each) for each in kinds if typing.get_origin(each) is typing.Literal), ())
+
+
+def _check_own_part(name: str, kind: Any, value: Any) -> None:
+    choices = choices_of(kind)
+    if value in choices or (kind is OwnPart and value == ""):
+        return
+    if not isinstance(value, str):
+        raise UserError(f"{flag_name(name)} expects text, got {format_value(value)}")
+    if not is_code_reference(value):
+        shown, hint = format_value(value), "name your own as FILE.py:NAME"
+        if value.endswith(".py"):
+            hint = f"add the name of what it defines, as {value}:NAME"
+        elif choices:
+            hint = f"{did_you_mean(value, choices)}; or {hint}"
+        raise UserError(f"{flag_name(name)} is {shown}: {hint}")
+
+
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if takes_own_part(kind):
+        _check_own_part(name, kind, value)
+        return
     if origin is typing.Literal:
         if value not in inner:
             raise UserError(f"{flag_name(name)} is {format_value(value)}: {did_you_mean(str(value), map(str, inner))}")
+        return
+    if origin is tuple and typing.get_origin(inner[0]) is typing.Literal and isinstance(value, tuple):
+        for item in value:
+            _check_kind(name, inner[0], item)
         return
     if origin is tuple:
         fits = isinstance(value, tuple) and all(_is(inner[0], item) for item in value)
@@ -188,6 +254,11 @@ def _is(kind: Any, value: Any) -> bool:
 
 
 def _spoken(kind: Any) -> str:
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        return {int: "a list of whole numbers", float: "a list of numbers"}.get(inner[0], "a list of texts")
+    if type(None) in inner:
+        kind = next(each for each in inner if each is not type(None))
     return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, str(kind))
 
 

@@ -89,6 +89,7 @@ CASES = {
     for name, make in FEATURE_MAPS.items()
 }
 CASES |= named("ExactAttention", core(q.ExactAttention))
+CASES |= named("ForwardOnlyAttention", core(lambda: q.ForwardOnlyAttention(q.ExactAttention())))
 CASES |= named("LinearAttention", core(q.LinearAttention, SMALL))
 CASES |= named("FeatureMapAttention", core(lambda: q.FeatureMapAttention(q.EluPlusOne()), SMALL))
 CASES |= named("PerformerAttention", core(lambda: q.PerformerAttention(4, 3, generator=generator()), SMALL))

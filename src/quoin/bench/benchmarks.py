@@ -17,6 +17,7 @@ from quoin.bench.result import (
     FigureAtMost,
     NoMoreMemoryThan,
     RatioAtLeast,
+    SameFigureAs,
     SecondsAtMost,
     TimesAsQuickAs,
 )
@@ -29,7 +30,7 @@ __all__ = ["BENCHMARKS", "Benchmark", "Implementation", "select_benchmarks"]
 _TORCH, _PEERS, _START, _CHECKPOINT = (
     f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint")
 )
-_CSV = "quoin.bench.csv_table"
+_CSV, _JOBS = "quoin.bench.csv_table", "quoin.bench.side_by_side"
 
 _TRACE, _HUFFMAN = "quoin.bench.trace", "quoin.bench.huffman"
 _KL = "quoin.bench.kl_tables"
@@ -123,6 +124,16 @@ BENCHMARKS = (
             Implementation("saving at the end", _CHECKPOINT, "not_saving", RatioAtLeast(0.95)),
         ),
         num_repeats=7,
+        num_warmup=1,
+    ),
+    Benchmark(
+        "jobs",
+        "quoin train lenet --epochs 40 --seeds 4: two at a time in processes of their own, one thread each",
+        (
+            Implementation("--jobs 2", _JOBS, "two_at_a_time", SameFigureAs("one after another", "checksum")),
+            Implementation("one after another", _JOBS, "one_after_another", RatioAtLeast(1 / 0.6)),
+        ),
+        num_repeats=3,
         num_warmup=1,
     ),
     Benchmark(

@@ -18,6 +18,7 @@ __all__ = [
     "NoMoreMemoryThan",
     "Quartiles",
     "RatioAtLeast",
+    "SameFigureAs",
     "SecondsAtMost",
     "Target",
     "TimesAsQuickAs",
@@ -143,6 +144,23 @@ class FigureAtMost:
 
     def met(self, measurement: Measurement, measurements: Sequence[Measurement]) -> bool | None:
         return None if measurement.absent else measurement.figures[self.name] <= self.bound
+
+
+@dataclass(frozen=True)
+class SameFigureAs:
+    """The figure `name` is that of the implementation `other`, exactly."""
+
+    other: str
+    name: str
+
+    def text(self) -> str:
+        return f"the {self.name} of {self.other}"
+
+    def met(self, measurement: Measurement, measurements: Sequence[Measurement]) -> bool | None:
+        other = next(each for each in measurements if each.name == self.other)
+        if measurement.absent or other.absent:
+            return None
+        return measurement.figures[self.name] == other.figures[self.name]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quoin.cli.flags import Parser, whole_number
+from quoin.errors import format_value
+from quoin.runs.run_label import RunLabel
 
 if TYPE_CHECKING:
     from quoin.runs.run_code import CodeAccess
 
-__all__ = ["add_code", "add_json", "add_run", "add_step", "add_whole_file", "code_access", "run_later"]
+__all__ = [
+    "add_code",
+    "add_jobs",
+    "add_json",
+    "add_label",
+    "add_run",
+    "add_step",
+    "add_whole_file",
+    "code_access",
+    "read_label",
+    "run_later",
+]
 
 
 def run_later(target: str) -> Callable[[argparse.Namespace], int]:
@@ -26,6 +39,36 @@ def run_later(target: str) -> Callable[[argparse.Namespace], int]:
 
 def add_json(parser: Parser) -> None:
     parser.add_switch("--json", "print machine-readable JSON")
+
+
+def add_label(parser: Parser) -> None:
+    """How a new run is called: --name, --note, --tag."""
+    parser.add_flag("--name", "name of the run's folder (default: RECIPE-N)", "NAME", type=_name)
+    parser.add_flag("--note", "a note on the run, for its report and `quoin runs`", "STR", default="")
+    parser.add_repeated("--tag", "a tag, by which `quoin runs --tag` filters; may be given several times", "TAG")
+    parser.set_defaults(tags=())  # those of a config file
+
+
+def read_label(parsed: argparse.Namespace) -> RunLabel:
+    """What these flags say."""
+    return RunLabel(parsed.name or "", parsed.note, tuple(parsed.tags if parsed.tag is None else parsed.tag))
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("expects a plain folder name, got ''")
+    return text
+
+
+def add_jobs(parser: Parser) -> None:
+    help = "train INT of the runs over seeds or folds at a time, each in its own process with its share of the cores"
+    parser.add_flag("--jobs", help, "INT", type=_num_jobs, default=0)
+
+
+def _num_jobs(text: str) -> int:
+    if not 1 <= (number := whole_number(text)) <= 1024:
+        raise argparse.ArgumentTypeError(f"expects a whole number from 1 to 1024, got {format_value(text)}")
+    return number
 
 
 def add_step(parser: Parser) -> None:

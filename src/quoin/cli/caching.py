@@ -8,7 +8,7 @@ from datetime import datetime
 
 from quoin.cli.arguments import add_json, run_later
 from quoin.cli.flags import Parser
-from quoin.cli.output import print_json, print_table
+from quoin.cli.output import format_size, print_json, print_table
 from quoin.data.cache import DRAFT, CacheEntry, cache_entries, cache_folder, remove_entry
 from quoin.errors import UserError, did_you_mean, format_value
 
@@ -70,11 +70,11 @@ def _list(as_json: bool) -> int:
         print_json({"folder": str(cache_folder()), "entries": rows})
         return 0
     if entries:
-        rows = [(entry.name, _what(entry), _size(entry.num_bytes), _date(entry.last_used)) for entry in entries]
+        rows = [(entry.name, _what(entry), format_size(entry.num_bytes), _date(entry.last_used)) for entry in entries]
         print_table(("name", "what", "size", "last used"), rows)
         print()
     total = sum(entry.num_bytes for entry in entries)
-    print(f"{cache_folder()}: {_size(total)}" if entries else f"{cache_folder()}: nothing cached")
+    print(f"{cache_folder()}: {format_size(total)}" if entries else f"{cache_folder()}: nothing cached")
     return 0
 
 
@@ -86,14 +86,6 @@ def _what(entry: CacheEntry) -> str:
         if entry.path.suffix == DRAFT:
             return "an unfinished draft of decoded images"
         return "decoded images" if entry.name.startswith("images/") else "fetched data"
-
-
-def _size(num_bytes: int) -> str:
-    value, unit = float(num_bytes), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value >= 1000:
-            value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}" if unit != "B" else f"{num_bytes} B"
 
 
 def _date(seconds: float) -> str:
@@ -119,7 +111,7 @@ def _named(name: str, entries: list[CacheEntry]) -> CacheEntry:
 def _ask(chosen: list[CacheEntry]) -> None:
     """Go on only if the user agrees."""
     for entry in chosen:
-        print(f"{entry.name}  {_what(entry)}, {_size(entry.num_bytes)}", file=sys.stderr)
+        print(f"{entry.name}  {_what(entry)}, {format_size(entry.num_bytes)}", file=sys.stderr)
     if not sys.stdin.isatty():
         raise UserError("nothing removed: give --yes to remove without being asked")
     print(

@@ -4,13 +4,17 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_json, add_run, add_step, run_later
+from quoin.cli.arguments import add_jobs, add_json, add_label, add_run, add_step, run_later
 from quoin.cli.caching import add_cache
+from quoin.cli.comparing import add_compare
 from quoin.cli.compressing import add_compress, add_decompress
 from quoin.cli.data_commands import add_fetch
-from quoin.cli.flags import Parser, add_options, any_number, whole_number
+from quoin.cli.flags import Parser, add_options, whole_number
+from quoin.cli.generating import add_generate
 from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.cli.new_recipe import add_new
+from quoin.cli.runs_command import add_runs
+from quoin.cli.sweep_command import add_sweep
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["COMMANDS", "parse"]
@@ -63,49 +67,60 @@ examples:
 
 
 def _train(parser: Parser, words: Sequence[str]) -> None:
-    from quoin.runs.catalog import DEFAULT, find_recipe
+    from quoin.cli.config_file import ABOUT_FILES, read_given_config
+    from quoin.runs.catalog import DEFAULT
     from quoin.runs.run_config import RunConfig
 
-    reference = next((word for word in words[:1] if not word.startswith("-")), DEFAULT)
+    names = [word for word in words[:1] if not word.startswith("-")]
+    given = read_given_config(words)
+    reference = names[0] if names else given.recipe or DEFAULT
+    recipe = given.recipe_beside(reference)
     parser.add_argument(
         "recipe",
         nargs="?",
-        default=DEFAULT,
+        default=reference,
         help=f"name of a recipe, as `quoin list` shows, or a file (default: {DEFAULT})",
     )
-    recipe = find_recipe(reference)
     target = f"Quality target on the default data: {recipe.target}." if recipe.target else "It has no quality target."
     parser.description = f"{recipe.summary}\n\n{target}".lstrip()
     parser.epilog = (
         "`quoin train RECIPE --help` shows the options of another recipe; `quoin list` shows all recipes; `quoin new\n"
-        "my_recipe.py` writes a file to start your own from, and `quoin train my_recipe.py` trains it."
+        "my_recipe.py` writes a file to start your own from, and `quoin train my_recipe.py` trains it.\n\n"
+        + ABOUT_FILES
     )
     parser.add_flag(
         "--runs", "where run folders are created (default: runs)", "FOLDER", type=Path, default=Path("runs")
     )
+    add_label(parser)
+    parser.add_flag("--config", "take options from a TOML file, or those of a run", "FILE|RUN")
+    parser.add_switch("--print-config", "print every option as a TOML file for --config, and train nothing")
     parser.add_flag(
         "--seeds", "train with INT seeds, each in a subfolder; report mean and std", "INT", type=_count, default=0
     )
     parser.add_flag(
         "--folds", "k-fold cross-validation: train k times, each in a subfolder", "INT", type=_count, default=0
     )
+    add_jobs(parser)
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", auto=auto_lr(recipe))
     add_options(parser, RunConfig, "runtime options")
+    given.apply(parser, recipe, auto_lr(recipe))
     parser.set_defaults(run=run_later("training.train"), first_recipe=reference)
 
 
 def _count(text: str) -> int:
-    if not 2 <= (number := whole_number(text)) <= 10_000:
-        raise argparse.ArgumentTypeError(f"expects a whole number from 2 to 10000, got {format_value(text)}")
+    number = whole_number(text)
+    if number != 0 and not 2 <= number <= 10_000:  # 0 undoes what a config file says
+        raise argparse.ArgumentTypeError(f"expects 0 or a whole number from 2 to 10000, got {format_value(text)}")
     return number
 
 
 def _resume(parser: Parser, words: Sequence[str]) -> None:
-    add_run(parser, "the folder of a run, or of a multirun over seeds or folds")
+    add_run(parser, "the folder of a run, of a multirun over seeds or folds, or of a sweep")
     add_step(parser)
     parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
+    add_jobs(parser)
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
     add_json(parser)
     parser.set_defaults(run=run_later("training.resume"))
@@ -131,75 +146,6 @@ def _predict(parser: Parser, words: Sequence[str]) -> None:
     parser.add_flag("--out", write, "FILE", type=Path)
     add_step(parser)
     parser.set_defaults(run=run_later("trained.predict"))
-
-
-def _generate(parser: Parser, words: Sequence[str]) -> None:
-    add_run(
-        parser,
-        "the folder of a language model's run, such as runs/lstm-lm-1, or of a generative model's, such as runs/vae-1",
-    )
-    parser.description = (
-        "Sample from a trained model.\n\n"
-        "A language model continues a prompt token by token, up to --max-tokens or until Ctrl-C. Each token is "
-        "sampled from the\n"
-        "predicted distribution; a temperature below 1 sharpens it, --top-k and --top-p truncate it, and "
-        "--num-beams searches for the\n"
-        "most probable continuation instead of sampling one.\n\n"
-        "A model of images gives a grid of samples, a model of points in the plane a scatter plot: as an image, "
-        "or as an array in a\n"
-        ".npy file. --strip shows the reverse process from noise to image, --traverse latent traversals."
-    )
-    parser.epilog = """\
-examples:
-  quoin generate runs/lstm-lm-1 --prompt "The assert statement" --temperature 0.7
-  quoin generate runs/ngram-1 --num-beams 8 --max-tokens 60
-  quoin generate runs/vae-1 -n 64 --seed 0 --out samples.png
-  quoin generate runs/diffusion-digits-1 --class 7 --guidance-scale 3 --num-steps 20
-  quoin generate runs/diffusion-digits-1 --strip -n 6 --out strip.svg"""
-    parser.add_flag("--seed", "random seed (default: 0)", "INT", type=whole_number)
-    add_step(parser)
-    add_json(parser)
-    texts = parser.add_argument_group("language models")
-    parser.add_flag("--prompt", "the text to continue (default: a line break)", "STR", group=texts)
-    parser.add_flag(
-        "--max-tokens", "maximum number of tokens to generate (default: 300)", "INT", type=whole_number, group=texts
-    )
-    parser.add_flag("--temperature", "softmax temperature (default: 1)", "FLOAT", type=any_number, group=texts)
-    parser.add_flag("--top-k", "sample from the k most probable tokens only", "INT", type=whole_number, group=texts)
-    parser.add_flag(
-        "--top-p",
-        "nucleus sampling: sample from the fewest most probable tokens that sum to this probability",
-        "FLOAT",
-        type=any_number,
-        group=texts,
-    )
-    parser.add_flag(
-        "--num-beams", "beam search with this many beams instead of sampling", "INT", type=whole_number, group=texts
-    )
-    images = parser.add_argument_group("generative models of images or points")
-    how_many = "number of samples (default: 64 images, 8 with --strip; 1000 points)"
-    parser.add_flag("-n --num-samples", how_many, "INT", type=whole_number, group=images)
-    parser.add_flag(
-        "--out", "a .png, .svg or .html image, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images
-    )
-    parser.add_flag("--class", "condition on this class, where the model is class-conditional", "NAME", group=images)
-    parser.add_flag(
-        "--num-steps", "sampling steps, for diffusion and flow matching", "INT", type=whole_number, group=images
-    )
-    parser.add_flag(
-        "--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images
-    )
-    parser.add_flag("--sampler", "the diffusion sampler: ddpm, ddim, ...", "NAME", group=images)
-    parser.add_switch("--strip", "show the reverse process from noise to image", group=images)
-    parser.add_switch("--traverse", "show latent traversals", group=images)
-    parser.set_defaults(run=run_later("generating.generate"))
-
-
-def _compare(parser: Parser, words: Sequence[str]) -> None:
-    parser.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="two or more run folders")
-    parser.add_flag("--out", "where to write the page with the curves (default: compare.html)", "FILE", type=Path)
-    add_json(parser)
-    parser.set_defaults(run=run_later("trained.compare"))
 
 
 def _inspect(parser: Parser, words: Sequence[str]) -> None:
@@ -338,11 +284,13 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "new": ("write a recipe file to start your own from", add_new),
     "train": ("train a recipe or a recipe file of your own, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
+    "sweep": ("search the options of a recipe by trials: grid, random, TPE", add_sweep),
     "resume": ("resume an interrupted or killed run", _resume),
+    "runs": ("list runs with their state, results and notes, and remove them", add_runs),
     "eval": ("evaluate a trained run, on its own data or on another data set", _eval),
     "predict": ("predict for the examples of a file or for pictures, or translate the lines of a text", _predict),
-    "generate": ("sample from a trained model: text, images, points", _generate),
-    "compare": ("compare runs side by side: options that differ, learning curves, results", _compare),
+    "generate": ("sample from a trained model: text, images, points", add_generate),
+    "compare": ("compare runs: mean and spread over seeds, tests, learning curves; CSV, Markdown, LaTeX", add_compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
     "compress": ("compress a file losslessly by context mixing, or with your own model", add_compress),
     "decompress": ("restore a compressed file", add_decompress),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from quoin.errors import UserError, did_you_mean, format_value
-from quoin.options import CALLED_ELSEWHERE, ValidatedOptions, flag_name
+from quoin.options import CALLED_ELSEWHERE, ValidatedOptions, choices_of, flag_name, takes_own_part
 
 __all__ = ["AUTO", "Parser", "add_options", "any_number", "number_or_auto", "read_options", "whole_number"]
 
@@ -55,6 +55,11 @@ class Parser(argparse.ArgumentParser):
         """A flag that takes whole numbers, one or more."""
         self.flags.append(name)
         self.add_argument(name, help=help.replace("%", "%%"), metavar="INT", type=whole_number, nargs="+", default=[])
+
+    def add_repeated(self, name: str, help: str, metavar: str) -> None:
+        """A flag that takes one value each time it is given; None where it never is."""
+        self.flags.append(name)
+        self.add_argument(name, help=help.replace("%", "%%"), metavar=metavar, action="append")
 
     def add_switch(self, name: str, help: str, *, group: Group | None = None) -> None:
         """A flag that is there or not."""
@@ -133,8 +138,9 @@ def _reading(kind: Any) -> dict[str, Any]:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction}
-    if origin is typing.Literal:
-        return {"type": str, "metavar": "|".join(inner)}  # ValidatedOptions names the nearest choice
+    if origin is typing.Literal or takes_own_part(kind):
+        names = [*choices_of(kind), *(["FILE.py:NAME"] if takes_own_part(kind) else [])]
+        return {"type": str, "metavar": "|".join(names)}  # ValidatedOptions names the nearest choice
     if origin is tuple:
         return _reading(inner[0]) | {"nargs": "+"}
     if type(None) in inner:

@@ -4,10 +4,12 @@ sampling.py."""
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quoin.cli.arguments import code_access
+from quoin.cli.arguments import add_json, add_run, add_step, code_access, run_later
+from quoin.cli.flags import Parser, any_number, whole_number
 from quoin.cli.output import print_json
 from quoin.errors import UserError
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from quoin.runs import Run
     from quoin.runs.kinds.language_modeling import TrainedLanguageModel
 
-__all__ = ["generate"]
+__all__ = ["add_generate", "generate"]
 
 SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")  # the flags that say how to draw a text
 TEXT_FLAGS = ("prompt", "max_tokens", "top_k", "top_p", "num_beams")  # a model of images may take a temperature too
@@ -25,6 +27,69 @@ _CONTROL_PICTURES = (
     | {127: 0x2421}
     | dict.fromkeys(range(128, 160), 0xFFFD)
 )
+
+
+def add_generate(parser: Parser, words: Sequence[str]) -> None:
+    """The words of the command."""
+    add_run(
+        parser,
+        "the folder of a language model's run, such as runs/lstm-lm-1, or of a generative model's, such as runs/vae-1",
+    )
+    parser.description = (
+        "Sample from a trained model.\n\n"
+        "A language model continues a prompt token by token, up to --max-tokens or until Ctrl-C. Each token is "
+        "sampled from the\n"
+        "predicted distribution; a temperature below 1 sharpens it, --top-k and --top-p truncate it, and "
+        "--num-beams searches for the\n"
+        "most probable continuation instead of sampling one.\n\n"
+        "A model of images gives a grid of samples, a model of points in the plane a scatter plot: as an image, "
+        "or as an array in a\n"
+        ".npy file. --strip shows the reverse process from noise to image, --traverse latent traversals."
+    )
+    parser.epilog = """\
+examples:
+  quoin generate runs/lstm-lm-1 --prompt "The assert statement" --temperature 0.7
+  quoin generate runs/ngram-1 --num-beams 8 --max-tokens 60
+  quoin generate runs/vae-1 -n 64 --seed 0 --out samples.png
+  quoin generate runs/diffusion-digits-1 --class 7 --guidance-scale 3 --num-steps 20
+  quoin generate runs/diffusion-digits-1 --strip -n 6 --out strip.svg"""
+    parser.add_flag("--seed", "random seed (default: 0)", "INT", type=whole_number)
+    add_step(parser)
+    add_json(parser)
+    texts = parser.add_argument_group("language models")
+    parser.add_flag("--prompt", "the text to continue (default: a line break)", "STR", group=texts)
+    parser.add_flag(
+        "--max-tokens", "maximum number of tokens to generate (default: 300)", "INT", type=whole_number, group=texts
+    )
+    parser.add_flag("--temperature", "softmax temperature (default: 1)", "FLOAT", type=any_number, group=texts)
+    parser.add_flag("--top-k", "sample from the k most probable tokens only", "INT", type=whole_number, group=texts)
+    parser.add_flag(
+        "--top-p",
+        "nucleus sampling: sample from the fewest most probable tokens that sum to this probability",
+        "FLOAT",
+        type=any_number,
+        group=texts,
+    )
+    parser.add_flag(
+        "--num-beams", "beam search with this many beams instead of sampling", "INT", type=whole_number, group=texts
+    )
+    images = parser.add_argument_group("generative models of images or points")
+    how_many = "number of samples (default: 64 images, 8 with --strip; 1000 points)"
+    parser.add_flag("-n --num-samples", how_many, "INT", type=whole_number, group=images)
+    parser.add_flag(
+        "--out", "a .png, .svg or .html image, or .npy (default: samples.png in RUN)", "FILE", type=Path, group=images
+    )
+    parser.add_flag("--class", "condition on this class, where the model is class-conditional", "NAME", group=images)
+    parser.add_flag(
+        "--num-steps", "sampling steps, for diffusion and flow matching", "INT", type=whole_number, group=images
+    )
+    parser.add_flag(
+        "--guidance-scale", "classifier-free guidance scale; 1 is no guidance", "FLOAT", type=any_number, group=images
+    )
+    parser.add_flag("--sampler", "the diffusion sampler: ddpm, ddim, ...", "NAME", group=images)
+    parser.add_switch("--strip", "show the reverse process from noise to image", group=images)
+    parser.add_switch("--traverse", "show latent traversals", group=images)
+    parser.set_defaults(run=run_later("generating.generate"))
 
 
 def generate(parsed: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-__all__ = ["number", "only_json", "print_json", "print_table"]
+__all__ = ["format_size", "number", "only_json", "print_json", "print_table"]
 
 _json_stream: ContextVar[TextIO | None] = ContextVar("json_stream", default=None)
 
@@ -72,3 +72,12 @@ def number(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(number, value))
     return "" if value is None else str(value)
+
+
+def format_size(num_bytes: int) -> str:
+    """Bytes in the unit that leaves three digits before the point at most."""
+    value, unit = float(num_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value >= 1000:
+            value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}" if unit != "B" else f"{num_bytes} B"

@@ -1,4 +1,4 @@
-"""`quoin eval`, `quoin predict` and `quoin compare`: what is done with runs that are already there."""
+"""`quoin eval` and `quoin predict`: what is done with runs that are already there."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ from quoin.cli.output import print_json, print_table
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 
-__all__ = ["compare", "evaluate", "predict"]
+__all__ = ["evaluate", "predict"]
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
@@ -54,48 +54,3 @@ def predict(parsed: argparse.Namespace) -> int:
 def _are_one_file(one: Path, other: Path) -> bool:
     # os.path, not Path: a name too long to be a file's is then no file, and is refused where it is used
     return os.path.exists(one) and os.path.exists(other) and one.samefile(other)
-
-
-def compare(parsed: argparse.Namespace) -> int:
-    from quoin.runs.compare import comparison, comparison_page
-    from quoin.runs.generative_table import HEADINGS, caution
-    from quoin.train.durable import write_here
-
-    if len(parsed.folders) < 2:
-        raise UserError(f"compare expects two or more runs, got {len(parsed.folders)}")
-    if parsed.out is not None and parsed.out.suffix != ".html":
-        raise UserError(f"--out expects a page, a file ending in .html, got {format_value(parsed.out.name)}")
-    out, found = parsed.out or Path("compare.html"), comparison(parsed.folders)
-    if parsed.out is not None:
-        _write(out, comparison_page(found))
-    else:  # a name that the user did not choose: no link of that name is followed
-        write_here(out.name, comparison_page(found).encode(errors="backslashreplace"))
-    if parsed.json:
-        told = {"runs": found.names, "options": found.options, "metrics": found.metrics, "page": str(out)}
-        kinds = {"language_models": found.language_models, "generative_models": found.generative_models}
-        print_json(told | {kind: [line._asdict() for line in lines] for kind, lines in kinds.items() if lines})
-        return 0
-    if found.options:
-        print_table(("option", *found.names), found.option_rows(), title="options that differ")
-        print()
-    print_table(("metric", *found.names), [(name, *values) for name, values in found.metrics.items()], title="results")
-    if found.language_models:
-        print()
-        columns = [name.replace("_", " ") for name in found.language_models[0]._fields]
-        print_table(columns, found.language_models, title="language models, on their test text")
-    if found.generative_models:
-        print()
-        print_table(
-            HEADINGS, found.generative_models, title="samples of generative models, compared with test examples"
-        )
-        if told := caution(found.generative_models):
-            print(f"\n{told}")
-    print(f"\ncurves: {out}")
-    return 0
-
-
-def _write(path: Path, page: str) -> None:
-    try:
-        path.write_text(page, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UserError(f"{path} could not be written ({error.strerror}): choose another place with --out") from None

@@ -5,14 +5,18 @@ import shlex
 import sys
 from typing import Any
 
-from quoin.cli.arguments import code_access
-from quoin.cli.flags import read_options
+from quoin.cli.arguments import code_access, read_label
+from quoin.cli.config_file import RunPlace, config_text, config_values
+from quoin.cli.flags import AUTO, read_options
 from quoin.cli.lr_range import take_auto_lr, with_found_lr
 from quoin.cli.output import print_json, print_table
+from quoin.cli.sweep_command import resume_sweep
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import RunLabel
+from quoin.train.folder import RunFolder
 
 __all__ = ["resume", "train"]
 
@@ -28,7 +32,14 @@ def train(parsed: argparse.Namespace) -> int:
         check_source_name(options.data)
     if parsed.seeds and parsed.folds:
         raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
+    if parsed.jobs and not (parsed.seeds or parsed.folds):
+        raise UserError(f"--jobs {parsed.jobs}: one run trains in one process; add --seeds or --folds, or leave it out")
+    label = read_label(parsed)
+    if parsed.print_config:
+        return _print_config(recipe, options, config, auto_lr, label, parsed)
     _check_target(recipe, options, parsed)
+    if label.name:
+        RunFolder.check_free(parsed.runs, label.name)
     from quoin.runs import fit_recipe
     from quoin.runs.multirun import Multirun, fit_multirun
 
@@ -38,9 +49,31 @@ def train(parsed: argparse.Namespace) -> int:
     if parsed.seeds or parsed.folds:
         multirun = Multirun("seed", parsed.seeds) if parsed.seeds else Multirun("fold", parsed.folds)
         return _show_multirun(
-            fit_multirun(recipe, options, config, multirun, parsed.runs, show_progress=show_progress), parsed
+            fit_multirun(
+                recipe,
+                options,
+                config,
+                multirun,
+                parsed.runs,
+                label=label,
+                jobs=parsed.jobs,
+                show_progress=show_progress,
+            ),
+            parsed,
         )
-    return _show_run(fit_recipe(recipe, options, config, parsed.runs, show_progress=show_progress), parsed)
+    return _show_run(fit_recipe(recipe, options, config, parsed.runs, label=label, show_progress=show_progress), parsed)
+
+
+def _print_config(
+    recipe: Recipe, options: Any, config: RunConfig, auto_lr: bool, label: RunLabel, parsed: argparse.Namespace
+) -> int:
+    place = RunPlace(str(parsed.runs), label.name, label.note, label.tags, parsed.seeds, parsed.folds, parsed.jobs)
+    values = config_values(recipe, options, config, place) | ({"lr": AUTO} if auto_lr else {})
+    if parsed.json:
+        print_json(values)
+    else:
+        print(config_text(recipe, values), end="")
+    return 0
 
 
 def resume(parsed: argparse.Namespace) -> int:
@@ -50,12 +83,16 @@ def resume(parsed: argparse.Namespace) -> int:
     from quoin.train import torch_as_it_was
 
     run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
+    if run.folder.sweep:
+        return resume_sweep(run, parsed)
     if parsed.require_target:
         _check_target(run.recipe, run.options, parsed)
     if run.folder.multirun:
         if parsed.step is not None:
             raise UserError(f"{parsed.folder} holds several runs: give --step with one of the folders inside it")
-        return _show_multirun(resume_multirun(run, show_progress=not parsed.json), parsed)
+        return _show_multirun(resume_multirun(run, jobs=parsed.jobs, show_progress=not parsed.json), parsed)
+    if parsed.jobs:
+        raise UserError(f"--jobs {parsed.jobs}: {parsed.folder} is one run, and trains in one process; leave it out")
     with torch_as_it_was():
         finished = resume_run(run, show_progress=not parsed.json)
     if finished.was_finished and not parsed.json:
@@ -85,6 +122,8 @@ def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
 
 def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
+    if finished.failures:
+        return _failed(finished, parsed)
     if result is None:
         return _interrupted(finished.folder, "between or inside its runs", parsed)
     if parsed.json:
@@ -106,6 +145,18 @@ def _show_multirun(finished: Any, parsed: argparse.Namespace) -> int:
             f"{finished.report}"
         )
     return _verdict(result["target"], parsed)
+
+
+def _failed(finished: Any, parsed: argparse.Namespace) -> int:
+    """Some runs of a multirun failed; the others have their results."""
+    path, failures = finished.folder.path, finished.failures
+    if parsed.json:
+        print_json({"run": str(path), "finished": False, "failed": failures})
+    for name, why in failures.items():
+        print(f"quoin: {path / name} failed: {why}", file=sys.stderr)
+    runs = f"{len(failures)} of {finished.folder.multirun['count']} runs failed"
+    print(f"quoin: {runs}; try them again with: quoin resume {shlex.quote(str(path))}", file=sys.stderr)
+    return 1
 
 
 def _interrupted(folder: Any, where: str, parsed: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ class BatchSampler:
     Args:
         batch_size: Rows of the global batch, over all ranks.
         shuffle: A new order in each epoch, a function of `seed` and the epoch; else the rows as they are numbered.
+        drop_last: Leave out the last batch of an epoch where it would be short.
         device: Where the row numbers go; they stay on the CPU unless given.
     """
 
@@ -44,15 +45,19 @@ class BatchSampler:
         rank: int = 0,
         world_size: int = 1,
         shuffle: bool = True,
+        drop_last: bool = False,
         device: torch.device | str | None = None,
     ) -> None:
         if num_rows < 1:
             raise UserError(f"expected rows to make batches of, got {num_rows}: give more data")
         if batch_size < 1:
             raise UserError(f"expected a batch size of 1 or more, got {batch_size}")
+        if drop_last and num_rows < batch_size:
+            raise UserError(f"expected a whole batch of {batch_size} rows, got {num_rows}: choose a smaller batch size")
         if not 0 <= rank < world_size:
             raise ValueError(f"rank must be from 0 to {world_size - 1}, got {rank}")
         self.num_rows, self.batch_size, self.seed, self.shuffle = num_rows, batch_size, seed, shuffle
+        self.drop_last = drop_last
         self.rank, self.world_size, self.device = rank, world_size, device
         self.epoch = 0
         self.position = 0
@@ -60,6 +65,8 @@ class BatchSampler:
     @property
     def num_batches(self) -> int:
         """Batches in an epoch."""
+        if self.drop_last:
+            return self.num_rows // self.batch_size
         return -(-self.num_rows // self.batch_size)
 
     @property

@@ -15,7 +15,7 @@ from jaxtyping import Float, Real, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
-from quoin.layers.attention import InnerAttention
+from quoin.layers.attention import ForwardOnlyAttention, InnerAttention
 from quoin.plot import AttentionLayer, AttentionPlot, attention
 from quoin.tensor import as_floating
 from quoin.tensor.eval_mode import eval_mode
@@ -25,6 +25,7 @@ __all__ = [
     "attention_distance",
     "attention_entropy",
     "attention_maps",
+    "attentions_without_weights",
     "capture_attention",
     "has_attention",
     "plot_attention_maps",
@@ -66,6 +67,11 @@ def attention_maps(
     """
     with torch.no_grad(), eval_mode(model), capture_attention(model) as found:
         model(*inputs)
+    if not found and (withheld := attentions_without_weights(model)):
+        raise UserError(
+            f"expected attention that offers its weights, got {type(model).__name__} with {withheld[0]}, which has "
+            "only forward; give it a method weights(query, key, *, mask=None, causal=False)"
+        )
     if not found:
         kinds = Counter(type(module).__name__ for module in model.modules() if not any(module.children()))
         has = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(8)) or "no modules inside it"
@@ -106,6 +112,12 @@ def capture_attention(model: nn.Module) -> Iterator[list[AttentionMaps]]:
 def has_attention(model: nn.Module) -> bool:
     """Whether some module of the model can be asked for weights."""
     return bool(_attentions(model))
+
+
+def attentions_without_weights(model: nn.Module) -> list[str]:
+    """The attentions in the model that cannot be asked for weights, by the names of their classes."""
+    own = (module for module in model.modules() if isinstance(module, ForwardOnlyAttention))
+    return list(dict.fromkeys(module.called for module in own if not module.offers_weights))
 
 
 def attention_entropy(weights: Real[Tensor, "heads query key"]) -> Float[Tensor, "heads"]:
@@ -203,6 +215,9 @@ def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, Callable[..., Te
 
 
 def _way_to_ask(module: nn.Module) -> Callable[..., Tensor] | None:
+    inner = getattr(module, "inner_attention", module)
+    if isinstance(inner, ForwardOnlyAttention) and not inner.offers_weights:
+        return None
     if isinstance(module, nn.MultiheadAttention):
         return _ask_torch
     if callable(getattr(module, "attend_with_weights", None)):

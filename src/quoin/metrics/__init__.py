@@ -56,6 +56,18 @@ if TYPE_CHECKING:
         nn_distance_ratio,
         sample_quality,
     )
+    from quoin.metrics.significance import (
+        PermutationTest,
+        StudentInterval,
+        holm_correction,
+        permutation_test_paired,
+        permutation_test_paired_definition,
+        permutation_test_unpaired,
+        permutation_test_unpaired_definition,
+        student_t_probability,
+        student_t_quantile,
+        t_interval,
+    )
     from quoin.metrics.sliding_window import sliding_window_nll
     from quoin.metrics.translation import bleu, exact_match
     from quoin.metrics.validation import (
@@ -77,11 +89,13 @@ __all__ = [
     "LearningCurve",
     "ModeCoverage",
     "OneVsRestAuc",
+    "PermutationTest",
     "Population",
     "PrecisionRecallFscore",
     "RiskEstimate",
     "RocCurve",
     "SampleQuality",
+    "StudentInterval",
     "accuracy",
     "balanced_accuracy",
     "balanced_accuracy_threshold",
@@ -102,6 +116,7 @@ __all__ = [
     "f1_threshold",
     "generalization_gap",
     "held_out_loss",
+    "holm_correction",
     "learning_curve",
     "minimize_expected_cost",
     "mode_coverage",
@@ -110,6 +125,10 @@ __all__ = [
     "nearest_distances_definition",
     "nearest_modes",
     "nn_distance_ratio",
+    "permutation_test_paired",
+    "permutation_test_paired_definition",
+    "permutation_test_unpaired",
+    "permutation_test_unpaired_definition",
     "perplexity",
     "population_from_density",
     "precision_recall_fscore_support",
@@ -122,6 +141,9 @@ __all__ = [
     "root_mean_squared_error",
     "sample_quality",
     "sliding_window_nll",
+    "student_t_probability",
+    "student_t_quantile",
+    "t_interval",
     "zero_one_loss",
 ]
 

@@ -180,7 +180,8 @@ def tanh_gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def init_language_weights(model: TransformerLanguageModel, generator: torch.Generator | None = None) -> None:
     """New weights as GPT-2's: normal of standard deviation 0.02, biases zero, output projections scaled by 1/√(2 l).
 
-    With l blocks 2 l sublayers add to the residual stream, so that its variance at the end does not grow with l.
+    With l blocks 2 l sublayers add to the residual stream, so that its variance at the end does not grow with l. What
+    an inner attention has to learn is left as it made it.
     """
     model.token_embedding.weight.normal_(0, 0.02, generator=generator)
     if model.lm_head is not None:
@@ -188,6 +189,8 @@ def init_language_weights(model: TransformerLanguageModel, generator: torch.Gene
     adding = 0.02 / math.sqrt(2 * len(model.transformer.blocks))
     for block in model.transformer.blocks:
         for name, parameter in block.named_parameters():
+            if name.startswith("attention.inner_attention."):
+                continue
             if name.endswith("bias"):
                 parameter.zero_()
             elif parameter.ndim > 1:

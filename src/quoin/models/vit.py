@@ -2,6 +2,7 @@
 classified, or its output for one more token. Trained weights are in vit_weights.py.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.layers import (
     FeedForward,
+    InnerAttention,
     LearnedPositionalEmbedding,
     MultiHeadAttention,
     TransformerBlock,
@@ -90,6 +92,7 @@ class ViT(nn.Module):
         dropout: Of the embeddings and of the output of each sublayer.
         class_token: Whether a learned token, zero at first, goes before the patches and is classified in their stead.
         norm_eps: ε of the layer norms.
+        make_attention: Called once for each block, gives it another attention than exact.
 
     >>> rng = torch.Generator().manual_seed(0)
     >>> model = ViT((1, 8, 8), 10, patch_size=2, embed_dim=16, num_heads=2, num_layers=2, generator=rng)
@@ -112,6 +115,7 @@ class ViT(nn.Module):
         dropout: float = 0.0,
         class_token: bool = False,
         norm_eps: float = 1e-5,
+        make_attention: Callable[[], InnerAttention] | None = None,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
@@ -127,7 +131,12 @@ class ViT(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.encoder = TransformerEncoder(
             TransformerBlock(
-                MultiHeadAttention(embed_dim, num_heads, generator=generator),
+                MultiHeadAttention(
+                    embed_dim,
+                    num_heads,
+                    inner_attention=None if make_attention is None else make_attention(),
+                    generator=generator,
+                ),
                 FeedForward(embed_dim, activation=nn.functional.gelu, generator=generator),
                 norm=partial(nn.LayerNorm, eps=norm_eps),
                 dropout=dropout,

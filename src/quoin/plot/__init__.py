@@ -7,6 +7,7 @@ from quoin.lazy import export_lazily
 if TYPE_CHECKING:
     from quoin.plot.alignments import alignment
     from quoin.plot.attention_page import AttentionLayer, AttentionPlot, attention
+    from quoin.plot.bands import Band, curve_bands
     from quoin.plot.charts import bars, curves, scatter
     from quoin.plot.classifiers import reliability_diagram, roc_curves, score_table
     from quoin.plot.clouds import scatter_by_class, scatter_panels
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from quoin.plot.maps import feature_map_rows
     from quoin.plot.networks import network
     from quoin.plot.nodes import node_values
+    from quoin.plot.parallel import CoordinateAxis, parallel_coordinates
     from quoin.plot.plots import FORMATS, LARGEST, Panel, Plot
     from quoin.plot.polygons import PolygonMap, polygon_maps
     from quoin.plot.sheets import image_sheet, image_table
@@ -28,7 +30,9 @@ __all__ = [
     "LARGEST",
     "AttentionLayer",
     "AttentionPlot",
+    "Band",
     "Box",
+    "CoordinateAxis",
     "GraphPlot",
     "Panel",
     "Plot",
@@ -38,6 +42,7 @@ __all__ = [
     "alignment",
     "attention",
     "bars",
+    "curve_bands",
     "curves",
     "ellipses",
     "feature_map_rows",
@@ -48,6 +53,7 @@ __all__ = [
     "image_table",
     "network",
     "node_values",
+    "parallel_coordinates",
     "polygon_maps",
     "reliability_diagram",
     "roc_curves",

@@ -83,10 +83,11 @@ class Plot:
 
     Args:
         alt: A sentence for those who cannot see the plot: the title of the SVG.
+        text: What is written in it, where a text is what it shows.
     """
 
-    def __init__(self, figure: Figure, alt: str = ""):
-        self.figure, self.alt = figure, alt
+    def __init__(self, figure: Figure, alt: str = "", text: str = ""):
+        self.figure, self.alt, self.text = figure, alt, text
         with house_style():  # settle the layout once: writing must not move anything
             figure.draw_without_rendering()
             figure.set_layout_engine("none")

@@ -59,4 +59,4 @@ def shaded_text(
             if letter != " ":
                 shown = ("□" if font.get_char_index(ord(letter)) == 0 else letter) if letter.isprintable() else "·"
                 axes.text(position, at, plain(shown), family=FONT, fontsize=7.5, ha="center", va="center", color=INK)
-        return Plot(figure, title or "a text")
+        return Plot(figure, title or "a text", "".join(pieces))

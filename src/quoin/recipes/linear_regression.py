@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default
-from quoin.tasks.options import ScheduleName, SupervisedOptions
+from quoin.tasks.options import LossOptions, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z3.1", "Z3.2", "Z3.3", "Z3.6", "Z3.7", "Z3.8", "Z3.9", "Z3.10", "Z3.11")
@@ -19,7 +19,7 @@ MONITOR = None
 
 
 @dataclass(frozen=True)
-class Options(SupervisedOptions):
+class Options(LossOptions, SupervisedOptions):
     data: str = default("linear", "data set: a name, or csv:PATH, npz:PATH")
     epochs: int = default(20)
     lr: float = default(0.05)

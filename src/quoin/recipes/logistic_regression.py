@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quoin import data, losses, models, tasks, train
 from quoin.errors import UserError
 from quoin.options import default
-from quoin.tasks.options import ClassifierOptions, ScheduleName, SupervisedOptions
+from quoin.tasks.options import ClassifierOptions, LossOptions, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("M6", "M7", "M8", "M9", "D1.3-1")
@@ -16,7 +16,7 @@ MONITOR = None  # convex, with a penalty and a learning rate that falls to zero:
 
 
 @dataclass(frozen=True)
-class Options(ClassifierOptions, SupervisedOptions):
+class Options(LossOptions, ClassifierOptions, SupervisedOptions):
     data: str = default("breast-cancer", "data set: two classes by name, or csv:PATH, npz:PATH")
     epochs: int = default(50)
     lr: float = default(0.2)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from quoin import data, losses, models, tasks, train
 from quoin.options import default
 from quoin.tasks.mlp_options import MLPOptions
-from quoin.tasks.options import ClassifierOptions, OptimizerName, ScheduleName, SupervisedOptions
+from quoin.tasks.options import ClassifierOptions, LossOptions, OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
 
@@ -17,7 +17,7 @@ MONITOR = Monitor("validation_loss")
 
 
 @dataclass(frozen=True)
-class Options(MLPOptions, ClassifierOptions, SupervisedOptions):
+class Options(MLPOptions, LossOptions, ClassifierOptions, SupervisedOptions):
     optimizer: OptimizerName = default("momentum")
     lr: float = default(0.05)
     schedule: ScheduleName = default("cosine")

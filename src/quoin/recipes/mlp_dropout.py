@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import ClassifierOptions, OptimizerName, ScheduleName, SupervisedOptions
+from quoin.tasks.options import ClassifierOptions, LossOptions, OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.6-1", "D1.6-2", "D1.6-3", "D1.6-16", "Z5.22", "Z3.20", "Z5.21")
@@ -18,7 +18,7 @@ MONITOR = None  # both are compared as they end; to stop either at its best woul
 
 
 @dataclass(frozen=True)
-class Options(ClassifierOptions, SupervisedOptions):
+class Options(LossOptions, ClassifierOptions, SupervisedOptions):
     hidden_dims: tuple[int, ...] = option(
         (256,), "units of each hidden layer, from input to output", at_least=1, at_most=1_000_000
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from quoin import data, losses, tasks, train
 from quoin.options import default
 from quoin.tasks.mlp_options import MLPOptions
-from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
+from quoin.tasks.options import LossOptions, OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MONITOR = (
 
 
 @dataclass(frozen=True)
-class Options(MLPOptions, SupervisedOptions):
+class Options(MLPOptions, LossOptions, SupervisedOptions):
     data: str = default("diabetes", "data set: a name, or csv:PATH, npz:PATH")
     hidden_dims: tuple[int, ...] = default((32,))
     epochs: int = default(60)

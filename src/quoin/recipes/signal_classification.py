@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, models, tasks, train
 from quoin.options import default, option
-from quoin.tasks.options import OptimizerName, ScheduleName, SupervisedOptions
+from quoin.tasks.options import LossOptions, OptimizerName, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("D1.1-22", "Z7.7", "Z8.7", "Z10", "Z11.T")
@@ -16,7 +16,7 @@ MONITOR = None  # the learning rate falls to zero: the last weights are the best
 
 
 @dataclass(frozen=True)
-class Options(SupervisedOptions):
+class Options(LossOptions, SupervisedOptions):
     data: str = default("waves", "signals: waves, signals:PATH, or csv:PATH whose columns are the steps")
     encoder: Literal["conv", "gru", "lstm", "transformer"] = option(
         "conv", "encoder whose outputs are averaged and classified; the recurrent ones read from both ends"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from quoin import data, losses, models, tasks, train
 from quoin.options import default
-from quoin.tasks.options import ClassifierOptions, ScheduleName, SupervisedOptions
+from quoin.tasks.options import ClassifierOptions, LossOptions, ScheduleName, SupervisedOptions
 from quoin.tasks.target import Target
 
 NOTES = ("Z4.1", "Z4.8", "M5", "M12", "D1.3-1", "D1.3-2")
@@ -15,7 +15,7 @@ MONITOR = None  # convex, with a penalty and a learning rate that falls to zero:
 
 
 @dataclass(frozen=True)
-class Options(ClassifierOptions, SupervisedOptions):
+class Options(LossOptions, ClassifierOptions, SupervisedOptions):
     epochs: int = default(50)
     lr: float = default(0.1)
     schedule: ScheduleName = default("cosine")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quoin import data, models, tasks, train
-from quoin.options import default, option
+from quoin.options import OwnPart, default, option
 from quoin.tasks.sequence_options import LanguageOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
@@ -35,7 +35,11 @@ class Options(LanguageOptions):
     )
     num_layers: int = option(0, "Transformer blocks; 0 for that of --size", at_least=0, at_most=1000)
     position_embedding: Literal["rotary", "learned", "sinusoidal", "alibi"] = option("rotary", "position embedding")
-    attention: Literal["exact", "linear", "performer"] = option("exact", "inner attention; alibi needs exact")
+    attention: Literal["exact", "linear", "performer"] | OwnPart = option(
+        "exact",
+        "inner attention; alibi needs exact; your own: a class of nn.Module with forward(query, key, value, *, "
+        "mask=None, causal=False) of (batch, heads, positions, head_dim)",
+    )
     num_features: int = option(64, "random features of Performer attention", at_least=1, at_most=1_000_000)
     dropout: float = option(0.05, "dropout probability", at_least=0.0, below=1.0)
     context_length: int = default(128, "context length in tokens")

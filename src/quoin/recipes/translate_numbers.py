@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quoin import data, layers, models, train
-from quoin.options import default, option
+from quoin.options import OwnPart, default, option
 from quoin.tasks.sequence_options import TranslationOptions
 from quoin.tasks.target import Target
 from quoin.train.monitor import Monitor
@@ -26,15 +26,24 @@ class Options(TranslationOptions):
     )
     num_heads: int = option(4, "attention heads per block; must divide --embed-dim", at_least=1, at_most=10_000)
     num_layers: int = option(2, "blocks of the encoder, and as many of the decoder", at_least=1, at_most=1000)
+    attention: Literal["exact", "linear"] | OwnPart = option(
+        "exact",
+        "inner attention of both sides to themselves, that of the decoder to the source is exact; your own: a class of "
+        "nn.Module with forward(query, key, value, *, mask=None, causal=False) of (batch, heads, positions, head_dim)",
+    )
     dropout: float = option(0.0, "dropout probability", at_least=0.0, below=1.0)
 
 
 def model(options: Options, data_info: "data.PairInfo") -> "models.Transformer":
-    generator = data.keyed_generator("weights", options.seed)
+    from quoin.tasks.own_attention import attention_maker
 
-    how = {"dropout": options.dropout, "generator": generator}
-    encoder = [layers.transformer_block(options.embed_dim, options.num_heads, **how) for _ in range(options.num_layers)]
-    decoder = [layers.decoder_block(options.embed_dim, options.num_heads, **how) for _ in range(options.num_layers)]
+    sizes, blocks = (options.embed_dim, options.num_heads), range(options.num_layers)
+    attend = attention_maker(
+        options.attention, embed_dim=sizes[0], num_heads=sizes[1], seed=options.seed, causal=True, padded=True
+    )
+    how = {"dropout": options.dropout, "generator": data.keyed_generator("weights", options.seed)}
+    encoder = [layers.transformer_block(*sizes, inner_attention=attend(), **how) for _ in blocks]
+    decoder = [layers.decoder_block(*sizes, inner_attention=attend(), **how) for _ in blocks]
     return models.Transformer(
         data_info.source_tokenizer.vocab_size, data_info.target_tokenizer.vocab_size, encoder, decoder, **how
     )

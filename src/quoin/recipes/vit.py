@@ -5,7 +5,7 @@ from typing import Literal
 
 from quoin import data, models, tasks, train
 from quoin.errors import UserError
-from quoin.options import flag_name, option
+from quoin.options import OwnPart, flag_name, option
 from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.options import AttentionImageOptions
 from quoin.tasks.target import Target
@@ -33,6 +33,11 @@ class Options(FineTuningOptions, AttentionImageOptions):
         2, "patch size in pixels; must divide the height and width of the images", at_least=1, at_most=1_000_000
     )
     embed_dim: int = option(48, "embedding dimension of a patch", at_least=1, at_most=1_000_000)
+    attention: Literal["exact", "linear"] | OwnPart = option(
+        "exact",
+        "inner attention; your own: a class of nn.Module with forward(query, key, value) of (batch, heads, positions, "
+        "head_dim)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,6 +47,8 @@ class Options(FineTuningOptions, AttentionImageOptions):
 
 
 def model(options: Options, data_info: "data.TabularInfo") -> "models.ViT":
+    from quoin.tasks.own_attention import attention_maker
+
     small = options.patch_size, options.embed_dim, options.num_heads, options.num_layers
     patch_size, embed_dim, num_heads, num_layers = SIZES.get(options.size, small)
     return models.ViT(
@@ -54,6 +61,14 @@ def model(options: Options, data_info: "data.TabularInfo") -> "models.ViT":
         dropout=options.dropout,
         class_token=options.size != "small",
         norm_eps=1e-5 if options.size == "small" else 1e-6,
+        make_attention=attention_maker(
+            options.attention,
+            embed_dim=embed_dim,
+            num_heads=num_heads,
+            seed=options.seed,
+            causal=False,
+            padded=False,
+        ),
         generator=data.keyed_generator("weights", options.seed),
     )
 

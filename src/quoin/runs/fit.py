@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from quoin.data import keyed_generator
 from quoin.errors import UserError
 from quoin.options import ValidatedOptions
 from quoin.runs.catalog import Recipe, final_metric_name
+from quoin.runs.kinds import MODULE
+from quoin.runs.module_recipe import ModuleRecipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.paths import options_here
 from quoin.runs.report import write_report
 from quoin.runs.run import Run
-from quoin.runs.run_code import NO_CODE, CodeAccess, code_as_json, code_of, save_code
+from quoin.runs.run_code import code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.tasks.fine_tuning import FineTunedClassification
 from quoin.tasks.memory_format import choose_memory_format
+from quoin.tasks.own_module import ModuleTask
 from quoin.train import (
     Callback,
     DeviceContext,
@@ -37,11 +41,12 @@ from quoin.train import (
     setup_device,
     torch_as_it_was,
 )
+from quoin.train.loggers import Logger, RunLog, check_log_packages, open_loggers
 from quoin.train.monitor import check_monitored
 from quoin.train.run_files import Environment, ResultFile
 from quoin.train.state import generator_states, load_generator_states
 
-__all__ = ["RunResult", "final_metrics", "fit_member", "fit_recipe", "load_task", "resume", "resume_run"]
+__all__ = ["RunResult", "final_metrics", "fit_member", "fit_recipe", "load_task", "resume_run"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class RunResult:
     result: ResultFile | None
     report: Path
     was_finished: bool = False  # before it was resumed
+    remarks: tuple[str, ...] = ()  # what there was to say when it began
 
 
 def fit_recipe(
@@ -63,11 +69,16 @@ def fit_recipe(
     *,
     label: RunLabel = NO_LABEL,
     callbacks: Sequence[Callback] = (),
+    loggers: Sequence[Logger] = (),
     show_progress: bool = True,
 ) -> RunResult:
-    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`."""
+    """Train `recipe` in a new folder under `runs`, called by its label's name or `<recipe>-<n>`.
+
+    Args:
+        loggers: Those of `run_config.log` write into the run's folder; these come besides.
+    """
     make_folder = functools.partial(RunFolder.create, runs, recipe.name, name=label.name)
-    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress)
+    return _fit(recipe, options, run_config, make_folder, label, callbacks, show_progress, loggers)
 
 
 def fit_member(
@@ -101,7 +112,9 @@ def _fit(
     label: RunLabel,
     callbacks: Sequence[Callback],
     show_progress: bool,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
+    check_log_packages(run_config.log)
     if options.patience and not options.monitor and recipe.monitor is None:
         raise UserError(
             f"--patience {options.patience}: {recipe.name} keeps its last weights and waits for no metric; say which "
@@ -140,7 +153,9 @@ def _fit(
     folder = make_folder(config, _environment(recipe, device_context, options.seed))
     save_code(folder, code)
     with folder.locked():
-        return _train(Run(folder, recipe=recipe, options=options), task, callbacks, show_progress, remarks)
+        return _train(
+            Run(folder, recipe=recipe, options=options), task, callbacks, show_progress, remarks, loggers=loggers
+        )
 
 
 def _check_monitor(task: Task, metric: str) -> None:
@@ -155,38 +170,23 @@ def _check_monitor(task: Task, metric: str) -> None:
     check_monitored(metric, [*(f"validation_{name}" for name in found), "train_loss"])
 
 
-@torch_as_it_was()
-def resume(
-    path: Path | str,
-    *,
-    step: int | None = None,
-    data_now: str | None = None,
-    code: CodeAccess = NO_CODE,
-    callbacks: Sequence[Callback] = (),
-    show_progress: bool = True,
+def resume_run(
+    run: Run, *, callbacks: Sequence[Callback] = (), loggers: Sequence[Logger] = (), show_progress: bool = True
 ) -> RunResult:
-    """Go on with the run at `path` from its newest checkpoint, or from that of `step`; of a finished run, the result it
-    has.
-
-    Args:
-        data_now: Where its data are now, named as for `--data`, if they moved.
-        code: Which of the user's own files may run, if it was trained with some.
-    """
-    run = Run.open(path, step=step, data_now=data_now, code=code)
-    return resume_run(run, callbacks=callbacks, show_progress=show_progress)
-
-
-def resume_run(run: Run, *, callbacks: Sequence[Callback] = (), show_progress: bool = True) -> RunResult:
     """Go on with a run that is open already."""
     run.check_single()
     if run.step is None and (stored := _stored(run)) is not None:
         return stored
+    if isinstance(run.recipe, ModuleRecipe) and run.recipe.parts is None:
+        raise run.recipe.lacking("resume", "model=..., data=...")
+    check_log_packages(run.run_config.log)
     with run.folder.locked():
         device_context, remarks = device_context_for(_as_begun(run))
         remarks += _changed(run.folder.environment, _environment(run.recipe, device_context, run.options.seed))
         task = _build_again(run, device_context)
         check_data_unchanged(run, task)
-        return _train(run, task, callbacks, show_progress, remarks, resuming=True)
+        remarks += task.data_remarks if isinstance(task, ModuleTask) else []
+        return _train(run, task, callbacks, show_progress, remarks, resuming=True, loggers=loggers)
 
 
 def _stored(run: Run) -> RunResult | None:
@@ -253,13 +253,14 @@ def begin_task(recipe: Recipe, options: Any, device_context: DeviceContext) -> t
     task = build_task(recipe, options, device_context)
     if isinstance(task, FineTunedClassification) and options.pretrained:
         return task, task.load_pretrained()
-    return task, []
+    return task, [*task.remarks, *task.data_remarks] if isinstance(task, ModuleTask) else []
 
 
 def _build_again(run: Run, device_context: DeviceContext) -> Task:
     """The task of a run that was begun, in the memory format it was begun with."""
+    options = run.options if run.kind == MODULE else options_here(run)  # no path stands among a module's
     with run.own_code():
-        task = build_task(run.recipe, options_here(run), device_context)
+        task = build_task(run.recipe, options, device_context)
     choose_memory_format(task, "contiguous" if run.run_config.memory_format == "auto" else run.run_config.memory_format)
     return task
 
@@ -272,8 +273,10 @@ def _train(
     remarks: list[str],
     *,
     resuming: bool = False,
+    loggers: Sequence[Logger] = (),
 ) -> RunResult:
     options, folder = run.options, run.folder
+    log = RunLog([*open_loggers(run.run_config.log, folder), *loggers], run.run_config.log_every)
     trainer = Trainer(
         task,
         folder,
@@ -283,7 +286,7 @@ def _train(
         checkpoint_every=run.run_config.checkpoint_every,
         max_steps=run.run_config.max_steps,
         progress=Progress(run.recipe.name, show_progress=show_progress),
-        callbacks=callbacks,
+        callbacks=(log, *callbacks) if log.loggers else callbacks,
     )
     for remark in remarks:
         trainer.progress.say(remark)
@@ -292,11 +295,17 @@ def _train(
             trainer.resume(run.step)
             if not trainer.at.finished:
                 folder.delete_result()
-        output = trainer.run()
-    result = _result(run, task, trainer, output) if output.finished else None
-    if result is not None:
-        folder.save_result(result)
-    return RunResult(folder, output, result, write_report(run, task, result))
+        elif run.kind == MODULE or getattr(options, "pretrained", ""):
+            trainer.save()  # the weights it was given are nowhere else, and a kill may come before the first step
+    with log.open(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", "")):
+        with explain_out_of_memory():
+            output = trainer.run()
+        result = _result(run, task, trainer, output) if output.finished else None
+        if result is not None:
+            folder.save_result(result)
+            log.log_result(output, result["metrics"])
+        path = write_report(run, task, result, functools.partial(log.log_panel, output))
+    return RunResult(folder, output, result, path, remarks=tuple(remarks))
 
 
 def load_task(run: Run) -> Task:
@@ -333,7 +342,7 @@ def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> Resu
     target = run.recipe.target_for(run.options)
     # A hidden Markov model with other states than the true one has no distance from it, and so no verdict.
     verdict: Any = target.verdict(metrics[target.metric]) if target and target.metric in metrics else None
-    return {
+    found: ResultFile = {
         "metrics": metrics,
         "target": verdict,
         "steps": output.step,
@@ -342,3 +351,12 @@ def _result(run: Run, task: Task, trainer: Trainer, output: TrainOutput) -> Resu
         "seconds": round(output.seconds, 3),
         "saving_seconds": round(output.saving_seconds, 3),
     }
+    if isinstance(model := getattr(task, "model", None), nn.Module):
+        found["num_parameters"] = _num_learned(model)
+    return found
+
+
+def _num_learned(model: nn.Module) -> int:
+    """How many numbers were learnt, shared ones once; of a model that counts, the numbers in its tables."""
+    tables = sum(each.numel() for each in model.buffers() if each.is_floating_point())
+    return sum(each.numel() for each in model.parameters()) or tables

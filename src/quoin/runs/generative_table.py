@@ -4,9 +4,7 @@ from typing import Any, NamedTuple
 
 from quoin.errors import UserError
 from quoin.metrics import SampleQuality
-from quoin.runs.kinds import MULTIRUN
-from quoin.runs.run import Run
-from quoin.train import Metrics, report
+from quoin.train import Metrics, RunFolder, report
 
 __all__ = [
     "HEADINGS",
@@ -43,25 +41,24 @@ HEADINGS = tuple(
 )
 
 
-def is_measured(run: Run) -> bool:
-    """Whether the run, or all of several, is finished and its samples were measured."""
-    return run.metrics is not None and None not in _measures(run.metrics)[: len(SampleQuality._fields)]
+def is_measured(metrics: Metrics) -> bool:
+    """Whether among the final metrics, or their means over several runs, are those of samples."""
+    return None not in _measures(metrics)[: len(SampleQuality._fields)]
 
 
-def generative_line(name: str, run: Run, one: Run) -> GenerativeLine:
-    """The line of a run, or of several that are like `one`, with its final metrics or their means."""
-    options, data, result = one.folder.config["options"], one.folder.config["data"] or {}, run.folder.result
-    metrics = run.metrics or {}
-    own = (
-        "" if "classifier" not in options else f"own, seed {options.get('seed')}" if one is run else "own, of each seed"
-    )
+def generative_line(
+    name: str, one: RunFolder, metrics: Metrics, seconds: float | None, *, several: bool = False
+) -> GenerativeLine:
+    """The line of a run, or of `several` that are like it, with its final metrics or their means."""
+    options, data = one.config["options"], one.config["data"] or {}
+    own = "" if "classifier" not in options else "own, of each seed" if several else f"own, seed {options.get('seed')}"
     return GenerativeLine(
         name,
         str(data.get("source", options.get("data", ""))),
         options.get("classifier") or own,
         options.get("num_samples"),
         *_measures(metrics),
-        seconds=result and result["seconds"],
+        seconds=seconds,
     )
 
 
@@ -88,27 +85,37 @@ def generative_section(title: str, lines: list[GenerativeLine]) -> str:
     return report.table("; ".join([title, *notes]), [HEADINGS[i] for i in kept], rows)
 
 
-def beside_others(run: Run) -> list[str]:
+def beside_others(folder: RunFolder) -> list[str]:
     """For the report of a run: a table of it and of the finished runs beside it on the same data, if there are any."""
-    if not is_measured(run):
+    if not _is_finished(folder):
         return []
-    found = [run, *(each for each in _neighbors(run) if _fingerprint(each) == _fingerprint(run))]
-    lines = [generative_line(each.path.name, each, each) for each in found]
+    found = [folder, *(each for each in _neighbors(folder) if _fingerprint(each) == _fingerprint(folder))]
+    lines = [_line(each) for each in found]
     return [generative_section("Sample quality compared with other runs here", lines)] if len(lines) > 1 else []
 
 
-def _neighbors(run: Run) -> list[Run]:
+def _is_finished(folder: RunFolder) -> bool:
+    result = folder.result
+    return result is not None and "steps" in result and is_measured(result["metrics"])
+
+
+def _line(folder: RunFolder) -> GenerativeLine:
+    result: Any = folder.result
+    return generative_line(folder.path.name, folder, result["metrics"], result["seconds"])
+
+
+def _neighbors(folder: RunFolder) -> list[RunFolder]:
     """The other runs in the same folder whose samples were measured."""
     found = []
-    for path in sorted(run.path.parent.iterdir()):
+    for path in sorted(folder.path.parent.iterdir()):
         try:
-            if path.name != run.path.name and (path / "result.json").is_file():
-                neighbor = Run.open(path)
-                found += [neighbor] if is_measured(neighbor) and neighbor.kind != MULTIRUN else []
+            if path.name != folder.path.name and (path / "result.json").is_file():
+                neighbor = RunFolder.open(path)
+                found += [neighbor] if _is_finished(neighbor) else []
         except UserError:  # a damaged folder is no matter of this run
             continue
     return found
 
 
-def _fingerprint(run: Run) -> Any:
-    return (run.folder.config["data"] or {}).get("fingerprint")
+def _fingerprint(folder: RunFolder) -> Any:
+    return (folder.config["data"] or {}).get("fingerprint")

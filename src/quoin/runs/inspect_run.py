@@ -20,7 +20,7 @@ from quoin.tasks.supervised import SupervisedTask
 from quoin.tensor.eval_mode import eval_mode
 from quoin.train import Task, report
 
-__all__ = ["Inspection", "inspect_task", "report_panels"]
+__all__ = ["Inspection", "inspect_task", "report_panels", "report_remarks"]
 
 EXAMPLES = 6  # images whose saliency is shown, and channels whose patches are
 EXAMINED = 500  # test images, at most, that are searched for patches or for dead units
@@ -58,6 +58,7 @@ def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows
         attention = attention_panels(model, data, [row - 1 for row in rows] or [0], layer=layer)
     except UserError as error:  # a text too long for a map: the rest can still be seen
         attention, remarks = [], [f"no attention to show: {error}"]
+    remarks += missing_maps(model)
     if data.test_images is not None:
         try:
             panels = [*image_panels(model, data, layer=layer, rows=[row - 1 for row in rows]), *attention, *panels]
@@ -87,6 +88,19 @@ def _can_plot(panel: Panel, remarks: list[str]) -> bool:
     except Exception as error:  # the rest can still be seen
         remarks.append(report.describe_plot_error(f"panel {panel.title!r}", error))
         return False
+
+
+def missing_maps(model: nn.Module) -> list[str]:
+    """A sentence where the user's own attention offers no weights to show."""
+    return [
+        f"no attention maps: {name} has only forward; give it weights(query, key, *, mask=None, causal=False)"
+        for name in inspect.attentions_without_weights(model)
+    ]
+
+
+def report_remarks(task: Task) -> list[str]:
+    """What the report of a run cannot show."""
+    return missing_maps(task.model) if isinstance(task, SupervisedTask) else []
 
 
 def report_panels(task: Task) -> Iterator[Panel]:

@@ -6,22 +6,30 @@ rest starts.
 
 import dataclasses
 import statistics
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
 from quoin.runs.fit import RunResult, fit_member, package_as_json, resume_run
+from quoin.runs.jobs import Job, describe_sharing, run_jobs, with_threads
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
-from quoin.runs.run_code import code_as_json, code_of, save_code
+from quoin.runs.run_code import access_to, code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.train import RunFolder, report
+from quoin.train.progress import MultirunProgress
 from quoin.train.run_files import MultirunResultFile, ResultFile
 
 __all__ = ["Multirun", "MultirunResult", "fit_multirun", "resume_multirun"]
+
+WORKER_ENDS_WITHIN = 10.0  # seconds after whoever started it was killed
 
 
 @dataclass(frozen=True)
@@ -46,18 +54,33 @@ class MultirunResult:
     result: MultirunResultFile | None
     report: Path | None
     about: str = ""  # what its metrics are of, where their names leave that open
+    failures: dict[str, str] = field(default_factory=dict)  # runs that failed, and why; there is no result then
 
 
 def fit_multirun(
-    recipe: Recipe, options: Any, run_config: RunConfig, multirun: Multirun, runs: Path, *, show_progress: bool = True
+    recipe: Recipe,
+    options: Any,
+    run_config: RunConfig,
+    multirun: Multirun,
+    runs: Path,
+    *,
+    label: RunLabel = NO_LABEL,
+    jobs: int = 0,
+    show_progress: bool = True,
 ) -> MultirunResult:
-    """Make the folder and run every member."""
+    """Make the folder, called by its label's name or `<recipe>-<n>`, and run every member.
+
+    Args:
+        jobs: How many train at a time, each in a process of its own; 0 trains one after another in this one.
+    """
     if multirun.over == "fold" and not hasattr(options, "fold"):
         raise UserError(f"recipe {recipe.name} takes no data that could be folded: use --seeds {multirun.count}")
     if multirun.over == "fold" and options.fold:
         raise UserError(
             f"--fold and --folds were both given: --folds {multirun.count} trains on every fold in turn; leave one out"
         )
+    if jobs:  # the number that was shared out is stored: it is what the bits depend on
+        run_config = with_threads(run_config, min(jobs, multirun.count))
     config = {
         "kind": MULTIRUN,
         "options": dataclasses.asdict(options),
@@ -66,30 +89,38 @@ def fit_multirun(
         "data": None,
         "code": code_as_json(code := code_of(recipe, options)),
         **package_as_json(recipe),
+        **label.as_json(),
     }
     multirun.member(
         multirun.count - 1, options
     )  # its seed may be out of range: an error now, not after the runs before it
-    folder = RunFolder.create(runs, recipe.name, config, {})
+    folder = RunFolder.create(runs, recipe.name, config, {}, name=label.name)
     save_code(folder, code)
     try:
-        return _run_members(Run(folder, recipe=recipe, options=options), multirun, show_progress)
+        run = Run(folder, recipe=recipe, options=options, code=access_to(code))
+        return _run_members(run, multirun, jobs, show_progress)
     except UserError:
         if not folder.members():  # nothing was begun, so nothing is left behind
             folder.remove()
         raise
 
 
-def resume_multirun(run: Run, *, show_progress: bool = True) -> MultirunResult:
-    """Go on with what is not finished; of a finished multirun, the result it has."""
+def resume_multirun(run: Run, *, jobs: int = 0, show_progress: bool = True) -> MultirunResult:
+    """Go on with what is not finished, `jobs` at a time; of a finished multirun, the result it has."""
     assert run.folder.multirun is not None, "a single run is no multirun"
+    with run.folder.locked():
+        for member in _begun(run.folder, run.folder.members()).values():
+            if not _is_finished(member):
+                _wait_until_free(member)
     with run.own_code():
-        return _run_members(run, Multirun(**run.folder.multirun), show_progress)
+        return _run_members(run, Multirun(**run.folder.multirun), jobs, show_progress)
 
 
-def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunResult:
+def _run_members(run: Run, multirun: Multirun, jobs: int, show_progress: bool) -> MultirunResult:
     folder = run.folder
     with folder.locked():
+        if jobs and (stopped := _train_side_by_side(run, multirun, jobs, show_progress)) is not None:
+            return stopped
         for index in range(multirun.count):
             member = folder.member(name := f"{multirun.over}-{index}")
             if member is None:
@@ -101,7 +132,7 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
                     run.run_config,
                     show_progress=show_progress,
                 )
-            elif member.has("result.json") and member.has("report.html"):
+            elif _is_finished(member):
                 continue
             else:
                 opened = Run(member, data_now=run.data_now, code=run.code, recipe=run.recipe)
@@ -114,6 +145,75 @@ def _run_members(run: Run, multirun: Multirun, show_progress: bool) -> MultirunR
         if multirun.over == "fold":
             about = _describe_folds(multirun.count, chooses_epoch=run.recipe.monitor_for(run.options) is not None)
         return MultirunResult(folder, result, folder.save_report(_page(folder, result, multirun, about)), about)
+
+
+def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progress: bool) -> MultirunResult | None:
+    """Train what is not finished; None if all of it then is."""
+    folder, options = run.folder, options_here(run)
+    names = [f"{multirun.over}-{index}" for index in range(multirun.count)]
+    begun = _begun(folder, names)
+    waiting = [name for name in names if not (name in begun and _is_finished(begun[name]))]
+    if not waiting:
+        return None
+    config = with_threads(run.run_config, num_jobs, begun.values())
+    progress = MultirunProgress(
+        run.recipe.name, multirun.count, multirun.count - len(waiting), show_progress=show_progress
+    )
+    for remark in describe_sharing(config, min(num_jobs, len(waiting))):
+        progress.say(remark)
+    ended = run_jobs(
+        [
+            Job(
+                name,
+                {
+                    "multirun": str(folder.path),
+                    "member": name,
+                    "code": run.code.files,
+                    "trust_code": run.code.trust_copies,
+                    "options": dataclasses.asdict(multirun.member(names.index(name), options)),
+                    "settings": dataclasses.asdict(config),
+                    "data_now": run.data_now,
+                },
+            )
+            for name in waiting
+        ],
+        min(num_jobs, len(waiting)),
+        progress,
+    )
+    failed = {name: each for name, each in ended.items() if each.how == "failed"}
+    mistakes = {each.why for each in failed.values() if each.exit_code == UserError.exit_code}
+    if len(mistakes) == 1 and all(each.exit_code == UserError.exit_code for each in ended.values()):
+        raise UserError(mistakes.pop())  # the same for all: the input is at fault
+    if len(ended) == len(waiting) and all(each.how == "finished" for each in ended.values()):
+        return None
+    return MultirunResult(folder, None, None, failures={name: each.why for name, each in failed.items()})
+
+
+def _begun(folder: RunFolder, names: Sequence[str]) -> dict[str, RunFolder]:
+    """Those of the runs that have begun and can be opened; what is wrong with the others is told when they train."""
+    found = {}
+    for name in names:
+        with suppress(UserError):
+            if (member := folder.member(name)) is not None:
+                found[name] = member
+    return found
+
+
+def _wait_until_free(member: RunFolder) -> None:
+    """Until the worker of a multirun that was killed is gone too, which is a matter of moments."""
+    end = time.monotonic() + WORKER_ENDS_WITHIN
+    while True:
+        try:
+            with member.locked():
+                return
+        except UserError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def _is_finished(member: RunFolder) -> bool:
+    return member.has("result.json") and member.has("report.html")
 
 
 def _members(folder: RunFolder, multirun: Multirun) -> list[RunFolder]:
@@ -193,4 +293,5 @@ def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun, abo
     lead = (
         f"Recipe {folder.recipe}, {multirun.count} {multirun.over}s. The std is the standard deviation over the runs."
     )
+    sections.insert(0, report.label(folder.config.get("note", ""), folder.config.get("tags", [])))
     return report.page(folder.path.name, f"{lead} {about}".rstrip(), sections)

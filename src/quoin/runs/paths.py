@@ -3,6 +3,7 @@
 import dataclasses
 import glob
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from quoin.data import check_source_name
 if TYPE_CHECKING:
     from quoin.runs.run import Run
 
-__all__ = ["options_here"]
+__all__ = ["options_here", "options_seen_from_here"]
 
 _SOURCES = ("data", "test_data")  # options that name a source, FORM:PATH
 _PATHS = ("classifier", "pretrained")  # and those that are a path
@@ -24,16 +25,26 @@ def options_here(run: "Run") -> Any:
     the run itself: a project may be moved as a whole, and commands be given anywhere. What is not there is left as it
     is. Where the user says where the data are now, that counts; the data's fingerprint guards either.
     """
-    options, changed = run.options, {}
-    start = os.path.normpath(run.path / run.folder.config["folder"])
-    for name in (*_SOURCES, *_PATHS):
-        if given := getattr(options, name, ""):
-            form, colon, path = given.partition(":") if name in _SOURCES else ("", "", given)
-            changed[name] = f"{form}{colon}{_seen_from_here(path, start)}" if path else given
+    options = dataclasses.asdict(run.options)
+    changed = options_seen_from_here(options, run.path / run.folder.config["folder"])
     if run.data_now is not None:
         check_source_name(run.data_now)
         changed["data"] = run.data_now
-    return dataclasses.replace(options, **changed)
+    return dataclasses.replace(run.options, **changed)
+
+
+def options_seen_from_here(options: Mapping[str, Any], start: Path) -> dict[str, str]:
+    """Those of a run's options that name files, as the present folder sees them.
+
+    Args:
+        start: The folder where the run was started.
+    """
+    changed, start_path = {}, os.path.normpath(start)
+    for name in (*_SOURCES, *_PATHS):
+        if given := options.get(name, ""):
+            form, colon, path = given.partition(":") if name in _SOURCES else ("", "", given)
+            changed[name] = f"{form}{colon}{_seen_from_here(path, start_path)}" if path else given
+    return changed
 
 
 def _seen_from_here(path: str, start: str) -> str:

@@ -20,12 +20,14 @@ from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.own_code import CodeFile, resolve_code_with
 from quoin.runs.catalog import Recipe, find_recipe, recipe_from_code, recipe_from_package, recipe_names
-from quoin.runs.kinds import KINDS, MULTIRUN, trained_class
+from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, SWEEP, trained_class
+from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
 from quoin.runs.run_config import RunConfig
+from quoin.tasks.host_generators import generators_as_they_were
 from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_was
-from quoin.train.run_files import fitting, model_weights, read_state
+from quoin.train.run_state import fitting, model_weights, read_state
 
 if TYPE_CHECKING:
     from quoin.runs.inspect_run import Inspection
@@ -66,17 +68,19 @@ class Run:
     ) -> None:
         self.folder, self.step, self.data_now, self.code = folder, step, data_now, code
         config, where = folder.config, str(folder.path / "config.json")
-        check_access(folder, code)
         self.recipe_name = config["recipe"]
+        if config["kind"] == MODULE and recipe is None:
+            recipe = module_recipe(config["recipe"], folder.path)
         is_own = recipe_file(folder) is not None or "package" in config  # the recipe, and not Quoin's
-        if not is_own and self.recipe_name not in recipe_names():
+        if recipe is None and not is_own and self.recipe_name not in recipe_names():
             raise UserError(
                 f"{where}: expected a recipe of this Quoin, got {format_value(config['recipe'])}; restore the file "
                 "or train again"
             )
         self.kind = config["kind"]
-        known = (MULTIRUN,) if folder.multirun else KINDS
-        if self.kind not in known and (folder.multirun or not is_own or self.kind == MULTIRUN):
+        known = (SWEEP,) if folder.sweep else (MULTIRUN,) if folder.multirun else KINDS
+        several = folder.sweep or folder.multirun
+        if self.kind not in known and (several or not is_own or self.kind in (MULTIRUN, SWEEP)):
             raise UserError(
                 f"{where}: expected a kind of run ({', '.join(known)}), got {format_value(self.kind)}; restore the "
                 "file or train again"
@@ -114,8 +118,10 @@ class Run:
         data_now: str | None = None,
         code: CodeAccess = NO_CODE,
     ) -> "Run":
-        """The run at `path`."""
-        return cls(RunFolder.open(Path(path)), step=step, data_now=data_now, code=code)
+        """The run at `path`, as a user names it; files that it has no use for are an error."""
+        folder = RunFolder.open(Path(path))
+        check_access(folder, code)
+        return cls(folder, step=step, data_now=data_now, code=code)
 
     def own_code(self) -> AbstractContextManager[None]:
         """Inside, options that name a Python file mean one that the user lets run."""
@@ -125,7 +131,12 @@ class Run:
     def _find_code(self) -> Callable[[str], CodeFile]:
         return functools.cache(functools.partial(find_run_code, self.folder, self.code))  # a change is told once
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.recipe.name}, {'unfinished' if self.metrics is None else 'finished'})"
+
     def check_single(self) -> None:
+        if self.folder.sweep:
+            raise UserError(f"{self.path} is a sweep: name one of the trials inside it, such as {self.path}/trial-0")
         if multirun := self.folder.multirun:
             inside = f"{self.path}/{multirun['over']}-0"
             raise UserError(f"{self.path} holds several runs: name one of the folders inside it, such as {inside}")
@@ -178,8 +189,9 @@ class Run:
         self.check_single()
         if not self.can(ability):
             able = [command for name, (_, command) in ABILITIES.items() if self.can(name)]
-            instead = f"use `{'`, `'.join(able)}`" if able else "give another run"
-            what = trained_class(self.kind).is_a
+            kind = trained_class(self.kind)
+            instead = kind.instead or (f"use `{'`, `'.join(able)}`" if able else "give another run")
+            what = kind.is_a
             raise UserError(
                 f"{format_value(str(self.path))}, a run of {self.recipe_name}, {what} and cannot "
                 f"{ABILITIES[ability][0]}: {instead}"
@@ -201,7 +213,7 @@ class Run:
             return self.expect("evaluate").evaluate(data, target=target)  # type: ignore[attr-defined]
         from quoin.runs.fit import final_metrics
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return final_metrics(self.load_task(), self.options)
 
     def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
@@ -209,7 +221,7 @@ class Run:
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
 
     def report(self) -> Path:
@@ -217,7 +229,7 @@ class Run:
         from quoin.runs.report import write_report
 
         self.check_single()
-        with torch_as_it_was():
+        with torch_as_it_was(), generators_as_they_were():
             return write_report(self, self.load_task(), self.folder.result)  # type: ignore[arg-type]
 
     def load_model(self) -> tuple[nn.Module, dict[str, Any], int]:

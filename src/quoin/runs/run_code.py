@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -17,6 +17,7 @@ __all__ = [
     "NO_CODE",
     "CodeAccess",
     "UsedCode",
+    "access_to",
     "check_access",
     "code_as_json",
     "code_of",
@@ -49,13 +50,22 @@ class UsedCode:
     copy: str
 
 
-def code_of(recipe: Recipe, options: Any) -> list[UsedCode]:
+def access_to(code: list[UsedCode]) -> CodeAccess:
+    """Access to the files of a run that was just started with them, for processes that open it."""
+    return CodeAccess(tuple(each.file.given for each in code if each.use != "import"))
+
+
+def code_of(recipe: Recipe, options: Any, references: Sequence[str] = ()) -> list[UsedCode]:
     """The user's own files that a run is trained with: its recipe's, those that its options name, and what they have
-    imported from their folders so far."""
+    imported from their folders so far.
+
+    Args:
+        references: More of what options may name, FILE.py:NAME each.
+    """
     named: dict[str, tuple[CodeFile, Literal["recipe", "option"]]] = {}
     if recipe.code is not None:
         named[recipe.code.given] = recipe.code, "recipe"
-    for reference in _references(options):
+    for reference in (*_references(options), *references):
         file = find_code(reference.rpartition(":")[0])
         named.setdefault(file.given, (file, "option"))
     copies = _Copies()

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from quoin.errors import UserError
 from quoin.options import ValidatedOptions, option
 
 __all__ = ["RunConfig"]
+
+LOG_EVERY = 50  # where the trainer reads the losses of a GPU anyway
 
 
 @dataclass(frozen=True)
@@ -24,3 +27,12 @@ class RunConfig(ValidatedOptions):
     deterministic: bool = option(False, "deterministic algorithms on a GPU; warns where there is none")
     checkpoint_every: int = option(0, "steps between checkpoints; 0 spends about 3% of the time on them", at_least=0)
     max_steps: int = option(0, "maximum number of steps; 0 for no limit", at_least=0)
+    log: tuple[Literal["tensorboard", "csv"], ...] = option(
+        (), "also write logs for other tools into RUN/log: event files for TensorBoard, CSV files"
+    )
+    log_every: int = option(LOG_EVERY, "steps between logged batches; on a GPU each makes it wait", at_least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.log_every != LOG_EVERY and not self.log:
+            raise UserError(f"--log-every {self.log_every} is for a log: add --log tensorboard or --log csv")

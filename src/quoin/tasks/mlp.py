@@ -5,7 +5,9 @@ from torch import nn
 from quoin.data import keyed_generator
 from quoin.layers import init_weights, kaiming_normal, small_normal, torch_default, xavier_normal
 from quoin.models import MLP
+from quoin.own_code import is_code_reference
 from quoin.tasks.mlp_options import MLPOptions
+from quoin.tasks.own_training import own_activation, own_norm
 
 __all__ = ["make_mlp"]
 
@@ -24,10 +26,11 @@ NORMS = {"none": None, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
 
 def make_mlp(in_features: int, out_features: int, options: MLPOptions, *, seed: int) -> MLP:
     """The multilayer perceptron that `options` describe, its weights sampled by `seed`."""
+    activation, norm = options.activation, options.norm
     model = MLP(
         [in_features, *options.hidden_dims, out_features],
-        activation=ACTIVATIONS[options.activation],
-        norm=NORMS[options.norm],
+        activation=own_activation(activation) if is_code_reference(activation) else ACTIVATIONS[activation],
+        norm=own_norm(norm) if is_code_reference(norm) else NORMS[norm],
         dropout=options.dropout,
         generator=keyed_generator("weights", seed),
     )

@@ -7,7 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn, optim
 
 from quoin.optim import LionOptimizer
+from quoin.own_code import is_code_reference
 from quoin.tasks.options import OptimizerName
+from quoin.tasks.own_training import own_optimizer
 
 __all__ = ["OptimizerChoice", "make_optimizer", "weight_decay_groups"]
 
@@ -57,6 +59,9 @@ def make_optimizer(
             bits it has always had.
     """
     name, lr, weight_decay = options.optimizer, options.lr, options.weight_decay
+    if is_code_reference(name):
+        asked = weight_decay != getattr(type(options), "weight_decay", weight_decay)
+        return own_optimizer(name, parameters, lr=lr, weight_decay=weight_decay, asked_weight_decay=asked)
     kernel = True if fused or not options.has_own_optimizer else None  # None: torch chooses the loop
     momentum = _given(options.momentum, 0.9)
     betas = _given(options.beta1, 0.9), _given(options.beta2, 0.99 if name == "lion" else 0.999)
@@ -79,6 +84,8 @@ def make_optimizer(
             return optim.AdamW(parameters, lr, betas, weight_decay=weight_decay, fused=kernel)
         case "lion":
             return LionOptimizer(parameters, lr, betas, weight_decay)
+        case _:
+            raise AssertionError(f"options take no optimizer {name}")
 
 
 def weight_decay_groups(model: nn.Module, options: OptimizerChoice) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, Self
 
 from quoin.errors import UserError, format_value
-from quoin.options import ValidatedOptions, default, flag_name, option
+from quoin.options import OwnPart, ValidatedOptions, default, flag_name, option
 
 __all__ = [
     "AttentionImageOptions",
@@ -20,6 +20,7 @@ __all__ = [
     "GradientOptions",
     "ImageOptions",
     "LabelOptions",
+    "LossOptions",
     "OptimizerName",
     "OptimizerOptions",
     "PointDataOptions",
@@ -28,11 +29,13 @@ __all__ = [
     "SupervisedOptions",
 ]
 
-OptimizerName = Literal["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lion"]
-ScheduleName = Literal["constant", "cosine", "one-cycle", "step"]
+OptimizerName = (
+    Literal["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adadelta", "adam", "adamw", "lion"] | OwnPart
+)
+ScheduleName = Literal["constant", "cosine", "one-cycle", "step"] | OwnPart
 
 # The optimizers that have each of the parameters which not all have.
-_OPTIMIZERS_WITH: dict[str, tuple[OptimizerName, ...]] = {
+_OPTIMIZERS_WITH: dict[str, tuple[str, ...]] = {
     "momentum": ("momentum", "nesterov"),
     "beta1": ("adam", "adamw", "lion"),
     "beta2": ("adam", "adamw", "lion"),
@@ -87,7 +90,11 @@ class GradientOptions(ValidatedOptions):
     refused.
     """
 
-    optimizer: OptimizerName = option("sgd", "optimizer; another than the recipe's own may need another --lr")
+    optimizer: OptimizerName = option(
+        "sgd",
+        "optimizer; another than the recipe's own may need another --lr; your own: a class or function of (parameters, "
+        "lr=...) that gives a torch.optim.Optimizer",
+    )
     lr: float = option(0.1, "peak learning rate", above=0.0, at_most=1e38)  # float32 holds no more
     weight_decay: float = option(
         0.0,
@@ -136,7 +143,11 @@ class OptimizerOptions(GradientOptions):
         at_least=0,
         at_most=10**9,
     )
-    schedule: ScheduleName = option("constant", "learning-rate schedule")
+    schedule: ScheduleName = option(
+        "constant",
+        "learning-rate schedule; your own: a function of the fraction of the run that is done, from 0 to 1, that gives "
+        "the factor of --lr",
+    )
     warmup_ratio: float = option(
         0.0, "warmup ratio: fraction of the steps over which the learning rate rises", at_least=0.0, below=1.0
     )
@@ -223,6 +234,17 @@ class SupervisedOptions(DataOptions, OptimizerOptions, EpochOptions):
 
 
 @dataclass(frozen=True)
+class LossOptions(ValidatedOptions):
+    """What every recipe has whose loss may be the user's own."""
+
+    loss: OwnPart = option(
+        OwnPart(""),
+        "your own loss in place of the recipe's, to train and to evaluate by: a function of (outputs, targets) that "
+        "gives a loss for each example, or their mean",
+    )
+
+
+@dataclass(frozen=True)
 class LabelOptions(ValidatedOptions):
     """What every recipe has that learns classes by cross-entropy. These shape the training loss alone."""
 
@@ -273,7 +295,7 @@ class AugmentOptions(ValidatedOptions):
 
 
 @dataclass(frozen=True)
-class ImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions):
+class ImageOptions(LossOptions, AugmentOptions, ClassifierOptions, SupervisedOptions):
     """What the recipes of convolutional networks share: momentum, a cosine schedule and random shifts."""
 
     optimizer: OptimizerName = default("momentum")
@@ -282,7 +304,7 @@ class ImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions):
 
 
 @dataclass(frozen=True)
-class AttentionImageOptions(AugmentOptions, ClassifierOptions, SupervisedOptions):
+class AttentionImageOptions(LossOptions, AugmentOptions, ClassifierOptions, SupervisedOptions):
     """What the recipes of attention over the pieces of an image share: AdamW with a warmup and weight decay."""
 
     num_heads: int = option(4, "attention heads per layer; must divide --embed-dim", at_least=1, at_most=1_000_000)

@@ -11,7 +11,7 @@ from quoin.errors import UserError, format_value
 from quoin.models.pretrained import read_safetensors
 from quoin.tasks.fine_tuning_options import ImageStatistics
 from quoin.train import RunFolder
-from quoin.train.run_files import fitting, model_weights, read_state
+from quoin.train.run_state import fitting, model_weights, read_state
 
 __all__ = ["PretrainedFile", "describe_pretrained", "read_pretrained"]
 

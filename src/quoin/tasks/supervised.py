@@ -17,6 +17,7 @@ from quoin.metrics import roc_auc_ovr
 from quoin.optim import Schedule, constant
 from quoin.plot import Panel
 from quoin.tasks import supervised_panels
+from quoin.tasks.own_training import OwnLoss
 from quoin.tensor import as_floating, one_hot
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
 
@@ -262,7 +263,7 @@ class Regression(SupervisedTask):
     unit.
 
     The loss is in its square: with (prediction - target)²/2 it is half the square of the root mean squared error beside
-    it.
+    it. A loss of the user's own, whose unit nobody knows, stays that of standardised numbers.
     """
 
     kind = "regression"
@@ -272,8 +273,13 @@ class Regression(SupervisedTask):
         """One standard deviation of the training targets."""
         return float(self.data.target_scaler.std) if self.data.target_scaler is not None else 1.0
 
+    @property
+    def loss_unit(self) -> float:
+        """What the root of the loss is in."""
+        return 1.0 if isinstance(self.loss_fn, OwnLoss) else self.unit
+
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
-        return {name: in_squared_unit(total, self.unit) for name, total in super().step(rows).items()}
+        return {name: in_squared_unit(total, self.loss_unit) for name, total in super().step(rows).items()}
 
     def compute_metrics(
         self, outputs: Real[Tensor, "batch"], targets: Real[Tensor, "batch"]
@@ -281,7 +287,7 @@ class Regression(SupervisedTask):
         return {"squared_error": (as_floating(outputs, targets) - as_floating(targets, outputs)).square()}
 
     def finalize_metrics(self, means: Metrics) -> Metrics:
-        return {"loss": means["loss"] * self.unit**2, "rmse": math.sqrt(means["squared_error"]) * self.unit}
+        return {"loss": means["loss"] * self.loss_unit**2, "rmse": math.sqrt(means["squared_error"]) * self.unit}
 
     def panels(self) -> list[Panel]:
         return supervised_panels.regression_panels(self.predict_split("test").cpu(), self.data, self.test_name)

@@ -26,11 +26,14 @@ from quoin.data import (
 )
 from quoin.errors import UserError, format_value
 from quoin.layers import check_batch_norm
+from quoin.options import flag_name
 from quoin.tasks.classifier_loss import training_loss
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.options import ClassifierOptions, OptimizerOptions
+from quoin.tasks.own_training import OwnLoss, own_loss
 from quoin.tasks.supervised import Classification, SupervisedTask
 from quoin.tasks.threshold import check_no_classifier_options, threshold_rule
+from quoin.tensor.eval_mode import eval_mode
 from quoin.train import DeviceContext
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
 ]
 
 VALIDATION = 0.1
+TRIED_ROWS = 8  # on which a loss of the user's own is tried
 
 Kind = TypeVar("Kind", bound=SupervisedTask)
 
@@ -202,6 +206,8 @@ def supervised_task(
     if _fewest_rows(data.train.num_rows, options) == 1:  # batch norm may not take it: an error before the run begins
         check_batch_norm(model, data.train.features[:1])
     train_loss_fn, mixup, choose_threshold = _classifier_settings(options, data)
+    if reference := getattr(options, "loss", ""):
+        loss_fn, train_loss_fn = _own_loss(reference, model, data, options), None
     task = kind(
         model,
         loss_fn,
@@ -239,6 +245,19 @@ def _classifier_settings(
         return None, 0.0, None
     loss_fn = training_loss(options, data.train.targets, names, soft_targets=options.mixup > 0)
     return loss_fn, options.mixup, threshold_rule(options, data)
+
+
+def _own_loss(reference: str, model: nn.Module, data: PreparedData, options: Any) -> OwnLoss:
+    """The user's loss, tried on the model's outputs for the first training rows."""
+    for name in ("label_smoothing", "class_weight", "mixup"):
+        if (value := getattr(options, name, None)) != getattr(type(options), name, None):
+            raise UserError(
+                f"{flag_name(name)} {value} is of the recipe's own loss, got --loss {reference}: leave one of them out"
+            )
+    features, targets = data.train.features[:TRIED_ROWS], data.train.targets[:TRIED_ROWS]
+    with torch.no_grad(), eval_mode(model):
+        outputs = model(features)
+    return own_loss(reference, outputs, targets)
 
 
 def _fewest_rows(num_rows: int, options: OptimizerOptions) -> int:

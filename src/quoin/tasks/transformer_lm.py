@@ -21,6 +21,8 @@ from quoin.layers import (
 )
 from quoin.models import TransformerLanguageModel
 from quoin.models.transformer import PositionEmbedding
+from quoin.own_code import is_code_reference
+from quoin.tasks.own_attention import own_attention_maker
 
 __all__ = ["language_transformer"]
 
@@ -44,7 +46,21 @@ def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, in
         )
     weights, directions = keyed_generator("weights", options.seed), keyed_generator("directions", options.seed)
 
+    own = None
+    if is_code_reference(options.attention):
+        own = own_attention_maker(
+            options.attention,
+            embed_dim=embed_dim,
+            num_heads=num_heads,
+            seed=options.seed,
+            causal=True,
+            padded=False,
+            context_length=options.context_length,
+        )
+
     def inner_attention() -> InnerAttention:
+        if own is not None:
+            return own()
         if options.attention == "linear":
             return LinearAttention()
         if options.attention == "performer":

@@ -19,6 +19,7 @@ from quoin.metrics import bleu, exact_match
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
+from quoin.tasks.own_attention import tell_slow_decoding
 from quoin.tasks.sequence_options import TranslationOptions
 from quoin.train import DeviceContext, GradientTask, Metrics
 
@@ -54,6 +55,7 @@ def translation_task(
     pairs."""
     corpus = pairs(options, device_context)
     net = model(options, pair_info(corpus)).to(device_context.device)
+    tell_slow_decoding(net)  # it translates after every epoch
     optimizer = make_optimizer(net.parameters(), options)
     return TranslationTask(net, optimizer, corpus, options, device_context, plot_alignment)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quoin.train.folder import RunFolder
     from quoin.train.gradient_task import GradientTask
     from quoin.train.gradient_updater import GradientUpdater, first_nonfinite_tensor
+    from quoin.train.loggers import Logger
     from quoin.train.monitor import Monitor
     from quoin.train.progress import Progress
     from quoin.train.task import MeanMetrics, Metrics, NonFiniteLossError, Task, check_finite
@@ -22,6 +23,7 @@ __all__ = [
     "DeviceContext",
     "GradientTask",
     "GradientUpdater",
+    "Logger",
     "MeanMetrics",
     "Metrics",
     "Monitor",

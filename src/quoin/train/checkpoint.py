@@ -4,7 +4,8 @@
                          state.json             the rest of the tree, with references to the tensors
                          manifest.json          format, recipe, step, SHA-256 and size of the two above and of itself
 
-A folder that has its final name is complete; one bit changed in any of the three files is an error.
+A folder that has its final name is complete; one bit changed in any of the three files is an error. Imports torch only
+where tensors are read or written: the folder of a run is listed without.
 """
 
 import hashlib
@@ -14,11 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-
 from quoin.errors import UserError
 from quoin.train.durable import Directory, draft_name
-from quoin.train.state import flatten_state, unflatten_state
 
 __all__ = ["FORMAT", "checkpoint_steps", "read_checkpoint", "write_checkpoint"]
 
@@ -37,6 +35,10 @@ def write_checkpoint(folder: Path | Directory, state: Any, *, recipe: str, step:
     Args:
         recipe: Whose state it is; `read_checkpoint` expects the same name.
     """
+    import safetensors.torch
+
+    from quoin.train.state import flatten_state
+
     if isinstance(folder, Path):
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder = Directory.at(folder.parent).enter(folder.name, make=True)
@@ -73,6 +75,10 @@ def read_checkpoint(path: Path | Directory, *, recipe: str) -> Any:
     Args:
         recipe: The name that the checkpoint was written with; another is an error.
     """
+    import safetensors.torch
+
+    from quoin.train.state import unflatten_state
+
     inside = Directory.at(path.parent).enter(path.name) if isinstance(path, Path) else path
     path = inside.path
     manifest = _read_manifest(inside)

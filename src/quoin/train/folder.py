@@ -1,14 +1,16 @@
 """The run folder: all that a run leaves behind, and all that the command line, the report and the lab read.
 
     config.json        format, recipe, kind of learning, options, settings, what the data is
-    environment.json   versions, device, threads, seed
+    environment.json   when it was started, versions, device, threads, seed
     metrics.jsonl      one line an epoch, written as training goes
     checkpoints/       see checkpoint.py
+    log/               for other tools, where `--log` asks for it; see loggers.py
     result.json        the final metrics, the target, whether it was met
     report.html        the run as a page
     lock               held with flock while a process trains; a killed process leaves no stale lock
     code/              copies of the user's own Python files: kept to be read, run only if the user says so
     seed-0/, fold-0/   the runs of a multirun, each a run folder
+    trial-0/           the trials of a sweep, each a run or a multirun over seeds
 
 The folder is opened once, by the path that the user gave: it may lead through links and be one. Inside, nothing is: a
 link in the place of any entry is an error, and all that is read, written, renamed and removed goes through durable.py,
@@ -22,8 +24,10 @@ import functools
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,15 +36,24 @@ from quoin.errors import UserError, did_you_mean
 from quoin.train import durable, run_files
 from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
 from quoin.train.durable import Directory
-from quoin.train.run_files import ConfigFile, Environment, MultirunConfig, MultirunResultFile, ResultFile
+from quoin.train.run_files import (
+    ConfigFile,
+    Environment,
+    MultirunConfig,
+    MultirunResultFile,
+    ResultFile,
+    SweepConfig,
+    SweepResultFile,
+)
 
 __all__ = ["RunFolder"]
 
 FORMAT = 2
 FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "report.html", "lock")
-MEMBER = re.compile("(?:seed|fold)-[0-9]+")  # what a run of a multirun is called
+MEMBER = re.compile("(?:seed|fold|trial)-[0-9]+")  # what a run of a multirun or a sweep is called
 Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
+TRIES = 5  # to take the lock: `quoin runs` holds it for a moment to see whether it is free
 
 
 class RunFolder:
@@ -74,9 +87,7 @@ class RunFolder:
                     break
                 except FileExistsError:
                     if name:
-                        raise UserError(
-                            f"{root / name} is there already: choose another --name, or `quoin resume {root / name}`"
-                        ) from None
+                        cls.check_free(root, name)
                     number += 1  # another run started in the same moment
         except OSError as error:
             raise UserError(
@@ -90,6 +101,12 @@ class RunFolder:
             folder.remove()  # a run that could not begin leaves nothing behind
             raise durable.describe_os_error(error, folder.path, then="train again") from error
         return folder
+
+    @staticmethod
+    def check_free(root: Path, name: str) -> None:
+        """Raise an error if `root` has something of this name."""
+        if os.path.lexists(root / name):
+            raise UserError(f"{root / name} is there already: choose another --name, or `quoin resume {root / name}`")
 
     @classmethod
     def create_member(
@@ -106,7 +123,8 @@ class RunFolder:
         return folder
 
     def _begin(self, recipe: str, config: dict[str, Any], environment: dict[str, Any]) -> None:
-        self._write_json("environment.json", environment)
+        started = datetime.now(UTC).isoformat(timespec="seconds")  # in the file: its own time does not outlive a copy
+        self._write_json("environment.json", {"started": started, **environment})
         # Written last: a folder with a config is a run, one without is debris of a kill.
         started_in = os.path.relpath(os.getcwd(), self.path)
         whole: Any = {"format": FORMAT, "recipe": recipe, "folder": started_in, **config}
@@ -145,7 +163,7 @@ class RunFolder:
         """Raise an error if an entry of the folder is a link, or anything else than it should be."""
         for name in FILES:
             self.directory.expect(name, "a file")
-        for name in ("checkpoints", "code", *filter(MEMBER.fullmatch, self.directory.names())):
+        for name in ("checkpoints", "code", "log", *filter(MEMBER.fullmatch, self.directory.names())):
             self.directory.expect(name, "a folder")
         if checkpoints := self._saved():
             for name in filter(STEP.fullmatch, checkpoints.names()):
@@ -180,22 +198,29 @@ class RunFolder:
         """Over what the runs inside go, or None for a run."""
         return self.config.get("multirun")
 
+    @property
+    def sweep(self) -> SweepConfig | None:
+        """What the trials inside search, or None for another folder."""
+        return self.config.get("sweep")
+
     @functools.cached_property
     def environment(self) -> Environment:
         return run_files.read_environment(*self._content("environment.json"))
 
     @functools.cached_property
-    def result(self) -> ResultFile | MultirunResultFile | None:
+    def result(self) -> ResultFile | MultirunResultFile | SweepResultFile | None:
         """The final metrics, or None while the run is not finished."""
         if not self.has("result.json"):
             return None
-        return run_files.read_result(*self._content("result.json"), of_multirun=self.multirun is not None)
+        return run_files.read_result(
+            *self._content("result.json"), of_multirun=self.multirun is not None, of_sweep=self.sweep is not None
+        )
 
     def read_data_info(self, kind: type[Info]) -> Info:
         """What the run remembers of its data."""
         return kind.from_json(self.config["data"], f"{self.path / 'config.json'}, data")
 
-    def save_result(self, result: ResultFile | MultirunResultFile) -> None:
+    def save_result(self, result: ResultFile | MultirunResultFile | SweepResultFile) -> None:
         with self._explain_os_errors("result.json"):
             self._write_json("result.json", result)
         self.result = result
@@ -325,6 +350,20 @@ class RunFolder:
         finally:
             os.close(handle)
 
+    def is_locked(self) -> bool:
+        """Whether a process trains this run now; nothing is written to find out."""
+        try:
+            handle = self.directory.open_file("lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
     def _take(self, handle: int) -> None:
         """Take the lock and write this process's number into it, if what it holds is such a number."""
         content = os.read(handle, 32)
@@ -333,7 +372,7 @@ class RunFolder:
         )  # a hard link, such as a backup's, has another name elsewhere: held, but not written
         with self._explain_os_errors("lock"):
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(handle)
             except BlockingIOError:
                 holder = (
                     f"process {content.decode()}" if alone and re.fullmatch(rb"[0-9]+", content) else "another process"
@@ -356,6 +395,17 @@ class RunFolder:
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def _lock(handle: int) -> None:
+    for tries_left in reversed(range(TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not tries_left:
+                raise
+        time.sleep(0.02)
 
 
 def _runs_nearby(path: Path) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from quoin.errors import UserError, format_value
 
-__all__ = ["Monitor", "check_monitored", "monitor_named"]
+__all__ = ["Monitor", "check_monitored", "greater_is_better", "monitor_named"]
 
 # Words of metrics' names, the last of which says which of two values is the better: an accuracy should be high, an
 # accuracy_gap low.
@@ -29,7 +29,7 @@ class Monitor:
 
 def monitor_named(metric: str) -> Monitor:
     """The monitor of a metric such as validation_accuracy; which of two values is the better, its name says."""
-    if (greater := _greater_is_better(metric)) is None:
+    if (greater := greater_is_better(metric)) is None:
         raise UserError(
             f"--monitor: it is not known whether {format_value(metric)} should be high or low; choose another metric, "
             "such as validation_loss"
@@ -40,12 +40,13 @@ def monitor_named(metric: str) -> Monitor:
 def check_monitored(metric: str, there: Collection[str]) -> None:
     """Raise an error where a run has no such metric, with those it has."""
     if metric not in there:
-        known = sorted(name for name in there if _greater_is_better(name) is not None)
+        known = sorted(name for name in there if greater_is_better(name) is not None)
         raise UserError(
             f"--monitor {format_value(metric)[1:-1]} is no metric of every epoch here: choose one of {', '.join(known)}"
         )
 
 
-def _greater_is_better(metric: str) -> bool | None:
+def greater_is_better(metric: str) -> bool | None:
+    """Whether the better of two values of a metric is the greater, as the words of its name say; None if none does."""
     words = [word for word in metric.split("_") if word in _GREATER | _LESS]
     return words[-1] in _GREATER if words else None

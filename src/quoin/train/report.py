@@ -10,14 +10,17 @@ from quoin import plot
 from quoin.plot import Panel
 
 __all__ = [
+    "code",
     "collapsible",
     "curve_panels",
     "describe_plot_error",
     "figures",
     "format_cell",
+    "label",
     "links",
     "metrics_table",
     "page",
+    "paragraph",
     "table",
 ]
 
@@ -30,24 +33,33 @@ figcaption { color: #555 } table { border-collapse: collapse; margin: 0.4rem 0 1
 td, th { padding: 0.2rem 1.2rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4 }
 td { white-space: nowrap } td:first-child, details td { overflow-wrap: anywhere; white-space: normal; min-width: 8rem }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padding: 0.6rem 0.8rem }
 .met { color: #00664a; font-weight: 600 } .missed { color: #a83c00; font-weight: 600 } details { margin: 0.6rem 0 }
+p.note { white-space: pre-wrap; border-left: 3px solid #ddd; padding-left: 0.8rem }
+.tag { background: #eef1f4; border-radius: 0.3rem; padding: 0.1rem 0.45rem; font-size: 0.9em }
 """
 
 _NUMBER = ' class="number"'
 
 
-def page(title: str, lead: str, sections: Iterable[str]) -> str:
-    """A whole HTML page; sections come from the functions below."""
+def page(title: str, lead: str, sections: Iterable[str], *, style: str = "") -> str:
+    """A whole HTML page; sections come from the functions below, and `style` adds to the style of all pages."""
     heading = html.escape(title)
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta '
-        f'charset="utf-8"><title>{heading}</title><style>{_STYLE}</style></head>\n'
+        f'charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{heading}</title>'
+        f"<style>{_STYLE}{style}</style></head>\n"
     )
     return (
         f'{head}<body>\n<h1>{heading}</h1>\n<p class="lead">{html.escape(lead)}</p>\n'
         + "\n".join(sections)
         + "\n</body>\n</html>\n"
     )
+
+
+def paragraph(text: str) -> str:
+    """A sentence by itself."""
+    return f"<p>{html.escape(text)}</p>"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -75,10 +87,22 @@ def metrics_table(metrics: dict[str, float]) -> str:
     )
 
 
+def label(note: str, tags: Sequence[str]) -> str:
+    """What the user noted on a run; nothing where nothing was."""
+    words = "".join(f'<span class="tag">{html.escape(tag)}</span> ' for tag in tags)
+    noted = f'<p class="note">{html.escape(note)}</p>' if note.strip() else ""
+    return noted + (f"<p>{words}</p>" if words else "")
+
+
 def links(title: str, paths: dict[str, str]) -> str:
     """Ways to pages beside this one."""
     rows = "".join(f'<li><a href="{html.escape(path)}">{html.escape(name)}</a></li>\n' for name, path in paths.items())
     return f"<h2>{html.escape(title)}</h2>\n<ul>\n{rows}</ul>"
+
+
+def code(title: str, text: str) -> str:
+    """A command to copy, under a heading."""
+    return f"<h2>{html.escape(title)}</h2>\n<pre>{html.escape(text)}</pre>"
 
 
 def collapsible(title: str, rows: dict[str, Any]) -> str:

@@ -2,19 +2,14 @@
 
 A file that somebody edited, or that a disk damaged, is an error in a line that names it, what was expected and what it
 got. Opening and writing are in folder.py; the options, the run config and the data info are checked further by those
-who know them: `options_from_json` and `DataInfo`.
+who know them: `options_from_json` and `DataInfo`. What a checkpoint must hold is in run_state.py. Imports no torch: a
+folder of hundreds of runs is listed at once.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-import torch
-from jaxtyping import Shaped
-from torch import Tensor
-
-from quoin.documents import Count, Must, Name, checked, parse_json
+from quoin.documents import Count, Must, Name, Size, checked, parse_json
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -23,13 +18,12 @@ __all__ = [
     "MultirunConfig",
     "MultirunResultFile",
     "ResultFile",
-    "RunState",
-    "fitting",
+    "SweepConfig",
+    "SweepResultFile",
     "read_config",
     "read_environment",
     "read_metrics",
     "read_result",
-    "read_state",
 ]
 
 _NEEDED = {
@@ -55,6 +49,19 @@ class CodeConfig(TypedDict):
     use: Literal["recipe", "option", "import"]  # imported by one of the others, from its folder
 
 
+class SweepConfig(TypedDict):
+    id: Name  # of the folder: a trial in a storage that several folders share says whose it is
+    space: dict[Name, dict[str, Any]]  # by option, choices or a range
+    sampler: Literal["grid", "random", "tpe"]
+    pruner: Literal["none", "median", "hyperband"]
+    trials: Size
+    seeds: Size
+    metric: Name  # by whose mean over the seeds the best trial is chosen
+    greater_is_better: bool
+    storage: str  # as it was given; the folder's own journal where it is empty
+    jobs: Size
+
+
 class ConfigFile(TypedDict):
     """config.json"""
 
@@ -70,6 +77,7 @@ class ConfigFile(TypedDict):
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
+    sweep: NotRequired[SweepConfig]  # of the folder that holds the trials of a sweep
 
 
 class _Target(TypedDict):
@@ -89,6 +97,7 @@ class ResultFile(TypedDict):
     best_step: Count
     seconds: float
     saving_seconds: float
+    num_parameters: NotRequired[Count]  # of its model, where it has one
 
 
 class _Statistics(TypedDict):
@@ -115,29 +124,28 @@ class MultirunResultFile(TypedDict):
     seconds: float
 
 
-class _TrainerState(TypedDict):
-    step: Count
+class _BestTrial(TypedDict):
+    trial: Count
+    options: dict[Name, Any]
+    mean: float
+    std: float
+
+
+class _MeanAndStd(TypedDict):
+    mean: float
+    std: float
+
+
+class SweepResultFile(TypedDict):
+    """result.json of a sweep: the best trial by validation, and its final metrics over the seeds."""
+
+    metric: Name
+    best: _BestTrial
+    metrics: dict[Name, _MeanAndStd]
+    complete: Count
+    pruned: Count
+    failed: Count
     seconds: float
-    num_lines: Count
-    best_value: float | None
-    best_step: Count
-    epochs_without_improvement: Count
-    finished: bool
-
-
-class _MeanMetrics(TypedDict):
-    count: Count
-    sums: dict[str, float | Tensor]
-
-
-class RunState(TypedDict):
-    """The state in a checkpoint of a run; what the task keeps of itself, the task knows."""
-
-    task: dict[str, Any]
-    trainer: _TrainerState
-    means: _MeanMetrics
-    best: dict[str, Any] | None
-    generators: dict[str, Tensor]
 
 
 def read_config(content: bytes, path: Path, *, format: int) -> ConfigFile:
@@ -155,8 +163,11 @@ def read_environment(content: bytes, path: Path) -> Environment:
     return checked(Environment, _object(content, path), str(path))
 
 
-def read_result(content: bytes, path: Path, *, of_multirun: bool) -> ResultFile | MultirunResultFile:
-    return checked(MultirunResultFile if of_multirun else ResultFile, _object(content, path), str(path))
+def read_result(
+    content: bytes, path: Path, *, of_multirun: bool, of_sweep: bool
+) -> ResultFile | MultirunResultFile | SweepResultFile:
+    kind = SweepResultFile if of_sweep else MultirunResultFile if of_multirun else ResultFile
+    return checked(kind, _object(content, path), str(path))
 
 
 def read_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
@@ -181,33 +192,6 @@ def _line(value: Any, where: str) -> dict[str, Any]:
     if missing := [name for name in _NEEDED if name not in line]:
         raise UserError(f"{where}: expected {missing[0]}, and there is none; restore the file, or take the line out")
     return line | {name: checked(kind, line[name], f"{where}, {name}") for name, kind in _NEEDED.items()}
-
-
-def model_weights(saved: Any, where: str) -> dict[str, Shaped[Tensor, "..."]]:
-    """The weights by name in what is kept of a model."""
-    found = checked(dict[str, Any], saved, where)
-    return checked(dict[str, Tensor], found.get("weights"), f"{where}, weights")
-
-
-def read_state(state: Any, where: str) -> RunState:
-    """What a checkpoint held, known to be the state of a run."""
-    return checked(RunState, state, where)
-
-
-@contextmanager
-def fitting(where: str) -> Iterator[None]:
-    """What lacks a thing that a recipe looks for in it, or holds it in another form, as one line."""
-    try:
-        yield
-    except UserError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError) as error:
-        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
-            raise
-        got = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise UserError(
-            f"{where}: expected what a run of this recipe holds, got another ({got[:100]}); train again"
-        ) from error
 
 
 def _object(content: bytes, path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from quoin.train.folder import RunFolder
 from quoin.train.interrupt import Interrupt
 from quoin.train.monitor import Monitor, check_monitored
 from quoin.train.progress import Progress
-from quoin.train.run_files import fitting, read_state
+from quoin.train.run_state import fitting, read_state
 from quoin.train.state import copy_state, generator_states, load_generator_states
 from quoin.train.task import CHECK_EVERY, MeanMetrics, Metrics, Task, check_finite
 

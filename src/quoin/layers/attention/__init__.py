@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         elu_plus_one,
         elu_plus_one_definition,
     )
+    from quoin.layers.attention.forward_only import ForwardOnlyAttention
     from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec, InnerAttention
     from quoin.layers.attention.kernel_features import (
         PositiveRandomFeatures,
@@ -122,6 +123,7 @@ __all__ = [
     "FeatureMap",
     "FeatureMapAttention",
     "Features",
+    "ForwardOnlyAttention",
     "HeadProjections",
     "HyperbolicFeatures",
     "InnerAttention",

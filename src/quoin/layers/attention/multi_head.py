@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.layers.attention.checks import beside_heads, check_batch_indices, check_sequences, check_sizes
 from quoin.layers.attention.exact import ExactAttention, scaled_dot_product_attention_definition
+from quoin.layers.attention.forward_only import as_inner_attention
 from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec, InnerAttention
 from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import PackedProjections, SeparateProjections
@@ -124,7 +125,8 @@ class MultiHeadAttention(nn.Module):
     Args:
         num_kv_heads: Heads of keys and values, fewer than `num_heads` for grouped-query attention; as many unless
             given.
-        inner_attention: How the heads attend; `ExactAttention()` unless given.
+        inner_attention: How the heads attend; `ExactAttention()` unless given. A module or function that has no more
+            than a forward pass will do (forward_only.py).
         rotary: Rotates queries and keys by their position before they meet, such as a `RotaryEmbedding`.
         key_dim: Features of the input that keys are made of; `embed_dim` unless given.
         value_dim: The same for values.
@@ -185,7 +187,7 @@ class MultiHeadAttention(nn.Module):
         else:
             self.in_proj = SeparateProjections(input_dims, features, bias=bias, generator=generator)
         self.input_dims = input_dims
-        self.inner_attention = ExactAttention() if inner_attention is None else inner_attention
+        self.inner_attention = ExactAttention() if inner_attention is None else as_inner_attention(inner_attention)
         self.rotary = rotary
         self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
         nn.init.xavier_uniform_(self.out_proj.weight, generator=generator)

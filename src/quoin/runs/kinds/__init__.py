@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quoin.runs.kinds.trained import Trained
 
-__all__ = ["KINDS", "MULTIRUN", "trained_class"]
+__all__ = ["KINDS", "MODULE", "MULTIRUN", "SWEEP", "trained_class"]
 
 MULTIRUN = "multirun"  # the folder of several runs
+SWEEP = "sweep"  # the folder of trials
+MODULE = "module"  # of the user's own, without a recipe
 KINDS = {
     "classification": "tabular.TrainedTabular",
     "regression": "tabular.TrainedTabular",
@@ -25,6 +27,7 @@ KINDS = {
     "image-generation": "generation.TrainedImageModel",
     "point-generation": "generation.TrainedPointModel",
     "density-estimation": "mixture.TrainedMixture",
+    MODULE: "own_module.TrainedModule",
     "study": "trained.Trained",
 }
 

@@ -13,8 +13,9 @@ from quoin.errors import UserError, format_value
 from quoin.generate import TokenSampler, beam_search, stream_tokens
 from quoin.generate.decoding import Choose
 from quoin.losses import cross_entropy
-from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel, num_parameters
+from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel
 from quoin.runs.kinds.trained import Trained
+from quoin.tasks.own_attention import tell_slow_decoding
 from quoin.train import Metrics
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class TrainedLanguageModel(Trained):
     data_info_class = TextInfo
     is_a = "is a language model"
     data_info: TextInfo
+    _told = False  # that it decodes slowly, where it does
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -41,15 +43,12 @@ class TrainedLanguageModel(Trained):
         """The context length of the model; None for a recurrent one, whose hidden state has no bound."""
         return self.options.context_length if isinstance(self.model, TransformerLanguageModel) else None
 
-    @property
-    def num_parameters(self) -> int:
-        """How many numbers were learnt, shared ones once; of a model that counts, the numbers in its tables."""
-        tables = sum(each.numel() for each in self.model.buffers() if each.is_floating_point())
-        return num_parameters(self.model) or tables
-
     def token_model(self) -> CausalLM:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
+        if not self._told:
+            self._told = True
+            tell_slow_decoding(self.model)
         return self.model if self.window is None else SlidingWindowModel(self.model, self.window)
 
     @torch.no_grad()

@@ -29,7 +29,7 @@ from quoin.tasks.baum_welch import hidden_markov_model
 from quoin.tasks.markov_chain import fitted_chain
 from quoin.tasks.sequence_modeling import log_prob_by_sequence
 from quoin.train import Metrics
-from quoin.train.run_files import fitting
+from quoin.train.run_state import fitting
 
 __all__ = ["SequencePrediction", "TrainedHiddenMarkovModel", "TrainedMarkovChain"]
 

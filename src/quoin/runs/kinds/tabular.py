@@ -27,7 +27,7 @@ from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile, predicted_table
 from quoin.tasks.supervised import auc_metrics, predict_in_batches, predict_labels
 from quoin.train import Metrics
-from quoin.train.run_files import fitting
+from quoin.train.run_state import fitting
 
 if TYPE_CHECKING:
     from quoin.runs.run import Run

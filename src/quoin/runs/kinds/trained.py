@@ -21,6 +21,7 @@ class Trained:
         None  # what config.json remembers of the data; None where there are none
     )
     is_a: ClassVar[str] = "is a study, whose results are in its report"  # the end of a sentence about its run
+    instead: ClassVar[str] = ""  # of what it cannot do; the commands for what it can, unless said
 
     def __init__(self, run: "Run") -> None:
         self.run, self.recipe, self.options, self.data_info = run, run.recipe, run.options, run.data_info

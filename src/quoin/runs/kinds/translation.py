@@ -16,6 +16,7 @@ from quoin.errors import UserError, format_value
 from quoin.metrics import exact_match
 from quoin.runs.kinds.trained import Trained
 from quoin.runs.predictions import PredictedFile
+from quoin.tasks.own_attention import tell_slow_decoding
 from quoin.tasks.translation import longest, pair_losses, translate
 from quoin.train import Metrics
 
@@ -35,6 +36,7 @@ class TrainedTranslator(Trained):
     data_info_class = PairInfo
     is_a = "translates sentences"
     data_info: PairInfo
+    _told = False  # that it decodes slowly, where it does
 
     def predict_file(self, path: Path) -> PredictedFile:
         """A sentence in each line of the file, or in the source column of a .csv, .tsv or .jsonl file; its translation
@@ -90,6 +92,9 @@ class TrainedTranslator(Trained):
 
     def predict(self, sentences: Sequence[str], *, num_beams: int | None = None) -> list[Translation]:
         """The translation of each sentence."""
+        if not self._told:
+            self._told = True
+            tell_slow_decoding(self.model)
         beams: int = self.options.num_beams if num_beams is None else num_beams
         rows = [
             encode_source(self.data_info.source_tokenizer, sentence, number)

@@ -1,0 +1,77 @@
+"""Processes that train the trials of one sweep side by side; each finds all it needs in the sweep's folder.
+
+python -m quoin.runs.sweep_worker '{"folder": "runs/sweep-mlp-1", "data": null}'
+"""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quoin.callbacks import current_listener
+from quoin.errors import UserError
+from quoin.train.interrupt import Interrupt
+
+if TYPE_CHECKING:
+    from quoin.runs.run import Run
+    from quoin.runs.sweep_storage import TrialStorage
+
+__all__ = ["run_workers"]
+
+POLL_SECONDS = 0.2
+
+
+def run_workers(
+    run: "Run", storage: "TrialStorage", num_jobs: int, interrupt: Interrupt, told: Callable[[], None]
+) -> None:
+    """Start the workers and wait until each has found nothing more to do.
+
+    A request to stop is handed on, and each worker saves before it ends. They end as well when this process does,
+    however it ends: their standard input is then at its end.
+    """
+    words = json.dumps(
+        {"folder": str(run.path), "data": run.data_now, "code": run.code.files, "trust_code": run.code.trust_copies}
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "quoin.runs.sweep_worker", words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C in the terminal is for this process, which hands it on
+        )
+        for _ in range(num_jobs)
+    ]
+    asked = False
+    try:
+        while any(each.poll() is None for each in started):
+            if interrupt.asked and not asked:
+                asked = True
+                for each in started:
+                    with contextlib.suppress(ProcessLookupError):
+                        each.send_signal(signal.SIGTERM)
+            told()
+            time.sleep(POLL_SECONDS)
+    except BaseException:
+        for each in started:
+            each.kill()
+        raise
+    finally:
+        errors = [_last_line(each.communicate()[1]) for each in started]
+    told()
+    wrong = [(each.returncode, text) for each, text in zip(started, errors) if each.returncode not in (0, 130)]
+    if wrong and not interrupt.asked:
+        code, text = wrong[0]
+        reason = text or (f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}")
+        if len(wrong) == num_jobs or any(not each.state.is_finished() for each in storage.trials()):
+            raise UserError(f"{reason} (a worker of the sweep); then `quoin resume {run.path}` goes on")
+        current_listener().say(f"a worker of the sweep ended early, and others did its work: {reason}")
+
+
+def _last_line(told: bytes) -> str:
+    lines = told.decode(errors="backslashreplace").strip().splitlines()
+    return lines[-1].removeprefix("quoin: ") if lines else ""
