@@ -125,11 +125,15 @@ class _Folder:
                 return True
         return False
 
-    def forget(self, names: list[str]) -> None:
-        """Let modules be imported again; who holds them keeps them."""
+    def show(self) -> None:
+        """Let its modules be those that are meant by their names."""
+        for name, (module, _) in self.loaded.items():
+            sys.modules[name] = module
+
+    def hide(self, names: list[str]) -> None:
+        """Let these names be free for another's modules; who holds those of here keeps them."""
         for name in names:
-            module, _ = self.loaded.pop(name)
-            if sys.modules.get(name) is module:
+            if sys.modules.get(name) is self.loaded[name][0]:
                 del sys.modules[name]
 
 
@@ -150,19 +154,25 @@ class _Finder(MetaPathFinder):
             fullname, _FileLoader(folder, file), origin=str(file.place), is_package=is_package
         )
 
-    def enter(self, file: CodeFile) -> _Folder:
-        """The folder of a file that is about to be imported; what others imported under the same names makes way."""
+    def folder_of(self, file: CodeFile) -> _Folder:
+        """The folder of a file that is about to be imported, with its modules as they are now."""
         where = file.place.parent
         found = next((each for each in self.folders if each.path == where and each.copies == file.beside), None)
+        if found is not None and found.changed():
+            found.hide([*found.loaded])
+            self.folders.remove(found)
+            found = None
         if found is None:
             self.folders.append(found := _Folder(where, file.beside))
-        elif found.changed():
-            found.forget([*found.loaded])
-        for other in (each for each in self.folders if each is not found):
-            other.forget([name for name in other.loaded if found.find(name) is not None])
+        return found
+
+    def enter(self, folder: _Folder) -> None:
+        """Let `import` in a file of this folder mean its modules; those of others make way."""
         if self not in sys.meta_path:
             sys.meta_path.append(self)
-        return found
+        for other in (each for each in self.folders if each is not folder):
+            other.hide([name for name in other.loaded if folder.find(name) is not None])
+        folder.show()
 
 
 _FOLDER = "__quoin_folder__"  # where a module of the user's has its `_Folder`
@@ -203,7 +213,8 @@ def import_code(file: CodeFile) -> ModuleType:
         module, folder = _imported[key]
         if folder in _finder.folders and folder.copies == file.beside and not folder.changed():
             return module
-    folder = _finder.enter(file)
+    folder = _finder.folder_of(file)
+    _finder.enter(folder)
     # Two files of one name are two modules.
     name = f"{file.place.stem}_{hashlib.sha256(bytes(file.place) + file.content).hexdigest()[:12]}"
     spec = importlib.util.spec_from_loader(name, loader=None, origin=str(file.place))
@@ -250,8 +261,14 @@ def _explained(error: BaseException, file: CodeFile) -> UserError:
 
 
 @contextlib.contextmanager
-def keep_running(what: str) -> Iterator[None]:
-    """Code of the user's that ends the program inside is a mistake in it, not an end without a word."""
+def keep_running(what: str, file: CodeFile | None = None) -> Iterator[None]:
+    """Around a call of the user's code: if it ends the program, that is a mistake in it, not an end without a word.
+
+    Args:
+        file: Where that code is, if it is a file: what it imports now is meant from beside it.
+    """
+    if file is not None and (found := _imported.get((str(file.place), file.sha256))) is not None:
+        _finder.enter(found[1])
     try:
         yield
     except SystemExit as error:
