@@ -125,48 +125,65 @@ class _Folder:
                 return True
         return False
 
-    def forget(self, names: list[str]) -> None:
-        """Let modules be imported again; who holds them keeps them."""
+    def show(self) -> None:
+        """Let its modules be those that are meant by their names."""
+        for name, (module, _) in self.loaded.items():
+            sys.modules[name] = module
+
+    def hide(self, names: list[str]) -> None:
+        """Let these names be free for another's modules; who holds those of here keeps them."""
         for name in names:
-            module, _ = self.loaded.pop(name)
-            if sys.modules.get(name) is module:
+            if sys.modules.get(name) is self.loaded[name][0]:
                 del sys.modules[name]
 
 
 class _Finder(MetaPathFinder):
-    """Finds what a file of the user's imports from its folder, as in a script. It is asked last: what lies there hides
-    no installed package."""
+    """Finds what a file of the user's imports from its folder, as in a script. It is asked last, and finds nothing for
+    anybody else: what lies there hides no installed package, and stands in for none that a library does without."""
 
     def __init__(self) -> None:
-        self.folders: list[_Folder] = []  # that of the file imported last comes first
+        self.folders: list[_Folder] = []
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        parent = fullname.rpartition(".")[0]
-        for folder in self.folders:
-            if (not parent or parent in folder.loaded) and (file := folder.find(fullname)) is not None:
-                # A package has no places of its own to search: its modules are looked for here too, and nowhere else.
-                return importlib.util.spec_from_loader(
-                    fullname,
-                    _FileLoader(folder, file),
-                    origin=str(file.place),
-                    is_package=file.place.name == "__init__.py",
-                )
-        return None
+        folder, parent = _folder_of_importer(), fullname.rpartition(".")[0]
+        if folder is None or (parent and parent not in folder.loaded) or (file := folder.find(fullname)) is None:
+            return None
+        # A package has no places of its own to search: its modules are looked for here too, and nowhere else.
+        is_package = file.place.name == "__init__.py"
+        return importlib.util.spec_from_loader(
+            fullname, _FileLoader(folder, file), origin=str(file.place), is_package=is_package
+        )
 
-    def enter(self, file: CodeFile) -> _Folder:
-        """The folder of a file that is about to be imported; what others imported under the same names makes way."""
+    def folder_of(self, file: CodeFile) -> _Folder:
+        """The folder of a file that is about to be imported, with its modules as they are now."""
         where = file.place.parent
         found = next((each for each in self.folders if each.path == where and each.copies == file.beside), None)
+        if found is not None and found.changed():
+            found.hide([*found.loaded])
+            self.folders.remove(found)
+            found = None
         if found is None:
-            found = _Folder(where, file.beside)
-        elif found.changed():
-            found.forget([*found.loaded])
-        self.folders = [found, *(each for each in self.folders if each is not found)]
-        for other in self.folders[1:]:
-            other.forget([name for name in other.loaded if found.find(name) is not None])
+            self.folders.append(found := _Folder(where, file.beside))
+        return found
+
+    def enter(self, folder: _Folder) -> None:
+        """Let `import` in a file of this folder mean its modules; those of others make way."""
         if self not in sys.meta_path:
             sys.meta_path.append(self)
-        return found
+        for other in (each for each in self.folders if each is not folder):
+            other.hide([name for name in other.loaded if folder.find(name) is not None])
+        folder.show()
+
+
+_FOLDER = "__quoin_folder__"  # where a module of the user's has its `_Folder`
+
+
+def _folder_of_importer() -> _Folder | None:
+    """That of the module which has the import statement, if it is the user's."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+        frame = frame.f_back
+    return frame.f_globals.get(_FOLDER) if frame else None
 
 
 class _FileLoader(Loader):
@@ -179,7 +196,7 @@ class _FileLoader(Loader):
         module.__file__ = str(self.file.place)
         self.folder.loaded[module.__name__] = (module, self.file)
         try:
-            _execute(self.file, module)
+            _execute(self.file, module, self.folder)
         except BaseException:
             self.folder.loaded.pop(module.__name__, None)
             raise
@@ -196,7 +213,8 @@ def import_code(file: CodeFile) -> ModuleType:
         module, folder = _imported[key]
         if folder in _finder.folders and folder.copies == file.beside and not folder.changed():
             return module
-    folder = _finder.enter(file)
+    folder = _finder.folder_of(file)
+    _finder.enter(folder)
     # Two files of one name are two modules.
     name = f"{file.place.stem}_{hashlib.sha256(bytes(file.place) + file.content).hexdigest()[:12]}"
     spec = importlib.util.spec_from_loader(name, loader=None, origin=str(file.place))
@@ -206,7 +224,7 @@ def import_code(file: CodeFile) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up
     try:
         with contextlib.redirect_stdout(sys.stderr):  # standard output is the command's: a table, or JSON
-            _execute(file, module)
+            _execute(file, module, folder)
     except BaseException as error:
         del sys.modules[name]
         if not isinstance(error, (Exception, SystemExit)):
@@ -216,7 +234,8 @@ def import_code(file: CodeFile) -> ModuleType:
     return module
 
 
-def _execute(file: CodeFile, module: ModuleType) -> None:
+def _execute(file: CodeFile, module: ModuleType, folder: _Folder) -> None:
+    setattr(module, _FOLDER, folder)
     exec(compile(file.content, str(file.place), "exec", dont_inherit=True), module.__dict__)
 
 
@@ -234,7 +253,7 @@ def _explained(error: BaseException, file: CodeFile) -> UserError:
     where, line, at = file.place, "", error.__traceback__
     while at is not None:  # the innermost line of the user's own
         place = Path(at.tb_frame.f_code.co_filename)
-        if place == file.place or isinstance(at.tb_frame.f_globals.get("__loader__"), _FileLoader):
+        if place == file.place or _FOLDER in at.tb_frame.f_globals:
             where, line = place, f"line {at.tb_lineno}"
         at = at.tb_next
     line = f"{where.name}, {line}" if where != file.place else line
@@ -242,8 +261,14 @@ def _explained(error: BaseException, file: CodeFile) -> UserError:
 
 
 @contextlib.contextmanager
-def keep_running(what: str) -> Iterator[None]:
-    """Code of the user's that ends the program inside is a mistake in it, not an end without a word."""
+def keep_running(what: str, file: CodeFile | None = None) -> Iterator[None]:
+    """Around a call of the user's code: if it ends the program, that is a mistake in it, not an end without a word.
+
+    Args:
+        file: Where that code is, if it is a file: what it imports now is meant from beside it.
+    """
+    if file is not None and (found := _imported.get((str(file.place), file.sha256))) is not None:
+        _finder.enter(found[1])
     try:
         yield
     except SystemExit as error:

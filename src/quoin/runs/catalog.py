@@ -214,12 +214,12 @@ class Recipe:
                 f"recipe {self.name} has no function model(options, data_info), which makes the model that the trained "
                 f"weights are read into: write one in {format_value(self.origin)}"
             )
-        with keep_running(f"model of {self.name}"):
+        with keep_running(f"model of {self.name}", self.code):
             return self.module.model(options, data_info)
 
     def build(self, options: Any, device_context: "DeviceContext") -> "Task":
         """All that the trainer needs."""
-        with keep_running(f"build of {self.name}"):
+        with keep_running(f"build of {self.name}", self.code):
             return check_task(self.module.build(options, device_context), f"recipe {self.name}")
 
     def target_for(self, options: Any) -> Target | None:

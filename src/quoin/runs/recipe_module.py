@@ -8,7 +8,7 @@ from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
 from quoin.errors import UserError, format_value
-from quoin.options import OwnPart, ValidatedOptions, choices_of, flag_name, takes_own_part
+from quoin.options import ValidatedOptions, choices_of, flag_name, takes_own_part
 from quoin.runs.run_config import RunConfig
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
@@ -21,7 +21,7 @@ __all__ = ["check_recipe_module", "check_task"]
 
 _OPTIONAL = {"TARGET": Target, "MONITOR": Monitor}  # or None
 _WORDS = {"NOTES": tuple, "KEYWORDS": tuple, "SUBJECT": str, "DATA": str, "GIVES_PROBABILITIES": bool}
-_TYPES = "str, int, float, bool, a Literal of strings, tuple[T, ...] or T | None"
+_TYPES = "str, int, float, bool, OwnPart, a Literal of strings, tuple[T, ...] or T | None"
 
 
 def check_recipe_module(module: ModuleType, shown: str) -> None:
@@ -84,7 +84,7 @@ def _check_options(kind: Any, shown: str) -> None:
 def _is_option_type(kind: Any, *, inside: bool = False) -> bool:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if takes_own_part(kind):
-        return kind is OwnPart or bool(choices_of(kind))
+        return not inside and all(isinstance(each, str) for each in choices_of(kind))
     if origin is typing.Literal:
         return all(isinstance(each, str) for each in inner)
     if origin is tuple:
