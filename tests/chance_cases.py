@@ -362,6 +362,12 @@ CASES: dict[str, Case] = {
     "losses.sampled_diffusion_vlb": lambda s: losses.sampled_diffusion_vlb(
         denoiser(), SCHEDULE, fixed(4, 2), num_times=3, generator=g(s)
     ),
+    "metrics.permutation_test_paired": lambda s: metrics.permutation_test_paired(
+        fixed(25), num_permutations=9999, generator=g(s)
+    ),
+    "metrics.permutation_test_unpaired": lambda s: metrics.permutation_test_unpaired(
+        fixed(15), fixed(12), num_permutations=9999, generator=g(s)
+    ),
     "metrics.monte_carlo_risk": lambda s: metrics.monte_carlo_risk(
         lambda x: x,
         lambda a, b: (a - b).square(),

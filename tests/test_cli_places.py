@@ -33,6 +33,10 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     + [("mlp", "--config", "{}", "--print-config")]
     + [("hmm", "--data", "sequences:{}"), ("sequence-classification", "--data", "texts:{}")]
     + [("translate-dates", "--data", "tsv:{}"), ("vae", "--classifier", "{}", "--max-steps", "1")],
+    "sweep": [
+        ("mlp", "--lr", "0.1,0.2", "--data", "csv:{}"),
+        ("mlp", "--lr", "0.1,0.2", "--max-steps", "1", "--trials", "1", "--storage", "journal:{}/x"),
+    ],
     "resume": [("{}",)],
     "eval": [("{}",)],
     "predict": [("{}", "rows.csv"), ("run", "{}")],

@@ -109,7 +109,7 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Tried elsewhere, or of no effect that a test could see without a clock.
-ELSEWHERE = {"train", "lr", "runs", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
+ELSEWHERE = {"train", "lr", "sweep", "runs", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
 REFUSED_WITHOUT = ("--force", "--code", "--trust-code")
 SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
 NOTHING_TO_SEE = {("check", "--num-workers"): "the same claims by another number of processes"}

@@ -172,7 +172,7 @@ def test_a_killed_run_logs_each_step_once(step, logged, tmp_path):
         file.write((log / "events.out.tfevents.000001").read_bytes()[:29])
     with open(log / "batches.csv", "a") as file:
         file.write("99,0.")
-    assert resume(tmp_path / "mlp-1", show_progress=False).result is not None
+    assert resume(tmp_path / "mlp-1", show_progress=False).folder.result is not None
     assert scalars(tmp_path / "mlp-1") == scalars(logged)
     found = accumulated(tmp_path / "mlp-1").Reload().Tags()
     assert {kind: sorted(found[kind]) for kind in ("images", "tensors")} == {

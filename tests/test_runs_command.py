@@ -25,7 +25,7 @@ from quoin.cli.runs_table import format_runs
 from quoin.runs.listing_runs import ListedRun, find_runs, sort_runs, usual_metrics
 from quoin.runs.run_label import RunLabel
 from quoin.train import RunFolder
-from quoin.train.folder import TRIES
+from quoin.train.run_lock import TRIES
 
 QUICK = ["--max-steps", "2", "--num-threads", "1", "--json"]
 
@@ -205,7 +205,7 @@ def test_a_listing_does_not_keep_a_run_from_being_trained(here, monkeypatch):
         if len(pauses) == 2:
             os.close(handle)
 
-    monkeypatch.setattr("quoin.train.folder.time.sleep", wait)
+    monkeypatch.setattr("quoin.train.run_lock.time.sleep", wait)
     with folder.locked():
         assert len(pauses) == 2
         with pytest.raises(ValueError, match="is being trained"), folder.locked():

@@ -47,6 +47,13 @@ CASES = {
     "sliding_window_nll": lambda x: q.sliding_window_nll(
         lambda seen: x([SCORES]), torch.tensor([0, 2, 1]), window=2, stride=2
     ),
+    "permutation_test_paired": lambda x: q.permutation_test_paired(x([0, 100, 3, 7])),
+    "permutation_test_paired_definition": lambda x: q.permutation_test_paired_definition(x([0, 100, 3, 7])),
+    "permutation_test_unpaired": lambda x: q.permutation_test_unpaired(x([0, 100, 3]), x([1, 90])),
+    "permutation_test_unpaired_definition": lambda x: q.permutation_test_unpaired_definition(
+        x([0, 100, 3]), x([1, 90])
+    ),
+    "t_interval": lambda x: q.t_interval(x([0, 100, 3, 7])),
     "perplexity": lambda x: q.perplexity(x([0, 3, 8])),
     "bits_per_character": lambda x: q.bits_per_character(x([0, 150, 255]), 3),
     "empirical_risk": lambda x: q.empirical_risk(losses.squared_loss, x(SEEN), x(RIGHT)),
@@ -117,6 +124,11 @@ NO_NUMBERS = {
     "OneVsRestAuc": RESULT,
     "PrecisionRecallFscore": RESULT,
     "EarlyStop": RESULT,
+    "PermutationTest": RESULT,
+    "StudentInterval": RESULT,
+    "student_t_probability": "takes Python numbers",
+    "student_t_quantile": "takes Python numbers",
+    "holm_correction": "takes a list of Python floats",
     "Population": "tensors held by name; expected_risk is what computes with them",
     "early_stop": "takes a list of Python floats",
     "population_from_density": "takes a function and Python floats; its nodes are float64",

@@ -45,6 +45,8 @@ NO_NUMBERS = dict.fromkeys(["load_weights", "save_weights", "read_checkpoint", "
 NO_NUMBERS |= dict.fromkeys(["Monitor", "Task"], "names a metric, a protocol")
 NO_NUMBERS |= {
     "GradientTask": "the abstract of tasks",
+    "Logger": "a protocol",
+    "RunEvent": "what a loop tells",
     "first_nonfinite_tensor": "takes a model and a function",
     "NonFiniteLossError": "an error",
     "TrainOutput": "a result of a loop",

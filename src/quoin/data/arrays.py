@@ -81,7 +81,7 @@ def split_frame(
     *,
     feature_names: Sequence[str] = (),
     class_names: tuple[str, ...] | None = None,
-) -> tuple[Tensor, TargetColumns]:
+) -> tuple[Shaped[Tensor, "rows columns"], TargetColumns]:
     """Features and targets of a data frame, whose target columns are named; the features are all others, unless they
     are named too."""
     names = [str(name) for name in frame.columns]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from jaxtyping import Float  # says the shapes of tensors; plain Tensor is as good
 from torch import Tensor, nn
 
 from quoin import data, losses, tasks, train
@@ -38,7 +39,7 @@ class MyNetwork(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, num_classes)
 
-    def forward(self, features: Tensor) -> Tensor:  # (batch, num_features) -> (batch, num_classes)
+    def forward(self, features: Float[Tensor, "batch features"]) -> Float[Tensor, "batch classes"]:
         return self.output(self.dropout(self.hidden(features).tanh()))
 
 

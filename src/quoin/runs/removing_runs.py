@@ -137,7 +137,7 @@ def _foreign(directory: Directory, prefix: str = "") -> Iterator[str]:
             yield from (f"{prefix}{name}/{each}" for each in saved.names() if each not in known)
         elif is_folder and name in FOLDERS:
             continue
-        elif name not in FILES and not OUTPUTS.fullmatch(name):
+        elif name not in (*FILES, "checkpoints") and not OUTPUTS.fullmatch(name):
             yield prefix + name
 
 

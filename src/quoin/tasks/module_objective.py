@@ -25,7 +25,9 @@ ModuleFunction = Callable[[Any, Any], Any]  # (outputs, targets): a number, or o
 OWN_LOSS = "the model's own"  # what is recorded of a loss that the model computes
 
 
-def cross_entropy(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "batch ..."]) -> Tensor:
+def cross_entropy(
+    outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "batch ..."]
+) -> Float[Tensor, "batch"]:
     """One per example; over positions, such as pixels, the mean."""
     try:
         losses = nn.functional.cross_entropy(outputs, targets, reduction="none")
@@ -45,14 +47,14 @@ def check_classes(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tens
         )
 
 
-def mse(outputs: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch ..."]) -> Tensor:
+def mse(outputs: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
     """The mean squared error of each example; an output of one number fits a target without that dimension."""
     if outputs.shape != targets.shape and outputs.squeeze(-1).shape != targets.squeeze(-1).shape:
         raise ValueError(f"outputs of shape {tuple(outputs.shape)} for targets of shape {tuple(targets.shape)}")
     return (outputs.reshape(targets.shape) - targets).square().reshape(len(targets), -1).mean(1)
 
 
-def accuracy(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "batch ..."]) -> Tensor:
+def accuracy(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
     """Whether the greatest output is that of the class, as a fraction of the positions where there are several."""
     return (outputs.argmax(1) == targets).double().reshape(len(targets), -1).mean(1)
 
@@ -71,7 +73,7 @@ class ModuleObjective:
     metric_names: tuple[str, ...]
     is_chosen: bool = False  # the loss, by the dtype of the targets
 
-    def losses(self, outputs: Any, batch: ExampleBatch) -> Tensor:
+    def losses(self, outputs: Any, batch: ExampleBatch) -> Float[Tensor, "*batch"]:
         """The loss of a batch: a number, or one per example."""
         found = _own_loss(outputs) if self.loss is None else self.loss(outputs, batch.targets)
         if not isinstance(found, Tensor) or found.ndim > 1 or (found.ndim and len(found) != batch.num_rows):
@@ -82,11 +84,11 @@ class ModuleObjective:
             )
         return found
 
-    def compute_metrics(self, outputs: Any, batch: ExampleBatch) -> dict[str, Tensor]:
+    def compute_metrics(self, outputs: Any, batch: ExampleBatch) -> dict[str, Float[Tensor, ""]]:
         """The sum of each metric over the examples of a batch, in float64 where there is one."""
         return {name: self.metric_sum(name, outputs, batch) for name in self.metrics}
 
-    def metric_sum(self, name: str, outputs: Any, batch: ExampleBatch) -> Tensor:
+    def metric_sum(self, name: str, outputs: Any, batch: ExampleBatch) -> Float[Tensor, ""]:
         """The same for one metric; of a model with a loss of its own it is a function of (outputs, inputs)."""
         against = batch.inputs if self.loss is None else batch.targets
         return _sum(name, self.metrics[name](outputs, against), batch.num_rows)

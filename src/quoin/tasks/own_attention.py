@@ -85,8 +85,8 @@ def _try(own: OwnCallable, made: InnerAttention, shape: tuple[int, ...], *, caus
         raise own.refused("takes no mask, and here sequences are padded: add mask=None to the arguments of its forward")
     output = check_output(own, _attended(own, made, given, causal), shape, f"three tensors of shape {shape}")
     with own.told():
-        output.sum().backward()
-    if given[2].grad is None and given[1].grad is None:
+        grads = torch.autograd.grad(output.sum(), given[1:], allow_unused=True)
+    if all(each is None for each in grads):
         raise own.refused("gives an output that depends on neither keys nor values: gather values")
     with torch.no_grad():
         if causal:

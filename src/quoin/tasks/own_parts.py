@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 import quoin
@@ -95,7 +96,7 @@ def make_with(own: OwnCallable, offered: dict[str, Any]) -> nn.Module:
         return own.call(**named)
 
 
-def check_output(own: OwnCallable, output: object, shape: tuple[int, ...], called_with: str) -> Tensor:
+def check_output(own: OwnCallable, output: object, shape: tuple[int, ...], called_with: str) -> Shaped[Tensor, "..."]:
     """A tensor of finite floating-point numbers of this shape, through which gradients flow."""
     if not isinstance(output, Tensor):
         raise own.wrong(f"{type(output).__name__} for {called_with}, which is no tensor")

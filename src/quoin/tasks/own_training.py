@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Real
 from torch import Tensor, nn, optim
 
 from quoin.callbacks import current_listener
@@ -36,7 +37,7 @@ _TRIED_LR = 0.01  # with which an optimizer is tried: a step is seen whatever th
 
 def own_optimizer(
     reference: str,
-    parameters: Iterable[Tensor] | Iterable[dict[str, Any]],
+    parameters: Iterable[Float[Tensor, "..."]] | Iterable[dict[str, Any]],
     *,
     lr: float,
     weight_decay: float,
@@ -150,12 +151,14 @@ class OwnLoss:
     def __init__(self, own: OwnCallable, loss_fn: Callable[[Tensor, Tensor], Tensor]) -> None:
         self.own, self.loss_fn = own, loss_fn
 
-    def __call__(self, outputs: Tensor, targets: Tensor) -> Tensor:
+    def __call__(
+        self, outputs: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch ..."]
+    ) -> Float[Tensor, "batch"]:
         found = self.loss_fn(outputs.float(), targets)  # under autocast the outputs may be less
         return found.expand(len(targets)) if found.ndim == 0 else found
 
 
-def own_loss(reference: str, outputs: Tensor, targets: Tensor) -> OwnLoss:
+def own_loss(reference: str, outputs: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch ..."]) -> OwnLoss:
     """The user's loss, tried on a model's outputs for a few training examples."""
     own = load_callable(reference, _LOSS)
     loss_fn = own.call
@@ -237,7 +240,7 @@ class FunctionActivation(nn.Module):
         super().__init__()
         self.function = function
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return self.function(x)
 
     def extra_repr(self) -> str:

@@ -19,12 +19,10 @@ which follows none.
 What each JSON file must hold is in run_files.py, which checks it when it is read.
 """
 
-import fcntl
 import functools
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -45,6 +43,7 @@ from quoin.train.run_files import (
     SweepConfig,
     SweepResultFile,
 )
+from quoin.train.run_lock import is_held, take_lock
 
 __all__ = ["RunFolder"]
 
@@ -53,7 +52,6 @@ FILES = ("config.json", "environment.json", "metrics.jsonl", "result.json", "rep
 MEMBER = re.compile("(?:seed|fold|trial)-[0-9]+")  # what a run of a multirun or a sweep is called
 Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
-TRIES = 5  # to take the lock: `quoin runs` holds it for a moment to see whether it is free
 
 
 class RunFolder:
@@ -345,7 +343,8 @@ class RunFolder:
         with self._explain_os_errors("lock"):
             handle = self.directory.open_file("lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._take(handle)
+            with self._explain_os_errors("lock"):
+                take_lock(handle, self.path)
             yield
         finally:
             os.close(handle)
@@ -357,34 +356,9 @@ class RunFolder:
         except FileNotFoundError:
             return False
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return is_held(handle)
         finally:
             os.close(handle)
-        return False
-
-    def _take(self, handle: int) -> None:
-        """Take the lock and write this process's number into it, if what it holds is such a number."""
-        content = os.read(handle, 32)
-        alone = (
-            os.fstat(handle).st_nlink == 1
-        )  # a hard link, such as a backup's, has another name elsewhere: held, but not written
-        with self._explain_os_errors("lock"):
-            try:
-                _lock(handle)
-            except BlockingIOError:
-                holder = (
-                    f"process {content.decode()}" if alone and re.fullmatch(rb"[0-9]+", content) else "another process"
-                )
-                raise UserError(f"{self.path} is being trained by {holder}: wait for it or stop it first") from None
-            if not re.fullmatch(rb"[0-9]*\s*", content):
-                raise UserError(
-                    f"expected {self.path / 'lock'} to hold a process number, got something else: move it elsewhere"
-                )
-            if alone:
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, str(os.getpid()).encode(), 0)
 
     def _content(self, name: str) -> tuple[bytes, Path]:
         """The bytes of a file of the run, and where they lay."""
@@ -395,17 +369,6 @@ class RunFolder:
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def _lock(handle: int) -> None:
-    for tries_left in reversed(range(TRIES)):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if not tries_left:
-                raise
-        time.sleep(0.02)
 
 
 def _runs_nearby(path: Path) -> str:
