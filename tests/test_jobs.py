@@ -204,3 +204,15 @@ def test_an_interrupt_stops_all_with_whole_checkpoints(number, undisturbed, tmp_
     assert "Traceback" not in told
     assert tried("resume", path, "--jobs", 2)[0] == 0
     assert difference(members(undisturbed), members(path)) is None
+
+
+@pytest.mark.parametrize("jobs", [0, pytest.param(2, marks=pytest.mark.deep)])
+def test_the_memory_format_is_chosen_once(jobs, tmp_path, monkeypatch):
+    """In a long run the clock chooses it, and the last bits depend on it: runs that choose each for itself would have
+    other bits side by side than one after another."""
+    measured = iter(["channels-last", "contiguous", "contiguous"])
+    monkeypatch.setattr("quoin.tasks.memory_format.faster_memory_format", lambda task, max_steps: next(measured))
+    words = ("train", "lenet", "--max-steps", 2, "--seeds", 2, "--num-threads", 1, "--runs", tmp_path)
+    assert tried(*words, *(("--jobs", jobs) if jobs else ()))[0] == 0
+    found = [settings(tmp_path / "lenet-1" / name)["memory_format"] for name in ("seed-0", "seed-1")]
+    assert found == ["channels-last", "channels-last"]

@@ -7,7 +7,7 @@ rest starts.
 import dataclasses
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import RunResult, fit_member, package_as_json, resume_run
+from quoin.runs.fit import RunResult, begin_task, device_context_for, fit_member, package_as_json, resume_run
 from quoin.runs.jobs import Job, describe_sharing, run_jobs, with_threads
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
@@ -23,7 +23,8 @@ from quoin.runs.run import Run
 from quoin.runs.run_code import access_to, code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import NO_LABEL, RunLabel
-from quoin.train import RunFolder, report
+from quoin.tasks.memory_format import choose_memory_format
+from quoin.train import RunFolder, report, torch_as_it_was
 from quoin.train.progress import MultirunProgress
 from quoin.train.run_files import MultirunResultFile, ResultFile
 
@@ -129,7 +130,7 @@ def _run_members(run: Run, multirun: Multirun, jobs: int, show_progress: bool) -
                     name,
                     run.recipe,
                     multirun.member(index, options_here(run)),
-                    run.run_config,
+                    _with_layout(run.run_config, _begun(folder, folder.members()).values()),
                     show_progress=show_progress,
                 )
             elif _is_finished(member):
@@ -156,6 +157,9 @@ def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progre
     if not waiting:
         return None
     config = with_threads(run.run_config, num_jobs, begun.values())
+    config = _with_layout(config, begun.values())
+    if not begun and config.memory_format == "auto":
+        config = _with_measured_layout(run.recipe, multirun.member(0, options), config)
     progress = MultirunProgress(
         run.recipe.name, multirun.count, multirun.count - len(waiting), show_progress=show_progress
     )
@@ -187,6 +191,21 @@ def _train_side_by_side(run: Run, multirun: Multirun, num_jobs: int, show_progre
     if len(ended) == len(waiting) and all(each.how == "finished" for each in ended.values()):
         return None
     return MultirunResult(folder, None, None, failures={name: each.why for name, each in failed.items()})
+
+
+def _with_layout(config: RunConfig, begun: Iterable[RunFolder]) -> RunConfig:
+    """The config of a further run: in the memory format of those that have begun, on which the last bits depend."""
+    known = next((each.config["settings"].get("memory_format") for each in begun), None)
+    return dataclasses.replace(config, memory_format=known) if config.memory_format == "auto" and known else config
+
+
+@torch_as_it_was()
+def _with_measured_layout(recipe: Recipe, options: Any, config: RunConfig) -> RunConfig:
+    """The config with the memory format measured once, before runs side by side could each measure another."""
+    device_context, _ = device_context_for(config)
+    task, _ = begin_task(recipe, options.resolved(), device_context)
+    chosen, _ = choose_memory_format(task, config.memory_format, max_steps=config.max_steps)
+    return dataclasses.replace(config, memory_format=chosen)  # type: ignore[arg-type]
 
 
 def _begun(folder: RunFolder, names: Sequence[str]) -> dict[str, RunFolder]:

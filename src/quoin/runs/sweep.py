@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from quoin.callbacks import current_listener
 from quoin.errors import UserError
@@ -36,6 +36,7 @@ from quoin.runs.sweep_space import Space, SweepChoices, check_space, grid_size, 
 from quoin.runs.sweep_storage import ClaimedTrial, TrialStorage, check_storage_name, import_optuna
 from quoin.runs.sweep_trial import SweepStopped, check_trial_is_free, only_failures, pruning_callback, train_trial
 from quoin.runs.sweep_workers import run_workers
+from quoin.tasks.memory_format import choose_memory_format
 from quoin.train import NonFiniteLossError, RunFolder, Task, torch_as_it_was
 from quoin.train.interrupt import Interrupt
 from quoin.train.monitor import check_monitored
@@ -114,16 +115,22 @@ def fit_sweep(
         "jobs": sweep.num_jobs,
     }
     options = options.resolved()
-    settings, resolved = dataclasses.asdict(run_config), dataclasses.asdict(options)
+    resolved = dataclasses.asdict(options)
     if name and (runs / name / "config.json").exists():
-        return resume_sweep(_joined(runs / name, recipe, config, resolved), progress=progress)
+        code = code_of(recipe, options, _named_code(sweep.space))
+        there = Run(RunFolder.open(runs / name), recipe=recipe, code=access_to(code))
+        _check_same(there, recipe, config, resolved)
+        return resume_sweep(there, progress=progress)
     task = _tried(recipe, options, run_config, config)
+    # Once for all trials: the last bits depend on it, and a clock would choose another way in another trial.
+    layout, _ = choose_memory_format(task, run_config.memory_format, max_steps=run_config.max_steps)
+    run_config = dataclasses.replace(run_config, memory_format=layout)  # type: ignore[arg-type]
     code = code_of(recipe, options, _named_code(sweep.space))
     whole = {
         "recipe": recipe.name,  # the folder is called by another name
         "kind": SWEEP,
         "options": resolved,
-        "settings": settings,
+        "settings": dataclasses.asdict(run_config),
         "sweep": config,
         "data": task.data_info.as_json() if task.data_info else None,
         "code": code_as_json(code),
@@ -203,11 +210,10 @@ def _tried(recipe: Recipe, options: Any, run_config: RunConfig, config: SweepCon
     return task
 
 
-def _joined(path: Path, recipe: Recipe, config: SweepConfig, options: dict[str, Any]) -> Run:
-    """The sweep that is there already under this name, if it is the same."""
-    run = Run.open(path)
-    there: Any = run.folder.sweep
-    if there is None or run.recipe.name != recipe.name:
+def _check_same(run: Run, recipe: Recipe, config: SweepConfig, options: dict[str, Any]) -> None:
+    """Raise an error unless what is there already under this name is the same sweep."""
+    path, there = run.path, cast(Any, run.folder.sweep)
+    if there is None or run.recipe_name != recipe.name:
         raise UserError(f"{path} is there already and is no sweep of {recipe.name}: choose another --name")
     ours: Any = {**config, "id": there["id"], "jobs": there["jobs"], "options": options}
     for name, value in {**there, "options": dataclasses.asdict(run.options)}.items():
@@ -216,7 +222,6 @@ def _joined(path: Path, recipe: Recipe, config: SweepConfig, options: dict[str, 
                 f"{path} is another sweep, which differs in {name.replace('_', ' ')}: `quoin resume {path}` goes on "
                 "with it, another --name begins a new one"
             )
-    return run
 
 
 def _open_storage(run: Run, config: SweepConfig) -> TrialStorage:
