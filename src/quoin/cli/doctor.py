@@ -43,7 +43,13 @@ def examine() -> list[Finding]:
         "platformdirs",
     ):
         found.append(_package(name, needed=True, help=f"pip install -c constraints.txt {name}"))
-    for name, use in (("pooch", "fetch"), ("keras", "bench"), ("jax", "bench")):
+    for name, use in (
+        ("pooch", "fetch"),
+        ("optuna", "sweep"),
+        ("tensorboard", "log"),
+        ("keras", "bench"),
+        ("jax", "bench"),
+    ):
         found.append(_package(name, needed=False, help=f"only for `quoin {use}`: pip install 'quoin[{use}]'"))
     return [*found, *_torch(), _disk(), _data()]
 
