@@ -43,14 +43,14 @@ def examine() -> list[Finding]:
         "platformdirs",
     ):
         found.append(_package(name, needed=True, help=f"pip install -c constraints.txt {name}"))
-    for name, use in (
-        ("pooch", "fetch"),
-        ("optuna", "sweep"),
-        ("tensorboard", "log"),
-        ("keras", "bench"),
-        ("jax", "bench"),
+    for name, extra, use in (
+        ("pooch", "fetch", "quoin fetch"),
+        ("optuna", "sweep", "quoin sweep"),
+        ("tensorboard", "log", "quoin train --log tensorboard"),
+        ("keras", "bench", "quoin bench"),
+        ("jax", "bench", "quoin bench"),
     ):
-        found.append(_package(name, needed=False, help=f"only for `quoin {use}`: pip install 'quoin[{use}]'"))
+        found.append(_package(name, needed=False, help=f"only for `{use}`: pip install 'quoin[{extra}]'"))
     return [*found, *_torch(), _disk(), _data()]
 
 
