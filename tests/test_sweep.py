@@ -108,7 +108,7 @@ def test_mean_and_std_are_those_of_the_sample():
         (["--sampler", "grd", "--lr", "1,2"], "did you mean 'grid'"),
         (["--pruner", "med", "--lr", "1,2"], "--pruner is 'med'"),
         (["--lr", "1,2", "--storage", "foo.db"], "sqlite:///FILE or journal:FILE"),
-        (["--lr", "1,2", "--name", "a/b"], "without slashes"),
+        (["--lr", "1,2", "--name", "a/b"], "a plain folder name"),
         (["--lr", "1,2", "--trials", "0"], "from 1 to 10000"),
         (["--lr", "1,2", "--data", "csv:none.csv"], "none.csv"),
         (["--lr", "1,2", "--monitor", "validation_nothing_loss"], "no metric of every epoch"),

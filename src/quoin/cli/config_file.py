@@ -28,7 +28,7 @@ from quoin.options import (
     takes_own_part,
 )
 from quoin.own_code import is_code_reference
-from quoin.runs.catalog import Recipe, find_recipe
+from quoin.runs.catalog import Recipe, find_recipe, is_recipe_file
 from quoin.runs.run_config import RunConfig
 
 __all__ = ["ABOUT_FILES", "GivenConfig", "RunPlace", "config_text", "config_values", "read_given_config"]
@@ -191,6 +191,10 @@ def _of_run(content: bytes, path: Path, where: str, words: Sequence[str]) -> Giv
         raise UserError(f"{where} is of a {config['kind']}, expected the run of a recipe: give another, or a TOML file")
     values = config["options"] | config["settings"]
     recipe = next((each["path"] for each in config.get("code", []) if each["use"] == "recipe"), None)
+    if recipe is None and is_recipe_file(config["recipe"]):
+        raise UserError(
+            f"{where}: expected the name of a recipe, got {format_value(config['recipe'])}; restore the file"
+        )
     if recipe is not None and (not words or words[0].startswith("-")):
         raise UserError(f"{where} is of your own recipe: name its file, as in quoin train {recipe} --config ...")
     for name, value in config["options"].items():

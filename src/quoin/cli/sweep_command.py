@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from quoin.cli.arguments import add_json, run_later
+from quoin.cli.arguments import add_json, add_label, read_label, run_later
 from quoin.cli.flags import Parser, add_options, read_options, whole_number
 from quoin.cli.output import print_json, print_table
 from quoin.cli.sweep_syntax import SYNTAX, add_swept_options, read_swept_options
@@ -73,7 +73,7 @@ examples:
     )
     where = "where trials are kept, to be shared: sqlite:///FILE or journal:FILE (default: in the folder)"
     parser.add_flag("--storage", where, "STR", default="")
-    parser.add_flag("--name", "name of the sweep's folder (default: sweep-<recipe>-<n>)", "STR", default="")
+    add_label(parser)
     parser.add_flag(
         "--runs", "where the folder of the sweep is created (default: runs)", "FOLDER", type=Path, default=Path("runs")
     )
@@ -98,7 +98,7 @@ def sweep(parsed: argparse.Namespace) -> int:
     for flag, value, known in (("--sampler", parsed.sampler, SAMPLERS), ("--pruner", parsed.pruner, PRUNERS)):
         if value not in known:
             raise UserError(f"{flag} is {format_value(value)}: {did_you_mean(value, known)}")
-    _check_name(parsed.name)
+    label = read_label(parsed)
     recipe = find_recipe(parsed.recipe)
     fixed, space = read_swept_options(recipe.options, parsed)
     config = read_options(RunConfig, parsed)
@@ -117,7 +117,7 @@ def sweep(parsed: argparse.Namespace) -> int:
 
     searched = Sweep(space, parsed.sampler, parsed.pruner, parsed.trials, parsed.seeds, parsed.jobs, parsed.storage)
     with _progress(recipe.name, shown=not parsed.json) as progress:
-        ended = fit_sweep(recipe, options, config, searched, parsed.runs, name=parsed.name, progress=progress)
+        ended = fit_sweep(recipe, options, config, searched, parsed.runs, label=label, progress=progress)
     return _show(ended, parsed)
 
 
@@ -128,13 +128,8 @@ def resume_sweep(run: Any, parsed: argparse.Namespace) -> int:
     if parsed.step is not None:
         raise UserError(f"{parsed.folder} is a sweep: give --step with one of the folders inside it")
     with _progress(run.recipe.name, shown=not parsed.json) as progress:
-        ended = resume_sweep(run, progress=progress)
+        ended = resume_sweep(run, jobs=parsed.jobs, progress=progress)
     return _show(ended, parsed)
-
-
-def _check_name(name: str) -> None:
-    if name and ("/" in name or name.startswith(".") or not name.isprintable() or len(name) > 100):
-        raise UserError(f"--name expects the name of a folder without slashes, got {format_value(name)}")
 
 
 def _show(ended: Any, parsed: argparse.Namespace) -> int:
@@ -148,7 +143,8 @@ def _show(ended: Any, parsed: argparse.Namespace) -> int:
         where = f"after {done} of {config['trials']} trials"
         if parsed.json:
             print_json({"sweep": str(path), "finished": False, "trials_done": done, "trials": config["trials"]})
-        again = f"quoin resume {shlex.quote(str(path))}"
+        named = [each["path"] for each in ended.run.folder.config.get("code", []) if each["use"] != "import"]
+        again = f"quoin resume {shlex.join([str(path), *(word for file in named for word in ('--code', file))])}"
         if ended.interrupted:
             print(f"quoin: interrupted {where}; everything is saved. Go on with: {again}", file=sys.stderr)
             return 130

@@ -84,6 +84,8 @@ def resume(parsed: argparse.Namespace) -> int:
 
     run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
     if run.folder.sweep:
+        if parsed.require_target:
+            raise UserError("--require-target is for runs of a recipe; a sweep has no target of its own: leave it out")
         return resume_sweep(run, parsed)
     if parsed.require_target:
         _check_target(run.recipe, run.options, parsed)

@@ -157,7 +157,8 @@ def _one_group(some: list[RunGroup]) -> RunGroup:
 def _but_the_seed(group: RunGroup) -> Any:
     config = group.folder.config
     options = {name: value for name, value in config["options"].items() if name != "seed"}
-    return config["recipe"], config["kind"], options, config["settings"]
+    code = sorted((each["path"], each["sha256"]) for each in config.get("code", []))
+    return config["recipe"], config["kind"], options, config["settings"], code
 
 
 def _named(groups: list[RunGroup]) -> list[RunGroup]:

@@ -13,6 +13,7 @@ from torch import nn
 from quoin.data import keyed_generator
 from quoin.errors import UserError
 from quoin.options import ValidatedOptions
+from quoin.own_code import keep_running
 from quoin.runs.catalog import Recipe, final_metric_name
 from quoin.runs.kinds import MODULE
 from quoin.runs.module_recipe import ModuleRecipe
@@ -298,7 +299,7 @@ def _train(
         elif run.kind == MODULE or getattr(options, "pretrained", ""):
             trainer.save()  # the weights it was given are nowhere else, and a kill may come before the first step
     with log.open(trainer.at.step, dataclasses.asdict(options), folder.config.get("note", "")):
-        with explain_out_of_memory():
+        with explain_out_of_memory(), keep_running(f"code of {run.recipe.name}", run.recipe.code):
             output = trainer.run()
         result = _result(run, task, trainer, output) if output.finished else None
         if result is not None:

@@ -120,7 +120,7 @@ def _read(folder: RunFolder, name: str, members: bool) -> ListedRun:
     names = [f"{multirun['over']}-{index}" for index in range(multirun["count"])] if multirun else []
     known: Any = result or {}
     inside = _members(folder, name, names) if multirun and (members or result is None) else ()
-    locked = folder.is_locked() or any(each.state == "running" for each in inside)
+    locked = folder.is_locked() or folder.is_swept() or any(each.state == "running" for each in inside)
     state: State = "running" if locked else "interrupted" if result is None else "finished"
     last = folder.metrics()[-1:] if result is None and not multirun else []
     if result is not None:

@@ -99,7 +99,8 @@ def fit_multirun(
     save_code(folder, code)
     try:
         run = Run(folder, recipe=recipe, options=options, code=access_to(code))
-        return _run_members(run, multirun, jobs, show_progress)
+        with run.own_code():  # read once: a file that changes meanwhile is the same for all
+            return _run_members(run, multirun, jobs, show_progress)
     except UserError:
         if not folder.members():  # nothing was begun, so nothing is left behind
             folder.remove()

@@ -96,7 +96,7 @@ def _is_option_type(kind: Any, *, inside: bool = False) -> bool:
 
 def check_task(task: Any, shown: str) -> "Task":
     """What `build` of a recipe gave, if it is a task."""
-    from quoin.runs.kinds import MULTIRUN
+    from quoin.runs.kinds import MODULE, MULTIRUN, SWEEP
     from quoin.train import Task
 
     if not isinstance(task, Task):
@@ -107,7 +107,7 @@ def check_task(task: Any, shown: str) -> "Task":
             f"{shown}: build gives {format_value(type(task).__name__)[1:-1]}, {told}: give back a task, such as "
             "tasks.Classification(...)"
         )
-    if not isinstance(task.kind, str) or not 0 < len(task.kind) <= 80 or task.kind == MULTIRUN:
+    if not isinstance(task.kind, str) or not 0 < len(task.kind) <= 80 or task.kind in (MODULE, MULTIRUN, SWEEP):
         raise UserError(f"{shown}: the task's kind is {format_value(task.kind)}, expected a word of at most 80 letters")
     return task
 

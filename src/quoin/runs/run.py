@@ -127,6 +127,12 @@ class Run:
         """Inside, options that name a Python file mean one that the user lets run."""
         return resolve_code_with(self._find_code)
 
+    def check_code(self) -> None:
+        """Raise an error unless the user lets all of the run's own files run."""
+        for each in self.folder.config.get("code", []):
+            if each["use"] != "import":
+                self._find_code(each["path"])
+
     @functools.cached_property
     def _find_code(self) -> Callable[[str], CodeFile]:
         return functools.cache(functools.partial(find_run_code, self.folder, self.code))  # a change is told once

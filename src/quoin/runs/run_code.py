@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from quoin.callbacks import current_listener
 from quoin.errors import UserError, format_value
-from quoin.own_code import CodeFile, find_beside, find_code, imported_beside, is_code_reference, read_code
+from quoin.own_code import CodeFile, find_beside, find_code, import_code, imported_beside, is_code_reference, read_code
 from quoin.runs.catalog import Recipe
 from quoin.train import RunFolder
 
@@ -68,6 +68,8 @@ def code_of(recipe: Recipe, options: Any, references: Sequence[str] = ()) -> lis
     for reference in (*_references(options), *references):
         file = find_code(reference.rpartition(":")[0])
         named.setdefault(file.given, (file, "option"))
+    for file, _ in named.values():
+        import_code(file)  # which tells what it imports
     copies = _Copies()
     found = [UsedCode(file, use, copies.name(file, file.place.name)) for file, use in named.values()]
     for file, _ in named.values():
@@ -159,11 +161,22 @@ def _recorded(folder: RunFolder) -> list[Any]:
 
 
 def _file_for(access: CodeAccess, given: str, recorded: list[Any]) -> str | None:
-    """Which of the named files the run calls `given`: the one whose path ends most alike."""
-    alike = {path: _shared_end(path, given) for path in access.files}
-    best = max(access.files, key=lambda path: alike[path], default=None)
-    renamed = len(access.files) == 1 and sum(each["use"] != "import" for each in recorded) == 1
-    return best if best is not None and (alike[best] or renamed) else None
+    """Which of the named files the run calls `given`: the same path, or else the one that ends most alike; no file
+    stands for two."""
+    wanted = [each["path"] for each in recorded if each["use"] != "import"]
+    if len(access.files) == len(wanted) == 1:  # perhaps renamed
+        return access.files[0] if given == wanted[0] else None
+    found = {path: path for path in wanted if path in access.files}
+    alike = [
+        (_shared_end(file, path), -len(Path(file).parts), file, path)
+        for file in access.files
+        for path in wanted
+        if file not in found and path not in found and _shared_end(file, path)
+    ]
+    for _, _, file, path in sorted(alike, reverse=True):
+        if path not in found and file not in found.values():
+            found[path] = file
+    return found.get(given)
 
 
 def _shared_end(one: str, other: str) -> int:

@@ -14,22 +14,23 @@ join it meanwhile, by its folder or by its storage.
 import dataclasses
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from quoin.callbacks import current_listener
 from quoin.errors import UserError
-from quoin.own_code import is_code_reference
+from quoin.own_code import is_code_reference, load_object
 from quoin.runs.catalog import Recipe
 from quoin.runs.fit import begin_task, check_data_unchanged, device_context_for, package_as_json
 from quoin.runs.jobs import num_cores
 from quoin.runs.kinds import SWEEP
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
-from quoin.runs.run_code import access_to, code_as_json, code_of, save_code
+from quoin.runs.run_code import UsedCode, access_to, code_as_json, code_of, save_code
 from quoin.runs.run_config import RunConfig
+from quoin.runs.run_label import NO_LABEL, RunLabel
 from quoin.runs.sweep_page import sweep_page
 from quoin.runs.sweep_result import sweep_result
 from quoin.runs.sweep_space import Space, SweepChoices, check_space, grid_size, space_from_json, space_to_json
@@ -86,7 +87,7 @@ def fit_sweep(
     sweep: Sweep,
     runs: Path,
     *,
-    name: str = "",
+    label: RunLabel = NO_LABEL,
     progress: SweepProgress | None = None,
 ) -> SweepResult:
     """Make the folder and train every trial, or join the sweep of that name if it is the same.
@@ -95,6 +96,7 @@ def fit_sweep(
         options: Those of the recipe that are the same in all trials.
     """
     import_optuna()
+    name = label.name
     if not sweep.space:
         raise UserError("nothing to sweep over: give an option several values, such as --lr 1e-3..1e-1:log")
     check_storage_name(sweep.storage)
@@ -114,14 +116,20 @@ def fit_sweep(
         "storage": sweep.storage,
         "jobs": sweep.num_jobs,
     }
-    options = options.resolved()
+    if "pretrained" not in sweep.space:  # whose hash each trial finds for itself
+        options = options.resolved()
     resolved = dataclasses.asdict(options)
     if name and (runs / name / "config.json").exists():
         code = code_of(recipe, options, _named_code(sweep.space))
-        there = Run(RunFolder.open(runs / name), recipe=recipe, code=access_to(code))
-        _check_same(there, recipe, config, resolved)
+        folder = RunFolder.open(runs / name)
+        if folder.sweep is None or folder.config["recipe"] != recipe.name:
+            raise UserError(f"{runs / name} is there already and is no sweep of {recipe.name}: choose another --name")
+        there = Run(folder, recipe=recipe, code=access_to(code))
+        _check_same(there, config, resolved, run_config, code)
         return resume_sweep(there, progress=progress)
-    task = _tried(recipe, options, run_config, config)
+    for reference in _named_code(sweep.space):
+        load_object(reference, "what the option takes")  # one that is not there is told now
+    task = _tried(recipe, options.resolved(), run_config, config)
     # Once for all trials: the last bits depend on it, and a clock would choose another way in another trial.
     layout, _ = choose_memory_format(task, run_config.memory_format, max_steps=run_config.max_steps)
     run_config = dataclasses.replace(run_config, memory_format=layout)  # type: ignore[arg-type]
@@ -135,6 +143,7 @@ def fit_sweep(
         "data": task.data_info.as_json() if task.data_info else None,
         "code": code_as_json(code),
         **package_as_json(recipe),
+        **label.as_json(),
     }
     del task  # its memory is for the trials
     folder = RunFolder.create(runs, f"sweep-{recipe.name}", whole, {}, name=name)
@@ -148,17 +157,22 @@ def fit_sweep(
     return _go_on(run, storage, sweep.space, progress)
 
 
-def resume_sweep(run: Run, *, progress: SweepProgress | None = None) -> SweepResult:
-    """Go on with what is not finished, beside other processes if there are any; of a finished sweep, its result."""
+def resume_sweep(run: Run, *, jobs: int = 0, progress: SweepProgress | None = None) -> SweepResult:
+    """Go on with what is not finished, beside other processes if there are any; of a finished sweep, its result.
+
+    Args:
+        jobs: Trials side by side from now on; 0 for as many as before. Each keeps the threads that it was begun with.
+    """
     storage, space = open_sweep(run)
     config = run.folder.sweep
     assert config is not None, "a run is no sweep"
     if run.folder.result is None or not run.folder.has("report.html"):
+        run.check_code()  # before a trial fails for want of it
         with run.own_code():
             task = _tried(run.recipe, options_here(run), run.run_config, config)
         check_data_unchanged(run, task)
         del task
-    return _go_on(run, storage, space, progress)
+    return _go_on(run, storage, space, progress, jobs)
 
 
 def open_sweep(run: Run) -> tuple[TrialStorage, Space]:
@@ -210,13 +224,17 @@ def _tried(recipe: Recipe, options: Any, run_config: RunConfig, config: SweepCon
     return task
 
 
-def _check_same(run: Run, recipe: Recipe, config: SweepConfig, options: dict[str, Any]) -> None:
-    """Raise an error unless what is there already under this name is the same sweep."""
+def _check_same(
+    run: Run, config: SweepConfig, options: dict[str, Any], run_config: RunConfig, code: list[UsedCode]
+) -> None:
+    """Raise an error unless the sweep that is there already under this name is the same."""
     path, there = run.path, cast(Any, run.folder.sweep)
-    if there is None or run.recipe_name != recipe.name:
-        raise UserError(f"{path} is there already and is no sweep of {recipe.name}: choose another --name")
+    stored = run.folder.config
     ours: Any = {**config, "id": there["id"], "jobs": there["jobs"], "options": options}
-    for name, value in {**there, "options": dataclasses.asdict(run.options)}.items():
+    ours |= {"settings": _telling(dataclasses.asdict(run_config)), "code": _hashes(code_as_json(code))}
+    theirs = {**there, "options": dataclasses.asdict(run.options), "settings": _telling(stored["settings"])}
+    theirs["code"] = _hashes(stored.get("code", []))
+    for name, value in theirs.items():
         if ours[name] != value:
             raise UserError(
                 f"{path} is another sweep, which differs in {name.replace('_', ' ')}: `quoin resume {path}` goes on "
@@ -224,10 +242,22 @@ def _check_same(run: Run, recipe: Recipe, config: SweepConfig, options: dict[str
             )
 
 
+def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings on which results depend by more than rounding."""
+    return {name: settings[name] for name in ("max_steps", "precision", "compile", "deterministic")}
+
+
+def _hashes(code: Sequence[Any]) -> list[str]:
+    """Of the user's own files; on another machine they may lie elsewhere."""
+    return sorted(each["sha256"] for each in code if each["use"] != "import")
+
+
 def _open_storage(run: Run, config: SweepConfig) -> TrialStorage:
     """Its trials; a storage that another sweep has is refused."""
     same: dict[str, Any] = {name: config[name] for name in ("id", "space", "sampler", "pruner", "trials", "seeds")}
     same |= {"metric": config["metric"], "recipe": run.folder.recipe}
+    stored = run.folder.config
+    same |= {"settings": _telling(stored["settings"]), "code": _hashes(stored.get("code", []))}
     same["options"] = {
         name: value for name, value in dataclasses.asdict(run.options).items() if name not in config["space"]
     }
@@ -244,14 +274,15 @@ def _open_storage(run: Run, config: SweepConfig) -> TrialStorage:
     )
 
 
-def _go_on(run: Run, storage: TrialStorage, space: Space, progress: SweepProgress | None) -> SweepResult:
+def _go_on(run: Run, storage: TrialStorage, space: Space, progress: SweepProgress | None, jobs: int = 0) -> SweepResult:
     config = run.folder.sweep
     assert config is not None, "a run is no sweep"
+    jobs = jobs or config["jobs"]
     with run.own_code(), Interrupt() as interrupt:
-        if config["jobs"] == 1:
+        if jobs == 1:
             work(run, storage, space, interrupt, progress)
         else:
-            run_workers(run, storage, config["jobs"], interrupt, lambda: tell(storage, config, progress))
+            run_workers(run, storage, jobs, interrupt, lambda: tell(storage, config, progress))
     trials = storage.trials()
     if len(trials) < config["trials"] or not all(each.state.is_finished() for each in trials):
         return SweepResult(run, storage, space, None, None, interrupted=interrupt.asked)

@@ -5,12 +5,14 @@ python -m quoin.runs.sweep_worker '{"folder": "runs/sweep-mlp-1", "data": null}'
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from quoin.callbacks import current_listener
 from quoin.errors import UserError
@@ -36,15 +38,18 @@ def run_workers(
     words = json.dumps(
         {"folder": str(run.path), "data": run.data_now, "code": run.code.files, "trust_code": run.code.trust_copies}
     )
+    # files, not pipes: nobody reads before a worker ends, and a full pipe would stop it
+    printed = [tempfile.TemporaryFile() for _ in range(num_jobs)]  # noqa: SIM115 (each is closed with its worker)
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "quoin.runs.sweep_worker", words],
+            [sys.executable, "-P", "-m", "quoin.runs.sweep_worker", words],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=each,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what is found here
             start_new_session=True,  # a Ctrl-C in the terminal is for this process, which hands it on
         )
-        for _ in range(num_jobs)
+        for each in printed
     ]
     asked = False
     try:
@@ -61,7 +66,7 @@ def run_workers(
             each.kill()
         raise
     finally:
-        errors = [_last_line(each.communicate()[1]) for each in started]
+        errors = [_last_line(process, file) for process, file in zip(started, printed)]
     told()
     wrong = [(each.returncode, text) for each, text in zip(started, errors) if each.returncode not in (0, 130)]
     if wrong and not interrupt.asked:
@@ -72,6 +77,10 @@ def run_workers(
         current_listener().say(f"a worker of the sweep ended early, and others did its work: {reason}")
 
 
-def _last_line(told: bytes) -> str:
-    lines = told.decode(errors="backslashreplace").strip().splitlines()
+def _last_line(process: subprocess.Popen, printed: IO[bytes]) -> str:
+    """What a process that ends said last."""
+    with printed:
+        process.communicate()
+        printed.seek(0)
+        lines = printed.read().decode(errors="backslashreplace").strip().splitlines()
     return lines[-1].removeprefix("quoin: ") if lines else ""

@@ -349,6 +349,18 @@ class RunFolder:
         finally:
             os.close(handle)
 
+    def is_swept(self) -> bool:
+        """Whether a process works on a trial of this sweep now, be it before the trial has a run."""
+        if self.sweep is None or self.directory.kind("locks") != "a folder":
+            return False
+        locks = self.directory.enter("locks")
+        handles = [locks.open_file(name, os.O_RDONLY) for name in locks.names()]
+        try:
+            return any(map(is_held, handles))
+        finally:
+            for handle in handles:
+                os.close(handle)
+
     def is_locked(self) -> bool:
         """Whether a process trains this run now; nothing is written to find out."""
         try:
