@@ -105,7 +105,8 @@ NO_NUMBERS = dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(["LayerSummary", "Patch", "ReceptiveField", "ReceptiveFields", "Sparsity"], RESULT)
 NO_NUMBERS |= dict.fromkeys(["StabilityReport", "StabilityRow"], RESULT)
 NO_NUMBERS |= dict.fromkeys(
-    ["kernels", "pixel_weights", "has_attention", "capture_attention"], "takes a model and no numbers beside it"
+    ["kernels", "pixel_weights", "attentions_without_weights", "has_attention", "capture_attention"],
+    "takes a model and no numbers beside it",
 )
 NO_NUMBERS |= dict.fromkeys(
     ["plot_attention_maps", "plot_feature_maps", "plot_gradients_through_time", "plot_kernels", "plot_patches"],
