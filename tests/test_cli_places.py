@@ -124,6 +124,7 @@ def answered_in_a_line(command, words, kind, made, monkeypatch):
     # Any bytes are what some commands take, and a folder to write into, which figures make; a map finds any word.
     if code == 0:
         fine = {"figure": ("nothing",), "map": ("nothing", "itself")}.get(command, ())
+        fine = (*fine, "/dev/null") if "--config" in words else fine  # an empty file of settings
         assert kind in ("words.txt", "empty", "folder", ".", *fine), err
         return
     assert (code, out) == (2, ""), (code, out, err)

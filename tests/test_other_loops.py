@@ -139,5 +139,8 @@ def test_compiled_loops_end_where_plain_ones_end(name, tmp_path):
     losses = plain_loop(model, rows, epochs=3)
     assert plain_loop(by_hand, rows, 3, compiled=True) == pytest.approx(losses, rel=1e-3)
     assert huggingface_loop(by_trainer, rows, 3, tmp_path, compiled=True) == pytest.approx(losses, rel=1e-3)
+    # Not the weights: keys' biases change nothing, their gradients are rounding, and Adam makes whole steps of that.
+    batch = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+    expected = model(**batch)["logits"].detach()
     for each in (by_hand, by_trainer):
-        assert_near(weights(each), weights(model), 2e-3)
+        assert_near(each(**batch)["logits"].detach(), expected, 2e-3)
