@@ -17,7 +17,7 @@ __all__ = ["one_after_another", "two_at_a_time"]
 
 # Some twenty seconds a run and more on one core, beside which the start of a process matters little. The memory format
 # is given: `auto` chooses by the clock, and another choice has other bits.
-TRAINING = ("train", "lenet", "--epochs", "40", "--seeds", "4", "--num-threads", "1", "--device", "cpu")
+TRAINING = ("train", "lenet", "--epochs", "160", "--seeds", "4", "--num-threads", "1", "--device", "cpu")
 FORMAT = ("--memory-format", "channels-last")
 
 
