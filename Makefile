@@ -4,9 +4,11 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 SEEDS ?= 1
 KILLS ?= 1000
+N ?= 200
+SEED ?= 1
 PARENT ?= HEAD
 
-.PHONY: help demo test deep shapes lint recipes torture fingerprints index bench clean
+.PHONY: help demo test deep shapes lint recipes exports torture mutants fingerprints index bench docs pictures clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -18,21 +20,27 @@ demo: .venv/.core  ## train the default recipe on embedded data and write its re
 test: lint  ## lint, type-check and test everything
 	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-deep: .venv/.test shapes  ## the tests that take longer: fuzzing, shapes, every recipe killed and resumed
+deep: .venv/.test .venv/triton .venv/.browser shapes  ## the tests that take longer: fuzzing, shapes, every recipe killed and resumed
 	CI=true OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m deep
 
 shapes: .venv/.test  ## the shapes in the signatures, checked at every call of the contract tests and examples
 	CI=true OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m pytest -p shape_checks -q -n 2 --dist worksteal tests/test_contract_*.py src/quoin
 
 lint: .venv/.test
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff check src tests docs
 	$(BIN)/pyright
 
-recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread)
-	$(BIN)/python -m quoin.cli.train_all --seeds $(SEEDS)
+recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread); stopped, it goes on where it was
+	$(BIN)/python -m quoin.cli.train_all --seeds $(SEEDS) $(if $(TABLE),--table $(TABLE))
+
+exports: .venv/.test  ## export every recipe by every form, compare, and write the table of docs/exports.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m quoin.runs.export.table --page docs/exports.md
 
 torture: .venv/.test  ## kill a training run a thousand times and compare every bit (KILLS=100 for fewer)
 	$(BIN)/python tests/torture.py $(KILLS)
+
+mutants: .venv/.test  ## put N small faults into the code (SEED draws them) and see whether the tests catch them; resumable
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py --number $(N) --seed $(SEED)
 
 fingerprints: .venv/.test  ## every recipe's short run in this tree and in PARENT: the same to the bit?
 	$(BIN)/python tests/fingerprints.py compare $(PARENT)
@@ -43,6 +51,12 @@ index: .venv/.core  ## write anew what `quoin map WORD` looks through and what `
 
 bench: .venv/.bench  ## Quoin compared with other libraries
 	$(BIN)/quoin bench
+
+docs: .venv/.docs  ## build the site into build/site and check its links
+	OMP_NUM_THREADS=1 $(BIN)/python docs/generate.py
+
+pictures: .venv/.core  ## plot the pictures of the README anew (trains two models)
+	cd docs && ../$(BIN)/python -m generator.pictures
 
 clean:  ## remove the virtual environment and what was built
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
@@ -59,6 +73,22 @@ clean:  ## remove the virtual environment and what was built
 
 .venv/.test: .venv/.core
 	$(PIP) --editable '.[test]'
+	@touch $@
+
+# Triton's interpreter computes the CUDA kernels on the CPU. In a folder of its own, where only those tests look: torch
+# takes other ways once it finds Triton.
+.venv/triton: .venv/.test
+	$(PIP) --no-deps --target $@ triton
+	@touch $@
+
+# The lab's pages are tested in a real browser, the system's chromium.
+.venv/.browser: .venv/.test
+	@command -v chromium chromium-browser google-chrome > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || \
+		{ echo "the lab's tests need chromium: install it with your system's package manager"; exit 1; }
+	@touch $@
+
+.venv/.docs: .venv/.core
+	$(PIP) --editable '.[docs]'
 	@touch $@
 
 .venv/.bench: .venv/.core

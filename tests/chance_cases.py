@@ -159,6 +159,9 @@ CASES: dict[str, Case] = {
     "data.make_circles": lambda s: data.make_circles(9, noise=0.1, generator=g(s)),
     "data.make_copy_sequences": lambda s: data.make_copy_sequences(9, 5, 4, generator=g(s)),
     "data.random_resized_crop": lambda s: data.random_resized_crop(IMAGES, g(s), 3),
+    "data.RowNoise.draw": lambda s: data.RowNoise(s, num_rows=9).draw(
+        (3,), lambda block, chance: block.normal_(generator=chance)
+    ),
     "data.random_cutout": lambda s: data.random_cutout(IMAGES, g(s), 3),
     "data.make_walk_directions": lambda s: data.make_walk_directions(4, generator=g(s)).chain.transition,
     "data.random_horizontal_flip": lambda s: data.random_horizontal_flip(IMAGES, g(s)),
@@ -240,6 +243,7 @@ CASES: dict[str, Case] = {
         lambda model, chance: layers.init_weights(model, layers.kaiming_normal, generator=chance),
     ),
     "layers.small_normal": rule(layers.small_normal),
+    "models.llama_block": lambda s: models.llama_block(4, 2, 8, generator=g(s)),
     "layers.transformer_block": lambda s: layers.transformer_block(4, 2, generator=g(s)),
     "layers.xavier_normal": rule(layers.xavier_normal),
     "layers.AdditiveAttention": lambda s: layers.AdditiveAttention(3, 4, 5, generator=g(s)),
@@ -486,6 +490,8 @@ HEAVY = {f"models.{name}" for name in (*_LARGE, "cifar_resnet18")}
 
 NO_CHANCE: dict[str, str] = {  # has the name or the parameter of a thing that draws, and why it is none
     "notes.claims.Claim.run": "evidence, whose numbers may be the same for every seed",
+    "notes.figures.sample_paths": "plots, from a seed of its own, the same each time",
+    "notes.figures.samples_against_likelihood": "plots, from a seed of its own, the same each time",
     "notes.claims.check": "the claims' evidence, by processes of its own",
     "generate.sample_dpm_solver_2": "takes a generator as its kin do and draws nothing: a given start has one end",
     "generate.sample_euler": "takes a generator as its kin do and draws nothing: a given start has one end",

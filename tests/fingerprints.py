@@ -26,7 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 STEPS = 40
-CLOCK = {"seconds", "saving_seconds"}
+CLOCK = {"seconds", "saving_seconds", "peak_memory"}
 PARTS = ("train_", "validation_", "test_")
 
 Renames = dict[str, dict[str, Any]]

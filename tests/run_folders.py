@@ -45,9 +45,10 @@ KINDS = {  # name: how it is trained
     "folds": "linear-regression --data csv:numbers.csv --epochs 1 --folds 2",
 }
 
-TABLES = {"resume", "eval", "predict", "compare", "inspect"}
-TEXTS = {"resume", "eval", "generate", "compare", "compress", "decompress"}
-PAIRED, DRAWN = {"resume", "eval", "predict", "compare"}, {"resume", "eval", "generate", "compare"}
+TABLES = {"resume", "eval", "predict", "compare", "inspect", "export"}
+TEXTS = {"resume", "eval", "generate", "compare", "compress", "decompress", "export"}
+PAIRED = {"resume", "eval", "predict", "compare", "export"}
+DRAWN = {"resume", "eval", "generate", "compare", "export"}
 USED = {  # the commands that have something to do for each kind; the others say what it is good for
     **dict.fromkeys(("classifier", "regression", "images"), TABLES),
     **dict.fromkeys(("language", "counts", "byte-pairs", "pixels"), TEXTS),
@@ -124,6 +125,7 @@ def command_words(command: str, kind: str, run: str, whole: str) -> list[str]:
         ],
         "compare": ["compare", run, whole, "--out", "compared.html"],
         "inspect": ["inspect", run, "--out", "inspected.html"],
+        "export": ["export", run, "--to", "safetensors", "-o", "exported", "--force"],
         "compress": ["compress", coded, "--model", run, "-o", "small.quoin", "--force"],
         "decompress": ["decompress", archive, "--model", run, "-o", "large", "--force"],
     }[command]

@@ -18,6 +18,7 @@ from torch.nn.functional import softplus
 from quoin.data import BatchSampler, Dataset, PreparedData, Split, TabularInfo, prepare
 from quoin.tasks.supervised import Classification, Regression
 from quoin.train import DeviceContext, RunFolder, Trainer, durable
+from quoin.train.state import flatten_state, unflatten_state
 
 ROWS, BATCH = 13, 4  # four batches an epoch, the last of one row
 
@@ -185,9 +186,13 @@ def new_folder(root: Path, recipe: str = "small") -> RunFolder:
 
 
 def timeless(tree: Any) -> Any:
-    """The same tree without the fields that hold a time."""
+    """The same tree without the fields that hold a time, or the memory of the process, which has done other things."""
     if isinstance(tree, dict):
-        return {key: timeless(value) for key, value in tree.items() if key not in ("seconds", "saving_seconds")}
+        return {
+            key: timeless(value)
+            for key, value in tree.items()
+            if key not in ("seconds", "saving_seconds", "peak_memory")
+        }
     return [timeless(item) for item in tree] if isinstance(tree, (list, tuple)) else tree
 
 
@@ -209,6 +214,13 @@ def difference(one: Any, other: Any, path: str = "") -> str | None:
             None,
         )
     return None if type(one) is type(other) and repr(one) == repr(other) else f"{path}: {one!r} and {other!r}"
+
+
+def copy_state(tree: Any) -> Any:
+    """A copy of a state that training on does not change, in rows as a file has it; what was one tensor stays one."""
+    skeleton, tensors = flatten_state(tree)
+    rows = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
+    return unflatten_state(skeleton, rows)
 
 
 def left_behind(run: RunFolder) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from quoin.data import (
+    RowNoise,
     background,
-    keyed_generator,
     load,
     prepare,
     random_cutout,
@@ -205,15 +205,15 @@ def classes():
     return parted(numbers_dataset(classes=3), 16, 6)
 
 
-def noisy(features, generator):
-    return features + torch.randn(features.shape, generator=generator)
+def noisy(features, noise):
+    return features + noise.normal(*features.shape[1:])
 
 
 def test_each_step_draws_from_its_seed_and_its_number_alone(classes):
     seen = []
 
-    def watched(features, generator):
-        seen.append(torch.rand(3, generator=generator).tolist())
+    def watched(features, noise):
+        seen.append(noise.uniform(3).tolist())
         return features
 
     for seed in (0, 0, 1):
@@ -221,7 +221,7 @@ def test_each_step_draws_from_its_seed_and_its_number_alone(classes):
         for rows in (torch.arange(8), torch.arange(3)):
             task.step(rows)
     keys = ((0, 0), (0, 1), (0, 0), (0, 1), (1, 0), (1, 1))  # seed and step
-    assert seen == [torch.rand(3, generator=keyed_generator("augment", *key, 0)).tolist() for key in keys]
+    assert seen == [RowNoise("augment", *key, num_rows=(8, 3)[key[1]]).uniform(3).tolist() for key in keys]
 
 
 @pytest.mark.parametrize("micro_batch_size", [1, 3, 5])
@@ -235,7 +235,7 @@ def test_a_batch_in_pieces_is_augmented_as_the_whole(classes, micro_batch_size):
 
 
 def test_only_training_is_augmented(classes):
-    def spoilt(features, generator):
+    def spoilt(features, noise):
         return features * 0 + 100
 
     plain, augmented = classification(classes), classification(classes, augment=spoilt)

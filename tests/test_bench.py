@@ -251,13 +251,13 @@ def test_the_networks_on_images_are_the_same_on_either_side(monkeypatch):
     from quoin.bench import images_problem, images_quoin, images_torch
 
     for ours, theirs in (
-        (images_quoin._lenet(), images_torch._lenet()),
+        (images_quoin.make_lenet(), images_torch._lenet()),
         (images_quoin._resnet(), images_torch._resnet()),
     ):
         assert sorted(each.shape for each in ours.parameters()) == sorted(each.shape for each in theirs.parameters())
     with torch.no_grad():
         start = images_torch._lenet()
-        for theirs, ours in zip(start.parameters(), images_quoin._lenet().parameters(), strict=True):
+        for theirs, ours in zip(start.parameters(), images_quoin.make_lenet().parameters(), strict=True):
             theirs.copy_(ours)
     monkeypatch.setattr(images_torch, "_lenet", lambda: copy.deepcopy(start))
     threads = torch.get_num_threads()

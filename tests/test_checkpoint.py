@@ -13,14 +13,15 @@ import torch
 from torch import nn
 
 from quoin.errors import UserError
-from quoin.train import RunFolder, load_state_dict_strict, read_checkpoint, write_checkpoint
+from quoin.train import Monitor, RunFolder, load_state_dict_strict, read_checkpoint, write_checkpoint
 from quoin.train.checkpoint import checkpoint_steps, prune
-from quoin.train.state import copy_state
 from tasks import (
     KINDS,
     Crash,
     Disk,
+    TwoBumps,
     TwoWeights,
+    copy_state,
     difference,
     left_behind,
     new_folder,
@@ -273,6 +274,29 @@ def test_a_crash_at_every_operation_loses_nothing(kind, power_cut, tmp_path, mon
             run_loop(kind(), again, resume=True, epochs=2)
         assert difference(whole, left_behind(again)) is None, f"operation {fatal}"
         assert not list(again.checkpoints.glob(".*")), "a crash left debris that nobody removes"
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_a_crash_while_the_best_model_is_set_aside_loses_nothing(power_cut, tmp_path, monkeypatch):
+    how = {"epochs": 4, "checkpoint_every": 6, "monitor": Monitor("validation_loss")}  # best and checkpoint apart
+    run = new_folder(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        disk = Disk(patch, run.path)
+        trainer = run_loop(TwoBumps(), run, **how)
+    whole = left_behind(run)
+    assert whole["checkpoint"][0]["best"] is not None
+    assert trainer.at.best_step == 16  # each epoch was better
+    for fatal in range(len(disk.done)):
+        run = new_folder(tmp_path / f"at-{fatal}")
+        with monkeypatch.context() as patch:
+            Disk(patch, run.path, fatal=fatal, power_cut=power_cut)
+            with pytest.raises(Crash):
+                run_loop(TwoBumps(), run, **how)
+        with monkeypatch.context() as patch:
+            Disk(patch, run.path)
+            run_loop(TwoBumps(), RunFolder.open(run.path), resume=True, **how)
+        assert difference(whole, left_behind(run)) is None, f"operation {fatal}"
+        assert not list(run.checkpoints.glob(".*")), "a crash left debris that nobody removes"
 
 
 def test_crashes_while_resuming_lose_nothing(tmp_path, monkeypatch):

@@ -141,15 +141,21 @@ def test_both_forms_meet_the_same_cases():
 
 def test_json_has_the_documented_fields(invented):
     written = json.loads(json.dumps(invented.sample.run().as_json(), allow_nan=False))
-    assert list(written) == ["id", "statement", "verdict", "evidence", "seconds"]
-    assert (written["id"], written["statement"], written["verdict"]) == ("Z3.4", "a sample", "holds")
+    assert list(written) == ["ids", "statement", "not_shown", "verdict", "evidence", "seconds"]
+    assert (written["ids"], written["statement"], written["verdict"]) == (["Z3.4"], "a sample", "holds")
     assert {"quantity", "value", "bound", "source", "cases"} <= set(written["evidence"])
 
 
-def test_a_claim_of_several_ids_reports_under_each():
+def test_a_claim_of_several_ids_is_one_claim_with_all_of_them():
     outcome = claim(("Z3.9", "Z3.10"), "s")(invented_holds).run()
-    assert [outcome.as_json(id)["id"] for id in outcome.ids] == ["Z3.9", "Z3.10"]
+    assert outcome.as_json()["ids"] == ["Z3.9", "Z3.10"]
     assert outcome.id == "Z3.9"
+
+
+def test_what_a_claim_does_not_show_travels_with_its_outcome(invented):
+    partly = claim("Z3.9", "s", not_shown="all n above 5")(invented_holds)
+    assert partly.run().not_shown == partly.run().as_json()["not_shown"] == "all n above 5"
+    assert invented.sample.run().as_json()["not_shown"] == ""
 
 
 def invented_holds(generator):

@@ -170,7 +170,7 @@ def test_a_threshold_is_chosen_on_validation_kept_and_used(rare, tmp_path):
     for line in out.splitlines()[1:]:
         label, _, second = line.split(",")
         assert (label == "yes") == (float(second) >= threshold)
-    assert any(f"from a probability of {threshold:.4g} on" in panel.caption for panel in task.panels())
+    assert any(f"from a probability of {threshold:.3g} on" in panel.caption for panel in task.panels())
     plain = Run.open(train(rare, tmp_path)["run"])
     assert "threshold" not in plain.trained.saved
     accuracy = (task.predict_split("test").double().softmax(-1)[:, 1] >= threshold).long() == task.data.test.targets
@@ -253,7 +253,7 @@ def test_a_cross_validation_says_held_out_fold(rare, tmp_path):
     assert {name.rpartition("_")[0] for name in result["metrics"]} == {"train", "validation", "held_out_fold"}
     run = Path(result["run"])
     page = (run / "report.html").read_text()
-    assert "held_out_fold is the one of 2 folds that a run has not seen" in page
+    assert "The held-out fold is the one of 2 folds that a run has not seen" in page
     assert "test" not in page.split("<h2>")[1]
     member = (run / "fold-0" / "report.html").read_text()
     assert "held-out fold examples are wrong" in member

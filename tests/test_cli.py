@@ -28,7 +28,17 @@ from quoin.cli.commands import COMMANDS
 from quoin.train import NonFiniteLossError, Trainer
 
 QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--num-threads", "1"]
-RESULT = {"metrics", "target", "steps", "epochs", "best_step", "seconds", "saving_seconds", "num_parameters"}
+RESULT = {
+    "metrics",
+    "target",
+    "steps",
+    "epochs",
+    "best_step",
+    "seconds",
+    "saving_seconds",
+    "peak_memory",
+    "num_parameters",
+}
 
 
 def ran(*words: object) -> str:
@@ -300,10 +310,10 @@ def test_list():
 def test_a_recipe_that_diverges_is_a_miss_and_the_others_have_their_turn(monkeypatch, capsys, here):
     trains = train_all.fit_recipe
 
-    def fit_recipe(recipe, options, config, runs):
+    def fit_recipe(recipe, options, config, runs, label):
         if recipe.name == "mlp":
             raise NonFiniteLossError("the loss is not finite at step 7")
-        return trains(recipe, dataclasses.replace(options, epochs=2), config, runs, show_progress=False)
+        return trains(recipe, dataclasses.replace(options, epochs=2), config, runs, label=label, show_progress=False)
 
     monkeypatch.setattr(train_all, "recipe_names", lambda: ["mlp", "linear-regression"])
     monkeypatch.setattr(train_all, "fit_recipe", fit_recipe)
@@ -318,7 +328,8 @@ def test_map():
     found = parsed("map")
     assert len({entry["id"] for entry in found}) == len(found) == 641
     assert all(
-        list(entry) == ["id", "title", "kind", "area", "implementations", "claims", "figures", "recipes"]
+        list(entry)
+        == ["id", "title", "kind", "area", "implementations", "claims", "figures", "recipes", "used_by_claims"]
         for entry in found
     )
     table = ran("map")
@@ -333,15 +344,28 @@ def test_map():
 
 def test_check():
     found = parsed("check", "Z3.9", "ZE7", "--num-workers", "1")
-    assert [each["id"] for each in found] == ["Z3.9", "ZE7"]
+    assert [each["ids"] for each in found] == [["Z3.9"], ["ZE7"]]
     for each in found:
-        assert list(each) == ["id", "statement", "verdict", "evidence", "seconds"]
+        assert list(each) == ["ids", "statement", "not_shown", "verdict", "evidence", "seconds"]
         assert each["verdict"] == "holds"
     assert found[0]["evidence"]["printed"] is None
     assert found[1]["evidence"]["printed"] is not None  # an erratum's printed form fails
     out = ran("check", "Z3.9")
     assert "holds" in out
     assert "1 of 1 claims hold" in out
+    assert "not shown" not in out
+
+
+def test_check_counts_the_same_in_text_and_json():
+    """D1.5-5 and its companion ids share claims: a claim is counted once, whatever number of ids it carries."""
+    found = parsed("check", "D1.5-5", "--num-workers", "1")
+    assert max(len(each["ids"]) for each in found) > 1
+    assert f"{len(found)} of {len(found)} claims hold" in ran("check", "D1.5-5", "--num-workers", "1")
+
+
+def test_check_says_what_it_does_not_show():
+    (one,) = [each for each in parsed("check", "D1.1-8", "--num-workers", "1") if each["not_shown"]][:1]
+    assert f"D1.1-8 not shown: {one['not_shown']}" in ran("check", "D1.1-8", "--num-workers", "1")
 
 
 def test_a_broken_formula_breaks_its_claim(tmp_path):
@@ -354,7 +378,10 @@ def test_a_broken_formula_breaks_its_claim(tmp_path):
     file.write_text(file.read_text().replace(right, ".square()"))
     done = process("check", "Z3.4", "Z3.5", "--json", "--num-workers", "1", env=environment)
     assert (done.returncode, done.stderr) == (1, "")
-    assert {each["id"]: each["verdict"] for each in json.loads(done.stdout)} == {"Z3.4": "fails", "Z3.5": "holds"}
+    assert {each["ids"][0]: each["verdict"] for each in json.loads(done.stdout)} == {
+        "Z3.4": "fails",
+        "Z3.5": "holds",
+    }
     done = process("check", "Z3.4", env=environment)
     assert done.returncode == 1
     assert "Z3.4 fails" in done.stdout
@@ -366,6 +393,25 @@ def test_figure(here):
     assert Path(found["path"]).read_text().startswith("<svg")
     assert "D1F1" in ran("figure", "D1F1", "--format", "png")
     assert (here / "figures" / "D1F1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_gallery_shows_each_figure_under_its_area_with_a_link_to_its_file(here):
+    told = ran("figure", "Z2.6", "D1F1", "D1F0", "--out", "pictures", "--gallery")
+    assert "gallery: pictures/index.html" in told
+    page = (here / "pictures" / "index.html").read_text()
+    files = {path.name for path in (here / "pictures").glob("*.svg")}
+    assert len(files) == 3
+    assert set(re.findall(r'<img src="([^"]*)"', page)) == set(re.findall(r'<a href="([^"#]*)"', page)) == files
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert "Contents" not in headings  # two areas need none
+    assert len(headings) == 2
+    assert page.index("Z2.6.svg") < page.index(headings[1]) < page.index("D1F1.svg")
+
+
+def test_a_gallery_is_of_pictures(here):
+    code, _, told = tried("figure", "D1F1", "--gallery", "--format", "html")
+    assert code == 2
+    assert "--gallery" in told
 
 
 def test_doctor(monkeypatch, here):

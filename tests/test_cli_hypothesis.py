@@ -106,7 +106,7 @@ def test_no_options_end_in_a_traceback(words):
             assert not list(Path(runs).iterdir()), (words, said)  # what could not begin leaves nothing
 
 
-QUICK_COMMANDS = [name for name in [*COMMANDS, "", "--version"] if name not in ("train", "lr", "bench")]
+QUICK_COMMANDS = [name for name in [*COMMANDS, "", "--version"] if name not in ("train", "lr", "plan", "bench")]
 
 
 @pytest.mark.deep

@@ -21,7 +21,9 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "list": [],
     "fetch": [("{}",)],
     "lr": [("mlp", "--data", "csv:{}")],
+    "plan": [("mlp", "--data", "csv:{}")],
     "cache": [],
+    "lab": [("./{}", "--no-open")],
     "new": [("{}",), ("{}/mine.py",)],
     "runs": [("--runs", "{}"), ("rm", "{}", "--yes")],
     "train": [("{}.py",), ("./{}",)]
@@ -43,6 +45,8 @@ PATHS = {  # the words of every command that takes a path, for each place of one
     "generate": [("{}",)],
     "compare": [("{}", "run"), ("run", "{}"), ("run", "run", "--out", "{}/x.html")],
     "inspect": [("{}",), ("run", "--out", "{}/x.html")],
+    "export": [("{}", "--to", "safetensors"), ("run", "--to", "safetensors", "-o", "{}/x")],
+    "import": [("{}",), ("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
     "compress": [("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
     "decompress": [("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],
     "tokenize": [("{}",), ("{}", "-o", "new"), ("words.txt", "-o", "{}/x")],

@@ -130,3 +130,25 @@ def test_a_sweep_at_work_is_running():
         assert json.loads(tried("runs", "--tag", "t", "--json")[1])["runs"][0]["state"] == "running"
         assert "is being trained" in refused("runs", "rm", "s", "--yes")
     assert tried("runs", "rm", "s", "--yes")[0] == 0
+
+
+@pytest.mark.deep
+def test_workers_of_a_sweep_may_print_much_and_find_no_module_in_the_present_folder():
+    Path("optuna.py").write_text("open('ran', 'w').close()\nraise RuntimeError\n")
+    body = "print('x' * 20_000, file=__import__('sys').stderr)"  # more than a pipe holds
+    write("att.py", body=body)
+    words = ("--activation", "att.py:Act", "--lr", "0.1,0.2,0.3", "--sampler", "grid", "--jobs", 2, "--json")
+    code, out, _ = tried("sweep", "mlp", *QUICK, *words)
+    assert code == 0
+    assert json.loads(out)["complete"] == 3
+    assert not Path("ran").exists()
+
+
+def test_resume_of_a_sweep_takes_jobs_and_no_target(monkeypatch):
+    assert tried("sweep", "mlp", *QUICK, "--lr", "0.1,0.2", "--sampler", "grid", "--name", "s")[0] == 0
+    assert "a sweep has no target" in refused("resume", "runs/s", "--require-target")
+    Path("runs/s/result.json").unlink()
+    started = []
+    monkeypatch.setattr("quoin.runs.sweep.run_workers", lambda run, storage, jobs, *rest: started.append(jobs))
+    assert tried("resume", "runs/s", "--jobs", 2)[0] == 0
+    assert started == [2]

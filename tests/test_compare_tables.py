@@ -220,7 +220,7 @@ def test_of_many_runs_the_best_and_the_baseline_are_colored(tmp_path):
     legend = [text.get_text() for text in panel.plot.figure.legends[0].get_texts()]
     best = [group.name for group in found.ranked()][:6]
     assert set(legend) == {*best, "run-11", "33 others"}
-    assert "the best by test_accuracy and the baseline" in panel.caption
+    assert "the best by test accuracy and the baseline" in panel.caption
 
 
 def test_lines_differ_in_color_and_in_dashes():

@@ -23,6 +23,7 @@ from quoin.layers import (
     LinearAttentionCache,
     PerformerAttention,
     PerformerFeatures,
+    batched_causal_feature_attention,
     causal_feature_attention,
     causal_feature_step,
     elu_plus_one,
@@ -100,6 +101,7 @@ def test_chunks_and_steps_are_the_causal_definition(n, chunk, dtype, spread, see
     expected = in_logarithms(q, k, v, causal_mask(n))
     assert_same(feature_attention_definition(q, k, v, causal=True).output, expected, leaves)
     assert_same(causal_feature_attention(q, k, v, chunk_size=chunk), expected, leaves)
+    assert_same(batched_causal_feature_attention(q, k, v, chunk_size=chunk), expected, leaves)
     sums, outputs = init_sums(k, v), []
     for position in zip(split(q, 1), split(k, 1), v.split(1, dim=-2), strict=True):
         output, sums = causal_feature_step(sums, *position)
@@ -311,6 +313,25 @@ def test_no_positions_give_nothing_and_no_keys_give_zeros():
         assert (core(torch.randn(1, 1, 3, 4), *torch.randn(2, 1, 1, 0, 4)) == torch.zeros(1, 1, 3, 4)).all()
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("features", ["linear", "performer"])
+def test_chunks_side_by_side_are_chunks_one_after_another(features, causal, monkeypatch):
+    """As other devices than the CPU compute: grouped heads, padding that is not a number, no position at all."""
+    make = {
+        "linear": lambda: LinearAttention(chunk_size=4),
+        "performer": lambda: PerformerAttention(4, 6, chunk_size=4, generator=torch.Generator().manual_seed(0)),
+    }[features]
+    attend, generator = make().double().eval(), torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, heads, 11, 4, generator=generator, dtype=torch.float64) for heads in (6, 3, 3))
+    mask = torch.rand(2, 1, 1, 11, generator=generator) > 0.3
+    k, v = (each.masked_fill(~mask.mT, torch.nan) for each in (k, v))
+    leaves = [each.requires_grad_() for each in (q, k, v)]
+    one_by_one = attend(*leaves, mask=mask, causal=causal)
+    monkeypatch.setattr("quoin.layers.attention.feature_map.CHUNK_BY_CHUNK", ())
+    assert_same(attend(*leaves, mask=mask, causal=causal), one_by_one, leaves)
+    assert attend(*torch.randn(3, 1, 1, 0, 4, dtype=torch.float64), causal=True).shape == (1, 1, 0, 4)
+
+
 @pytest.mark.parametrize("chunk", [0, -3, 2.5, True])
 def test_a_chunk_must_hold_a_position(chunk):
     with pytest.raises(UserError, match="expected a chunk of at least one position, got"):
@@ -318,6 +339,8 @@ def test_a_chunk_must_hold_a_position(chunk):
     q, k, v, _ = drawn(3, 3, torch.float64, None, 0)
     with pytest.raises(UserError, match="at least one position"):
         causal_feature_attention(q, k, v, chunk_size=chunk)
+    with pytest.raises(UserError, match="at least one position"):
+        batched_causal_feature_attention(q, k, v, chunk_size=chunk)
 
 
 def test_mistakes_are_said_in_one_line():

@@ -1,6 +1,7 @@
 """The contract of recurrent layers: each definition equals torch's fused module on the same weights, in value and
 gradient."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from near import assert_near
 from quoin.errors import UserError
@@ -24,6 +26,7 @@ from quoin.layers import (
     unroll,
 )
 from quoin.layers.recurrent import Cell
+from quoin.layers.recurrent_scan import recurrent_step, scan_recurrent
 
 TOLERANCE = {torch.float32: 3e-5, torch.float64: 1e-12}
 CELLS: dict[Any, Cell] = {nn.RNN: rnn_cell_definition, nn.GRU: gru_cell_definition, nn.LSTM: lstm_cell_definition}
@@ -151,3 +154,37 @@ def test_what_does_not_fit_costs_a_line():
         unroll(lstm_cell_definition, inputs, [each[0] for each in state], [weights[0][0]] * 2)
     with pytest.raises(UserError, match="with biases and without projections"):
         recurrent_weights(nn.LSTM(3, 4, bias=False))
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM, functools.partial(nn.RNN, nonlinearity="relu")])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("given_state", [False, True])
+def test_the_scan_of_an_exported_program_is_torchs_module(kind, bidirectional, given_state):
+    """Whole sequences, and packed ones of different lengths, in any order; one step as well."""
+    torch.manual_seed(0)
+    module = kind(3, 4, num_layers=2, batch_first=True, bidirectional=bidirectional, dtype=torch.float64)
+    kept = 2 if isinstance(module, nn.LSTM) else 1
+    for time in (1, 6):
+        inputs = torch.randn(5, time, 3, dtype=torch.float64)
+        state = None
+        if given_state:
+            state = [torch.randn(4 if bidirectional else 2, 5, 4, dtype=torch.float64) for _ in range(kept)]
+        started = None if state is None else tuple(state) if kept == 2 else state[0]
+        lengths = torch.tensor([3, 6, 1, 2, 6]).clamp(max=time)
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        with torch.no_grad():
+            whole, end = module(inputs, started)
+            padded, last = module(packed, started)
+            found = scan_recurrent(module, inputs, state)
+            found_padded = scan_recurrent(module, inputs, state, lengths)
+        torch.testing.assert_close(found, (whole, end if kept == 2 else (end,)))
+        padded = pad_packed_sequence(padded, batch_first=True, total_length=time)[0]
+        torch.testing.assert_close(found_padded, (padded, last if kept == 2 else (last,)))
+
+
+def test_one_step_of_all_layers_is_torchs_module():
+    module = nn.LSTM(3, 4, num_layers=2, batch_first=True, dtype=torch.float64)
+    x, state = torch.randn(5, 3, dtype=torch.float64), tuple(torch.randn(2, 2, 5, 4, dtype=torch.float64))
+    with torch.no_grad():
+        output, after = module(x[:, None], state)
+        torch.testing.assert_close(recurrent_step(module, x, state), (output[:, 0], after))

@@ -21,7 +21,7 @@ from quoin.tasks.momentum_phase import random_quadratic
 from quoin.tasks.optimizer_race import Trial, smoothed
 from quoin.tasks.supervised_data import load_classification_data
 from quoin.train import NonFiniteLossError, setup_device
-from quoin.train.state import flatten_state, unflatten_state
+from tasks import copy_state
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_a_run_that_broke_the_bound_would_miss_the_target(bounded, device_contex
     assert target.met(found["suboptimality_bound_ratio"])
     assert found["suboptimality_bound_ratio"] > 0.05  # not by a wide mile: what is a hundred times off would be seen
     other = gd_bound.build(gd_bound.Options(), device_context)
-    other.load_state_dict(unflatten_state(*flatten_state(bounded.state_dict())))
+    other.load_state_dict(copy_state(bounded.state_dict()))
     other.suboptimality[1][30] = 1.01 * float(other.bounds(1)[0][30])
     assert other.evaluate("train")["suboptimality_bound_ratio"] == pytest.approx(1.01)
     assert not target.met(1.01)
@@ -189,7 +189,7 @@ def test_a_delayed_velocity_would_miss_the_target(device_context, monkeypatch):
 
 def test_a_state_brings_the_phase_back(phase, device_context):
     other: Any = momentum_phase.build(SMALL, device_context)
-    other.load_state_dict(unflatten_state(*flatten_state(phase.state_dict())))
+    other.load_state_dict(copy_state(phase.state_dict()))
     assert run(other, 3).evaluate("validation") == run(phase, 3).evaluate("validation")
 
 
@@ -260,7 +260,7 @@ def test_who_diverges_is_out_and_stays_out(device_context):
     assert {each.optimizer for each in task.trials if each.diverged} == {"sgd", "momentum", "nesterov"}
     assert all(each.lr == 1e37 for each in task.trials if each.diverged)
     other: Any = optimizer_race.build(options, device_context)
-    other.load_state_dict(unflatten_state(*flatten_state(task.state_dict())))
+    other.load_state_dict(copy_state(task.state_dict()))
     assert [each.diverged for each in other.trials] == [each.diverged for each in task.trials]
     assert run(other, 2).evaluate("test") == run(task, 2).evaluate("test")
     with pytest.raises(NonFiniteLossError, match=r"SGD is not finite at any of its learning rates; try smaller --lrs"):

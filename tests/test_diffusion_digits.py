@@ -8,6 +8,7 @@ import torch
 
 from quoin import generate
 from quoin.cli import main
+from quoin.data import RowNoise
 from quoin.runs import find_recipe
 from quoin.train import setup_device
 
@@ -25,7 +26,7 @@ def heard(task, monkeypatch, drop_class, labels):
     network, seen = task.model.network, []
     monkeypatch.setattr(task, "options", find_recipe("diffusion-digits").options(**TINY, class_dropout=drop_class))
     hook = network.register_forward_pre_hook(lambda module, given: seen.append(given[2]))
-    task.losses(task.data.train.features[: len(labels)], labels, generator=torch.Generator().manual_seed(0))
+    task.losses(task.data.train.features[: len(labels)], labels, noise=RowNoise(0, num_rows=len(labels)))
     hook.remove()
     return seen[0]
 
@@ -44,9 +45,7 @@ def test_the_loss_of_silence_is_the_mean_square_of_the_velocity(task):
     """At its start the network says 0, and v = signal ε - noise x_0 has the mean square signal² + noise² x_0² over the
     noise."""
     images = task.data.train.features[:1].expand(4000, -1, -1, -1)
-    losses = task.losses(
-        images, torch.zeros(4000, dtype=torch.long), generator=torch.Generator().manual_seed(0)
-    ).detach()
+    losses = task.losses(images, torch.zeros(4000, dtype=torch.long), noise=RowNoise(0, num_rows=4000)).detach()
     signal, noise = task.model.schedule.signal[1:], task.model.schedule.noise[1:]
     expected = float((signal**2).mean() + (noise**2).mean() * (2 * images[0] - 1).square().mean())
     assert abs(float(losses.mean()) - expected) < 5.5 * float(losses.std()) / 4000**0.5

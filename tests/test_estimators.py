@@ -206,6 +206,27 @@ def test_separable_data_have_no_minimiser_without_a_penalty(face):
         face(0.0).fit(X, [0, 1, 0, 1])  # which no point separates
 
 
+def test_three_separable_classes_have_no_minimiser_either():
+    """Every class beyond a line of its own; with one example among another class there is a minimiser."""
+    corners = np.array([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
+    X, y = np.concatenate([corners, 1.5 * corners]), [0, 1, 2, 0, 1, 2]
+    with pytest.warns(ConvergenceWarning, match="no minimiser.*give l2 > 0"):
+        SoftmaxClassifier(0.0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SoftmaxClassifier(1e-3).fit(X, y)
+        # each place holds all three classes, so nothing separates them
+        SoftmaxClassifier(0.0).fit(np.repeat(corners, 3, axis=0), [0, 1, 2] * 3)
+
+
+@pytest.mark.parametrize("face", [LogisticClassifier, SoftmaxClassifier, LinearSVM, GaussianDiscriminantAnalysis])
+def test_as_many_labels_as_rows(face):
+    X, y = np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1]
+    for labels in (y[:-1], [*y, 1], []):
+        with pytest.raises(ValueError, match=r"\b6\b"):
+            face().fit(X, labels)
+
+
 def test_few_steps_are_told(tumours):
     for face in (LogisticClassifier(max_iter=2), SoftmaxClassifier(max_iter=2), LinearSVM(max_iter=2)):
         with pytest.warns(ConvergenceWarning, match="not at the minimum after 2 steps"):

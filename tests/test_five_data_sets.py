@@ -1,27 +1,27 @@
-"""Five data sets as users have them, through the commands of the README's section on them: trained, killed, resumed,
+"""Five data sets as users have them, through the commands of the page on them: trained, killed, resumed,
 evaluated, predicted for, each to the same numbers as a run that nobody interrupted."""
 
 import csv
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
 from PIL import Image
 
+from pages import blocks
+
 pytestmark = pytest.mark.deep
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("## Your own data")[2].partition("\n## ")[0]
-BLOCKS = {block.split()[2]: block.splitlines() for block in re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)}
+BLOCKS = {
+    block.first.split()[2]: block.text.splitlines() for block in blocks("docs/howto/data.md") if block.language == "sh"
+}
 
 
 def customers(folder):
@@ -142,12 +142,12 @@ def killed(words, folder, run):
     return process.returncode == -signal.SIGKILL
 
 
-def test_the_readme_has_all_five():
+def test_the_page_has_all_five():
     assert set(BLOCKS) == set(MADE)
 
 
 @pytest.mark.parametrize("recipe", sorted(MADE))
-def test_by_the_commands_of_the_readme(recipe, tmp_path):
+def test_by_the_commands_of_the_page(recipe, tmp_path):
     MADE[recipe](tmp_path)
     train, resume, evaluate, predict = (shlex.split(line)[1:] for line in BLOCKS[recipe])
     quick = ["--num-threads", "1"]

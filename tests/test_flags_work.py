@@ -21,7 +21,7 @@ from quoin.cli.flags import Parser
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Words that stand for what the fixture made: {text}, {words}, {images}, {lm}, {vae}, {diffusion}, {table}, {mlp},
-# {csv}, {out}; {own} and {own_lm}, runs of recipe files of one's own, {own_file} and {own_lm_file}.
+# {csv}, {out}, {transformer}; {own} and {own_lm}, runs of recipe files of one's own, {own_file} and {own_lm_file}.
 TEXT = "{lm} --max-tokens 40"
 IMAGES = "{vae} -n 4 --out {out}/a.npy"
 DIFFUSION = "{diffusion} -n 4 --num-steps 3 --out {out}/a.npy"
@@ -66,10 +66,20 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
         "--trust-code": ("{own} --out {out}/a.html", ""),
         "--layer": ("{lenet} --out {out}/a.html", "features.0"),
         "--row": ("{lenet} --out {out}/a.html", "3"),
+        "--text": ("{transformer} --out {out}/a.html", "law"),
         "--out": ("{lenet}", "{out}/b.html"),
         "--format": ("{lenet} --out {out}/a --format svg", "png"),
         "--step": ("{lenet} --out {out}/a.html", "2"),
         "--json": ("{lenet} --out {out}/a.html", ""),
+    },
+    "export": {
+        "--code": ("{own} --to safetensors -o {out}/a", "{own_file}"),
+        "--trust-code": ("{own} --to safetensors -o {out}/a", ""),
+        "--to": ("{mlp} --to safetensors -o {out}/a", "torch"),
+        "--out": ("{mlp} --to safetensors", "{out}/a"),
+        "--force": ("{mlp} --to safetensors -o {exported}", ""),
+        "--step": ("{mlp} --to safetensors -o {out}/a", "2"),
+        "--json": ("{mlp} --to safetensors -o {out}/a", ""),
     },
     "compress": {
         "--code": ("{words} -o {out}/a.quoin --model {own_lm}", "{own_lm_file}"),
@@ -105,14 +115,19 @@ CASES: dict[str, dict[str, tuple[str, str]]] = {
     "figure": {
         "--out": ("D1F1", "{out}/b"),
         "--format": ("D1F1 --out {out}", "png"),
+        "--gallery": ("D1F1 --out {out}", ""),
         "--json": ("D1F1 --out {out}", ""),
     },
 }
 # Tried elsewhere, or of no effect that a test could see without a clock.
-ELSEWHERE = {"train", "lr", "sweep", "runs", "fetch", "resume", "decompress", "bench", "cache", "doctor"}
+ELSEWHERE = {"train", "lr", "plan", "sweep", "runs", "fetch", "resume", "decompress", "bench", "cache", "doctor", "lab"}
+ELSEWHERE |= {"import"}
 REFUSED_WITHOUT = ("--force", "--code", "--trust-code")
 SLOW = {"check", "figure", "inspect", "map"}  # import all that there is, or draw a lot: for `make deep`
-NOTHING_TO_SEE = {("check", "--num-workers"): "the same claims by another number of processes"}
+NOTHING_TO_SEE = {
+    ("check", "--num-workers"): "the same claims by another number of processes",
+    ("generate", "--device"): "there is one here; test_generate_goes_where_it_is_told",
+}
 
 
 def flags(command: str) -> Iterator[str]:
@@ -182,6 +197,8 @@ def made(tmp_path_factory) -> dict[str, str]:
     small = ("--hidden-dim", 16, "--embed-dim", 16, "--batch-size", 4, "--lr", 0.1, "--warmup-ratio", 0)
     found["own"] = trained(found["own_file"], f"csv:{folder / 'table.csv'}", "--target", "y", "--ignore", "z")
     found["lm"] = trained("rnn-lm", f"text:{folder / 'text.txt'}", *small)
+    tiny = ("--embed-dim", 16, "--num-layers", 1, "--num-heads", 2, "--context-length", 16, "--batch-size", 4)
+    found["transformer"] = trained("transformer-lm", f"text:{folder / 'text.txt'}", *tiny)
     found["own_lm"] = trained(found["own_lm_file"], f"text:{folder / 'text.txt'}", *small)
     judged = ("--classifier", found["lenet"], "--num-samples", 20)
     found["vae"] = trained("vae", images, *judged, "--num-importance-samples", 5)
@@ -196,6 +213,12 @@ def made(tmp_path_factory) -> dict[str, str]:
 def test_every_flag_has_a_case():
     known = {(command, flag) for command in COMMANDS if command not in ELSEWHERE for flag in flags(command)}
     assert known == {(command, flag) for command, each in CASES.items() for flag in each} | NOTHING_TO_SEE.keys()
+
+
+def test_generate_goes_where_it_is_told(made):
+    code, _, told = tried("generate", made["lm"], "--max-tokens", "2", "--device", "cuda:77")
+    assert code == 2
+    assert "--device cuda:77: torch sees" in told
 
 
 @pytest.mark.parametrize(
@@ -214,8 +237,10 @@ def test_a_flag_changes_what_comes_out(command, flag, made, tmp_path, monkeypatc
         (folder / "out").mkdir(parents=True)
         for there in ("there", "there.py"):
             (folder / there).write_text("a file that is there")
+        (folder / "exported").mkdir(exist_ok=True)
+        (folder / "exported/quoin.json").write_text("{}")
         monkeypatch.chdir(folder)
-        places = made | {"out": "out", "there": "there"}
+        places = made | {"out": "out", "there": "there", "exported": "exported"}
         found.append((*tried(command, *f"{words} {more}".format(**places).split()), _files(folder)))
     (code, out, err, files), (other_code, other_out, _, other_files) = found
     assert other_code == 0

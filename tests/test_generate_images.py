@@ -73,7 +73,7 @@ def make_run(root: Path, name: str, changes: dict, data_info: ImageInfo | PointI
         {
             "task": task,
             "trainer": trainer,
-            "means": MeanMetrics().state_dict(),
+            "means": [MeanMetrics().state_dict()],
             "best": None,
             "generators": generator_states(),
         },
@@ -183,7 +183,7 @@ def test_a_traversal_changes_one_coordinate_a_row(runs, here, name):
     model = Run.open(path).model
     images = torch.from_numpy(written(path, "--traverse"))
     rows, columns = images.shape[:2]
-    assert rows == min(model.latent_dim, 16)
+    assert rows == min(model.latent_dim, 8)
     start, values = torch.randn(model.latent_dim, generator=command_generator()), torch.linspace(-2.5, 2.5, columns)
     for row, column in ((0, 0), (1, columns - 1), (rows - 1, 4)):
         latent = start.clone()

@@ -34,7 +34,7 @@ def runs(tmp_path_factory):
 
 
 def headings(page: str) -> list[str]:
-    return re.findall("<h2>(.*?)</h2>", page)
+    return [heading for heading in re.findall("<h2>(.*?)</h2>", page) if heading != "Contents"]
 
 
 def test_the_page_and_the_table(runs):
@@ -45,7 +45,7 @@ def test_the_page_and_the_table(runs):
     page = (runs / "lenet-1" / "inspect.html").read_text(encoding="utf-8")
     assert headings(page) == ["Layers", *PICTURES, "Dead units", "Activations and gradients by layer"]
     assert "://" not in page.replace("http://www.w3.org/", "")
-    assert "<script" not in page
+    assert page.count("<script") == 1  # the one that enlarges plots
 
 
 def test_the_report_shows_what_is_inside(runs):

@@ -10,7 +10,7 @@ from commands import refused, tried
 from quoin.errors import UserError
 from quoin.metrics import sample_quality
 from quoin.recipes.lenet import Options
-from quoin.runs.generative_table import beside_others, caution, generative_line, generative_section
+from quoin.runs.generative_table import HEADINGS, beside_others, caution, generative_line, generative_section
 from quoin.runs.open_classifier import open_classifier
 from quoin.runs.run import Run
 from quoin.tasks import evaluation_classifier as judge
@@ -130,7 +130,7 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "result.json").write_text("{")
     (section,) = beside_others(Run.open(tmp_path / "vae-1").folder)
-    assert '<td class="number">0.123</td>' in section
+    assert '<td class="number" title="0.123456">0.123</td>' in section
     assert "data digits" in section  # what they share is said once, not in a column
     assert "<th>evaluator" not in section
     assert section.count("<tr>") == 3  # head and two runs
@@ -138,10 +138,15 @@ def test_models_that_draw_stand_side_by_side(place, tmp_path):
     code, out, _ = tried("compare", place / "lenet-1", tmp_path / "vae-1", second, "--out", tmp_path / "page.html")
     assert code == 0
     table = out[out.index("samples of generative models") :].splitlines()
-    assert table[1].split()[:11] == ["run", "data", "evaluator", "num", "samples", "mmd", "→", "0", "frechet", "→", "0"]
-    assert [line.split()[0] for line in table[2:4]] == ["vae-1", "vae-2"]
-    assert "0.12346" in table[3]
-    assert "compare" not in "".join(table[4:6])  # same data, judge and number of samples
+    # three runs stand in columns that fit into the 80 characters of a terminal
+    top = next(number for number, line in enumerate(table) if line.startswith("run"))
+    assert table[top].split() == ["run", "vae-1", "vae-2"]
+    rows = {line.partition("  ")[0]: line.split()[-1] for line in table[top + 1 : top + 8]}
+    assert rows["MMD² → 0"] == "0.123"
+    assert list(rows) == list(HEADINGS[4:])
+    assert max(map(len, table[: top + 8])) <= 80
+    assert "data digits; evaluator" in table[top + 8]  # what they share is said once
+    assert "only lines with" not in out  # same data, judge and number of samples
     assert "Samples of generative models" in (tmp_path / "page.html").read_text()
 
     code, out, _ = tried("compare", tmp_path / "vae-1", second, "--json", "--out", tmp_path / "page.html")
@@ -159,5 +164,5 @@ def test_lines_with_another_judge_are_told_apart(place, tmp_path):
     one, two = (generative_line(each.path.name, each.folder, each.metrics or {}, 1.0) for each in (run, other))
     assert two.evaluator == "own, seed 7"
     assert caution([one, one]) == ""
-    assert caution([one, two]) == "only lines with the same evaluator and num_samples compare"
+    assert caution([one, two]) == "only lines with the same evaluator and number of samples compare"
     assert "<th>evaluator" in generative_section("Samples", [one, two])

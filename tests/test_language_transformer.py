@@ -2,6 +2,8 @@
 say."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -29,7 +31,9 @@ from quoin.models import (
     Transformer,
     TransformerCache,
     TransformerLanguageModel,
+    gpt2_from_config,
 )
+from quoin.recipes import transformer_lm
 from seeds import seeded
 
 WIDTH, HEADS, TOKENS = 8, 2, 11
@@ -222,3 +226,50 @@ def test_mistakes_are_told():
         model.decode_step(model.init_cache(1, 2), torch.zeros(1, 3, dtype=torch.long))
     with pytest.raises(UserError, match="of the encoder's embed_dim 8, got 4"):
         Transformer(5, 5, [transformer_block(8, 2)], [decoder_block(4, 2)])
+
+
+def test_the_size_gpt2_is_gpt2():
+    """OpenAI's smallest has 124,439,808 parameters; the model its pretrained weights go into has the same ones."""
+    data_info: Any = SimpleNamespace(vocab_size=50257)
+    options = transformer_lm.Options(size="gpt2")
+    assert (options.context_length, options.position_embedding) == (1024, "learned")
+    with torch.device("meta"):
+        model, theirs = transformer_lm.model(options, data_info), gpt2_from_config({})
+    assert sum(each.numel() for each in model.parameters()) == 124_439_808
+    assert {name: each.shape for name, each in model.state_dict().items()} == {
+        name: each.shape for name, each in theirs.state_dict().items()
+    }
+
+
+def test_a_small_gpt2_computes_what_the_pretrained_one_does():
+    sizes: dict[str, Any] = {"embed_dim": 16, "num_heads": 2, "num_layers": 2, "context_length": 8}
+    data_info: Any = SimpleNamespace(vocab_size=TOKENS)
+    model = transformer_lm.model(transformer_lm.Options(size="gpt2", **sizes), data_info).eval()
+    theirs = gpt2_from_config({"vocab_size": TOKENS, "n_positions": 8, "n_embd": 16, "n_layer": 2, "n_head": 2}).eval()
+    theirs.load_state_dict(model.state_dict())
+    tokens = torch.randint(TOKENS, (3, 8), generator=seeded(0))
+    torch.testing.assert_close(model(tokens), theirs(tokens))
+    other = transformer_lm.model(transformer_lm.Options(position_embedding="learned", **sizes), data_info).eval()
+    other.load_state_dict(model.state_dict())
+    assert not torch.equal(other(tokens), theirs(tokens))  # whose GELU is the exact one
+
+
+def test_options_that_are_given_stay_as_they_are():
+    options = transformer_lm.Options(size="gpt2", position_embedding="rotary", context_length=32)
+    assert (options.position_embedding, options.context_length) == ("rotary", 32)
+    options = transformer_lm.Options()
+    assert (options.position_embedding, options.context_length) == ("rotary", 128)
+    with pytest.raises(UserError, match="did you mean 'rotary'"):
+        transformer_lm.Options(position_embedding="rotari")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="--context-length"):
+        transformer_lm.Options(context_length=0)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_given_the_next_tokens_it_gives_the_sum_of_their_losses(tied):
+    blocks = [transformer_block(WIDTH, HEADS, generator=seeded(0))]
+    model = TransformerLanguageModel(TOKENS, blocks, tie_embeddings=tied, generator=seeded(1)).double()
+    tokens = torch.randint(TOKENS, (3, 6), generator=seeded(2))
+    logits = model(tokens[:, :-1])
+    expected = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="sum")
+    torch.testing.assert_close(model(tokens[:, :-1], tokens[:, 1:]), expected)

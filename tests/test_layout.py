@@ -18,8 +18,7 @@ from quoin.tasks.supervised import Classification
 from quoin.train import DeviceContext, RunFolder
 from quoin.train.checkpoint import checkpoint_steps
 from quoin.train.device_context import compiler
-from quoin.train.state import copy_state
-from tasks import classification, difference, left_behind, numbers_dataset, parted
+from tasks import classification, copy_state, difference, left_behind, numbers_dataset, parted
 
 ROWS, BATCH = 22, 8  # three batches an epoch, the last of six rows
 CHANNELS_LAST = torch.channels_last

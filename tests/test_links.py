@@ -30,6 +30,7 @@ WORDS: dict[str, dict[str, list[list[str]]]] = {
     "generate": {"text": [["RUN", "--max-tokens", "3"]], "points": [["RUN", "-n", "3"]]},
     "compare": {"table": [["RUN", "RUN"]], "text": [["RUN", "RUN"]], "study": [["RUN", "RUN"]]},
     "inspect": {"table": [["RUN"], ["RUN", "--format", "svg"]]},
+    "export": {"table": [["RUN", "--to", "safetensors", "-o", "made", "--force"]]},
     "compress": {"text": [["short.txt", "--model", "RUN", "-o", "made.quoin", "--force"]]},
     "decompress": {"text": [["short.txt.quoin", "--model", "RUN", "-o", "made.txt", "--force"]]},
 }

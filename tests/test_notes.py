@@ -137,6 +137,25 @@ def test_homes_in_a_room_within_a_room_and_in_a_room_of_one_file(house):
     assert found("D1.2-1").implementations == ("quoin.prob.f",)
 
 
+def test_a_block_is_checked_by_the_claims_that_compute_with_it(house):
+    house("prob/__init__.py", 'from quoin.prob.a import f, g, Chain\n__all__ = ["f", "g", "Chain"]')
+    chain = 'class Chain:\n    "No notes."\n    def law(self):\n        "S.\\n\\nNotes: D1.2-1."\n'
+    house("prob/a.py", f'def f(x):\n    "S.\\n\\nNotes: Z1.1."\ndef g(x):\n    "S.\\n\\nNotes: Z1.2n."\n{chain}')
+    house("notes/claims/helpers.py", "from quoin.prob import Chain, f\ndef helper(x): return f(Chain().law())")
+    other = 'from quoin.notes.claims.helpers import helper\n@claim("D1F1", "s")\ndef by_helper(generator): helper(1)\n'
+    house("notes/claims/area.py", f"from quoin.prob import g\n{other}def not_a_claim(): return g(1)")
+    assert found("Z1.1").used_by_claims == found("Z1.1").checked_by == ("quoin.notes.claims.area.by_helper",)
+    assert found("D1.2-1").checked_by == ("quoin.notes.claims.area.by_helper",)
+    assert found("Z1.2n").checked_by == ()
+
+
+def test_every_block_that_computes_is_checked_by_a_claim():
+    """A mention is content that the notes only point at: three of them compute, and tests of their own hold these."""
+    unchecked = {entry.id for entry in notes.entries() if entry.implementations and not entry.checked_by}
+    assert unchecked == {"D5.2-3", "D0-2", "D1-8b"}  # made digits, index sets, AlexNet
+    assert all(found(id).kind == "mention" for id in unchecked)
+
+
 def test_claims_figures_and_recipes_carry_their_ids(house):
     house("notes/claims/area.py", '@claim(("Z1.1", "Z1.2n"), "s", right=a, printed=b)\ndef f(form, generator): ...')
     house("notes/figures/area.py", '@figure("D1F1", "c")\ndef g(): ...')
@@ -145,6 +164,7 @@ def test_claims_figures_and_recipes_carry_their_ids(house):
     assert found("Z1.1").as_json() == {
         "id": "Z1.1", "title": "a", "kind": "block", "area": 1,
         "implementations": [], "claims": ["quoin.notes.claims.area.f"], "figures": [], "recipes": ["two-words"],
+        "used_by_claims": [],
     }  # fmt: skip
     assert found("Z1.2n").claims == ("quoin.notes.claims.area.f",)
     assert found("D1F1").figures == ("quoin.notes.figures.area.g",)

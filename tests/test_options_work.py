@@ -92,6 +92,7 @@ TELLING: dict[str, list[Any]] = {
     "kl_warmup_ratio": [0.9],
     "loss": [f"{Path(__file__).with_name('own_example.py')}:loss"],
     "min_variance": [0.9],
+    "num_kv_heads": [1],
     "num_rows": [20],
     "pseudo_counts": [(0.5,)],
     "skip_broken": [True],
@@ -125,7 +126,8 @@ CONTEXT: dict[str, dict[str, Any]] = {
     "rho": {"optimizer": "adadelta"},
     "micro_batch_size": {"batch_size": 8},
     "pseudo_counts": {"smoothing": "laplace"},
-    "tie_embeddings": {"embed_dim": 32, "hidden_dim": 32},
+    "tie_embeddings": {"embed_dim": 32, "hidden_dim": 32, "num_heads": 2},
+    "num_kv_heads": {"block": "llama", "num_heads": 2, "embed_dim": 32},
     "vocab_size": {"tokenizer": "word", "source_tokenizer": "word", "target_tokenizer": "word"},
 }
 # What an option claims to change, where any difference would be too little.

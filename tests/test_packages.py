@@ -18,22 +18,23 @@ import pytest
 from quoin.cli.packages import packages_table
 
 HOUSE = Path(__file__).parents[1] / "src" / "quoin"
-README = Path(__file__).parents[1] / "README.md"
+DESIGN = Path(__file__).parents[1] / "docs" / "design.md"
 
 BLOCKS = (
     "tensor plot autodiff prob layers info optim data models expressivity losses metrics generate inspect "
-    "train options documents callbacks own_code"
+    "train options documents callbacks own_code display"
 )
 SPINE = f"{BLOCKS} estimators tasks runs"
 MAY_IMPORT = {
     "errors": "",
+    "display": "",
     "lazy": "",
     "callbacks": "",
     "own_code": "",
     "documents": "",
     "options": "own_code",
     "tensor": "",
-    "plot": "tensor",
+    "plot": "tensor display",
     "autodiff": "tensor plot",
     "prob": "tensor",
     "layers": "tensor",
@@ -47,7 +48,7 @@ MAY_IMPORT = {
     "generate": "tensor prob",
     "inspect": "tensor plot autodiff layers",
     "estimators": "tensor prob layers info optim data models losses metrics",
-    "train": "tensor plot optim data options documents",
+    "train": "tensor plot optim data options documents callbacks display",
     "tasks": BLOCKS,
     "runs": SPINE,
     "recipes": SPINE,
@@ -55,6 +56,7 @@ MAY_IMPORT = {
     "bench": f"{SPINE} recipes notes",
     "lab": f"{SPINE} recipes notes bench",
     "cli": f"{SPINE} recipes notes bench lab",
+    "__main__": "cli",
 }
 LOADS_BY_NAME = {
     ("runs/catalog.py", "quoin.recipes")
@@ -65,16 +67,25 @@ GUESTS = {  # third parties and the paths where they may be imported
     "sklearn": ("data/", "estimators/", "bench/"),
     "rich": ("cli/", "train/progress.py"),
     "safetensors": ("train/", "models/pretrained.py"),
+    "IPython": ("display/notebook.py",),
     "networkx": ("autodiff/", "plot/", "data/graphs.py"),
     "constriction": ("info/range_coding.py",),
-    "tokenizers": ("data/bpe.py",),
+    "tokenizers": ("data/bpe.py", "data/tokenizer_json.py"),
     "sacrebleu": ("metrics/translation.py",),
     "polars": ("data/", "bench/"),
-    "PIL": ("data/", "bench/"),
+    "PIL": ("data/", "bench/", "lab/parts/"),
     "platformdirs": ("data/cache.py",),
     "optuna": ("runs/sweep",),
     "pooch": ("data/fetching.py",),
     "tensorboard": ("train/tensorboard_logger.py",),
+    "marimo": ("lab/", "cli/lab_command.py"),
+    "anywidget": ("lab/parts/", "cli/lab_command.py"),
+    "traitlets": ("lab/parts/",),
+    "playwright": ("bench/lab_page.py",),
+    "starlette": ("lab/server.py",),
+    "uvicorn": ("lab/server.py",),
+    "triton": ("layers/kernels/",),
+    "fla": ("bench/",),
     "scipy": ("bench/",),
     "keras": ("bench/",),
     "jax": ("bench/",),
@@ -82,14 +93,16 @@ GUESTS = {  # third parties and the paths where they may be imported
     "performer_pytorch": ("bench/",),
     "statsmodels": ("bench/",),
     "nltk": ("bench/",),
-    "transformers": ("bench/",),
-    "diffusers": ("bench/",),
+    "transformers": ("bench/", "runs/export/huggingface/"),
+    "diffusers": ("bench/", "runs/export/huggingface/"),
+    "onnxruntime": ("bench/", "runs/export/"),
 }
 NOT_A_ROOM = {"utils", "util", "common", "misc", "core", "helpers", "helper"}
 RUNS_WHAT_IT_READS = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 NAMED_BY_CALLER = {
     ("tensor/shapes.py", "arguments"),  # check_shapes("n d, m d", query=query, key=key): the names are the message's
     ("data/fetching.py", "settings"),  # `requests` gives its own to whom it calls back
+    ("notes/figures/figure.py", "named"),  # a figure hands on what it is given, likewise
     ("layers/init.py", "named"),  # a decorator hands on what it is given, its types by ParamSpec
 }
 MOST_LINES = 400
@@ -158,7 +171,7 @@ def imports(file: str, tree: ast.Module) -> list[Import]:
 
 
 def walls(house: Path) -> list[str]:
-    """A package imports only the packages its line of the table names; all may import errors and lazy."""
+    """A package imports only the packages its line of the table names; all may import errors, lazy and display."""
     wrong = []
     for file, tree in files(house):
         package = package_of(file)
@@ -168,7 +181,7 @@ def walls(house: Path) -> list[str]:
             wrong.append(f"{file}: package {package!r} is not in the table")
             continue
         else:
-            allowed = {package, "errors", "lazy", *MAY_IMPORT[package].split()}
+            allowed = {package, "errors", "lazy", "display", *MAY_IMPORT[package].split()}
         for each in imports(file, tree):
             parts = each.module.split(".")
             if (file, each.module) in LOADS_BY_NAME:
@@ -398,11 +411,11 @@ def test_public_names_exist():
     assert {"tensor", "train", "cli"} <= set(packages)
 
 
-def test_the_readme_maps_the_packages():
+def test_the_design_page_maps_the_packages():
     printed = re.search(
-        r"<!-- packages -->\n(.*?)\n<!-- /packages -->", README.read_text(encoding="utf-8"), flags=re.DOTALL
+        r"<!-- packages -->\n(.*?)\n<!-- /packages -->", DESIGN.read_text(encoding="utf-8"), flags=re.DOTALL
     )
-    assert printed is not None, "README.md lacks the markers of the map of packages"
+    assert printed is not None, "docs/design.md lacks the markers of the map of packages"
     assert printed[1] == packages_table()
 
 

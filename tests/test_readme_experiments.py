@@ -1,4 +1,4 @@
-"""The commands of the README's sections on own code and on experiments, as a researcher runs them in an empty folder: a
+"""The commands of the pages on own code and on experiments, as a researcher runs them in an empty folder: a
 recipe from `quoin new`, a new attention over three seeds against two baselines on an own text, the LaTeX table, a
 sweep."""
 
@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from pages import blocks
+
 pytestmark = pytest.mark.deep
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-SECTIONS = "".join(README.partition(f"## {name}")[2].partition("\n## ")[0] for name in ("Your own code", "Experiments"))
-BLOCKS = [block.splitlines() for block in re.findall(r"```sh\n(.*?)```", SECTIONS, flags=re.DOTALL)]
-FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", SECTIONS, flags=re.DOTALL))
+BLOCKS = [block for page in ("docs/howto/code.md", "docs/howto/experiments.md") for block in blocks(page)]
+COMMANDS = [block.text.splitlines() for block in BLOCKS if block.language == "sh"]
+FILES = {
+    block.first.removeprefix("# "): block.text
+    for block in BLOCKS
+    if block.language == "python" and block.first.startswith("# ")
+}
 
 
 def run(command: str, folder: Path) -> str:
@@ -28,14 +33,14 @@ def run(command: str, folder: Path) -> str:
 
 
 def test_the_commands_run_as_printed(tmp_path):
-    assert [block[0].split()[1] for block in BLOCKS] == ["new", "train", "sweep"]
+    assert [block[0].split()[1] for block in COMMANDS] == ["new", "train", "sweep"]
     assert list(FILES) == ["my_attention.py"]
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     words = re.findall(r"\w+", "The cat sat on a mat and saw one red dog run to its den by noon")
     text = " ".join(words[(7 * i * i + i // 3) % len(words)] for i in range(20_000))
     (tmp_path / "my.txt").write_text(re.sub(r"((?:\S+ ){9}\S+) ", r"\1.\n", text))
-    told = {command: run(command, tmp_path) for block in BLOCKS for command in block}
+    told = {command: run(command, tmp_path) for block in COMMANDS for command in block}
     table = (tmp_path / "table.tex").read_text()
     assert "\\toprule" in table
     assert all(name in table for name in ("mine", "exact", "linear"))

@@ -19,6 +19,7 @@ from quoin.runs.catalog import SUBJECTS
 from quoin.tasks.options import RunOptions
 from quoin.tasks.target import Target
 from quoin.train import Monitor
+from report_words import has_words, raw_names
 
 RECIPES = recipe_names()
 # Three runs each: one recipe of every quick kind here, all of them in `make deep`.
@@ -96,6 +97,8 @@ def test_killed_and_resumed_it_ends_like_one_that_never_stopped(name, tmp_path):
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert find_recipe(name).target.metric in page
+    assert [metric for metric in results[0]["metrics"] if not has_words(metric)] == []
+    assert raw_names(page) == []
 
 
 def _weights(run: Path) -> dict[str, list]:

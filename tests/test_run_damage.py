@@ -19,7 +19,7 @@ from quoin.train import RunFolder
 from quoin.train.checkpoint import checkpoint_steps
 from run_folders import KINDS, USED, command_words, copy_to_resume, opening_commands, train_every_kind
 
-COMMANDS = ["resume", "eval", "predict", "generate", "compare", "inspect", "compress", "decompress"]
+COMMANDS = ["resume", "eval", "predict", "generate", "compare", "inspect", "export", "compress", "decompress"]
 
 
 @pytest.fixture(scope="module")

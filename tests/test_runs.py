@@ -250,7 +250,8 @@ def test_the_report_is_one_page_that_asks_nothing_of_the_network(recipe, shows, 
     page = (train(tmp_path, *words, recipe=recipe).path / "report.html").read_text(encoding="utf-8")
     assert all(f"<h2>{title}</h2>" in page for title in shows)
     assert page.count("<svg") >= len(shows)
-    assert "<script" not in page
+    assert re.findall(r"<script[^>]*>", page) == ["<script>"]  # which enlarges plots, and is all inside
+    assert "Content-Security-Policy" in page  # by which a browser would refuse any request
     assert "@import" not in page
     for reference in re.findall(r"""(?:src|href|data)\s*=\s*["']([^"']*)""", page) + re.findall(
         r"url\(([^)]*)\)", page
@@ -301,8 +302,28 @@ def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path, capsys):
     assert "torch 1.0 is now" in capsys.readouterr().err
 
 
-def test_torchrun_is_refused_until_it_works(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "RANK", "MASTER_PORT"])
+@pytest.mark.parametrize("value", ["abc", "-1", "1.5", "٣"])
+def test_an_environment_without_numbers_is_refused(tmp_path, capsys, monkeypatch, name, value):
+    whole = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", name: value}
+    for each, text in whole.items():
+        monkeypatch.setenv(each, text)
     assert main(["train", "mlp", "--runs", str(tmp_path)]) == 2
-    assert "without torchrun" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    assert f"expected a whole number in the environment's {name}, got" in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("missing", ["RANK", "MASTER_ADDR", "MASTER_PORT"])
+def test_an_environment_that_is_not_all_of_torchruns_is_refused(tmp_path, capsys, monkeypatch, missing):
+    """A scheduler that sets WORLD_SIZE alone: to wait for processes that nobody started would be for ever."""
+    whole = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    for name, value in whole.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv(missing)
+    assert main(["train", "mlp", "--runs", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    assert f"WORLD_SIZE is 2, and {missing} is not set: start the processes with torchrun" in told
     assert not list(tmp_path.iterdir())

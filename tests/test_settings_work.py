@@ -39,6 +39,7 @@ FOR_A_GPU = {
     "device",
     "precision",
 }  # refused by name on the CPU; what precision does there: test_precision_is_that_of_the_forward_pass
+TOGETHER = {"processes", "shard"}  # what they change is seen in test_several_processes.py
 # The base: long enough for two epochs, and for all to be seen in the first.
 BASE = ("train", "lenet", "--epochs", 2, "--batch-size", 512, "--log", "csv", "--json")
 
@@ -104,7 +105,10 @@ def base(tmp_path_factory) -> dict[str, Any]:
         return Around(monkeypatch, tmp_path_factory.mktemp("runs"), []).seen
 
 
-@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(RunConfig)])
+ELSEWHERE = {"checkpoint_activations", *TOGETHER}  # tests/test_checkpointing.py: LeNet has no blocks
+
+
+@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(RunConfig) if each.name not in ELSEWHERE])
 def test_every_setting_changes_what_a_run_finds(name, base, tmp_path, monkeypatch):
     kind = typing.get_type_hints(RunConfig)[name]
     values = TELLING.get(name) or other_values(kind, getattr(RunConfig(), name))
@@ -197,7 +201,7 @@ def test_a_run_of_a_study_is_the_run_that_it_stands_for(flag, member, own, tmp_p
 
 
 def _told(run: Path) -> Any:
-    clock = ("seconds", "saving_seconds")
+    clock = ("seconds", "saving_seconds", "peak_memory")
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     result = json.loads((run / "result.json").read_text())
     return [{name: value for name, value in each.items() if name not in clock} for each in (*lines, result)]

@@ -128,7 +128,8 @@ def test_what_changes_nothing_is_told_and_cores_are_shared_out(capsys, monkeypat
     from quoin.recipes.mlp import Options
     from quoin.runs import RunConfig, sweep
 
-    monkeypatch.setattr(sweep, "num_cores", lambda: 4)
+    for module in ("sweep", "jobs"):
+        monkeypatch.setattr(f"quoin.runs.{module}.num_cores", lambda: 4)
     given = sweep.Sweep({"lr": SweepRange(0.1, 1.0)}, pruner="median", num_jobs=2)
     settled, config = sweep._settled(given, Options(epochs=1), RunConfig())
     assert (settled.num_trials, config.num_threads) == (20, 2)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from quoin.cli import main
-from quoin.data import ImageInfo, load, split, split_images
+from quoin.data import ImageInfo, RowNoise, load, split, split_images
 from quoin.errors import UserError
 from quoin.models import BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder
 from quoin.runs import find_recipe
@@ -96,7 +96,7 @@ def test_a_gaussian_decoder_learns_from_pixels_moved_within_their_level():
     task = built("vae", seed=102, decoder="gaussian", std=10.0)
     assert isinstance(task.model.decoder, GaussianDecoder)
     images = task.data.test.features
-    moved = 16 * (task._dequantize(images, task.generator("x")) - images)
+    moved = 16 * (task._dequantize(images, RowNoise("x", num_rows=len(images))) - images)
     assert -0.5 <= float(moved.min()) < -0.49
     assert 0.49 < float(moved.max()) <= 0.5
     found = task.evaluate("validation")
@@ -104,7 +104,9 @@ def test_a_gaussian_decoder_learns_from_pixels_moved_within_their_level():
     # the start.
     assert found["bits_per_dimension"] == pytest.approx(4 + math.log2(10 * math.sqrt(2 * math.pi)), abs=0.05)
     with torch.no_grad():
-        finally_found = task.compute_final_metrics(images, task.data.test.targets, generator=task.generator("x"))
+        finally_found = task.compute_final_metrics(
+            images, task.data.test.targets, noise=RowNoise("x", num_rows=len(images))
+        )
     assert float(finally_found["iwae_bits_per_dimension"].mean()) == pytest.approx(
         found["bits_per_dimension"], abs=0.05
     )
@@ -118,10 +120,10 @@ def test_a_gaussian_decoder_learns_from_pixels_moved_within_their_level():
 def test_only_the_divergence_warms_up():
     task = built("vae", seed=103, kl_warmup_ratio=0.5)
     images, labels = task.data.train.features[:50], task.data.train.targets[:50]
-    free = task.losses(images, labels, generator=task.generator("x"))
+    free = task.losses(images, labels, noise=RowNoise("x", num_rows=50))
     task.updater.step_count = task.updater.total_steps
-    full = task.losses(images, labels, generator=task.generator("x"))
-    parts = task.compute_metrics(images, labels, generator=task.generator("x"))
+    full = task.losses(images, labels, noise=RowNoise("x", num_rows=50))
+    parts = task.compute_metrics(images, labels, noise=RowNoise("x", num_rows=50))
     torch.testing.assert_close(full - free, parts["kl"], rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(
         full, parts["loss"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import quoin
+from pages import PAGES
 from quoin.cli.commands import COMMANDS
 from quoin.cli.flags import Parser
 from quoin.runs import RunConfig, find_recipe, recipe_names
@@ -185,7 +186,7 @@ def test_help(name, text):
     assert not refused_prose(text)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *PAGES])
 def test_pages(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     assert not refused_prose(text)

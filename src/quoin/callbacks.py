@@ -5,13 +5,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
-__all__ = ["Listener", "ProgressCallback", "current_listener", "listen_with"]
+from quoin.display import NotebookBar, in_notebook
+
+PATIENCE = 2.0  # seconds before a notebook gets a bar: what ends sooner needs none
+
+__all__ = ["Listener", "ProgressCallback", "SilentListener", "current_listener", "listen_with"]
 
 ProgressCallback = Callable[[int, int], None]  # so much is done, of so much
 
 
 class Listener:
-    """Whoever is told what long work below has to say; this one prints notes to standard error and shows no bar."""
+    """Whoever is told what long work below has to say; this one prints notes to standard error, and shows a bar in a
+    notebook alone."""
 
     def say(self, text: str) -> None:
         """Something that the user should know."""
@@ -19,6 +24,18 @@ class Listener:
 
     def progress(self, label: str) -> AbstractContextManager[ProgressCallback]:
         """A progress bar for a piece of work that counts things."""
+        if in_notebook():
+            return nullcontext(NotebookBar(label, patience=PATIENCE).update)
+        return nullcontext(lambda done, total: None)
+
+
+class SilentListener(Listener):
+    """Says nothing: of several processes that train together, the main one does."""
+
+    def say(self, text: str) -> None:
+        pass
+
+    def progress(self, label: str) -> AbstractContextManager[ProgressCallback]:
         return nullcontext(lambda done, total: None)
 
 

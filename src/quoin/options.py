@@ -203,8 +203,12 @@ def choices_of(kind: Any) -> tuple[str, ...]:
     >>> choices_of(typing.Literal["exact", "linear"] | OwnPart), choices_of(int)
     (('exact', 'linear'), ())
     """
-    kinds = (kind, *typing.get_args(kind)) if takes_own_part(kind) else (kind,)
+    kinds = (kind, *typing.get_args(kind)) if takes_own_part(kind) or _may_be_none(kind) else (kind,)
     return next((typing.get_args(each) for each in kinds if typing.get_origin(each) is typing.Literal), ())
+
+
+def _may_be_none(kind: Any) -> bool:
+    return type(None) in typing.get_args(kind)
 
 
 def _check_own_part(name: str, kind: Any, value: Any) -> None:
@@ -226,6 +230,10 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if takes_own_part(kind):
         _check_own_part(name, kind, value)
+        return
+    if _may_be_none(kind) and choices_of(kind):
+        if value is not None:
+            _check_kind(name, next(each for each in inner if each is not type(None)), value)
         return
     if origin is typing.Literal:
         if value not in inner:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
 _LONGEST = 10 * 2**20  # bytes of a file that somebody may have written
 
 
+@shown
 @dataclass(frozen=True)
 class CodeFile:
     """A Python file as it was read: what runs is `content`, whatever becomes of the file meanwhile.

@@ -95,6 +95,7 @@ NO_NUMBERS |= dict.fromkeys(
 NO_NUMBERS |= dict.fromkeys(
     ["make_hmm_source", "make_markov_source", "kfold", "epoch_permutation", "keyed_generator", "number_words"], SIZES
 )
+NO_NUMBERS |= dict.fromkeys(["RowNoise", "keyed_seed"], SIZES)
 NO_NUMBERS |= dict.fromkeys(["make_segment_digits", "make_tiny_images", "make_glyphs", "make_shapes"], SIZES)
 NO_NUMBERS |= dict.fromkeys(["Glyphs", "Shapes", "RemoteDataset", "RemoteFile", "FeatureRows", "MixedExamples"], RESULT)
 NO_NUMBERS |= dict.fromkeys(

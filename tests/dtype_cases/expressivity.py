@@ -165,6 +165,7 @@ NO_NUMBERS: dict[str, str] = {
     "approximate_1d": FLOATS,
     "approximate_nd": FLOATS,
     "narrow_net": FLOATS,
+    "narrow_convex_net": FLOATS,
     "min_units": PLAIN,
     "folding_net": PLAIN,
     "num_folding_regions": PLAIN,

@@ -56,6 +56,12 @@ CASES |= {
         x(whole(2, 2, most=5)), x(whole(3, 2, most=5)), x(whole(3, 2, most=5)), x(whole(2, 3, most=5))
     ),
     "dropout_definition": lambda x: q.dropout_definition(x(REAL), torch.tensor([True, False, True, True]), 0.75),
+    "linear_cross_entropy_definition": lambda x: q.linear_cross_entropy_definition(
+        x(whole(4, 3, most=9)), x(WEIGHT), torch.tensor([0, 1, 1, 0]), bias=x([200, 3])
+    ),
+    "linear_cross_entropy": lambda x: q.linear_cross_entropy(
+        x(whole(4, 3, most=9)), x(WEIGHT), torch.tensor([0, 1, 1, 0]), bias=x([200, 3]), reduction="none", chunk_size=3
+    ),
     # convolution
     "cross_correlate1d": sequence(q.cross_correlate1d, padding=1),
     "cross_correlate1d_definition": sequence(q.cross_correlate1d_definition, padding=1),
@@ -135,7 +141,7 @@ NO_NUMBERS |= dict.fromkeys(["conv_output_size", "split_padding", "receptive_fie
 NO_NUMBERS |= {"keeps_global_rng": "wraps a function that makes a module"}
 NO_NUMBERS |= dict.fromkeys(["mask_a", "mask_b", "mask_rows_above", "mask_rows_through"], MASKS)
 NO_NUMBERS |= dict.fromkeys(["Affine", "Moments", "NormOutput", "EdgeList"], RESULT)
-NO_NUMBERS |= {"init_weights": "takes a model and a rule"}
+NO_NUMBERS |= {"init_weights": "takes a model and a rule", "build_position_tables": "takes a model and sizes"}
 
 # Edges, rows, lengths and distances: whole numbers, held against int64.
 MARKED = {

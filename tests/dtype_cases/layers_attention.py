@@ -208,6 +208,12 @@ CASES |= {
     "causal_feature_attention plain": lambda x: q.causal_feature_attention(
         features(x), features(x), x([[[100, 3], [7, 200]]])
     ),
+    "batched_causal_feature_attention": lambda x: q.batched_causal_feature_attention(
+        features(x, 1), features(x, 1), x([[[100, 3], [7, 200]]])
+    ),
+    "batched_causal_feature_attention plain": lambda x: q.batched_causal_feature_attention(
+        features(x), features(x), x([[[100, 3], [7, 200]]])
+    ),
     "init_sums": lambda x: q.init_sums(features(x, 1), x([[[100, 3], [7, 200]]])).moments,
     "update_sums": lambda x: sums(x),
     "query_sums": lambda x: q.query_sums(sums(x), features(x, 1)),

@@ -12,12 +12,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_same_dtype, check_shapes
 
 __all__ = ["RELU", "SIGMOID", "TANH", "Activation", "BackwardPass", "ForwardPass", "backward_pass", "forward_pass"]
 
 
+@shown
 class Activation(NamedTuple):
     """σ, and σ' as a function of z and σ(z)."""
 
@@ -30,6 +32,7 @@ TANH = Activation(torch.tanh, lambda z, h: 1 - h * h)
 SIGMOID = Activation(torch.sigmoid, lambda z, h: h * (1 - h))
 
 
+@shown
 class ForwardPass(NamedTuple):
     """The output and everything that was computed on the way to it."""
 
@@ -38,6 +41,7 @@ class ForwardPass(NamedTuple):
     activations: tuple[Float[Tensor, "n _d"], ...]  # h^(0) = x, ..., h^(L-1)
 
 
+@shown
 class BackwardPass(NamedTuple):
     """The derivatives of the loss J, in the order of the layers, and at the input."""
 

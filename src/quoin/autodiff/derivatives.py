@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 Function = Callable[[Tensor], Tensor]
 
 
+@shown
 class Derivative(NamedTuple):
     """f(x), and its derivative there applied to something."""
 

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient as autograd_gradient
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["Differences", "GradientCheck", "check_gradient", "finite_differences"]
@@ -19,6 +20,7 @@ __all__ = ["Differences", "GradientCheck", "check_gradient", "finite_differences
 Function = Callable[[Tensor], Tensor]
 
 
+@shown
 class Differences(NamedTuple):
     """A gradient from central differences, and how often the function was evaluated for it."""
 
@@ -62,6 +64,7 @@ def finite_differences(f: Function, theta: Float[Tensor, "..."], step: float | N
     return Differences(found.reshape(theta.shape), num_evaluations)
 
 
+@shown
 class GradientCheck(NamedTuple):
     """A gradient held against differences: true when the largest error is within the tolerance that the differences'
     own error allows.

@@ -13,11 +13,14 @@ import torch
 from jaxtyping import Inexact, Shaped, UInt8
 from torch import Tensor
 
+from quoin.display import short, shown, table
+
 __all__ = ["Call", "GeneratorState", "Graph", "Leaf", "Node", "Ref", "same_bits", "summarize"]
 
 LEAVES = ("input", "parameter", "buffer", "variable", "constant")
 
 
+@shown
 @dataclass(frozen=True)
 class Node:
     """One value of the computation: the operation that made it, from which nodes, the value, and its adjoint
@@ -66,6 +69,7 @@ class GeneratorState:
     state: UInt8[Tensor, "_bytes"]
 
 
+@shown
 @dataclass(frozen=True)
 class Leaf:
     """A tensor from outside, as it was when first used: its numbers (in `copy`), its layout, its part of a storage."""
@@ -77,6 +81,7 @@ class Leaf:
     is_autograd_leaf: bool
 
 
+@shown
 @dataclass(frozen=True)
 class Call:
     """One operation as it was called; `outputs` are the nodes of the tensors it gave back, `writes` of those it wrote
@@ -96,6 +101,7 @@ class Call:
     autocast: tuple[tuple[str, torch.dtype], ...]  # device type -> dtype, where it was on
 
 
+@shown
 @dataclass(frozen=True)
 class Graph:
     """The directed acyclic graph of one computation: nodes in the order they were computed, each after its inputs.
@@ -120,6 +126,20 @@ class Graph:
     def find(self, word: str) -> list[Node]:
         """The nodes whose op, name or module is `word`."""
         return [node for node in self.nodes if word in (node.op, node.name, node.module)]
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self.nodes)} nodes, {len(self.outputs)} outputs, the first {short(self.output)})"
+
+    def _repr_html_(self) -> str:
+        from quoin.autodiff.picture import MOST_PICTURED, plot_graph
+
+        if len(self.nodes) <= MOST_PICTURED:
+            return plot_graph(self).figure_html(f"{len(self.nodes)} nodes; v value, dv adjoint")
+        rows = [
+            (node.index, node.op, node.name, node.location, node.inputs, str(node.shape), summarize(node.value))
+            for node in self.nodes
+        ]
+        return table(("node", "op", "name", "module", "from", "shape", "value"), rows, caption=repr(self))
 
     def __str__(self) -> str:
         rows = [("node", "op", "name", "module", "from", "shape", "value", "adjoint")]

@@ -3,19 +3,22 @@
 from torch import Tensor
 
 from quoin.autodiff.graph import Graph, Node, summarize
+from quoin.autodiff.tape import Var, past
 from quoin.plot import Box, GraphPlot, graph
+from quoin.plot.palette import LIGHT
 
-__all__ = ["plot_graph"]
+__all__ = ["MOST_PICTURED", "plot_graph", "plot_tape"]
 
 _COLORS = {
-    "input": "#d6e9f5",
-    "parameter": "#fbe3d3",
-    "buffer": "#eeeeee",
-    "variable": "#fbe3d3",
-    "constant": "#eeeeee",
+    "input": LIGHT.tints[0],
+    "parameter": LIGHT.tints[1],
+    "buffer": LIGHT.raised,
+    "variable": LIGHT.tints[1],
+    "constant": LIGHT.raised,
 }
-_OUTPUT, _OPERATION = "#d5efe3", "#ffffff"
+_OUTPUT, _OPERATION = LIGHT.tints[2], LIGHT.paper
 _MOST_NUMBERS = 64
+MOST_PICTURED = 150  # nodes of a graph that a notebook shows as a picture
 
 
 def plot_graph(traced: Graph, *, title: str = "") -> GraphPlot:
@@ -28,6 +31,25 @@ def plot_graph(traced: Graph, *, title: str = "") -> GraphPlot:
     """
     boxes = [_box(node, node.index in traced.outputs) for node in traced.nodes]
     return graph(boxes, traced.edges, title=title)
+
+
+def plot_tape(output: Var) -> GraphPlot:
+    """The variables that `output` was made from, as boxes with their operations and values.
+
+    Notes: Z2.6.
+    """
+    made = past(output)[::-1]
+    number = {variable: index for index, variable in enumerate(made)}
+    boxes = [
+        Box(
+            variable.op or "leaf",
+            ("×".join(map(str, variable.shape)) or "number", f"v {summarize(variable.value, 2)}"),
+            _OUTPUT if variable is output else _OPERATION if variable.op else _COLORS["variable"],
+            (("value", _full(variable.value)),),
+        )
+        for variable in made
+    ]
+    return graph(boxes, [(number[source], number[each]) for each in made for source in each.inputs])
 
 
 def _box(node: Node, is_output: bool) -> Box:

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from quoin.display import shown
+
 __all__ = ["RULES", "Rule"]
 
 
+@shown
 class Rule(NamedTuple):
     """`value(*inputs, *settings)` on tensors, `adjoints(g, y, *inputs, *settings)` on variables, one for each input."""
 

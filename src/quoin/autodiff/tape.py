@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from quoin.autodiff.rules import RULES
+from quoin.display import short, shown, table
 from quoin.errors import UserError, format_value
 
-__all__ = ["Var", "backward", "concatenate"]
+__all__ = ["Var", "backward", "concatenate", "past"]
 
 _count = itertools.count()
 
 
+@shown
 class Var:
     """A value, and the operation and the variables that made it.
 
@@ -183,7 +185,15 @@ class Var:
 
     def __repr__(self) -> str:
         made = f", {self.op}" if self.op else ""
-        return f"Var({str(self.value).removeprefix('tensor(').removesuffix(')')}{made})"
+        return f"Var({short(self.value).removeprefix('tensor(').removesuffix(')')}{made})"
+
+    def _repr_html_(self) -> str:
+        from quoin.autodiff.picture import MOST_PICTURED, plot_tape
+
+        made = past(self)
+        if len(made) <= MOST_PICTURED:
+            return plot_tape(self).figure_html(f"a variable and the {len(made) - 1} it was made from")
+        return table(("op", "value"), [(each.op or "leaf", short(each.value)) for each in made], caption=repr(self))
 
 
 def concatenate(variables: Sequence[Var], dim: int = 0) -> Var:
@@ -217,7 +227,7 @@ def backward(output: Var, adjoint: Var | None = None) -> dict[Var, Var]:
     if adjoint.shape != output.shape:
         raise UserError(f"expected an adjoint of shape {tuple(output.shape)}, got {tuple(adjoint.shape)}; reshape it")
     adjoints = {output: adjoint}
-    for variable in _past(output):
+    for variable in past(output):
         if variable.op:
             rule, g = RULES[variable.op], adjoints[variable]
             for source, contribution in zip(
@@ -227,8 +237,8 @@ def backward(output: Var, adjoint: Var | None = None) -> dict[Var, Var]:
     return adjoints
 
 
-def _past(output: Var) -> list[Var]:
-    """Output and all it was made from, each before its inputs."""
+def past(output: Var) -> list[Var]:
+    """`output` and all it was made from, each before its inputs."""
     found, todo = {output}, [output]
     while todo:
         for source in todo.pop().inputs:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff.derivatives import gradient, hessian
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating, check_shapes
 
@@ -51,6 +52,7 @@ def derivatives(f: Function, x: float | Float[Tensor, ""], order: int) -> Float[
     return torch.stack([value.detach() for value in found])
 
 
+@shown
 @dataclass(frozen=True)
 class TaylorPolynomial:
     """c_0 + c_1 (x - a) + ... + c_n (x - a)ⁿ about the centre a."""
@@ -81,6 +83,7 @@ def taylor(f: Function, x: float | Float[Tensor, ""], order: int) -> TaylorPolyn
     return TaylorPolynomial(torch.as_tensor(x, dtype=values.dtype, device=values.device).detach(), values / factorials)
 
 
+@shown
 @dataclass(frozen=True)
 class QuadraticModel:
     """f(a) + ∇f(a)·(x - a) + ½ (x - a)ᵀ H (x - a) about the centre a."""

@@ -36,3 +36,4 @@ class Benchmark:
     num_warmup: int = 2
     threads: int = 2
     group: str = ""
+    needs_cuda: bool = False

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 
 from quoin.bench.attention_benchmarks import ATTENTION_BENCHMARKS
 from quoin.bench.benchmark import Benchmark, Implementation
+from quoin.bench.command_benchmarks import COMMAND_BENCHMARKS
 from quoin.bench.decode_benchmarks import DECODE_BENCHMARKS
+from quoin.bench.export_benchmarks import EXPORT_BENCHMARKS
+from quoin.bench.gpu_benchmarks import GPU_BENCHMARKS
 from quoin.bench.language_benchmarks import LANGUAGE_BENCHMARKS
+from quoin.bench.processes_benchmarks import PROCESSES_BENCHMARKS
 from quoin.bench.result import (
     FigureAboveFirst,
     FigureAtMost,
     NoMoreMemoryThan,
     RatioAtLeast,
-    SameFigureAs,
     SecondsAtMost,
     TimesAsQuickAs,
 )
@@ -30,7 +33,7 @@ __all__ = ["BENCHMARKS", "Benchmark", "Implementation", "select_benchmarks"]
 _TORCH, _PEERS, _START, _CHECKPOINT = (
     f"quoin.bench.{name}" for name in ("loop_torch", "loop_peers", "start", "checkpoint")
 )
-_CSV, _JOBS = "quoin.bench.csv_table", "quoin.bench.side_by_side"
+_CSV = "quoin.bench.csv_table"
 
 _TRACE, _HUFFMAN = "quoin.bench.trace", "quoin.bench.huffman"
 _KL = "quoin.bench.kl_tables"
@@ -126,16 +129,8 @@ BENCHMARKS = (
         num_repeats=7,
         num_warmup=1,
     ),
-    Benchmark(
-        "jobs",
-        "quoin train lenet --epochs 40 --seeds 4: two at a time in processes of their own, one thread each",
-        (
-            Implementation("--jobs 2", _JOBS, "two_at_a_time", SameFigureAs("one after another", "checksum")),
-            Implementation("one after another", _JOBS, "one_after_another", RatioAtLeast(1 / 0.6)),
-        ),
-        num_repeats=3,
-        num_warmup=1,
-    ),
+    *PROCESSES_BENCHMARKS,
+    *COMMAND_BENCHMARKS,
     Benchmark(
         "lenet-28",
         "40 training steps of LeNet on 128 images of 1 x 28 x 28, SGD with momentum",
@@ -369,6 +364,8 @@ BENCHMARKS = (
     *LANGUAGE_BENCHMARKS,
     *DECODE_BENCHMARKS,
     *UNET_BENCHMARKS,
+    *EXPORT_BENCHMARKS,
+    *GPU_BENCHMARKS,
 )
 
 

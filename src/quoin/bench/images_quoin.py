@@ -14,28 +14,29 @@ from quoin.tasks.memory_format import choose_memory_format
 from quoin.tasks.supervised import Classification
 from quoin.train import setup_device
 
-__all__ = ["lenet_compiled", "lenet_quoin", "resnet_compiled", "resnet_quoin"]
+__all__ = ["lenet_compiled", "lenet_quoin", "make_lenet", "resnet_compiled", "resnet_quoin", "run_images"]
 
 LONG = 10_000  # epochs of the run that the repeats are the beginning of: one that is worth choosing a layout for
 
 
 def lenet_quoin(repeats: Repeats) -> dict[str, float]:
-    return _run(repeats, LENET, _lenet(), compile=False)
+    return run_images(repeats, LENET, make_lenet(), compile=False)
 
 
 def lenet_compiled(repeats: Repeats) -> dict[str, float]:
-    return _run(repeats, LENET, _lenet(), compile=True)
+    return run_images(repeats, LENET, make_lenet(), compile=True)
 
 
 def resnet_quoin(repeats: Repeats) -> dict[str, float]:
-    return _run(repeats, RESNET, _resnet(), compile=False)
+    return run_images(repeats, RESNET, _resnet(), compile=False)
 
 
 def resnet_compiled(repeats: Repeats) -> dict[str, float]:
-    return _run(repeats, RESNET, _resnet(), compile=True)
+    return run_images(repeats, RESNET, _resnet(), compile=True)
 
 
-def _lenet() -> nn.Module:
+def make_lenet() -> nn.Module:
+    """LeNet with weights that are the same in every process."""
     return lenet(LENET.image_shape, CLASSES, generator=torch.Generator().manual_seed(0))
 
 
@@ -43,7 +44,10 @@ def _resnet() -> nn.Module:
     return cifar_resnet18(CLASSES, generator=torch.Generator().manual_seed(0))
 
 
-def _run(repeats: Repeats, work: Work, model: nn.Module, *, compile: bool) -> dict[str, float]:
+def run_images(
+    repeats: Repeats, work: Work, model: nn.Module, *, compile: bool, memory_format: str = "auto"
+) -> dict[str, float]:
+    """The steps of a network, in one of several processes too."""
     device_context, remarks = setup_device("cpu", threads=repeats.threads, compile=compile)
     if device_context.compile != compile:
         raise SystemExit(remarks[0])
@@ -53,7 +57,7 @@ def _run(repeats: Repeats, work: Work, model: nn.Module, *, compile: bool) -> di
     task = Classification(
         model, cross_entropy, sgd, data, batch_size=work.batch_size, epochs=LONG, seed=0, device_context=device_context
     )
-    memory_format, _ = choose_memory_format(task, "auto")
+    memory_format, _ = choose_memory_format(task, memory_format)
     for _ in range(repeats.count):
         for rows in task.batches:
             task.step(rows)

@@ -10,18 +10,19 @@ from quoin.tasks.language_modeling import LanguageTask, make_language_optimizer
 from quoin.tasks.sequence_options import LanguageOptions
 from quoin.train import setup_device
 
-__all__ = ["gpt", "gpt_compiled"]
+__all__ = ["gpt", "gpt_compiled", "run_gpt"]
 
 
 def gpt(repeats: Repeats, size: str) -> dict[str, float]:
-    return _run(repeats, GPTS[size], compile=False)
+    return run_gpt(repeats, GPTS[size], compile=False)
 
 
 def gpt_compiled(repeats: Repeats, size: str) -> dict[str, float]:
-    return _run(repeats, GPTS[size], compile=True)
+    return run_gpt(repeats, GPTS[size], compile=True)
 
 
-def _run(repeats: Repeats, work: GPTWork, *, compile: bool) -> dict[str, float]:
+def run_gpt(repeats: Repeats, work: GPTWork, *, compile: bool) -> dict[str, float]:
+    """The steps of a GPT, in one of several processes too."""
     device_context, remarks = setup_device("cpu", threads=repeats.threads, compile=compile)
     if device_context.compile != compile:
         raise SystemExit(remarks[0])

@@ -10,7 +10,7 @@ from torch.nn import functional
 from quoin.bench.language_problem import GPTS, LR, GPTWork, nats, text
 from quoin.bench.worker import Repeats
 
-__all__ = ["gpt"]
+__all__ = ["GPTByHand", "gpt"]
 
 
 class _Block(nn.Module):
@@ -32,7 +32,9 @@ class _Block(nn.Module):
         return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
-class _GPT(nn.Module):
+class GPTByHand(nn.Module):
+    """GPT-2 as one writes it, of any size."""
+
     def __init__(self, vocab_size: int, work: GPTWork) -> None:
         super().__init__()
         self.embedding, self.position_embedding = (
@@ -54,7 +56,7 @@ def gpt(repeats: Repeats, size: str) -> dict[str, float]:
     torch.set_num_threads(repeats.threads)
     torch.manual_seed(0)
     work, given = GPTS[size], text()
-    model, tokens = _GPT(given.vocab_size, work), torch.from_numpy(given.tokens)
+    model, tokens = GPTByHand(given.vocab_size, work), torch.from_numpy(given.tokens)
     optimizer = torch.optim.AdamW(model.parameters(), LR, betas=(0.9, 0.99), weight_decay=0.0, fused=True)
     reach = torch.arange(work.context_length + 1)
     for _ in range(repeats.count):

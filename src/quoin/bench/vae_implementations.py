@@ -26,7 +26,7 @@ def images() -> Float[Tensor, "samples 1 28 28"]:
 
 def quoin(repeats: Repeats) -> dict[str, float]:
     """The step of the recipes, with its generators, schedule, checks and optimizer."""
-    from quoin.data import Dataset, Split, split_images
+    from quoin.data import Dataset, RowNoise, Split, split_images
     from quoin.models import BinomialDecoder, VAEDecoder, mlp_vae
     from quoin.runs.open_classifier import open_classifier
     from quoin.tasks.generative_options import VAEOptions
@@ -53,7 +53,7 @@ def quoin(repeats: Repeats) -> dict[str, float]:
             task.step(rows)
         repeats.end()
     with torch.no_grad():
-        losses = task.losses(x[:1000], torch.zeros(1000), generator=torch.Generator().manual_seed(0))
+        losses = task.losses(x[:1000], torch.zeros(1000), noise=RowNoise("measure", num_rows=1000))
     return {"nats an image": float(losses.mean())}
 
 

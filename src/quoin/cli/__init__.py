@@ -5,16 +5,19 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from typing import NoReturn
 
-from quoin.callbacks import listen_with
+from quoin.callbacks import SilentListener, listen_with
 from quoin.cli.commands import parse
 from quoin.cli.output import only_json
 from quoin.cli.progress import CommandListener
 from quoin.errors import UserError
+from quoin.runs.launch import is_first, launched, started_with_others
 
-__all__ = ["main"]
+__all__ = ["main", "main_and_exit"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # here, where what goes wrong with the output can still be told
         return code
     except UserError as mistake:
-        _say(" ".join(str(mistake).split()))
+        if _says(mistake):
+            _say(" ".join(str(mistake).split()))
         return mistake.exit_code
     except KeyboardInterrupt:
         _say("stopped")
@@ -51,16 +55,78 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         _say("this does not fit in memory: give less at once")
         return UserError.exit_code
+    except RuntimeError as error:
+        if not _lost_another(error):
+            raise
+        if not launched() and _says(UserError()):  # one that had something to say has said it
+            _say("another process of this command is gone before a run had begun, and this one with it: start again")
+        return 1
+
+
+def main_and_exit() -> NoReturn:
+    """Run the command of this process and end it. One of several that fails ends at once: threads of torch's that still
+    wait for the others would abort it on its way out."""
+    code = main()
+    if code and started_with_others():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run(words: list[str]) -> int:
     try:
         parsed = parse(words)
         as_json = getattr(parsed, "json", False)
-        with listen_with(CommandListener(show_progress=not as_json)), only_json() if as_json else nullcontext():
+        listener = CommandListener(show_progress=not as_json) if is_first() else SilentListener()
+        with _among_processes(), listen_with(listener), only_json() if as_json else nullcontext():
             return parsed.run(parsed)
     except SystemExit as ended:  # argparse's way to end --help and --version
         return int(ended.code or 0)
+
+
+@contextlib.contextmanager
+def _among_processes() -> Iterator[None]:
+    """One of several processes that train together: only the first shows anything, and torch's own lines, of which each
+    would write the same, are left to errors."""
+    if not started_with_others():
+        yield
+        return
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    if is_first():
+        yield
+    else:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    if "torch" in sys.modules:
+        from quoin.train.processes import leave_processes
+
+        leave_processes()
+
+
+def _says(error: UserError) -> bool:
+    """Whether this process tells of a mistake: of several, the one that meets it first; when one is gone, whoever
+    started them."""
+    if not started_with_others():
+        return True
+    if "torch" not in sys.modules:
+        return is_first()
+    from quoin.runs.processes import LostProcessError
+    from quoin.train.processes import is_first_to_say
+
+    is_lost = isinstance(error, LostProcessError)
+    # A mistake that all meet was told by the first before it ended; that it is gone nobody has told.
+    return not (is_lost and launched()) and is_first_to_say(unknown=is_lost)
+
+
+def _lost_another(error: RuntimeError) -> bool:
+    """Whether an error says that another of several processes has ended before this one."""
+    if not started_with_others() or "torch" not in sys.modules:
+        return False
+    from quoin.train.processes import lost_process
+
+    return lost_process(error)
 
 
 def _open_streams() -> None:

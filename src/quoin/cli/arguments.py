@@ -18,6 +18,7 @@ __all__ = [
     "add_jobs",
     "add_json",
     "add_label",
+    "add_processes",
     "add_run",
     "add_step",
     "add_whole_file",
@@ -69,6 +70,10 @@ def _num_jobs(text: str) -> int:
     if not 1 <= (number := whole_number(text)) <= 1024:
         raise argparse.ArgumentTypeError(f"expects a whole number from 1 to 1024, got {format_value(text)}")
     return number
+
+
+def add_processes(parser: Parser) -> None:
+    parser.add_flag("--processes", "go on with INT processes on this machine (default: 1)", "INT", type=_num_jobs)
 
 
 def add_step(parser: Parser) -> None:

@@ -15,6 +15,14 @@ from quoin.errors import UserError, did_you_mean, format_value
 __all__ = ["add_cache", "cache"]
 
 
+WORDS = {
+    "images": "decoded images",
+    "fetched": "fetched data",
+    "models": "a model of the lab",
+    "stills": "pictures of the lab",
+}
+
+
 def add_cache(parser: Parser, words: Sequence[str]) -> None:
     """The words of the command."""
     parser.description = (
@@ -85,7 +93,7 @@ def _what(entry: CacheEntry) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         if entry.path.suffix == DRAFT:
             return "an unfinished draft of decoded images"
-        return "decoded images" if entry.name.startswith("images/") else "fetched data"
+        return WORDS[entry.name.partition("/")[0]]
 
 
 def _date(seconds: float) -> str:

@@ -4,21 +4,27 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from quoin.cli.arguments import add_jobs, add_json, add_label, add_run, add_step, run_later
+from quoin.cli.arguments import add_jobs, add_json, add_label, add_processes, add_run, add_step, run_later
 from quoin.cli.caching import add_cache
 from quoin.cli.comparing import add_compare
 from quoin.cli.compressing import add_compress, add_decompress
 from quoin.cli.data_commands import add_fetch
+from quoin.cli.export_command import add_export
 from quoin.cli.flags import Parser, add_options, whole_number
 from quoin.cli.generating import add_generate
+from quoin.cli.import_command import add_import
+from quoin.cli.lab_command import add_lab
 from quoin.cli.lr_range import add_lr, auto_lr
 from quoin.cli.new_recipe import add_new
+from quoin.cli.plan_command import add_plan
 from quoin.cli.runs_command import add_runs
 from quoin.cli.sweep_command import add_sweep
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.runs.launch import started_with_others
 
 __all__ = ["COMMANDS", "parse"]
 
+TOGETHER = ("train", "resume")  # what several processes do together
 _EXAMPLES = """\
 examples:
   quoin train mlp                     train the default recipe on built-in data
@@ -39,7 +45,11 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     what, add_words = COMMANDS[name]
     parser = Parser(f"quoin {name}", what[0].upper() + what[1:] + ".")
     add_words(parser, words[1:])
-    return parser.parse(words[1:])
+    if name not in TOGETHER and started_with_others():
+        raise UserError(f"quoin {name} runs in one process: call it without torchrun")
+    parsed = parser.parse(words[1:])
+    parsed.command_line = list(words)
+    return parsed
 
 
 def _top() -> Parser:
@@ -119,6 +129,7 @@ def _count(text: str) -> int:
 def _resume(parser: Parser, words: Sequence[str]) -> None:
     add_run(parser, "the folder of a run, of a multirun over seeds or folds, or of a sweep")
     add_step(parser)
+    add_processes(parser)
     parser.add_flag("--data", "where the run's data are now, if they moved: the same data, named as in training", "STR")
     add_jobs(parser)
     parser.add_switch("--require-target", "exit with status 1 if the quality target is missed")
@@ -155,17 +166,20 @@ def _inspect(parser: Parser, words: Sequence[str]) -> None:
         "For images it shows the learned kernels, the feature maps of a test image, saliency maps and the "
         "top-activating patches\n"
         "of a layer; for models with attention, the attention maps of every head, with an interactive page of the "
-        "weights; for any\n"
-        "data, the dead units and the norms of activations and gradients by layer."
+        "weights, for language\n"
+        "models as they read --text; for any data, the dead units and the norms of activations and gradients by "
+        "layer."
     )
     parser.epilog = """\
 examples:
   quoin inspect runs/lenet-1                          the table, and runs/lenet-1/inspect.html
   quoin inspect runs/lenet-1 --row 3 8                the feature maps of two test images
   quoin inspect runs/attention-digits-1 --row 3       the attention maps of test example 3
+  quoin inspect runs/transformer-lm-1 --text "The cat sat on the"
   quoin inspect runs/lenet-1 --layer features.3       one layer in detail; its name is in the table
   quoin inspect runs/lenet-1 --format png --out plots"""
     parser.add_flag("--layer", "show this layer: its feature maps, kernels and top-activating patches", "NAME")
+    parser.add_flag("--text", "of a language model: what it reads (default: the beginning of its test text)", "TEXT")
     parser.add_rows("--row", "show these test examples, counted from 1 (default: the first of each class)")
     parser.add_flag(
         "--out",
@@ -229,6 +243,7 @@ def _figure(parser: Parser, words: Sequence[str]) -> None:
     _words(parser, "ids such as D1F1, or areas; all figures if none is given")
     parser.add_flag("--out", "the folder to write to (default: figures)", "FOLDER", type=Path, default=Path("figures"))
     parser.add_flag("--format", "svg, png or html (default: svg)", "svg|png|html", default="svg")
+    parser.add_switch("--gallery", "also write a page of all of them, index.html, into the folder")
     add_json(parser)
     parser.set_defaults(run=run_later("notes_commands.figure"))
 
@@ -260,7 +275,7 @@ def _bench(parser: Parser, words: Sequence[str]) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="benchmarks to run, or `attention` for all on attention; all if none is given",
+        help="benchmarks to run, or the group `attention` or `gpu`; all if none is given",
     )
     parser.add_flag(
         "--num-repeats",
@@ -284,6 +299,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "new": ("write a recipe file to start your own from", add_new),
     "train": ("train a recipe or a recipe file of your own, once or over several seeds or folds", _train),
     "lr": ("find a learning rate for a recipe by a range test, with its plot", add_lr),
+    "plan": ("plan a run before it is started: will it fit in memory, and how long will it take", add_plan),
     "sweep": ("search the options of a recipe by trials: grid, random, TPE", add_sweep),
     "resume": ("resume an interrupted or killed run", _resume),
     "runs": ("list runs with their state, results and notes, and remove them", add_runs),
@@ -292,12 +308,18 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "generate": ("sample from a trained model: text, images, points", add_generate),
     "compare": ("compare runs: mean and spread over seeds, tests, learning curves; CSV, Markdown, LaTeX", add_compare),
     "inspect": ("look inside a trained model: layers, kernels, feature maps, saliency", _inspect),
+    "export": ("take a trained model elsewhere: ONNX, torch.export, Hugging Face, safetensors", add_export),
+    "import": (
+        "make a run folder of weights that another library trained: GPT-2, Llama, ViT, torchvision's",
+        add_import,
+    ),
     "compress": ("compress a file losslessly by context mixing, or with your own model", add_compress),
     "decompress": ("restore a compressed file", add_decompress),
     "tokenize": ("tokenize a text into a file of token ids for language models", _tokenize),
     "check": ("check the claims of the lecture notes", _check),
     "figure": ("plot the figures of the lecture notes", _figure),
     "map": ("search everything by a word: layers, losses, theorems, figures, recipes", _map),
+    "lab": ("play with the notes and with your runs in the browser", add_lab),
     "bench": ("benchmark Quoin against other libraries: time, memory, quality", _bench),
     "cache": ("list what is in the cache, decoded images and fetched data, and remove it", add_cache),
     "doctor": ("check the environment: is everything installed that Quoin needs", _doctor),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from quoin.cli.arguments import add_json, run_later
 from quoin.cli.flags import Parser, any_number, whole_number
 from quoin.cli.output import print_json, print_table
+from quoin.display import metric_words
 from quoin.errors import UserError, format_value
 
 if TYPE_CHECKING:
     from quoin.runs.compare import Comparison
+    from quoin.runs.generative_table import GenerativeLine
 
 __all__ = ["add_compare", "compare"]
 
@@ -119,7 +121,6 @@ def _check_places(parsed: argparse.Namespace) -> None:
 
 def _print(found: "Comparison", precision: int | None) -> None:
     from quoin.runs.compare_page import MOST_COLUMNS
-    from quoin.runs.generative_table import HEADINGS, caution
 
     if len(found.groups) <= MOST_COLUMNS:
         _print_columns(found, precision)
@@ -130,18 +131,29 @@ def _print(found: "Comparison", precision: int | None) -> None:
         _print_differences(found, precision)
     if found.language_models:
         print()
-        columns = [name.replace("_", " ") for name in found.language_models[0]._fields]
+        columns = list(map(metric_words, found.language_models[0]._fields))
         print_table(columns, found.language_models, title="language models, on their test text")
     if found.generative_models:
         print()
-        title = "samples of generative models, compared with test examples"
-        print_table(HEADINGS, found.generative_models, title=title)
-        if told := caution(found.generative_models):
-            print(f"\n{told}")
+        _print_generative(found.generative_models)
     if found.notes:
         print()
     for note in found.notes:
         print(f"note: {note}")
+
+
+def _print_generative(lines: "list[GenerativeLine]") -> None:
+    """A column for each of few runs, which fits into 80 characters; a row for each of many."""
+    from quoin.runs.compare_page import MOST_COLUMNS
+    from quoin.runs.generative_table import caution, without_shared
+
+    headings, rows, words = without_shared(lines)
+    title = "samples of generative models, compared with test examples"
+    if len(lines) <= MOST_COLUMNS:
+        headings, *rows = zip(headings, *rows)
+    print_table(headings, rows, title=title)
+    for line in filter(None, ["; ".join(words), caution(lines)]):
+        print(line)
 
 
 def _print_columns(found: "Comparison", precision: int | None) -> None:

@@ -144,7 +144,7 @@ def _reading(kind: Any) -> dict[str, Any]:
     if origin is tuple:
         return _reading(inner[0]) | {"nargs": "+"}
     if type(None) in inner:
-        kind = next(each for each in inner if each is not type(None))
+        return _reading(next(each for each in inner if each is not type(None)))
     read, metavar = {str: (str, "STR"), int: (whole_number, "INT"), float: (any_number, "FLOAT")}[kind]
     return {"type": read, "metavar": metavar}
 

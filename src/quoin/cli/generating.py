@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["add_generate", "generate"]
 
 SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")  # the flags that say how to draw a text
-TEXT_FLAGS = ("prompt", "max_tokens", "top_k", "top_p", "num_beams")  # a model of images may take a temperature too
+TEXT_FLAGS = (
+    "prompt",
+    "max_tokens",
+    "top_k",
+    "top_p",
+    "num_beams",
+    "device",
+)  # a model of images may take a temperature too
 SAMPLE_FLAGS = ("num_samples", "out", "class", "num_steps", "guidance_scale", "sampler", "strip", "traverse")
 _CONTROL_PICTURES = (
     {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
@@ -72,6 +79,9 @@ examples:
     )
     parser.add_flag(
         "--num-beams", "beam search with this many beams instead of sampling", "INT", type=whole_number, group=texts
+    )
+    parser.add_flag(
+        "--device", "auto, cpu, cuda, cuda:1, mps ... (default: auto, the best available)", "STR", group=texts
     )
     images = parser.add_argument_group("generative models of images or points")
     how_many = "number of samples (default: 64 images, 8 with --strip; 1000 points)"
@@ -125,6 +135,7 @@ def _write_text(opened: "Run", parsed: argparse.Namespace) -> int:
     from quoin.data import TextStream
 
     run: TrainedLanguageModel = opened.expect("generate")  # type: ignore[assignment]
+    run.to(parsed.device or "auto")
     said, pieces, count, nats, stopped = TextStream(run.tokenizer), [], 0, 0.0, False
     tokens = (
         run.beam(parsed.prompt, parsed.num_beams, parsed.max_tokens)
@@ -164,14 +175,13 @@ def _write_text(opened: "Run", parsed: argparse.Namespace) -> int:
 
 def _sampled_tokens(run: "TrainedLanguageModel", parsed: argparse.Namespace) -> Iterator[tuple[int, float]]:
     """Tokens as they are drawn, each with its log-probability."""
-    from quoin.data import keyed_generator
     from quoin.generate import TokenSampler
 
     choose = TokenSampler(
         temperature=1.0 if parsed.temperature is None else parsed.temperature,
         top_k=parsed.top_k,
         top_p=1.0 if parsed.top_p is None else parsed.top_p,
-        generator=keyed_generator("generate", parsed.seed or 0),
+        generator=run.generator(parsed.seed or 0),
     )
     return run.stream(parsed.prompt, choose, parsed.max_tokens)
 

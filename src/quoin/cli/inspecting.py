@@ -36,7 +36,7 @@ def inspect(parsed: argparse.Namespace) -> int:
         folder.expect_output(
             "inspect.html" if parsed.format == "html" else "inspect/any"
         )  # told now, not after the work
-    found = run.inspect(layer=parsed.layer, rows=parsed.row)
+    found = run.inspect(layer=parsed.layer, rows=parsed.row, text=parsed.text)
     columns = ("layer", "kind", "output", "parameters", "zeros", "dead")
     rows = [
         (*each[:2], " × ".join(map(str, each.output_shape)), each.num_parameters, *_activity(each))

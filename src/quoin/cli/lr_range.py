@@ -63,7 +63,8 @@ examples:
     parser.add_flag("--out", "plot the loss by learning rate to a .svg, .png or .html file", "FILE", type=Path)
     add_json(parser)
     add_options(parser, recipe.options, f"options of {recipe.name}", without=("lr",))
-    add_options(parser, RunConfig, "runtime options", without=("checkpoint_every", "max_steps", "log", "log_every"))
+    without = ("checkpoint_every", "max_steps", "log", "log_every", "processes", "shard")
+    add_options(parser, RunConfig, "runtime options", without=without)
     parser.set_defaults(run=run_later("lr_range.lr"), first_recipe=reference)
 
 

@@ -1,7 +1,7 @@
 """`quoin check`, `quoin figure` and `quoin map`: the notes' ids, what checks them and what draws them."""
 
 import argparse
-import sys
+from pathlib import Path
 
 from quoin import notes
 from quoin.cli.output import print_json, print_table
@@ -21,14 +21,10 @@ def check(parsed: argparse.Namespace) -> int:
     from quoin.notes import claims
 
     chosen = claims.select(claims.collect(), parsed.words)
-    outcomes = list(
-        _with_progress(
-            claims.check(chosen, seed=parsed.seed, num_workers=parsed.num_workers), len(chosen), not parsed.json
-        )
-    )
+    outcomes = list(claims.check(chosen, seed=parsed.seed, num_workers=parsed.num_workers))
     failed = [outcome for outcome in outcomes if outcome.verdict != "holds"]
     if parsed.json:
-        print_json([outcome.as_json(id) for outcome in outcomes for id in outcome.ids])
+        print_json([outcome.as_json() for outcome in outcomes])
     else:
         rows = [
             (" ".join(each.ids), each.statement, str(each.evidence), each.verdict, f"{each.seconds:.2f}")
@@ -37,19 +33,14 @@ def check(parsed: argparse.Namespace) -> int:
         print_table(("id", "what it says", "evidence", "verdict", "seconds"), rows)
         for each in failed:
             print(f"\n{each.id} fails: {each.evidence.counterexample or each.evidence}")
+        partly = [each for each in outcomes if each.not_shown]
+        if parsed.words:
+            for each in partly:
+                print(f"\n{' '.join(each.ids)} not shown: {each.not_shown}")
         print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} claims hold")
+        if partly and not parsed.words:
+            print(f"{len(partly)} of them show a part of their theorem: `quoin check ID` says what is not shown")
     return 1 if failed else 0
-
-
-def _with_progress(outcomes, total: int, show_progress: bool):
-    """The same outcomes, with a bar while they come."""
-    if not show_progress or not sys.stderr.isatty():
-        yield from outcomes
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(outcomes, description="claims", total=total, console=Console(stderr=True), transient=True)
 
 
 def figure(parsed: argparse.Namespace) -> int:
@@ -57,11 +48,16 @@ def figure(parsed: argparse.Namespace) -> int:
 
     if parsed.format not in FORMATS:
         raise UserError(f"--format {format_value(parsed.format)}: {did_you_mean(parsed.format, FORMATS)}")
+    if parsed.gallery and parsed.format == "html":
+        raise UserError("--gallery expects pictures, got --format html; leave it out, or choose png")
     notes.select(parsed.words)
     from quoin.notes import figures
 
     chosen = figures.select(figures.collect(), parsed.words)
     paths = figures.plot_all(chosen, parsed.out, parsed.format)
+    index = parsed.out / "index.html"
+    if parsed.gallery:
+        _write_page(index, figures.gallery(chosen, dict(zip(chosen, paths))))
     if parsed.json:
         print_json(
             [{"ids": list(each.ids), "caption": each.caption, "path": str(path)} for each, path in zip(chosen, paths)]
@@ -70,7 +66,16 @@ def figure(parsed: argparse.Namespace) -> int:
         print_table(
             ("id", "caption", "file"), [(" ".join(each.ids), each.caption, path) for each, path in zip(chosen, paths)]
         )
+        if parsed.gallery:
+            print(f"\ngallery: {index}")
     return 0
+
+
+def _write_page(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} could not be written ({error.strerror}): choose another place with --out") from None
 
 
 def map_notes(parsed: argparse.Namespace) -> int:
@@ -94,10 +99,11 @@ def map_notes(parsed: argparse.Namespace) -> int:
             print()
     counted = [entry for entry in chosen if entry.needs_implementation]
     noun = "id" if len(chosen) == 1 else "ids"
-    print(
-        f"{len(chosen)} {noun}; implemented: {sum(e.is_implemented for e in counted)} of {len(counted)} that "
-        "software can provide"
-    )
+    computing = [entry for entry in chosen if entry.implementations]
+    provided = f"{sum(e.is_implemented for e in counted)} of {len(counted)} that software can provide"
+    checked = f"{sum(bool(e.checked_by) for e in computing)} of {len(computing)} that compute something"
+    told = f"; checked by a claim: {checked}" if computing else ""
+    print(f"{len(chosen)} {noun}; implemented: {provided}{told}")
     return 0
 
 
@@ -126,10 +132,16 @@ def _find(query: str, parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The first few; a common block is used by dozens of claims, and `--json` lists them all."""
+    return names if len(names) <= 4 else (*names[:3], f"{len(names) - 3} more")
+
+
 def _where(entry: notes.Entry) -> str:
     parts = [
         ("", entry.implementations),
         ("checked by ", entry.claims),
+        ("checked in use by ", _some(entry.used_by_claims)),
         ("plotted by ", entry.figures),
         ("used by ", entry.recipes),
     ]

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
+from quoin.display import format_number
+
 __all__ = ["format_size", "number", "only_json", "print_json", "print_table"]
 
 _json_stream: ContextVar[TextIO | None] = ContextVar("json_stream", default=None)
@@ -64,11 +66,11 @@ _STYLE = {"met": "green", "holds": "green", "ok": "green", "missed": "red", "fai
 
 
 def number(value: Any) -> str:
-    """A value as a table shows it: five digits that matter, met or missed for a verdict."""
+    """A value as a table shows it: three digits that matter, met or missed for a verdict."""
     if isinstance(value, bool):
         return "met" if value else "missed"
     if isinstance(value, float):
-        return f"{value:.5g}"
+        return format_number(value)
     if isinstance(value, (list, tuple)):
         return " ".join(map(number, value))
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The packages and their duties, printed from their docstrings; the README's map is this text."""
+"""The packages and their duties, printed from their docstrings; the map in docs/design.md is this text."""
 
 import ast
 from pathlib import Path

@@ -23,7 +23,8 @@ __all__ = ["generate_samples"]
 PICTURES, NUMBERS = (".png", ".svg", ".html"), ".npy"
 MAX_PLOTTED = 10_000  # images or points of a picture; more would be specks
 SHEET, POINTS = 64, 1000  # images of a sheet, points of a cloud or a strip: as in a report
-STRIP, COLUMNS, ROWS = 8, 12, 16  # images of a strip, columns of a strip or a traversal, rows of a traversal
+STRIP, COLUMNS, ROWS = 8, 8, 8  # images of a strip, its columns, rows of a traversal
+STEPS = 7  # values of a latent that is traversed, zero among them
 SAMPLING_FLAGS = ("class", "num_steps", "guidance_scale", "sampler", "temperature")  # that a model may take or not
 
 
@@ -137,7 +138,7 @@ def _sheet(run: "TrainedGenerator", num_samples: int, generator: "Generator", op
 
     def picture() -> "Plot":
         if samples.ndim == 4:
-            return plot.image_sheet(samples.clamp(0, 1))
+            return plot.image_sheet(samples.clamp(0, 1), smooth=_is_smooth(run))
         return plot.scatter_panels({_many(num_samples): _in_plane(samples, samples)})
 
     return Samples(samples, picture)
@@ -154,11 +155,20 @@ def _strip(run: "TrainedGenerator", num_samples: int, generator: "Generator", op
         indices = linspace(0, len(times) - 1, min(len(times), COLUMNS)).round().int().tolist()
         if states.ndim == 5:
             names = [f"{times[index]:.4g}" for index in indices]
-            return plot.image_table(states[indices].transpose(0, 1).clamp(0, 1), column_labels=names, x_label="time")
+            images = states[indices].transpose(0, 1).clamp(0, 1)
+            label = "time t, from noise to image"
+            return plot.image_table(images, column_labels=names, x_label=label, smooth=True)
         last = states[-1]
         return plot.scatter_panels({f"time {times[index]:.4g}": _in_plane(states[index], last) for index in indices})
 
     return Samples(states, picture)
+
+
+def _is_smooth(run: "TrainedGenerator") -> bool:
+    """A model that samples pixel by pixel shows its pixels."""
+    from quoin.generate import PixelSampler
+
+    return not isinstance(run.model, PixelSampler)
 
 
 def _in_plane(points: "Tensor", like: "Tensor") -> "Tensor":
@@ -171,12 +181,12 @@ def _in_plane(points: "Tensor", like: "Tensor") -> "Tensor":
 def _traversed(run: "TrainedGenerator", generator: "Generator") -> Samples:
     from quoin import plot
 
-    values, images = run.traverse(ROWS, COLUMNS, generator=generator)
-    names, ends = [f"z{row + 1}" for row in range(len(images))], [f"{float(value):+.1f}" for value in values]
+    values, images = run.traverse(ROWS, STEPS, generator=generator)
+    names, ends = [f"latent {row + 1}" for row in range(len(images))], [f"{float(value):+.1f}" for value in values]
     return Samples(
         images,
         lambda: plot.image_table(
-            images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent"
+            images.clamp(0, 1), row_labels=names, column_labels=ends, x_label="value of the latent", smooth=True
         ),
     )
 

@@ -14,6 +14,7 @@ from quoin.cli.flags import Parser, add_options, read_options, whole_number
 from quoin.cli.output import print_json, print_table
 from quoin.cli.sweep_syntax import SYNTAX, add_swept_options, read_swept_options
 from quoin.data import check_source_name
+from quoin.display import format_number
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["add_sweep", "resume_sweep", "sweep"]
@@ -102,6 +103,11 @@ def sweep(parsed: argparse.Namespace) -> int:
     recipe = find_recipe(parsed.recipe)
     fixed, space = read_swept_options(recipe.options, parsed)
     config = read_options(RunConfig, parsed)
+    if config.processes > 1:
+        raise UserError(
+            f"--processes {config.processes}: each trial of a sweep trains in one process; --jobs trains several at a "
+            "time"
+        )
     if not space:
         raise UserError("nothing to sweep over: give an option several values, such as --lr 1e-3..1e-1:log")
     firsts: Any = {name: each.ends()[0] for name, each in space.items()}
@@ -215,7 +221,7 @@ class _Bar:
 
 
 def _best(best: float | None) -> str:
-    return "" if best is None else f"  best so far {best:.5g}"
+    return "" if best is None else f"  best so far {format_number(best)}"
 
 
 @contextmanager

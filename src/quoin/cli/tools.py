@@ -4,9 +4,13 @@ import argparse
 import re
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from quoin.cli.output import print_json, print_table
 from quoin.errors import UserError, did_you_mean, format_value
+
+if TYPE_CHECKING:
+    from quoin.bench import Benchmark
 
 __all__ = ["bench", "doctor", "list_recipes"]
 
@@ -70,10 +74,11 @@ def doctor(parsed: argparse.Namespace) -> int:
 
 def bench(parsed: argparse.Namespace) -> int:
     from quoin.bench import attention_findings, attention_tables, run_benchmark, select_benchmarks, summary
+    from quoin.bench.attention_benchmarks import GROUP as ATTENTION
 
-    benchmarks = select_benchmarks(parsed.names)
+    benchmarks = _on_this_machine(select_benchmarks(parsed.names), asked=bool(parsed.names))
     together = [
-        benchmark.name for benchmark in benchmarks if benchmark.group
+        benchmark.name for benchmark in benchmarks if benchmark.group == ATTENTION
     ]  # told in one table by length; a single one like any other row
     together = together if len(together) > 1 else []
     found = {}
@@ -98,3 +103,18 @@ def bench(parsed: argparse.Namespace) -> int:
         print_table(table.columns, table.rows, title=table.title)
         print()
     return 0
+
+
+def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:
+    """Those that can run here; what needs CUDA and was asked for by name is refused without."""
+    for_gpu = [benchmark.name for benchmark in benchmarks if benchmark.needs_cuda]
+    if not for_gpu:
+        return benchmarks
+    import torch
+
+    if torch.cuda.is_available():
+        return benchmarks
+    if asked:
+        raise UserError(f"{for_gpu[0]} needs a CUDA device, and torch sees none here: run it where there is one")
+    print(f"left out, for torch sees no CUDA device: {', '.join(for_gpu)}", file=sys.stderr)
+    return [benchmark for benchmark in benchmarks if not benchmark.needs_cuda]

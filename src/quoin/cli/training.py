@@ -14,6 +14,7 @@ from quoin.cli.sweep_command import resume_sweep
 from quoin.data import check_source_name
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe, find_recipe
+from quoin.runs.launch import is_first, launch, must_launch, num_started
 from quoin.runs.run_config import RunConfig
 from quoin.runs.run_label import RunLabel
 from quoin.train.folder import RunFolder
@@ -34,12 +35,22 @@ def train(parsed: argparse.Namespace) -> int:
         raise UserError("--seeds and --folds were both given: choose one, and repeat with another --seed for the other")
     if parsed.jobs and not (parsed.seeds or parsed.folds):
         raise UserError(f"--jobs {parsed.jobs}: one run trains in one process; add --seeds or --folds, or leave it out")
+    if (together := max(config.processes, num_started())) > 1 and (parsed.seeds or parsed.folds):
+        what = "--seeds" if parsed.seeds else "--folds"
+        raise UserError(
+            f"{what} with {together} processes: each run over seeds or folds trains in one process; add --jobs for "
+            "several at a time, or leave one out"
+        )
+    if auto_lr and together > 1:
+        raise UserError(f"--lr auto with {together} processes: find it in one with quoin lr, then give --lr a number")
     label = read_label(parsed)
     if parsed.print_config:
         return _print_config(recipe, options, config, auto_lr, label, parsed)
     _check_target(recipe, options, parsed)
     if label.name:
         RunFolder.check_free(parsed.runs, label.name)
+    if must_launch(config.processes):
+        return launch(parsed.command_line, config.processes)
     from quoin.runs import fit_recipe
     from quoin.runs.multirun import Multirun, fit_multirun
 
@@ -77,12 +88,19 @@ def _print_config(
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    from quoin.runs import Run
+    if must_launch(parsed.processes or 1):
+        return launch(parsed.command_line, parsed.processes)
     from quoin.runs.fit import resume_run
     from quoin.runs.multirun import resume_multirun
+    from quoin.runs.processes import open_run_for_all
     from quoin.train import torch_as_it_was
 
-    run = Run.open(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
+    run = open_run_for_all(parsed.folder, step=parsed.step, data_now=parsed.data, code=code_access(parsed))
+    if num_started() > 1 and (run.folder.sweep or run.folder.multirun):
+        raise UserError(
+            f"{parsed.folder} holds several runs, each of which trains in one process; leave --processes and torchrun "
+            "out, or go on with one of the folders inside it"
+        )
     if run.folder.sweep:
         if parsed.require_target:
             raise UserError("--require-target is for runs of a recipe; a sweep has no target of its own: leave it out")
@@ -104,6 +122,8 @@ def resume(parsed: argparse.Namespace) -> int:
 
 def _show_run(finished: Any, parsed: argparse.Namespace) -> int:
     path, result = finished.folder.path, finished.result
+    if not is_first():  # the main process shows it
+        return 130 if result is None else 0
     if result is None:
         return _interrupted(finished.folder, f"at step {finished.output.step}", parsed)
     if parsed.json:
@@ -168,6 +188,8 @@ def _interrupted(folder: Any, where: str, parsed: argparse.Namespace) -> int:
         each["path"] for each in folder.config.get("code", []) if each["use"] != "import"
     ]
     words = [str(folder.path)]
+    if (together := num_started()) > 1:
+        words += ["--processes", str(together)]
     words += (
         ["--trust-code"] if getattr(parsed, "trust_code", False) else [w for file in named for w in ("--code", file)]
     )

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from quoin.data.points import PointInfo, PointSet, PointSplits, load_points, split_points
     from quoin.data.predicting import FeatureRows, load_like, read_features, read_pictures_like, read_rows, read_signals
     from quoin.data.prepared import PreparedData, TabularInfo, prepare
+    from quoin.data.row_noise import RowNoise
     from quoin.data.scaling import StandardScaler
-    from quoin.data.seeds import keyed_generator
+    from quoin.data.seeds import keyed_generator, keyed_seed
     from quoin.data.sequences import SequenceInfo, sequence_info
     from quoin.data.shapes import Shapes, make_shapes
     from quoin.data.signals import as_signals
@@ -120,6 +121,7 @@ __all__ = [
     "RandomWindows",
     "RemoteDataset",
     "RemoteFile",
+    "RowNoise",
     "SequenceInfo",
     "Shapes",
     "SpecialTokenTokenizer",
@@ -159,6 +161,7 @@ __all__ = [
     "fold",
     "is_fetched",
     "keyed_generator",
+    "keyed_seed",
     "kfold",
     "labeled_text_info",
     "load",

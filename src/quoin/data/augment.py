@@ -1,8 +1,9 @@
 """Images changed at random so that a model sees more of them than there are: shift, crop, flip, cutout.
 
-Each takes a batch, a generator and a size in pixels, and changes every image on its own, without a loop over images.
-The samples depend on the generator and the batch's size alone, never on the pixels. The generator lives on the CPU
-wherever the images are, so that all devices see the same samples. `fill` is what comes where there was no image: a
+Each takes a batch, its noise and a size in pixels, and changes every image on its own, without a loop over images. The
+noise is a generator, or the rows' own (`RowNoise`): then an image is changed alike in whatever batch it comes. The
+samples depend on the noise and the batch's size alone, never on the pixels. The noise is drawn on the CPU wherever the
+images are, so that all devices see the same samples. `fill` is what comes where there was no image: a
 number, or one per channel. Which fill is right depends on the scale of the images; see `background`.
 """
 
@@ -11,6 +12,7 @@ from jaxtyping import Float, Real, Shaped
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from quoin.data.row_noise import RowNoise, row_noise
 from quoin.data.scaling import StandardScaler
 from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating, check_shapes
@@ -20,7 +22,7 @@ __all__ = ["background", "random_cutout", "random_horizontal_flip", "random_resi
 
 def random_shift(
     images: Real[Tensor, "batch channels height width"],
-    generator: Generator,
+    generator: Generator | RowNoise,
     size: int,
     *,
     fill: Real[Tensor, "channels 1 1"] | float = 0.0,
@@ -39,12 +41,12 @@ def random_shift(
     padded[:] = _held(fill, images)
     padded[..., size : size + h, size : size + w] = images
     windows = padded.unfold(2, h, 1).unfold(3, w, 1)  # (n, c, 2 size + 1, 2 size + 1, h, w): every window, as a view
-    top, left = torch.randint(2 * size + 1, (2, n), generator=generator).to(images.device)
+    top, left = row_noise(generator, n).integers(0, 2 * size + 1, 2).to(images.device).T
     return windows[torch.arange(n, device=images.device), :, top, left]
 
 
 def random_resized_crop(
-    images: Float[Tensor, "batch channels height width"], generator: Generator, size: int
+    images: Float[Tensor, "batch channels height width"], generator: Generator | RowNoise, size: int
 ) -> Float[Tensor, "batch channels height width"]:
     """Cut a window of (h − k) × (w − k) pixels out of each image and stretch it bilinearly to h × w.
 
@@ -52,9 +54,10 @@ def random_resized_crop(
     outside, so there is nothing to fill; what the image shows grows, which a shift does not do to it.
     """
     n, _, h, w = _checked(images, size, "a crop")
-    smaller = torch.randint(size + 1, (n,), generator=generator)
+    noise = row_noise(generator, n)
+    smaller = noise.integers(0, size + 1).cpu()
     # Uniform on {0, ..., smaller}, image by image: a uniform number stretched and cut off.
-    top, left = (torch.rand(2, n, generator=generator) * (smaller + 1)).floor()
+    top, left = (noise.uniform(2).cpu().T * (smaller + 1)).floor()
     rows, columns = (
         _grid_coordinates(*each).to(images.dtype).to(images.device)
         for each in ((top, h, h - smaller), (left, w, w - smaller))
@@ -64,18 +67,18 @@ def random_resized_crop(
 
 
 def random_horizontal_flip(
-    images: Shaped[Tensor, "batch channels height width"], generator: Generator
+    images: Shaped[Tensor, "batch channels height width"], generator: Generator | RowNoise
 ) -> Shaped[Tensor, "batch channels height width"]:
     """Flip each image horizontally with probability 1/2: y_ij = x_{i, w−1−j}. Not for digits and letters, which it
     makes others."""
     check_shapes("n c h w", images=images)
-    mirrored = torch.rand(len(images), generator=generator) < 0.5
+    mirrored = row_noise(generator, len(images)).bernoulli(0.5)
     return torch.where(mirrored.to(images.device)[:, None, None, None], images.flip(-1), images)
 
 
 def random_cutout(
     images: Real[Tensor, "batch channels height width"],
-    generator: Generator,
+    generator: Generator | RowNoise,
     size: int,
     *,
     fill: Real[Tensor, "channels 1 1"] | float = 0.0,
@@ -86,7 +89,8 @@ def random_cutout(
     0 is the mean colour, which changes the batch's mean least.
     """
     n, _, h, w = _checked(images, size, "a cutout")
-    top, left = (torch.randint(length, (n,), generator=generator) - size // 2 for length in (h, w))
+    noise = row_noise(generator, n)
+    top, left = (noise.integers(0, length).cpu() - size // 2 for length in (h, w))
     covered = (_inside(top, size, h)[:, None, :, None] & _inside(left, size, w)[:, None, None, :]).to(images.device)
     return torch.where(covered, _held(fill, images), images)
 

@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.seeds import keyed_generator
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["BatchSampler", "epoch_permutation"]
@@ -18,6 +19,7 @@ def epoch_permutation(seed: int, epoch: int, num_rows: int) -> Int[Tensor, "{num
     return torch.randperm(num_rows, generator=keyed_generator("order", seed, epoch))
 
 
+@shown
 class BatchSampler:
     """Row numbers of one batch after another, the last of an epoch as short as it falls.
 
@@ -61,6 +63,7 @@ class BatchSampler:
         self.rank, self.world_size, self.device = rank, world_size, device
         self.epoch = 0
         self.position = 0
+        self.batch_rows = torch.empty(0, dtype=torch.int64)  # those of the global batch handed out last, of all ranks
 
     @property
     def num_batches(self) -> int:
@@ -74,6 +77,11 @@ class BatchSampler:
         """Rows of the global batch handed out last, over all ranks: what a mean over the batch divides by."""
         return min(self.batch_size, self.num_rows - (self.position - 1) * self.batch_size)
 
+    @property
+    def first_row(self) -> int:
+        """Which row of the global batch handed out last is the first of this rank's."""
+        return self.num_rows_seen * self.rank // self.world_size
+
     def __iter__(self) -> Iterator[Int[Tensor, "batch"]]:
         rows = epoch_permutation(self.seed, self.epoch, self.num_rows) if self.shuffle else torch.arange(self.num_rows)
         rows = rows.to(self.device)
@@ -81,7 +89,8 @@ class BatchSampler:
             start = self.position * self.batch_size
             size = min(self.batch_size, self.num_rows - start)
             self.position += 1
-            yield rows[start + size * self.rank // self.world_size : start + size * (self.rank + 1) // self.world_size]
+            self.batch_rows = rows[start : start + size]
+            yield self.batch_rows[size * self.rank // self.world_size : size * (self.rank + 1) // self.world_size]
         self.epoch, self.position = self.epoch + 1, 0
 
     def state_dict(self) -> dict[str, int]:

@@ -18,14 +18,16 @@ from jaxtyping import Int
 from torch import Tensor
 
 from quoin.data.tokenizers import token_array, utf8
+from quoin.display import shown
 from quoin.errors import UserError
 
-__all__ = ["BPETokenizer", "pieces_of"]
+__all__ = ["BPETokenizer", "byte_letters", "pieces_of"]
 
 _PIECE = 1 << 15  # characters that the library is given at a time; it works on several such pieces at once
 _END = re.compile(r"\S[ \n]")  # where a word ends: no pair reaches over it, so encoding piece by piece changes nothing
 
 
+@shown
 class BPETokenizer:
     """`merges` are pairs of tokens, the first to be merged first; each makes a new token, unless one spells the same
     bytes already.
@@ -98,6 +100,10 @@ class BPETokenizer:
             "utf-8", "replace"
         )
 
+    def shown(self, token: int) -> str:
+        """What the token is called in files of the library: a printable character for each of its bytes."""
+        return _shown(self._spelt[token])
+
     def as_json(self) -> dict[str, Any]:
         return {"kind": "bpe", "merges": [list(pair) for pair in self.merges]}
 
@@ -113,7 +119,7 @@ def pieces_of(text: str) -> Iterator[str]:
 
 
 @functools.cache
-def _letters() -> tuple[str, ...]:
+def byte_letters() -> tuple[str, ...]:
     """The printable character by which the library shows each byte: itself where it is one, else the next from U+0100
     on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
@@ -122,7 +128,7 @@ def _letters() -> tuple[str, ...]:
 
 
 def _shown(word: bytes) -> str:
-    return "".join(map(_letters().__getitem__, word))
+    return "".join(map(byte_letters().__getitem__, word))
 
 
 def _library() -> ModuleType:

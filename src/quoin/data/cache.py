@@ -2,6 +2,7 @@
 
     images/KEY/      decoded pictures of a folder, made by image_cache.py; the longest unused go when all are too large
     fetched/NAME/    data sets of `quoin fetch`; only `quoin cache rm` removes them
+    models/KEY/      small models that pages of `quoin lab` trained; only `quoin cache rm` removes them
 
 An entry is a folder. One that a process reads is locked by it, shared, and is neither evicted nor removed meanwhile.
 A name that begins with a dot is that of a draft, which its maker locks, or of what is being removed.
@@ -17,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -29,13 +31,14 @@ __all__ = [
     "remove_entry",
 ]
 
-KINDS = ("images", "fetched")
+KINDS = ("images", "fetched", "models", "stills")
 DRAFT = ".draft"  # the ending of the name of an entry that is being made
 LOCK = "lock"  # the file in an entry that its readers lock, and whose time says when it was last used
 DEFAULT_LIMIT = 50 * 10**9
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
+@shown
 class CacheEntry(NamedTuple):
     """A folder of the cache."""
 

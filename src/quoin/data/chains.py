@@ -13,6 +13,7 @@ from torch import Tensor
 from quoin.data.corpus import Corpus, tokenize_text
 from quoin.data.text import Text
 from quoin.data.tokenizers import CharTokenizer
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import CategoricalEmission, HiddenMarkovModel, MarkovChain, stationary_distribution
 
@@ -22,6 +23,7 @@ _FIRST_LETTER = ord("a")
 MOST_ENTRIES = 2**24  # of the chain's matrix: 128 MiB of float64
 
 
+@shown
 class MarkovSource:
     """Symbols of which each depends on the r before it: `transition[s_1, ..., s_r]` is the distribution of the next.
 

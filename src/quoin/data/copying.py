@@ -9,11 +9,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["CopySequences", "make_copy_sequences"]
 
 
+@shown
 class CopySequences(NamedTuple):
     """The input and the targets of its last l positions; the separator is the symbol after the last of the alphabet."""
 

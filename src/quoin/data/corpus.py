@@ -15,6 +15,7 @@ from quoin.data.sources import TokenizerName
 from quoin.data.text import Text, load_text
 from quoin.data.token_batches import StoredTokens, read_windows
 from quoin.data.tokenizers import ByteTokenizer, CharTokenizer, Tokenizer, WordTokenizer
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = ["Corpus", "CorpusSplit", "check_length", "fit_tokenizer", "last_token", "load_corpus", "tokenize_text"]
@@ -22,6 +23,7 @@ __all__ = ["Corpus", "CorpusSplit", "check_length", "fit_tokenizer", "last_token
 LEAST_CHARACTERS = 10  # so that no split is empty
 
 
+@shown
 class CorpusSplit(NamedTuple):
     """One split in tokens."""
 
@@ -36,6 +38,7 @@ class CorpusSplit(NamedTuple):
         return read_windows(self.tokens, torch.tensor([0]), len(self.tokens))[0]
 
 
+@shown
 class Corpus(NamedTuple):
     """A text in tokens; bits per character divide by `num_characters` of a split, whatever the tokens are."""
 

@@ -18,8 +18,10 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.data.csv_text import finite_number
+from quoin.data.dataset_html import dataset_html, describe_dataset
 from quoin.data.stored_images import StoredImages
 from quoin.data.table_columns import Column
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
 
@@ -40,6 +42,7 @@ _HASHED = 1 << 16  # rows hashed at once
 _ROWS_A_NUMERAL = 5  # beyond that, they need so many rows each on average
 
 
+@shown
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows of features with one target each; `class_names` is None exactly when the targets are numbers."""
@@ -85,6 +88,12 @@ class Dataset:
         end = self.num_rows if self.test_start is None else self.test_start
         if self.validation_start is not None and not 0 < self.validation_start < end:
             raise ValueError(f"validation_start must lie inside {end} rows, got {self.validation_start}")
+
+    def __repr__(self) -> str:
+        return f"Dataset({format_value(self.name)}, {describe_dataset(self)})"[:200]
+
+    def _repr_html_(self) -> str:
+        return dataset_html(self)
 
     @property
     def target_name(self) -> str:

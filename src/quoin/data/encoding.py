@@ -10,6 +10,7 @@ from torch import Tensor
 
 from quoin.data.table_columns import Column, ColumnKind, flag_value
 from quoin.data.tables import Missing
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
 
@@ -18,6 +19,7 @@ __all__ = ["ColumnEncoding", "TableEncoder"]
 _ROWS = 1 << 16  # encoded at once
 
 
+@shown
 @dataclass(frozen=True)
 class ColumnEncoding:
     """What the training rows say of a column, and so how its cells become features."""
@@ -35,6 +37,7 @@ class ColumnEncoding:
         return (*values, f"{self.name} missing") if self.has_missing else values
 
 
+@shown
 class TableEncoder(NamedTuple):
     """Numbers as they are, categories one-hot, missing cells by the mean and an indicator.
 

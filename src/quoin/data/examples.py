@@ -100,8 +100,9 @@ class ModuleExamples(ABC):
         """A batch to try a model with."""
 
     @abstractmethod
-    def in_order(self, size: int) -> Iterator[ExampleBatch]:
-        """All of them once, about `size` at a time."""
+    def in_order(self, size: int, fraction: Callable[[int], slice] | None = None) -> Iterator[ExampleBatch]:
+        """All of them once, about `size` at a time; with `fraction`, which says of so many batches which to take, the
+        examples of those."""
 
     def to(self, device: torch.device) -> "ModuleExamples":
         """On `device`, if they lie in memory; else each batch is moved as it comes."""
@@ -132,9 +133,10 @@ class TensorExamples(ModuleExamples):
     def first(self, size: int) -> ExampleBatch:
         return self.batch(torch.arange(min(size, len(self)), device=tensors_of(tuple(self.content))[0].device))
 
-    def in_order(self, size: int) -> Iterator[ExampleBatch]:
+    def in_order(self, size: int, fraction: Callable[[int], slice] | None = None) -> Iterator[ExampleBatch]:
         widest = max(each.shape[1:].numel() for each in tensors_of(self.content.inputs))
-        yield from self.content.split(max(1, min(_ROWS, _NUMBERS // max(1, widest))))
+        batches = self.content.split(max(1, min(_ROWS, _NUMBERS // max(1, widest))))
+        yield from batches[fraction(len(batches))] if fraction else batches
 
     def to(self, device: torch.device) -> "TensorExamples":
         moved = self.content.to(device)
@@ -203,8 +205,9 @@ class CollatedExamples(ModuleExamples):
         )
         return map(self.layout.batch, fetched)
 
-    def in_order(self, size: int) -> Iterator[ExampleBatch]:
-        return self.fetch(torch.arange(len(self)).split(size))
+    def in_order(self, size: int, fraction: Callable[[int], slice] | None = None) -> Iterator[ExampleBatch]:
+        batches = torch.arange(len(self)).split(size)
+        return self.fetch(batches[fraction(len(batches))] if fraction else batches)
 
     def fingerprint(self) -> str:
         """Of the number of examples and the structure of the first: to read all may take an epoch, and transforms may
@@ -246,8 +249,11 @@ class StreamExamples(ModuleExamples):
     def __iter__(self) -> Iterator[ExampleBatch]:
         return map(self.layout.batch, iter(self.loader))
 
-    def in_order(self, size: int) -> Iterator[ExampleBatch]:
-        yield from self
+    def in_order(self, size: int, fraction: Callable[[int], slice] | None = None) -> Iterator[ExampleBatch]:
+        """Another process may get them in another order, so the one whose fraction a single batch would be reads
+        all."""
+        if fraction is None or fraction(1) == slice(0, 1):
+            yield from self
 
     def fingerprint(self) -> str:
         """Of the number of batches: another pass may give other examples."""

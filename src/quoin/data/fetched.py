@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from quoin.data.cache import cache_folder
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["REMOTE_DATASETS", "RemoteDataset", "RemoteFile", "fetched_folder", "find_remote", "is_fetched"]
 
 
+@shown
 class RemoteFile(NamedTuple):
     """A file as it must come."""
 
@@ -23,6 +25,7 @@ class RemoteFile(NamedTuple):
     sha256: str
 
 
+@shown
 class RemoteDataset(NamedTuple):
     """A data set that others publish."""
 

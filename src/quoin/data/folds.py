@@ -6,11 +6,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Fold", "kfold"]
 
 
+@shown
 class Fold(NamedTuple):
     """Row numbers, ascending, of two disjoint sets that together have all."""
 

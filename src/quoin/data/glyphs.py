@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from quoin.data.dataset import Dataset, column_names
 from quoin.data.files import quoted
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Glyphs", "make_glyphs"]
@@ -44,6 +45,7 @@ _BLUR = 1.0  # standard deviation, in drawn pixels, of the blur whose level sets
 _AT_ONCE = 500  # images that are made at a time: memory
 
 
+@shown
 class Glyphs(NamedTuple):
     """Images of characters, and how each was drawn."""
 

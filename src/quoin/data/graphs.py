@@ -13,11 +13,13 @@ from quoin.data.dataset import Dataset
 from quoin.data.prepared import PreparedData, TabularInfo
 from quoin.data.scaling import StandardScaler
 from quoin.data.seeds import keyed_generator
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["LabeledGraph", "load_karate_club"]
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class LabeledGraph:
     """Nodes 0 to v - 1, each of a class; every edge is listed in both its directions."""

@@ -16,6 +16,7 @@ from quoin.data.data_info import DataInfo
 from quoin.data.dataset import Dataset
 from quoin.data.splits import Split
 from quoin.data.stored_images import StoredImages
+from quoin.display import shown
 from quoin.documents import Count, Must, Size
 from quoin.errors import UserError, format_value
 
@@ -24,6 +25,7 @@ __all__ = ["ImageInfo", "ImageSplits", "split_images"]
 LEVELS = (2, 17, 256)  # ink or none; ink counted from 0 to 16, as in digits; a byte
 
 
+@shown
 @dataclass(frozen=True)
 class ImageInfo(DataInfo):
     """What a model of images must know of them, and what a run records of them."""
@@ -44,6 +46,7 @@ class ImageInfo(DataInfo):
         return len(self.class_names)
 
 
+@shown
 class ImageSplits(NamedTuple):
     """Images (n, c, h, w) in [0, 1] as features, their classes as targets."""
 

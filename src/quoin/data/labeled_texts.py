@@ -15,6 +15,7 @@ from quoin.data.dataset import MAX_CLASSES
 from quoin.data.pairs import Pairs, split_pairs
 from quoin.data.sources import TokenizerName
 from quoin.data.tokenizers import Tokenizer, tokenizer_from_json
+from quoin.display import shown
 from quoin.documents import Count
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@shown
 class LabeledBatch(NamedTuple):
     """Texts padded to the longest among them, and the number of each one's class."""
 
@@ -38,8 +40,10 @@ class LabeledBatch(NamedTuple):
     labels: Int[Tensor, "batch"]
 
 
+@shown
 class LabeledTexts:
-    """Texts in tokens with their classes; `read(rows)` gives those of a batch.
+    """Texts in tokens with their classes; `read(rows)` gives those of a batch, padded to the longest among them, or
+    `among` other rows.
 
     All are kept in one row with the indices where they begin, so that a long one does not widen the others.
 
@@ -62,17 +66,19 @@ class LabeledTexts:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def read(self, rows: Int[Tensor, "batch"]) -> LabeledBatch:
+    def read(self, rows: Int[Tensor, "batch"], among: Int[Tensor, "total"] | None = None) -> LabeledBatch:
         rows = rows.to(self._tokens.device)
         rows = as_indices(rows, "rows")
         lengths = self.lengths[rows]
-        within = torch.arange(int(lengths.max()), device=rows.device).expand(len(rows), -1)
+        longest = lengths.max() if among is None else self.lengths[among.to(rows.device)].max()
+        within = torch.arange(int(longest), device=rows.device).expand(len(rows), -1)
         indices = (self._starts[rows][:, None] + within).clamp(max=len(self._tokens) - 1)
         return LabeledBatch(
             torch.where(within < lengths[:, None], self._tokens[indices], 0), lengths, self.labels[rows]
         )
 
 
+@shown
 class LabeledCorpus(NamedTuple):
     """Texts in tokens; no text of one split is in another."""
 
@@ -144,6 +150,7 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[Tensor,
     return found
 
 
+@shown
 @dataclass(frozen=True)
 class LabeledTextInfo(DataInfo):
     """Where texts came from, what their tokens and their classes are."""

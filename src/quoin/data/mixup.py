@@ -4,14 +4,16 @@ from typing import NamedTuple
 
 import numpy
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
-__all__ = ["MixedExamples", "mixup"]
+__all__ = ["MixedExamples", "mixup", "sample_mixup"]
 
 
+@shown
 class MixedExamples(NamedTuple):
     """Examples mixed in pairs, with targets mixed alike."""
 
@@ -37,12 +39,18 @@ def mixup(
             f"expected a row of class probabilities for each of {len(features)} examples, got targets of shape "
             f"{tuple(targets.shape)}; take one_hot of labels"
         )
-    if not alpha > 0:
-        raise UserError(f"expected an alpha of mixup above 0, got {alpha}; leave mixup out for none")
-    partners = torch.randperm(len(features), generator=generator).to(features.device)
-    # torch's own Beta distribution takes no generator.
-    seed = int(torch.randint(2**62, (), generator=generator))
-    weight = float(numpy.random.default_rng(seed).beta(alpha, alpha))
+    partners, weight = sample_mixup(len(features), generator, alpha)
+    partners = partners.to(features.device)
     return MixedExamples(
         torch.lerp(features[partners], features, weight), torch.lerp(targets[partners], targets, weight)
     )
+
+
+def sample_mixup(num_rows: int, generator: Generator, alpha: float) -> tuple[Int[Tensor, "{num_rows}"], float]:
+    """Each row's partner, π, and λ, of a batch of so many rows."""
+    if not alpha > 0:
+        raise UserError(f"expected an alpha of mixup above 0, got {alpha}; leave mixup out for none")
+    partners = torch.randperm(num_rows, generator=generator)
+    # torch's own Beta distribution takes no generator.
+    seed = int(torch.randint(2**62, (), generator=generator))
+    return partners, float(numpy.random.default_rng(seed).beta(alpha, alpha))

@@ -13,6 +13,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["SEQUENCES_PER_BATCH", "Padded", "batches_by_length", "pad_sequences"]
@@ -20,6 +21,7 @@ __all__ = ["SEQUENCES_PER_BATCH", "Padded", "batches_by_length", "pad_sequences"
 SEQUENCES_PER_BATCH = 512  # that go through a model together when no gradient is wanted
 
 
+@shown
 class Padded(NamedTuple):
     """A batch of sequences of one length, and how much of each is real."""
 
@@ -33,9 +35,9 @@ def pad_sequences(sequences: Sequence[Shaped[Tensor, "_seq ..."] | Sequence], pa
 
     A sequence is a list of numbers or a tensor whose first axis is that of the positions.
 
-    >>> pad_sequences([[5, 6, 7], [8]])
-    Padded(tokens=tensor([[5, 6, 7],
-            [8, 0, 0]]), lengths=tensor([3, 1]))
+    >>> pad_sequences([[5, 6, 7], [8]]).tokens
+    tensor([[5, 6, 7],
+            [8, 0, 0]])
 
     Notes: Z11.18p.
     """

@@ -14,11 +14,13 @@ from quoin.data.memory import explain_out_of_memory
 from quoin.data.pair_tokens import SpecialTokenTokenizer, TokenPairs
 from quoin.data.pairs import SOURCE_COLUMN, TARGET_COLUMN, load_pairs, split_pairs
 from quoin.data.sources import TokenizerName
+from quoin.display import shown
 from quoin.documents import Count, Size
 
 __all__ = ["PairCorpus", "PairInfo", "load_pair_corpus", "pair_info"]
 
 
+@shown
 class PairCorpus(NamedTuple):
     """Pairs in tokens; no source of one split is in another."""
 
@@ -80,6 +82,7 @@ def _tokenizer(
     return SpecialTokenTokenizer(fit_tokenizer(name, vocab_size, characters=set().union(*sentences), training=training))
 
 
+@shown
 @dataclass(frozen=True)
 class PairInfo(DataInfo):
     """Where pairs came from, and what the tokens of each side stand for."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from quoin.data.pairs import Pairs
 from quoin.data.tokenizers import Tokenizer, token_array, tokenizer_from_json
+from quoin.display import shown
 from quoin.tensor.labels import as_indices
 
 __all__ = ["BOS", "EOS", "PAD", "PairBatch", "SpecialTokenTokenizer", "TokenPairs"]
@@ -19,6 +20,7 @@ EOS = 2  # its end
 NUM_SPECIAL_TOKENS = 3
 
 
+@shown
 class SpecialTokenTokenizer:
     """A tokenizer behind three special tokens: PAD 0, BOS 1, EOS 2.
 
@@ -54,6 +56,7 @@ class SpecialTokenTokenizer:
         return cls(tokenizer_from_json(values))
 
 
+@shown
 class PairBatch(NamedTuple):
     """What a translation model reads and what it predicts; the lengths count what is not padding."""
 
@@ -64,8 +67,9 @@ class PairBatch(NamedTuple):
     target_lengths: Int[Tensor, "batch"]
 
 
+@shown
 class TokenPairs:
-    """Pairs in tokens; `read(rows)` gives those of a batch, padded to the longest among them.
+    """Pairs in tokens; `read(rows)` gives those of a batch, padded to the longest among them, or `among` other rows.
 
     Each side is kept in one row with the indices where its sentences begin, so that a long one does not widen the
     others.
@@ -90,9 +94,9 @@ class TokenPairs:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def read(self, rows: Int[Tensor, "batch"]) -> PairBatch:
-        source, source_lengths = self._source.read(rows)
-        targets, target_lengths = self._target.read(rows)
+    def read(self, rows: Int[Tensor, "batch"], among: Int[Tensor, "total"] | None = None) -> PairBatch:
+        source, source_lengths = self._source.read(rows, among)
+        targets, target_lengths = self._target.read(rows, among)
         inputs = targets.roll(1, dims=1)
         inputs[:, 0] = BOS
         inputs = inputs.masked_fill(inputs == EOS, PAD)  # EOS is predicted, not read
@@ -112,10 +116,11 @@ class _Sentences:
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.tokens = torch.cat(encoded).to(device)
 
-    def read(self, rows: Tensor) -> tuple[Tensor, Tensor]:  # (b,) -> (b, longest), (b,)
+    def read(self, rows: Tensor, among: Tensor | None) -> tuple[Tensor, Tensor]:  # (b,) -> (b, longest), (b,)
         rows = as_indices(rows, "rows").to(self.tokens.device)
         lengths = self.lengths[rows]
-        within = torch.arange(int(lengths.max()), device=rows.device).expand(len(rows), -1)
+        longest = lengths.max() if among is None else self.lengths[among.to(self.tokens.device)].max()
+        within = torch.arange(int(longest), device=rows.device).expand(len(rows), -1)
         real = within < lengths[:, None]
         indices = self.starts[rows][:, None] + within
         return torch.where(real, self.tokens[indices.clamp(max=len(self.tokens) - 1)], PAD), lengths

@@ -18,6 +18,7 @@ from quoin.data.seeds import keyed_generator
 from quoin.data.spoken_numbers import sample_number
 from quoin.data.text_columns import FORMS, TextColumn, read_columns
 from quoin.data.written_dates import sample_date
+from quoin.display import shown, table
 from quoin.errors import UserError, format_value
 
 __all__ = ["PairSplits", "Pairs", "load_pairs", "split_pairs"]
@@ -31,6 +32,7 @@ TARGET_COLUMN = TextColumn("target", "--target-column", ("target", "tgt"))
 SamplePair = Callable[[torch.Generator], tuple[str, str]]
 
 
+@shown
 @dataclass(frozen=True)
 class Pairs:
     """Sources and what each becomes, under the name that `--data` gave them."""
@@ -43,6 +45,14 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    def __repr__(self) -> str:
+        return f"Pairs({format_value(self.name)}, {len(self)} pairs)"
+
+    def _repr_html_(self) -> str:
+        names = [name or default for name, default in zip(self.column_names, ("source", "target"))]
+        rows = zip(self.sources[:5], self.targets[:5])
+        return table(names, rows, caption=f"{self.name}: {len(self)} pairs")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -61,6 +71,7 @@ class Pairs:
         return Pairs(self.name, sources, targets, self.column_names)
 
 
+@shown
 class PairSplits(NamedTuple):
     """Pairs to learn from, to validate and to test on; no source is in two of them."""
 

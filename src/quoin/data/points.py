@@ -18,6 +18,7 @@ from quoin.data.sources import check_source_name, load
 from quoin.data.splits import split
 from quoin.data.table_files import FORMATS
 from quoin.data.tables import read_table_numbers
+from quoin.display import number_table, shown
 from quoin.documents import Count
 from quoin.errors import UserError, format_value
 
@@ -26,6 +27,7 @@ __all__ = ["PointInfo", "PointSet", "PointSplits", "load_points", "split_points"
 _RESOLVED = 1e4  # standard deviations of a column from zero: float32 keeps three digits of the spread
 
 
+@shown
 @dataclass(frozen=True)
 class PointInfo(DataInfo):
     """What a model must know of its points."""
@@ -42,6 +44,7 @@ class PointInfo(DataInfo):
         return len(self.feature_names)
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class PointSet:
     """Rows of finite numbers, two or more of them."""
@@ -49,6 +52,10 @@ class PointSet:
     name: str
     values: Float[Tensor, "points features"]
     feature_names: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        title = f"{self.name}: {len(self.values)} points"
+        return number_table(self.values[:5].tolist(), columns=self.feature_names, caption=title)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.feature_names) or not self.feature_names:
@@ -65,6 +72,7 @@ class PointSet:
         return PointInfo(self.name, digest.hexdigest(), len(self.values), self.feature_names)
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class PointSplits:
     """Points to learn from and points held out; `validation` may be empty."""

@@ -23,11 +23,13 @@ from quoin.data.sources import check_source_name, load
 from quoin.data.table_columns import ColumnKind
 from quoin.data.table_files import FORMATS, table_format
 from quoin.data.tables import load_table_columns, read_table_columns
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["FeatureRows", "load_like", "read_features", "read_pictures_like", "read_rows", "read_signals"]
 
 
+@shown
 class FeatureRows(NamedTuple):
     """Rows as a trained model takes them, before they are scaled."""
 

@@ -16,6 +16,7 @@ from quoin.data.scaling import StandardScaler
 from quoin.data.splits import Split
 from quoin.data.stored_images import StoredImages
 from quoin.data.tables import Missing
+from quoin.display import shown
 from quoin.documents import Count, Size
 from quoin.errors import UserError, format_value
 from quoin.tensor.labels import as_indices
@@ -23,6 +24,7 @@ from quoin.tensor.labels import as_indices
 __all__ = ["PreparedData", "TabularInfo", "prepare"]
 
 
+@shown
 @dataclass(frozen=True)
 class TabularInfo(DataInfo):
     """What a model must know of its data, and what prediction needs when the data are gone."""
@@ -90,6 +92,7 @@ class TabularInfo(DataInfo):
         return len(self.class_names)
 
 
+@shown
 @dataclass(frozen=True)
 class PreparedData:
     """Three splits of one data set on one scale. Raw images to show are in `test_images`."""

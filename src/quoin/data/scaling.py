@@ -7,11 +7,14 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int, Real
 from torch import Tensor
 
+from quoin.display import shown
+
 __all__ = ["StandardScaler"]
 
 _ROWS, _NUMBERS = 8192, 1 << 20  # lifted to float64 at once, whichever is fewer
 
 
+@shown
 class StandardScaler(NamedTuple):
     """(x - mean) / std, feature by feature; std is the population's, and 1 where a feature never changes.
 

@@ -18,13 +18,14 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from quoin.data.csv_text import finite_number
 from quoin.data.data_info import DataInfo
-from quoin.data.dataset import finite_number
 from quoin.data.files import quoted
 from quoin.data.padding import pad_sequences
 from quoin.data.seeds import keyed_generator
 from quoin.data.text import split_sizes, text_pieces
 from quoin.data.text_columns import FORMS, TextColumn, read_columns
+from quoin.display import shown
 from quoin.documents import Count
 from quoin.errors import UserError, format_value
 
@@ -54,6 +55,7 @@ LEAST_SEQUENCES = 10  # from so many on, whole sequences are held out; of fewer,
 LEAST_OBSERVATIONS = 10  # so that no split is empty
 
 
+@shown
 class NamedSequence(NamedTuple):
     """A sequence as its file has it."""
 
@@ -61,6 +63,7 @@ class NamedSequence(NamedTuple):
     words: list[str]
 
 
+@shown
 class Bucket(NamedTuple):
     """Sequences of like length, padded."""
 
@@ -69,6 +72,7 @@ class Bucket(NamedTuple):
     lengths: Int[Tensor, "some"] | None  # None where all are as long as the longest
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Sequences one after the other: symbols by their numbers, or numbers with an axis of their own."""
@@ -117,6 +121,7 @@ class Sequences:
         return tuple(found)
 
 
+@shown
 class SequenceSplits(NamedTuple):
     """Sequences to learn from, to validate and to test on; generated ones may have none to validate on."""
 
@@ -125,6 +130,7 @@ class SequenceSplits(NamedTuple):
     test: Sequences
 
 
+@shown
 @dataclass(frozen=True)
 class SequenceInfo(DataInfo):
     """Where sequences came from, and what their numbers stand for."""

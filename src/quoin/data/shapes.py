@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
 from quoin.data.dataset import Dataset, column_names
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Shapes", "make_shapes"]
@@ -23,6 +24,7 @@ Points = Float[Tensor, "*batch 2"]
 Distances = Float[Tensor, "*batch"]
 
 
+@shown
 class Shapes(NamedTuple):
     """Images of figures, and the attributes of each."""
 

@@ -13,11 +13,13 @@ from torch import Tensor
 
 from quoin.data.dataset import Dataset
 from quoin.data.seeds import keyed_generator
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["Split", "fold", "split"]
 
 
+@shown
 class Split(NamedTuple):
     """Row numbers, ascending, of three disjoint splits."""
 

@@ -16,6 +16,7 @@ import torch
 
 from quoin.data.files import quoted
 from quoin.data.table_files import TableFile
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _SECONDS_A_DAY = 86_400
 _THOUSANDS = r"^[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[.,]\d+)?$"
 
 
+@shown
 class Column(NamedTuple):
     """One column of a table, and what its numbers are."""
 

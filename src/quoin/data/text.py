@@ -19,6 +19,7 @@ from typing import NamedTuple
 from quoin.callbacks import ProgressCallback
 from quoin.data.files import existing_file, quoted
 from quoin.data.memory import explain_out_of_memory
+from quoin.display import fields_table, shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["Text", "TextSplits", "load_text", "split_sizes", "text_pieces"]
@@ -26,6 +27,7 @@ __all__ = ["Text", "TextSplits", "load_text", "split_sizes", "text_pieces"]
 _PIECE = 1 << 22  # bytes read at a time
 
 
+@shown
 class TextSplits(NamedTuple):
     """One text in three pieces, in their order."""
 
@@ -34,12 +36,17 @@ class TextSplits(NamedTuple):
     test: str
 
 
+@shown
 @dataclass(frozen=True)
 class Text:
     """A text with the name that `--data` gave it."""
 
     name: str
     content: str
+
+    def _repr_html_(self) -> str:
+        begin = {"characters": len(self.content), "begins": self.content[:200]}
+        return fields_table(f"Text {self.name}", begin)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 from quoin.data.corpus import Corpus
 from quoin.data.data_info import DataInfo
 from quoin.data.tokenizers import Tokenizer, tokenizer_from_json
+from quoin.display import shown
 from quoin.documents import Count
 
 __all__ = ["TextInfo", "text_info"]
 
 
+@shown
 @dataclass(frozen=True)
 class TextInfo(DataInfo):
     """Where the text came from, how long it is, and what its tokens stand for."""

@@ -1,12 +1,14 @@
 """Text as its tokens come, one by one: what is sure is given out, half of a character waits for its other half."""
 
 from quoin.data.tokenizers import Tokenizer
+from quoin.display import shown
 
 __all__ = ["TextStream"]
 
 _BROKEN = "\ufffd"  # what a tokenizer makes of bytes that are no character, or not yet
 
 
+@shown
 class TextStream:
     """The pieces that `push` gives and the one of `finish`, put together, are `tokenizer.decode` of all tokens.
 

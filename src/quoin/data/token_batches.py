@@ -14,6 +14,8 @@ from torch import Tensor
 
 from quoin.data.batches import BatchSampler
 from quoin.data.seeds import keyed_generator
+from quoin.data.transfer import to_device
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["BPTTWindows", "RandomWindows", "StoredTokens", "TokenBatch", "TokenWindows", "read_windows"]
@@ -30,6 +32,7 @@ class StoredTokens(Protocol):
         ...
 
 
+@shown
 class TokenBatch(NamedTuple):
     """What is read, and what comes next at each position."""
 
@@ -42,7 +45,7 @@ def read_windows(
 ) -> Int[Tensor, "batch {length}"]:
     """tokens[s], ..., tokens[s + length - 1] for each start s."""
     if isinstance(tokens, Tensor):
-        return tokens[starts.to(tokens.device)[:, None] + torch.arange(length, device=tokens.device)].long()
+        return tokens[to_device(starts, tokens.device)[:, None] + torch.arange(length, device=tokens.device)].long()
     return tokens.windows(starts, length)
 
 
@@ -77,7 +80,7 @@ class TokenWindows(BatchSampler):
 
     def read(self, starts: Int[Tensor, "batch"]) -> TokenBatch:
         """The windows that begin at `starts`."""
-        seen = read_windows(self.tokens, starts, self.length + 1).to(self.target_device)
+        seen = to_device(read_windows(self.tokens, starts, self.length + 1), self.target_device)
         return TokenBatch(seen[:, :-1], seen[:, 1:])
 
     def offset(self) -> int:

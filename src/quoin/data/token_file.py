@@ -24,6 +24,7 @@ from torch import Tensor
 from quoin.data.corpus import Corpus, CorpusSplit, last_token
 from quoin.data.files import existing_file, quoted
 from quoin.data.tokenizers import Tokenizer, tokenizer_fingerprint, tokenizer_from_json
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["TokenFile", "TokenFileSplit", "TokenWriter", "open_tokens"]
@@ -46,6 +47,7 @@ class SplitSize(NamedTuple):
     num_characters: int
 
 
+@shown
 class TokenWriter:
     """Writes a token file at `path`: append tokens, end each of the three splits, and leave the `with`. Whatever fails
     leaves no file.
@@ -130,6 +132,7 @@ class TokenWriter:
         os.fsync(self._file.fileno())
 
 
+@shown
 class TokenFile:
     """A token file, mapped into memory: what is read comes from the disk when it is needed and goes again when it is
     not."""
@@ -180,6 +183,7 @@ class TokenFile:
         self._known_good[block] = True
 
 
+@shown
 class TokenFileSplit:
     """The tokens of one split: `StoredTokens` for batches of windows.
 

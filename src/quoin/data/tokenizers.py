@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from quoin.documents import checked
+from quoin.display import shown
+from quoin.documents import Size, checked
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.tensor import check_token_ids
 
@@ -55,6 +56,7 @@ class Tokenizer(Protocol):
         ...
 
 
+@shown
 class CharTokenizer:
     """One token for each character; `fit` takes them in the order of their code points.
 
@@ -111,6 +113,7 @@ class CharTokenizer:
         return {"kind": "char", "characters": "".join(self.characters)}
 
 
+@shown
 class WordTokenizer:
     """A token for each character and for each of the commonest words; a word that has none is spelt character by
     character.
@@ -150,6 +153,10 @@ class WordTokenizer:
         return cls(letters, sorted(words[: vocab_size - len(letters)]))
 
     @property
+    def characters(self) -> tuple[str, ...]:
+        return self._spelling.characters
+
+    @property
     def vocab_size(self) -> int:
         return len(self._pieces)
 
@@ -174,9 +181,10 @@ class WordTokenizer:
         return "".join(map(self._pieces.__getitem__, token_array(tokens, self.vocab_size).tolist()))
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": "word", "characters": "".join(self._spelling.characters), "words": list(self.words)}
+        return {"kind": "word", "characters": "".join(self.characters), "words": list(self.words)}
 
 
+@shown
 class ByteTokenizer:
     """The 256 bytes of UTF-8: every text has tokens, and none needs be seen before.
 
@@ -217,7 +225,13 @@ class _BytePairs(TypedDict):
     merges: tuple[tuple[int, int], ...]
 
 
-_KINDS = {"char": _Characters, "word": _Words, "byte": _Bytes, "bpe": _BytePairs}
+class _HuggingFace(TypedDict):
+    kind: Literal["huggingface"]
+    content: dict[str, Any]
+    vocab_size: Size
+
+
+_KINDS = {"char": _Characters, "word": _Words, "byte": _Bytes, "bpe": _BytePairs, "huggingface": _HuggingFace}
 
 
 def tokenizer_from_json(values: Mapping[str, Any]) -> Tokenizer:
@@ -235,6 +249,10 @@ def tokenizer_from_json(values: Mapping[str, Any]) -> Tokenizer:
             return WordTokenizer(described["characters"], described["words"])
         case "byte":
             return ByteTokenizer()
+        case "huggingface":
+            from quoin.data.tokenizer_json import HuggingFaceTokenizer
+
+            return HuggingFaceTokenizer(described["content"], described["vocab_size"])
     from quoin.data.bpe import BPETokenizer
 
     return BPETokenizer(described["merges"])

@@ -19,10 +19,12 @@ from quoin.data.sources import TokenizerName
 from quoin.data.text import load_text, split_sizes, text_pieces
 from quoin.data.token_file import TokenWriter
 from quoin.data.tokenizers import Tokenizer
+from quoin.display import shown
 
 __all__ = ["Tokenized", "tokenize_file"]
 
 
+@shown
 class Tokenized(NamedTuple):
     """What was written."""
 

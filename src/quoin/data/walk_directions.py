@@ -16,6 +16,7 @@ from quoin.data.chains import make_markov_source
 from quoin.data.padding import pad_sequences
 from quoin.data.pairs import Pairs
 from quoin.data.tokenizers import CharTokenizer
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import MarkovChain
 
@@ -24,6 +25,7 @@ __all__ = ["WalkDirections", "make_walk_directions"]
 BACKWARDS, FORWARDS = "backwards", "forwards"  # class 0 and class 1: classes are numbered in the order of their names
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class WalkDirections:
     """A chain in its stationary distribution, whose walks are written in letters from a on; both directions are equally

@@ -60,7 +60,14 @@ if TYPE_CHECKING:
     )
     from quoin.expressivity.shallow import shallow_definition
     from quoin.expressivity.stack import stack_networks
-    from quoin.expressivity.width import affine_distance, interior_peak, max_min_definition, max_min_net, narrow_net
+    from quoin.expressivity.width import (
+        affine_distance,
+        interior_peak,
+        max_min_definition,
+        max_min_net,
+        narrow_convex_net,
+        narrow_net,
+    )
 
 __all__ = [
     "Approximation",
@@ -100,6 +107,7 @@ __all__ = [
     "min_units",
     "modulus_of_continuity",
     "modulus_of_continuity_definition",
+    "narrow_convex_net",
     "narrow_net",
     "num_folding_regions",
     "partial_sawtooth_net",

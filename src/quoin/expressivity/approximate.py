@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.expressivity.modulus import (
     ContinuityModulus,
@@ -33,6 +34,7 @@ _MOST_UNCERTIFIED = 2**14  # pieces where nothing is assumed of g
 _POINTS_PER_PIECE = 16  # points of the measuring grid in each piece
 
 
+@shown
 @dataclass(frozen=True)
 class Approximation:
     """A network close to g, and how close: |g - network| <= `error` on the whole interval if `certified`, else only on

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.expressivity.layers_of import relu_network
 from quoin.expressivity.regions import SAME, Regions
@@ -62,6 +63,7 @@ def gradient_jump(
     return gradient(points + step * normal) - gradient(points - step * normal)
 
 
+@shown
 class BreakLine(NamedTuple):
     """A line nu . x = offset on part of which the gradient jumps."""
 

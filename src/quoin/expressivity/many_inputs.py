@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.expressivity.layers_of import affine_layers, relu_network
 from quoin.expressivity.modulus import check_interval, evaluate_on_grid
@@ -48,6 +49,7 @@ def exponential_sum_definition(
     return (x @ frequencies.T).exp() @ coefficients
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class ExponentialSum:
     """x -> sum_i gamma_i exp(<nu_i, x - centre>): the same span for every centre, and no overflow far from 0."""
@@ -91,6 +93,7 @@ def sup_error_in_span(columns: Float[Tensor, "n k"], values: Float[Tensor, "n"])
     return float((columns @ solution - values[:, None]).abs().max())
 
 
+@shown
 @dataclass(frozen=True)
 class ManyInputApproximation:
     """A network close to a function of d variables on a box, with the two errors of the construction and what was

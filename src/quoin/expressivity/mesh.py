@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quoin.display import shown
+
 __all__ = ["Mesh", "split_mesh"]
 
 
+@shown
 @dataclass(frozen=True)
 class Mesh:
     """Convex polygons that fill a rectangle, edge to edge."""

@@ -14,6 +14,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import as_floating
 
@@ -86,6 +87,7 @@ class Regularity(Protocol):
         ...
 
 
+@shown
 class Lipschitz(NamedTuple):
     """|g(x) - g(y)| <= K |x - y|.
 
@@ -103,6 +105,7 @@ class Lipschitz(NamedTuple):
         return _first_violation(x, values, [1], lambda distance: self.constant * distance)
 
 
+@shown
 class ContinuityModulus(NamedTuple):
     """|g(x) - g(y)| <= omega(|x - y|), omega not decreasing; L(x) lies between two values each within omega(h), so |g -
     L| <= omega(h)."""
@@ -122,6 +125,7 @@ class ContinuityModulus(NamedTuple):
         return _first_violation(x, values, lags, self.error)
 
 
+@shown
 class Curvature(NamedTuple):
     """|g''| <= M, for which |g - L| <= M h² / 8."""
 

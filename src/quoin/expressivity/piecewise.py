@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.expressivity.layers_of import relu_network
 from quoin.layers import Affine, relu
@@ -62,6 +63,7 @@ def relu_form_definition(
     return slopes[0] * x + offset + relu(x[..., None] - breakpoints) @ slopes.diff()
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class PiecewiseLinear:
     """The continuous f with f(x) = lambda_l x + c_l for t_{l-1} <= x <= t_l, without bound on the left of t_0 and the

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.expressivity.layers_of import affine_layers
 from quoin.expressivity.mesh import Mesh, split_mesh
@@ -58,6 +59,7 @@ def piece_maps(layers: Sequence[Affine], patterns: Bool[Tensor, "P h"]) -> Affin
     return Affine(weight, bias)
 
 
+@shown
 @dataclass(frozen=True)
 class Pieces:
     """The pieces of a network on the segment from `start` to `end`: piece i lies between breaks i and i + 1."""
@@ -115,6 +117,7 @@ def pieces_on_segment(
     return Pieces(breaks, patterns, values @ layers[-1].weight.T + layers[-1].bias)
 
 
+@shown
 @dataclass(frozen=True)
 class Regions:
     """The regions of a network in a window of the plane: convex polygons on shared vertices, with what the network is

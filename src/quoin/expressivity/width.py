@@ -7,6 +7,7 @@ border, so that a bump is out of reach.
 d inputs, m outputs, K affine functions
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,7 +21,10 @@ from quoin.expressivity.regions import pieces_on_segment, regions_in_window
 from quoin.layers import Affine
 from quoin.tensor import check_floating, check_same_dtype, check_shapes
 
-__all__ = ["affine_distance", "interior_peak", "max_min_definition", "max_min_net", "narrow_net"]
+__all__ = ["affine_distance", "interior_peak", "max_min_definition", "max_min_net", "narrow_convex_net", "narrow_net"]
+
+
+_MOST_TANGENTS = 4096  # one layer for each
 
 
 def max_min_definition(
@@ -113,6 +117,51 @@ def narrow_net(
     )  # (m, K, 2)
     weight, bias = lines[..., 0].T[..., None], lines[..., 1].T
     return max_min_net(weight, bias, weight[1:, :, 0] > 0, [left])
+
+
+def narrow_convex_net(
+    g: Callable[[Tensor], Tensor], eps: float, box: Sequence[tuple[float, float]], *, curvature: float
+) -> nn.Sequential:
+    """A network of width d + 1 within eps of a convex or concave g: R^d -> R on a box, as the maximum (or minimum) of
+    its tangents at the centres of cells.
+
+    A tangent at c misses g by at most M |x - c|² / 2, so cells whose half diagonal is √(2 eps / M) are small enough:
+    |network - g| <= eps is certain if g is convex or concave, and its second derivatives obey M.
+
+    Args:
+        g: Takes (n, d) to (n,), by operations that torch can differentiate.
+        box: (low, high) of each input.
+        curvature: M with |v·g''(x) v| <= M |v|² on the box.
+
+    Notes: D1.1-13.
+    """
+    low, high = torch.tensor(box, dtype=torch.float64).T
+    if not (eps > 0 and curvature > 0 and bool((low < high).all())):
+        raise UserError(
+            f"expected eps > 0, curvature > 0 and low < high, got {eps}, {curvature} and "
+            f"{format_value(box)}; change them"
+        )
+    # (1 - 1e-9): what rounding may take away is left to it.
+    side = 2 * math.sqrt(2 * eps * (1 - 1e-9) / (curvature * len(low)))
+    counts = [max(1, math.ceil(width / side)) for width in (high - low).tolist()]
+    if math.prod(counts) > _MOST_TANGENTS:
+        raise UserError(
+            f"expected at most {_MOST_TANGENTS} tangents, got {math.prod(counts)}; ask for a larger eps or a "
+            "smaller box"
+        )
+    lines = [a + (b - a) * (torch.arange(n).double() + 0.5) / n for a, b, n in zip(low, high, counts)]
+    centers = torch.cartesian_prod(*lines).reshape(-1, len(low)).requires_grad_()
+    values = g(centers)
+    (weight,) = torch.autograd.grad(values.sum(), centers)
+    centers, values = centers.detach(), values.detach()
+    bias = values - (weight * centers).sum(dim=1)
+    above = centers @ weight.T + bias - values[:, None]  # (n, n): tangents less g, at every centre
+    slack = 1e-9 * (1 + float(values.abs().max()))
+    if not (bool((above <= slack).all()) or bool((above >= -slack).all())):
+        raise UserError("expected a convex or concave g, got tangents on both sides of it; see max_min_net for others")
+    weight, bias = (torch.cat([each, each])[: max(2, len(each))] for each in (weight, bias))  # K >= 2
+    maximum = torch.full((len(weight) - 1, 1), bool((above <= slack).all()))
+    return max_min_net(weight[:, None], bias[:, None], maximum, low)
 
 
 def _zigzag(

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.generate.decoding import TokenCache, TokenPredictor, check_eos_token_id, check_request
 from quoin.tensor.eval_mode import eval_mode
@@ -14,6 +15,7 @@ from quoin.tensor.labels import as_indices
 __all__ = ["Beams", "beam_search"]
 
 
+@shown
 class Beams(NamedTuple):
     """The sequences that were left in the end, the best of each prompt first, without the prompt."""
 

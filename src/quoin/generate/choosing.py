@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor import as_floating
 
-__all__ = ["TokenSampler", "greedy_token", "temperature_softmax", "top_k_filter", "top_p_filter"]
+__all__ = ["TokenSampler", "first_arrival", "greedy_token", "temperature_softmax", "top_k_filter", "top_p_filter"]
 
 
 def greedy_token(logits: Real[Tensor, "*batch vocab"]) -> Int[Tensor, "*batch"]:
@@ -60,6 +61,20 @@ def top_p_filter(probs: Float[Tensor, "*batch vocab"], top_p: float) -> Float[Te
     return _renormalized(probs, torch.zeros_like(probs, dtype=torch.bool).scatter(-1, indices, before < top_p))
 
 
+def first_arrival(
+    probs: Float[Tensor, "*batch vocab"], generator: torch.Generator | None = None
+) -> Int[Tensor, "*batch"]:
+    """An index of each row, i with probability p_i: the first of arrivals that come at the rates p, argmax_i p_i / e_i
+    with e_i of the exponential distribution.
+
+    The draw that `torch.multinomial` makes of one sample, without its check of the probabilities, for which the host
+    would wait at every token.
+    """
+    waits = torch.empty_like(probs, memory_format=torch.contiguous_format).exponential_(generator=generator)
+    return (probs / waits).argmax(dim=-1)
+
+
+@shown
 @dataclass(frozen=True)
 class TokenSampler:
     """Sample from the distribution at this temperature, cut to the `top_k` most probable, then to the nucleus of
@@ -90,7 +105,11 @@ class TokenSampler:
         return probs if self.top_p == 1 else top_p_filter(probs, self.top_p)
 
     def __call__(self, logits: Real[Tensor, "batch vocab"]) -> Int[Tensor, "batch"]:
-        return torch.multinomial(self.probs(logits), 1, generator=self.generator).squeeze(-1)
+        probs = self.probs(logits)
+        probs = probs.to(torch.promote_types(probs.dtype, torch.float32))  # in bfloat16 many arrivals would be equal
+        if probs.is_cpu:
+            return torch.multinomial(probs, 1, generator=self.generator).squeeze(-1)
+        return first_arrival(probs, self.generator)
 
 
 def _renormalized(probs: Tensor, kept: Tensor) -> Tensor:

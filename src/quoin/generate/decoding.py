@@ -1,7 +1,8 @@
 """Tokens one after another from a trained model, for many sequences side by side: each is chosen, then read.
 
 A model is anything with `decode_step`, and a cache with `select`, as language models and decoders of translations have
-them. Beams are in beam.py, ways to choose in choosing.py.
+them. On CUDA the step of a model that has static caches is captured once and replayed (static_steps.py), with the same
+tokens. Beams are in beam.py, ways to choose in choosing.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,8 +12,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.generate.choosing import TokenSampler, greedy_token
+from quoin.generate.static_decoder import TokenSteps
+from quoin.generate.static_steps import can_step_statically, static_steps
 from quoin.tensor.eval_mode import eval_mode
 from quoin.tensor.labels import as_indices
 
@@ -48,6 +52,7 @@ class TokenPredictor(Protocol):
         ...
 
 
+@shown
 class TokenStep(NamedTuple):
     """One more token of each sequence."""
 
@@ -56,6 +61,7 @@ class TokenStep(NamedTuple):
     ended: Bool[Tensor, "batch"]  # whether the sequence has ended, with this token or before
 
 
+@shown
 class Generated(NamedTuple):
     """Sequences as they were generated, without the prompt."""
 
@@ -83,26 +89,10 @@ def stream_tokens(
         choose: From logits (batch, vocab) to tokens (batch,), such as `greedy_token` or a `TokenSampler`.
         eos_token_id: The token that ends a sequence; with None all go on to `max_tokens`.
     """
-    check_request(prompt, max_tokens)
-    prompt = as_indices(prompt, "prompt")
-    with eval_mode(model):
-        ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
-        new = prompt
-        for _ in range(max_tokens):
-            with torch.inference_mode():  # a sixth quicker than no_grad where a model is small
-                logits, cache = model.decode_step(cache, new)
-                last = logits[:, -1]
-                chosen = choose(last)
-            tokens = chosen.clone()  # what leaves is made outside: nothing made inside could be trained on
-            log_probs = last.log_softmax(dim=-1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
-            if eos_token_id is not None:
-                check_eos_token_id(eos_token_id, logits.shape[-1])
-                tokens, log_probs = tokens.masked_fill(ended, eos_token_id), log_probs.masked_fill(ended, 0)
-                ended = ended | (tokens == eos_token_id)
+    steps = _token_steps(model, cache, prompt, choose, max_tokens, eos_token_id)
+    for some in steps:
+        for tokens, log_probs, ended in zip(*(each.unbind(dim=1) for each in some), strict=True):
             yield TokenStep(tokens, log_probs, ended)
-            if eos_token_id is not None and bool(ended.all()):
-                return
-            new = tokens.unsqueeze(-1)
 
 
 def generate_tokens(
@@ -124,11 +114,10 @@ def generate_tokens(
 
     Notes: M14.
     """
-    steps = list(stream_tokens(model, cache, prompt, choose, max_tokens=max_tokens, eos_token_id=eos_token_id))
-    tokens = torch.stack([step.tokens for step in steps], dim=1)
-    before = torch.stack([torch.zeros_like(steps[0].ended), *(step.ended for step in steps[:-1])], dim=1)
-    log_probs = torch.stack([step.log_probs for step in steps], dim=1).sum(dim=1)
-    return Generated(tokens, (~before).sum(dim=1), log_probs, steps[-1].ended)
+    steps = list(_token_steps(model, cache, prompt, choose, max_tokens, eos_token_id))
+    tokens, log_probs, ended = (torch.cat(each, dim=1) for each in zip(*steps, strict=True))
+    before = torch.nn.functional.pad(ended[:, :-1], (1, 0))
+    return Generated(tokens, (~before).sum(dim=1), log_probs.sum(dim=1), ended[:, -1])
 
 
 def greedy_search(
@@ -180,6 +169,51 @@ def sample_tokens(
     """
     choose = TokenSampler(temperature, top_k, top_p, generator)
     return generate_tokens(model, cache, prompt, choose, max_tokens=max_tokens, eos_token_id=eos_token_id)
+
+
+def _token_steps(
+    model: TokenPredictor,
+    cache: TokenCache,
+    prompt: Int[Tensor, "batch seq"],
+    choose: Choose,
+    max_tokens: int,
+    eos_token_id: int | None,
+) -> Iterator[TokenSteps]:
+    """Tokens as they come: on CUDA some at a time by a captured step, where the model has one, else one by one."""
+    check_request(prompt, max_tokens)
+    prompt = as_indices(prompt, "prompt")
+    with eval_mode(model):
+        with torch.inference_mode():  # a sixth quicker than no_grad where a model is small
+            logits, cache = model.decode_step(cache, prompt)
+        if eos_token_id is not None:
+            check_eos_token_id(eos_token_id, logits.shape[-1])
+        steps = None
+        if logits.is_cuda and can_step_statically(model, cache, max_tokens):
+            steps = static_steps(model, cache, prompt, logits, choose, max_tokens=max_tokens, eos_token_id=eos_token_id)
+        if steps is None:
+            steps = _one_by_one(model, cache, logits, choose, max_tokens, eos_token_id)
+        yield from steps
+
+
+def _one_by_one(
+    model: TokenPredictor, cache: Any, logits: Tensor, choose: Choose, max_tokens: int, eos_token_id: int | None
+) -> Iterator[TokenSteps]:
+    ended = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+    for left in reversed(range(max_tokens)):
+        with torch.inference_mode():
+            last = logits[:, -1]
+            chosen = choose(last)
+        tokens = chosen.clone()  # what leaves is made outside: nothing made inside could be trained on
+        log_probs = last.log_softmax(dim=-1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+        if eos_token_id is not None:
+            tokens, log_probs = tokens.masked_fill(ended, eos_token_id), log_probs.masked_fill(ended, 0)
+            ended = ended | (tokens == eos_token_id)
+        new = tokens.unsqueeze(-1)
+        yield TokenSteps(new, log_probs.unsqueeze(-1), ended.unsqueeze(-1))
+        if not left or (eos_token_id is not None and bool(ended.all())):
+            return
+        with torch.inference_mode():
+            logits, cache = model.decode_step(cache, new)
 
 
 def check_request(prompt: Int[Tensor, "batch seq"], max_tokens: int) -> None:

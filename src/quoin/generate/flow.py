@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.generate.diffusion import sample_initial_noise
 from quoin.generate.paths import SamplePath
@@ -68,6 +69,7 @@ def integrate_midpoint(
     return _integrate(step, start, num_steps, callback)
 
 
+@shown
 class FlowDensity(NamedTuple):
     """The log-density of data under a flow, and the noise they come from."""
 

@@ -7,9 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
+
 __all__ = ["PathModel", "SamplePath"]
 
 
+@shown
 class SamplePath(NamedTuple):
     """Samples, with the intermediate ones on their way from noise."""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from quoin.callbacks import ProgressCallback
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.info.arithmetic import CodingModel, arithmetic_decode, arithmetic_encode
 from quoin.info.rans import context_mixing_decode, context_mixing_encode
@@ -58,6 +59,7 @@ class Codec(Protocol):
     def decode(self, code: bytes, length: int, on_progress: ProgressCallback) -> bytes: ...
 
 
+@shown
 class StoreCodec:
     """The content as it is, for what no model makes smaller."""
 
@@ -70,6 +72,7 @@ class StoreCodec:
         return code
 
 
+@shown
 class ContextMixingCodec:
     """Context mixing: integers only, so the same on every machine."""
 
@@ -82,6 +85,7 @@ class ContextMixingCodec:
         return context_mixing_decode(code, length, on_progress)
 
 
+@shown
 class ModelCodec:
     """Arithmetic coding of bytes under a model of one's own; both sides begin with a new one and step it byte by byte.
 
@@ -107,6 +111,7 @@ class ModelCodec:
         return bytes(arithmetic_decode(code, self._new_model(), length))
 
 
+@shown
 class ArchiveHeader(NamedTuple):
     """The header of a valid archive, and the code that it carries."""
 

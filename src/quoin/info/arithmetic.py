@@ -15,9 +15,11 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.prob import check_probs
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = [
     "AdaptiveModel",
@@ -57,10 +59,12 @@ class CodingModel(Protocol):
         ...
 
 
+@shown
 class StaticModel:
     """One distribution for every symbol, whatever the symbols before, as a `CodingModel`."""
 
-    def __init__(self, probs: Float[Tensor, "k"]):
+    def __init__(self, probs: Float[Tensor, "k"] | ArrayLike):
+        probs = float_tensor(probs, "probs")
         self._frequencies = integer_frequencies(probs)
 
     def frequencies(self) -> Sequence[int]:
@@ -70,6 +74,7 @@ class StaticModel:
         pass
 
 
+@shown
 class AdaptiveModel:
     """A model of probabilities as a `CodingModel`: `next_probs(context)` gives the distribution of the symbol after
     those in `context`.
@@ -88,7 +93,7 @@ class AdaptiveModel:
         self._context.append(symbol)
 
 
-def integer_frequencies(probs: Float[Tensor, "k"], total: int = _MOST_TOTAL) -> list[int]:
+def integer_frequencies(probs: Float[Tensor, "k"] | ArrayLike, total: int = _MOST_TOTAL) -> list[int]:
     """`probs` as k + 1 cumulative integers up to `total`: 1 + floor(p_s (total
     - k)) each, and what is left for the most probable.
 
@@ -99,6 +104,7 @@ def integer_frequencies(probs: Float[Tensor, "k"], total: int = _MOST_TOTAL) -> 
     >>> integer_frequencies(torch.tensor([0.5, 0.25, 0.25, 0.0]), total=16)
     [0, 7, 11, 15, 16]
     """
+    probs = float_tensor(probs, "probs")
     check_shapes("k", probs=probs)
     check_probs(probs, "probs")
     if not len(probs) <= total <= _MOST_TOTAL:
@@ -111,6 +117,7 @@ def integer_frequencies(probs: Float[Tensor, "k"], total: int = _MOST_TOTAL) -> 
     return [0, *np.cumsum(counts).tolist()]
 
 
+@shown
 class CodeInterval(NamedTuple):
     """The numbers that stand for a message: from `low` on, less than `low + width`; `width` is the
     message's probability.
@@ -143,6 +150,7 @@ def arithmetic_encode_definition(symbols: Iterable[int], model: CodingModel) -> 
     return f"{number:0{m}b}" if m else ""
 
 
+@shown
 class ArithmeticEncoder:
     """`arithmetic_interval` with 64 bits for low and width; bytes are sent as soon as nothing but a carry
     can change them.
@@ -196,6 +204,7 @@ class ArithmeticEncoder:
             self._sent[index] += 1
 
 
+@shown
 class ArithmeticDecoder:
     """The symbols back from an `ArithmeticEncoder`'s bytes, if `pop` is given the same frequencies in the same
     order."""

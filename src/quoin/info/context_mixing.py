@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quoin.display import shown
+
 __all__ = ["MOST_STREAMS", "WHOLE", "ContextMixer", "ContextModel", "VectorizedContextMixer"]
 
 ORDERS = (0, 1, 2, 3, 4, 6)
@@ -122,6 +124,7 @@ class _Stream:
         self.hashes = self._hashed()
 
 
+@shown
 class ContextMixer:
     """Context mixing as defined, in Python's integers: `probs()` gives every stream's P(1), `update(bits)` takes
     every stream's bit.
@@ -200,6 +203,7 @@ class ContextMixer:
             stream.advance(bit)
 
 
+@shown
 class ContextModel:
     """One stream of a mixer as a `CodingModel` of bits, for the arithmetic coder.
 
@@ -217,6 +221,7 @@ class ContextModel:
         self._mixer.update([symbol])
 
 
+@shown
 class VectorizedContextMixer:
     """`ContextMixer` on arrays, a row for each context and a column for each stream: quicker from a few streams on.
 

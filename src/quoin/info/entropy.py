@@ -20,11 +20,12 @@ from quoin.errors import UserError
 from quoin.prob import check_joint_probs, check_probs
 from quoin.prob.closed_form import closed_form_entropy
 from quoin.prob.units import convert_base
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["conditional_entropy", "entropy", "joint_entropy", "self_information"]
 
 
-def self_information(probability: Float[Tensor, "*batch"], base: float = math.e) -> Float[Tensor, "*batch"]:
+def self_information(probability: Float[Tensor, "*batch"] | ArrayLike, base: float = math.e) -> Float[Tensor, "*batch"]:
     """-log P, the surprise at an event of probability P: none at what is certain, infinite at what cannot happen, as is
     its gradient there.
 
@@ -36,6 +37,7 @@ def self_information(probability: Float[Tensor, "*batch"], base: float = math.e)
 
     Notes: Z13.6.
     """
+    probability = float_tensor(probability, "probability")
     if not probability.is_floating_point():
         raise UserError(f"expected probabilities as floats, got {probability.dtype}; divide counts by their sum")
     if not torch.compiler.is_compiling() and not ((probability >= 0) & (probability <= 1)).all():
@@ -46,7 +48,7 @@ def self_information(probability: Float[Tensor, "*batch"], base: float = math.e)
     return convert_base(0 - probability.log(), base)  # not -log 1, which floats write as -0
 
 
-def entropy(p: Float[Tensor, "*batch n"] | Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
+def entropy(p: Float[Tensor, "*batch n"] | ArrayLike | Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(P) = E[-log P(X)] = -sum_i p_i log p_i of a table; of a torch distribution its closed form, for a density
     -E log p(X).
 
@@ -64,11 +66,12 @@ def entropy(p: Float[Tensor, "*batch n"] | Distribution, base: float = math.e) -
     """
     if isinstance(p, Distribution):
         return convert_base(closed_form_entropy(p), base)
+    p = float_tensor(p, "p")
     check_probs(p, "p")
     return convert_base(_mean_surprise(p, p), base)
 
 
-def joint_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
+def joint_entropy(joint: Float[Tensor, "*batch n m"] | ArrayLike, base: float = math.e) -> Float[Tensor, "*batch"]:
     """H(X, Y) = -E log p(X, Y), the entropy of the pair as one variable with nm outcomes; its gradient is
     that of `entropy`.
 
@@ -78,11 +81,14 @@ def joint_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> F
 
     Notes: Z13.14.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     return convert_base(_mean_surprise(joint, joint).sum(dim=-1), base)
 
 
-def conditional_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
+def conditional_entropy(
+    joint: Float[Tensor, "*batch n m"] | ArrayLike, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """H(Y | X) = -E log p(Y | X) = -sum_xy p(x, y) log(p(x, y) / p(x)), the surprise left in Y once X is known.
 
     The gradient in p(x, y) is -log p(y | x), which tends to infinity as p(x, y) falls to 0; there it is given as 1,
@@ -97,6 +103,7 @@ def conditional_entropy(joint: Float[Tensor, "*batch n m"], base: float = math.e
 
     Notes: Z13.16.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     rows = joint.sum(dim=-1, keepdim=True).expand_as(joint)
     return convert_base((_mean_surprise(joint, joint) - _mean_surprise(joint, rows)).sum(dim=-1), base)

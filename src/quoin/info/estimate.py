@@ -14,9 +14,11 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.units import convert_base
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
@@ -36,6 +38,7 @@ _GROUPS = 10
 _LEAST_ROWS = 15  # of a group, for each neighbour asked for
 
 
+@shown
 class Estimate(NamedTuple):
     """A number from a sample, and the standard deviation that it would show over many such samples."""
 
@@ -43,7 +46,9 @@ class Estimate(NamedTuple):
     standard_error: Float[Tensor, "*batch"]
 
 
-def plug_in_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = math.e) -> Float[Tensor, "*batch"]:
+def plug_in_entropy(
+    counts: Real[Tensor, "*batch cells"] | ArrayLike, *, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """H(p^) of the proportions p^_i = c_i / N; too low by about (cells - 1) / 2N on average, for rare
     outcomes are missed.
 
@@ -54,11 +59,12 @@ def plug_in_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = math.
     >>> plug_in_entropy(torch.tensor([3, 1]), base=2)
     tensor(0.8113, dtype=torch.float64)
     """
+    counts = number_tensor(counts, "counts")
     proportions, _ = _proportions(counts, 1)
     return convert_base(-torch.special.xlogy(proportions, proportions).sum(dim=-1), base)
 
 
-def miller_madow_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = math.e) -> Estimate:
+def miller_madow_entropy(counts: Real[Tensor, "*batch cells"] | ArrayLike, *, base: float = math.e) -> Estimate:
     """H(p^) + (cells that occurred - 1) / 2N: the plug-in with the correction of Miller and Madow.
 
     A bias of order 1/N² is left if every outcome that is possible occurred, and a downward one of about half the
@@ -69,6 +75,7 @@ def miller_madow_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = 
         counts: How often each outcome was seen.
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    counts = number_tensor(counts, "counts")
     proportions, total = _proportions(counts, 1)
     surprise = -torch.where(proportions > 0, proportions, 1).log()
     entropy = (proportions * surprise).sum(dim=-1)
@@ -78,7 +85,7 @@ def miller_madow_entropy(counts: Real[Tensor, "*batch cells"], *, base: float = 
 
 
 def plug_in_mutual_information(
-    counts: Real[Tensor, "*batch rows columns"], *, base: float = math.e
+    counts: Real[Tensor, "*batch rows columns"] | ArrayLike, *, base: float = math.e
 ) -> Float[Tensor, "*batch"]:
     """I of the proportions c_ij / N of pairs; too high by about (rows - 1)(columns - 1) / 2N on average,
     also under independence.
@@ -87,10 +94,13 @@ def plug_in_mutual_information(
         counts: c_ij, how often each pair was seen.
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    counts = number_tensor(counts, "counts")
     return convert_base(_pointwise(counts)[1], base)
 
 
-def miller_madow_mutual_information(counts: Real[Tensor, "*batch rows columns"], *, base: float = math.e) -> Estimate:
+def miller_madow_mutual_information(
+    counts: Real[Tensor, "*batch rows columns"] | ArrayLike, *, base: float = math.e
+) -> Estimate:
     """I(p^) - (cells - rows - columns + 1) / 2N, counting those that occurred: Miller and Madow's correction
     of three entropies.
 
@@ -102,6 +112,7 @@ def miller_madow_mutual_information(counts: Real[Tensor, "*batch rows columns"],
         counts: How often each pair was seen.
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    counts = number_tensor(counts, "counts")
     proportions, information, pointwise, total = _pointwise(counts)
     cells = (proportions > 0).sum(dim=(-2, -1))
     rows, columns = ((proportions.sum(dim=dim) > 0).sum(dim=-1) for dim in (-1, -2))
@@ -112,7 +123,7 @@ def miller_madow_mutual_information(counts: Real[Tensor, "*batch rows columns"],
     return Estimate(convert_base(corrected, base), convert_base(variance.sqrt(), base))
 
 
-def knn_entropy(sample: Float[Tensor, "n d"], *, k: int = 3, base: float = math.e) -> Estimate:
+def knn_entropy(sample: Float[Tensor, "n d"] | ArrayLike, *, k: int = 3, base: float = math.e) -> Estimate:
     """ψ(n) - ψ(k) + log V_d + (d / n) Σ_i log ρ_i, where ρ_i is the distance to the k-th neighbour and V_d the
     unit ball's volume.
 
@@ -122,6 +133,7 @@ def knn_entropy(sample: Float[Tensor, "n d"], *, k: int = 3, base: float = math.
     Args:
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    sample = float_tensor(sample, "sample")
     _check_sample(sample, "sample", k)
 
     def estimate(rows: Tensor) -> Tensor:
@@ -132,7 +144,11 @@ def knn_entropy(sample: Float[Tensor, "n d"], *, k: int = 3, base: float = math.
 
 
 def knn_kl_divergence(
-    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], *, k: int = 3, base: float = math.e
+    first: Float[Tensor, "n d"] | ArrayLike,
+    second: Float[Tensor, "m d"] | ArrayLike,
+    *,
+    k: int = 3,
+    base: float = math.e,
 ) -> Estimate:
     """(d / n) Σ_i log(ν_i / ρ_i) + log(m / (n - 1)): ν_i reaches from first_i to its k-th neighbour in `second`,
     ρ_i in `first`.
@@ -145,6 +161,8 @@ def knn_kl_divergence(
         second: A sample of Q.
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     check_shapes("n d, m d", first=first, second=second)
     check_same_dtype(first, second)
     _check_sample(first, "first", k)
@@ -158,7 +176,7 @@ def knn_kl_divergence(
 
 
 def ksg_mutual_information(
-    x: Float[Tensor, "n d"], y: Float[Tensor, "n e"], *, k: int = 3, base: float = math.e
+    x: Float[Tensor, "n d"] | ArrayLike, y: Float[Tensor, "n e"] | ArrayLike, *, k: int = 3, base: float = math.e
 ) -> Estimate:
     """ψ(k) + ψ(n) - (1 / n) Σ_i [ψ(a_i + 1) + ψ(b_i + 1)], the first estimate of Kraskov, Stögbauer and Grassberger.
 
@@ -169,6 +187,8 @@ def ksg_mutual_information(
     Args:
         base: Of the logarithm: 2 for bits, e for nats.
     """
+    x = float_tensor(x, "x", y)
+    y = float_tensor(y, "y", x)
     check_shapes("n d, n e", x=x, y=y)
     check_same_dtype(x, y)
     _check_sample(x, "x", k)

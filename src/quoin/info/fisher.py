@@ -15,12 +15,13 @@ from torch.distributions import Distribution
 from quoin.errors import UserError
 from quoin.prob import check_probs, kl_divergence
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["fisher_information", "fisher_information_definition"]
 
 
 def fisher_information_definition(
-    family: Callable[[Tensor], Tensor], theta: Float[Tensor, "d"]
+    family: Callable[[Tensor], Tensor], theta: Float[Tensor, "d"] | ArrayLike
 ) -> Float[Tensor, "d d"]:
     """F(theta) = E[s s^T], s = grad_theta log p_theta(X) the score, for tables: sum_i grad p_i (grad p_i)^T / p_i.
 
@@ -31,6 +32,7 @@ def fisher_information_definition(
 
     Notes: D1.4-18.
     """
+    theta = float_tensor(theta, "theta")
     probs = family(theta)
     check_shapes("d, n", theta=theta, probs=probs)
     check_probs(probs, "the family's distribution")
@@ -41,7 +43,7 @@ def fisher_information_definition(
 
 
 def fisher_information(
-    family: Callable[[Tensor], Tensor | Distribution], theta: Float[Tensor, "d"]
+    family: Callable[[Tensor], Tensor | Distribution], theta: Float[Tensor, "d"] | ArrayLike
 ) -> Float[Tensor, "d d"]:
     """`fisher_information_definition` as the curvature of D(p_theta || p_{theta + delta}) = delta^T F
     delta / 2 + O(|delta|^3) at 0.
@@ -59,6 +61,7 @@ def fisher_information(
 
     Notes: D1.4-18.
     """
+    theta = float_tensor(theta, "theta")
     check_shapes("d", theta=theta)
     if not theta.is_floating_point():
         raise UserError(f"expected parameters as floats, got {theta.dtype}; convert with .float()")

@@ -6,11 +6,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info.prefix import PrefixCode, canonical_code, exact_weights
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["huffman_code", "huffman_lengths"]
 
 
-def huffman_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
+def huffman_lengths(probs: Float[Tensor, "k"] | ArrayLike) -> list[int | None]:
     """Join the two lightest trees until one is left; l_s is the depth at which s then lies. None where q_s = 0.
 
     Of equally light trees the lower goes first, then the one with the smaller symbol: the longest codeword is then as
@@ -23,6 +24,7 @@ def huffman_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
 
     Notes: M21h.
     """
+    probs = float_tensor(probs, "probs")
     weights, _ = exact_weights(probs)
     # A tree is (weight, height, smallest symbol, root); roots are numbered as they come, those of single symbols first.
     trees = [(weight, 0, symbol, symbol) for symbol, weight in enumerate(weights) if weight]
@@ -40,7 +42,7 @@ def huffman_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
     return [depth[symbol] if weight else None for symbol, weight in enumerate(weights)]
 
 
-def huffman_code(probs: Float[Tensor, "k"]) -> PrefixCode:
+def huffman_code(probs: Float[Tensor, "k"] | ArrayLike) -> PrefixCode:
     """The canonical code of `huffman_lengths`: no prefix code has a smaller sum_s q_s l_s.
 
     A single codeword may be longer than -log2 q_s + 1, which Shannon's never is.
@@ -51,4 +53,5 @@ def huffman_code(probs: Float[Tensor, "k"]) -> PrefixCode:
 
     Notes: M21h.
     """
+    probs = float_tensor(probs, "probs")
     return canonical_code(huffman_lengths(probs))

@@ -14,8 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin.callbacks import ProgressCallback
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.info.arithmetic import ArithmeticDecoder, ArithmeticEncoder
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["StreamLayout", "StreamModel", "decode_interleaved", "encode_interleaved", "stream_frequencies"]
 
@@ -39,6 +41,7 @@ class StreamModel(Protocol):
         ...
 
 
+@shown
 class StreamLayout(NamedTuple):
     """The first `longest` streams have `num_steps` symbols, the others one less."""
 
@@ -58,8 +61,9 @@ class StreamLayout(NamedTuple):
         return [stream * self.num_steps - max(0, stream - self.longest) for stream in range(self.num_streams)]
 
 
-def stream_frequencies(probs: Float[Tensor, "L k"], total: int = TOTAL) -> Int[Tensor, "L k+1"]:
+def stream_frequencies(probs: Float[Tensor, "L k"] | ArrayLike, total: int = TOTAL) -> Int[Tensor, "L k+1"]:
     """`integer_frequencies` of each row: 1 + floor(p_s (total - k)) each, and what is left for the most probable."""
+    probs = float_tensor(probs, "probs")
     if not probs.isfinite().all():
         raise UserError(
             "expected a distribution for every stream, but the model gives numbers that are not finite; train it anew"

@@ -13,11 +13,12 @@ from torch import Tensor
 from quoin.info.entropy import conditional_entropy, joint_entropy
 from quoin.prob import check_joint_probs
 from quoin.prob.units import convert_base
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["mutual_information", "mutual_information_definition", "pmi"]
 
 
-def pmi(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch n m"]:
+def pmi(joint: Float[Tensor, "*batch n m"] | ArrayLike, base: float = math.e) -> Float[Tensor, "*batch n m"]:
     """log(p(x, y) / (p(x) p(y))), pointwise mutual information: above 0 where x and y occur together more
     often than if independent, minus infinity where never.
 
@@ -35,11 +36,14 @@ def pmi(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tenso
 
     Notes: Z13.20.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     return convert_base(torch.where(joint == 0, -math.inf, _log_ratio(joint)), base)
 
 
-def mutual_information_definition(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
+def mutual_information_definition(
+    joint: Float[Tensor, "*batch n m"] | ArrayLike, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """I(X, Y) = H(X, Y) - H(Y | X) - H(X | Y), what is left of the pair's surprise without what either keeps to itself.
 
     Its gradient is that of `mutual_information`.
@@ -50,10 +54,11 @@ def mutual_information_definition(joint: Float[Tensor, "*batch n m"], base: floa
 
     Notes: Z13.18.
     """
+    joint = float_tensor(joint, "joint")
     return joint_entropy(joint, base) - conditional_entropy(joint, base) - conditional_entropy(joint.mT, base)
 
 
-def mutual_information(joint: Float[Tensor, "*batch n m"], base: float = math.e) -> Float[Tensor, "*batch"]:
+def mutual_information(joint: Float[Tensor, "*batch n m"] | ArrayLike, base: float = math.e) -> Float[Tensor, "*batch"]:
     """`mutual_information_definition` as the mean of `pmi` under the joint distribution, where no large terms cancel.
 
     The gradient in p(x, y) is `pmi` - 1, which tends to minus infinity as p(x, y) falls to 0; there it is given as what
@@ -68,6 +73,7 @@ def mutual_information(joint: Float[Tensor, "*batch n m"], base: float = math.e)
 
     Notes: Z13.18.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     return convert_base((joint * _log_ratio(joint)).sum(dim=(-2, -1)), base)
 

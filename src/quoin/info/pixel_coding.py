@@ -16,6 +16,7 @@ from quoin.errors import UserError
 from quoin.info.arithmetic import ArithmeticDecoder, ArithmeticEncoder
 from quoin.info.interleaved_tokens import stream_frequencies
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, number_tensor
 
 __all__ = ["MakePixelModel", "decode_pixels", "encode_pixels"]
 
@@ -27,7 +28,7 @@ and so on, once those before are filled in."""
 
 
 def encode_pixels(
-    levels: Int64[Tensor, "images height width"],
+    levels: Int64[Tensor, "images height width"] | ArrayLike,
     make_pixel_model: MakePixelModel,
     on_progress: ProgressCallback = lambda done, total: None,
 ) -> bytes:
@@ -42,6 +43,7 @@ def encode_pixels(
             1, 2 and so on, once those before are filled in.
         on_progress: Called with how much is done and of how much.
     """
+    levels = number_tensor(levels, "levels")
     _check(levels)
     encoder, done = ArithmeticEncoder(), 0
     for images in levels.split(IMAGES_PER_BATCH):

@@ -16,10 +16,12 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from quoin.display import code_tree, shown, table
 from quoin.errors import UserError, format_value
 from quoin.info.prefix_bits import Packer, Unpacker
 from quoin.prob import check_probs
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["PrefixCode", "canonical_code", "kraft_sum", "prefix_decode_definition", "prefix_encode_definition"]
 
@@ -37,6 +39,7 @@ def kraft_sum(lengths: Iterable[int | None]) -> Fraction:
     return Fraction(sum(1 << longest - length for length in used), 1 << longest)
 
 
+@shown
 @dataclass(frozen=True)
 class PrefixCode:
     """The codewords of symbols 0, 1, ..., k - 1; None for a symbol that never comes.
@@ -69,8 +72,13 @@ class PrefixCode:
     def lengths(self) -> tuple[int | None, ...]:
         return tuple(None if word is None else len(word) for word in self.codewords)
 
-    def expected_length(self, p: Float[Tensor, "*batch k"]) -> Float[Tensor, "*batch"]:
+    def _repr_html_(self) -> str:
+        rows = [(symbol, word or ("(empty)" if word == "" else "none")) for symbol, word in enumerate(self.codewords)]
+        return code_tree(self.codewords) + table(("symbol", "codeword"), rows, caption=f"{len(rows)} symbols")
+
+    def expected_length(self, p: Float[Tensor, "*batch k"] | ArrayLike) -> Float[Tensor, "*batch"]:
         """sum_s p_s l_s bits, infinite where the distribution has a symbol without codeword."""
+        p = float_tensor(p, "p")
         check_probs(p, "p")
         if p.shape[-1] != len(self.codewords):
             raise UserError(

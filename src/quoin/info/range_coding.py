@@ -15,14 +15,19 @@ from torch import Tensor
 
 from quoin.errors import UserError
 from quoin.prob import check_probs
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["range_decode", "range_encode"]
 
 
-def range_encode(symbols: Integer[Tensor, "n"], probs: Float[Tensor, "n k"] | Float[Tensor, "k"]) -> bytes:
+def range_encode(
+    symbols: Integer[Tensor, "n"] | ArrayLike, probs: Float[Tensor, "n k"] | Float[Tensor, "k"] | ArrayLike
+) -> bytes:
     """`symbols` as bytes under one distribution for all of them, or a distribution for each; `arithmetic_encode` with
     the same distributions is its definition.
     """
+    symbols = number_tensor(symbols, "symbols", probs)
+    probs = float_tensor(probs, "probs", symbols)
     probabilities = _checked(probs, len(symbols))
     k = probabilities.shape[-1]
     if (
@@ -44,8 +49,11 @@ def range_encode(symbols: Integer[Tensor, "n"], probs: Float[Tensor, "n k"] | Fl
     return encoder.get_compressed().astype("<u4").tobytes()
 
 
-def range_decode(data: bytes, probs: Float[Tensor, "n k"] | Float[Tensor, "k"], count: int) -> Int[Tensor, "n"]:
+def range_decode(
+    data: bytes, probs: Float[Tensor, "n k"] | Float[Tensor, "k"] | ArrayLike, count: int
+) -> Int[Tensor, "n"]:
     """The `count` symbols that `range_encode` made `data` of under the same distributions."""
+    probs = float_tensor(probs, "probs")
     probabilities = _checked(probs, count)
     if len(data) % 4:
         raise UserError(f"expected bytes of range_encode, four to a word, got {len(data)}; were they cut?")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from quoin.callbacks import ProgressCallback
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.info.context_mixing import MOST_STREAMS, WHOLE, ContextMixer, VectorizedContextMixer
 
@@ -70,6 +71,7 @@ def rans_encode(bits: np.ndarray, probs: np.ndarray) -> bytes:  # (T, L), (T, L)
     return final.tobytes() + b"".join(each.tobytes() for each in reversed(words))
 
 
+@shown
 class RANSDecoder:
     """Reads what `rans_encode` wrote, a step at a time: `pop(probs)` gives every stream's bit."""
 

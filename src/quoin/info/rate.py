@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.info.entropy import entropy, joint_entropy
 from quoin.prob import CategoricalEmission, HiddenMarkovModel, MarkovChain, stationary_distribution
@@ -20,6 +21,7 @@ __all__ = ["RateBounds", "RateEstimate", "entropy_rate", "hmm_entropy_rate", "hm
 MOST_TEXTS = 2**20  # texts listed at once, each with a message for every state to begin in
 
 
+@shown
 class RateBounds(NamedTuple):
     """Between what the entropy rate lies."""
 
@@ -27,6 +29,7 @@ class RateBounds(NamedTuple):
     upper: Float[Tensor, ""]
 
 
+@shown
 class RateEstimate(NamedTuple):
     """A mean over independent sequences, and its standard error."""
 

@@ -4,11 +4,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.info.prefix import PrefixCode, canonical_code, exact_weights, kraft_sum
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["shannon_code", "shannon_lengths"]
 
 
-def shannon_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
+def shannon_lengths(probs: Float[Tensor, "k"] | ArrayLike) -> list[int | None]:
     """l_s = ceil(-log2 q_s), so that q_s/2 < 2^(-l_s) <= q_s, hence Kraft's sum is at most 1; None where q_s = 0.
 
     >>> import torch
@@ -17,6 +18,7 @@ def shannon_lengths(probs: Float[Tensor, "k"]) -> list[int | None]:
 
     Notes: M21.
     """
+    probs = float_tensor(probs, "probs")
     weights, one = exact_weights(probs)
     lengths = _rounded_up(weights, one)
     # A distribution that rounding made sum to more than one may break Kraft's inequality; its exact fractions of that
@@ -30,7 +32,7 @@ def _rounded_up(weights: list[int], total: int) -> list[int | None]:
     return [length + (weight << length < total) if weight else None for length, weight in zip(least, weights)]
 
 
-def shannon_code(probs: Float[Tensor, "k"]) -> PrefixCode:
+def shannon_code(probs: Float[Tensor, "k"] | ArrayLike) -> PrefixCode:
     """The canonical code of `shannon_lengths`: H(q) <= sum_s q_s l_s < H(q) + 1 in bits.
 
     >>> import torch
@@ -39,4 +41,5 @@ def shannon_code(probs: Float[Tensor, "k"]) -> PrefixCode:
 
     Notes: M21.
     """
+    probs = float_tensor(probs, "probs")
     return canonical_code(shannon_lengths(probs))

@@ -6,12 +6,14 @@ import torch
 from jaxtyping import Bool, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.inspect.intermediates import Intermediate, intermediates
 
 __all__ = ["DeadUnits", "Sparsity", "activation_sparsity", "dead_units"]
 
 
+@shown
 class Sparsity(NamedTuple):
     """The fraction of exact zeros among the outputs of one ReLU."""
 
@@ -19,6 +21,7 @@ class Sparsity(NamedTuple):
     fraction: float
 
 
+@shown
 class DeadUnits(NamedTuple):
     """The units of one ReLU that are zero for every example."""
 

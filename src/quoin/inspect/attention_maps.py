@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Real, Shaped
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention import ForwardOnlyAttention, InnerAttention
 from quoin.plot import AttentionLayer, AttentionPlot, attention
@@ -34,6 +35,7 @@ __all__ = [
 _MOST_POSITIONS = 2048  # as many as a page shows; the weights of a long text would fill the memory
 
 
+@shown
 class AttentionMaps(NamedTuple):
     """The weights of every head in one call of one layer, and what the positions are called."""
 
@@ -222,7 +224,8 @@ def _way_to_ask(module: nn.Module) -> Callable[..., Tensor] | None:
         return _ask_torch
     if callable(getattr(module, "attend_with_weights", None)):
         return _ask_layer
-    return _ask_core if isinstance(module, InnerAttention) else None
+    # The protocol asks for a name alone: a buffer of weights, as an n-gram model has, is no attention.
+    return _ask_core if isinstance(module, InnerAttention) and callable(module.weights) else None
 
 
 def _ask_layer(

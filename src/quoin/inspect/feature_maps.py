@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.inspect.intermediates import intermediates
 from quoin.inspect.layer_outputs import find_layer, layer_output
@@ -20,6 +21,7 @@ _ROWS, _COLUMNS = 12, 8
 _QUIET = (nn.Identity, nn.Flatten, nn.Unflatten, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm)
 
 
+@shown
 class FeatureMaps(NamedTuple):
     """The output of one layer for one image."""
 

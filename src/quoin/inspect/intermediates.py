@@ -8,11 +8,13 @@ from typing import NamedTuple
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Intermediate", "intermediates"]
 
 
+@shown
 class Intermediate(NamedTuple):
     """The output of one call of one innermost module."""
 

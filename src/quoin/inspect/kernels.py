@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.inspect.layer_outputs import find_layer
 from quoin.plot import Plot, feature_map_rows
@@ -16,6 +17,7 @@ __all__ = ["Kernels", "kernels", "pixel_weights", "plot_kernels"]
 _UNITS, _CHANNELS = 32, 8  # as many as fit into a plot
 
 
+@shown
 class Kernels(NamedTuple):
     """The weights of one layer, each unit's as an image of small numbers."""
 

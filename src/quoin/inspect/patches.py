@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.inspect.layer_outputs import layer_output
 from quoin.inspect.receptive_field import ReceptiveField, ReceptiveFields, receptive_fields
@@ -19,6 +20,7 @@ __all__ = ["Patch", "crop_patches", "plot_patches", "top_activating_patches"]
 _IMAGES = 256  # a forward pass
 
 
+@shown
 class Patch(NamedTuple):
     """A position in one of the images at which a channel is strongly active."""
 

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.inspect.layer_outputs import capture_outputs
 from quoin.tensor.eval_mode import eval_mode
@@ -20,6 +21,7 @@ __all__ = ["ReceptiveField", "ReceptiveFields", "receptive_fields"]
 _IMAGES = 64  # a forward pass
 
 
+@shown
 class ReceptiveField(NamedTuple):
     """The pixels a unit can see: rows from `top` up to and without `bottom`, columns from `left` up to and without
     `right`."""
@@ -30,6 +32,7 @@ class ReceptiveField(NamedTuple):
     right: int
 
 
+@shown
 class ReceptiveFields(NamedTuple):
     """The boxes of all positions of one layer; an output without rows and columns has the one position (0, 0)."""
 

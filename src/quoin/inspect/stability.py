@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.inspect.intermediates import Intermediate, intermediates
 from quoin.plot import Plot, curves
@@ -22,6 +23,7 @@ __all__ = ["StabilityReport", "StabilityRow", "gradient_norms", "stability_repor
 LossFn = Callable[[Tensor], Tensor]
 
 
+@shown
 class StabilityRow(NamedTuple):
     """One module in a forward and backward pass."""
 
@@ -32,6 +34,7 @@ class StabilityRow(NamedTuple):
     weight_gradient_norm: float  # the same with respect to its own parameters; NaN if it has none
 
 
+@shown
 @dataclass(frozen=True)
 class StabilityReport:
     """The rows of `stability_report`, input side first; `print` shows them as a table."""

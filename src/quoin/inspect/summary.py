@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Real
 from torch import Tensor, nn
 
+from quoin.display import Listing, shown
 from quoin.errors import UserError
 from quoin.inspect.intermediates import intermediates
 from quoin.tensor.eval_mode import eval_mode
@@ -13,6 +14,7 @@ from quoin.tensor.eval_mode import eval_mode
 __all__ = ["LayerSummary", "layer_summary"]
 
 
+@shown
 class LayerSummary(NamedTuple):
     """One call of one innermost module."""
 
@@ -36,7 +38,7 @@ def layer_summary(model: nn.Module, x: Real[Tensor, "batch ..."]) -> list[LayerS
         raise UserError(f"expected a batch of at least one example, got shape {tuple(x.shape)}; give data with rows")
     with eval_mode(model):
         steps = intermediates(model, x)
-    return [_row(step.layer, step.module, step.output) for step in steps]
+    return Listing(_row(step.layer, step.module, step.output) for step in steps)
 
 
 def _row(layer: str, module: nn.Module, output: Tensor) -> LayerSummary:

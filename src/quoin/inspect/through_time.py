@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import RecurrentWeights, unroll
 from quoin.layers.recurrent import Cell
@@ -20,6 +21,7 @@ from quoin.plot import Plot, curves
 __all__ = ["GradientThroughTime", "contraction_bound", "gradients_through_time", "plot_gradients_through_time"]
 
 
+@shown
 class GradientThroughTime(NamedTuple):
     """Spectral norms of the derivative of the last state by each one before, the nearest first."""
 

@@ -69,7 +69,7 @@ def check_batch_norm(model: nn.Module, batch: Shaped[Tensor, "..."]) -> None:
                 where = f"layer {name} ({type(layer).__name__})" if name else type(layer).__name__
                 raise UserError(
                     f"expected more than one value a channel in {where} while training, got one: a batch of "
-                    f"{len(batch)} is too small "
+                    f"{batch.shape[0]} is too small "
                     "for its mean and variance; choose a --batch-size that leaves no such rest"
                 )
 

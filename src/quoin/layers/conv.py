@@ -193,7 +193,7 @@ def _checked(
     for name, given in (("x", x), ("weight", weight)):
         check_floating(given, name)
     check_same_dtype(x, weight, *(() if bias is None else (bias,)))
-    if len(x) == 0:
+    if x.shape[0] == 0:
         raise UserError(
             f"expected at least one example, got an empty batch of shape {tuple(x.shape)}; leave empty batches out"
         )

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.tensor import as_floating, check_shapes
@@ -44,6 +45,7 @@ def dense_definition(
     return activation(affine_definition(x, weight, bias))
 
 
+@shown
 class Affine(NamedTuple):
     """The affine map x -> A x + b, or a batch of such maps."""
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.layers.activation import sigmoid, tanh
 from quoin.layers.masked_conv import MaskedConv2d, mask_b, mask_rows_through, masked_conv2d_definition
 from quoin.tensor import check_shapes
@@ -20,6 +21,7 @@ from quoin.tensor import check_shapes
 __all__ = ["GatedPixelLayer", "GatedPixelWeights", "PixelStacks", "gated_pixel_layer_definition"]
 
 
+@shown
 class PixelStacks(NamedTuple):
     """Features of each pixel: `horizontal` ones know all that comes before it, `vertical` ones the rows above."""
 
@@ -27,6 +29,7 @@ class PixelStacks(NamedTuple):
     vertical: Float[Tensor, "batch channels height width"]
 
 
+@shown
 class GatedPixelWeights(NamedTuple):
     """The kernels of one layer, whole, and the biases of their gates; of 2c `gates` the first c are candidates, the
     others gates."""

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int64, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 
+@shown
 class EdgeList(NamedTuple):
     """Edges with a weight each, checked to lie among `num_nodes` nodes; one that goes from a node to itself is a self
     loop."""

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
@@ -39,6 +40,7 @@ __all__ = [
 EPS = 1e-5  # what torch.nn adds to a variance
 
 
+@shown
 class Moments(NamedTuple):
     """A mean and a variance; the variance divides by the number of entries unless given."""
 
@@ -46,6 +48,7 @@ class Moments(NamedTuple):
     variance: Float[Tensor, "*statistics"]
 
 
+@shown
 class NormOutput(NamedTuple):
     """What a normalization gives, with the statistics it took from its input (ε is not in the variance)."""
 

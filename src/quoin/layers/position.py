@@ -10,13 +10,15 @@ position_bias.py.
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Float64, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
+from quoin.layers.device_position import DevicePosition
 from quoin.tensor import as_floating, check_floating, check_shapes
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "PositionalQKV",
     "SinusoidalPositionalEncoding",
     "additive_position_definition",
+    "build_position_tables",
     "position_angles",
     "positional_qkv_definition",
     "sinusoidal_encoding",
@@ -33,6 +36,7 @@ __all__ = [
 BASE = 10000.0  # the slowest pair of features rotates once in about 2π · 10000 positions
 
 
+@shown
 class PositionalQKV(NamedTuple):
     """Queries, keys and values of the tokens of one sequence."""
 
@@ -107,12 +111,12 @@ def position_angles(
     Notes: D3-7, D3-8.
     """
     check_rotary_dim(embed_dim, base)
-    speeds = base ** (-torch.arange(0, embed_dim, 2, dtype=torch.float64) / embed_dim)
-    return positions.double().unsqueeze(-1) * speeds.to(positions.device)
+    speeds = base ** (-torch.arange(0, embed_dim, 2, dtype=torch.float64, device=positions.device) / embed_dim)
+    return positions.double().unsqueeze(-1) * speeds
 
 
 def sinusoidal_encoding(
-    num_positions: int, embed_dim: int, *, start: int = 0, base: float = BASE
+    num_positions: int, embed_dim: int, *, start: int = 0, base: float = BASE, device: torch.device | None = None
 ) -> Float64[Tensor, "{num_positions} {embed_dim}"]:
     """`sinusoidal_encoding_definition` all at once, for the positions start ... start + n-1.
 
@@ -129,7 +133,7 @@ def sinusoidal_encoding(
         raise UserError(
             f"expected a number of positions from 0 on, got {num_positions}; give the length of the sequence"
         )
-    angles = position_angles(torch.arange(start, start + num_positions), embed_dim, base=base)
+    angles = position_angles(torch.arange(start, start + num_positions, device=device), embed_dim, base=base)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
@@ -141,20 +145,50 @@ class PositionTable:
     must not round it.
     """
 
-    def __init__(self, rows: Callable[[int], Tensor]):
+    def __init__(self, rows: Callable[..., Tensor]):
         self.rows, self.kept = rows, torch.empty(0)
+
+    def has(self, stop: int, dtype: torch.dtype, device: torch.device) -> bool:
+        """Whether the rows up to `stop` are kept at this precision on this device."""
+        return len(self.kept) >= stop and self.kept.dtype == dtype and self.kept.device == device
 
     def __call__(
         self, start: int, stop: int, dtype: torch.dtype, device: torch.device
     ) -> Float[Tensor, "{stop}-{start} ..."]:
         kept = self.kept
-        if len(kept) < stop or kept.dtype != dtype or kept.device != device:
+        if torch.compiler.is_exporting() or (torch.compiler.is_compiling() and not self.has(stop, dtype, device)):
+            # A compiled graph would compute the table anew in every call, and on the CPU with kernels of a C++
+            # compiler; where nobody built it first (`build_position_tables`) it is at least computed where it is used.
+            return self.rows(stop, device=device)[start:stop].to(dtype)
+        if not self.has(stop, dtype, device):
             length = max(stop, 2 * len(kept)) if len(kept) < stop else len(kept)
             with torch.inference_mode(False):  # or no later training step could use it
                 kept = self.rows(length).to(dtype).to(device)
             if type(kept) is Tensor:  # what a tracer sees in its place is not worth keeping
                 self.kept = kept
         return kept[start:stop]
+
+    def at(self, position: DevicePosition, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 ..."]:
+        """The row of a position on the device, from a table of all that may come."""
+        return position.row_of(self(0, position.limit, dtype, device))
+
+
+@runtime_checkable
+class HasPositionTable(Protocol):
+    """A module that computes a table of positions when it is first called, and keeps it."""
+
+    def build_table(self, num_positions: int, dtype: torch.dtype, device: torch.device) -> None: ...
+
+
+def build_position_tables(model: nn.Module, num_positions: int, device: torch.device) -> None:
+    """Have all modules of `model` compute their tables of the first positions now, for inputs of its parameters' dtype.
+
+    Before the model is compiled: it then reads them as they are, where it would otherwise compute them in every call.
+    """
+    dtype = next((each.dtype for each in model.parameters()), torch.get_default_dtype())
+    for module in model.modules():
+        if isinstance(module, HasPositionTable):
+            module.build_table(num_positions, dtype, device)
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -166,16 +200,26 @@ class SinusoidalPositionalEncoding(nn.Module):
     Notes: D3-6, D3-7.
     """
 
+    takes_device_position = True
+
     def __init__(self, embed_dim: int, *, base: float = BASE):
         super().__init__()
         check_rotary_dim(embed_dim, base)
         self.embed_dim, self.base = embed_dim, base
         self.encoding = PositionTable(functools.partial(sinusoidal_encoding, embed_dim=embed_dim, base=base))
 
-    def forward(self, x: Float[Tensor, "*batch seq embed"], offset: int = 0) -> Float[Tensor, "*batch seq embed"]:
+    def forward(
+        self, x: Float[Tensor, "*batch seq embed"], offset: int | DevicePosition = 0
+    ) -> Float[Tensor, "*batch seq embed"]:
         _check_tokens(x, self.embed_dim)
+        if isinstance(offset, DevicePosition):
+            return x + self.encoding.at(offset, x.dtype, x.device)
         check_offset(offset)
         return x + self.encoding(offset, offset + x.shape[-2], x.dtype, x.device)
+
+    def build_table(self, num_positions: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Compute the encodings of the first positions now, for inputs of this dtype on this device."""
+        self.encoding(0, num_positions, dtype, device)
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, base={self.base:g}"
@@ -189,6 +233,8 @@ class LearnedPositionalEmbedding(nn.Module):
     Notes: D3-6.
     """
 
+    takes_device_position = True
+
     def __init__(self, num_positions: int, embed_dim: int, *, generator: torch.Generator | None = None):
         super().__init__()
         if num_positions < 1 or embed_dim < 1:
@@ -198,11 +244,17 @@ class LearnedPositionalEmbedding(nn.Module):
             )
         self.weight = nn.Parameter(0.02 * torch.randn(num_positions, embed_dim, generator=generator))
 
-    def forward(self, x: Float[Tensor, "*batch seq embed"], offset: int = 0) -> Float[Tensor, "*batch seq embed"]:
+    def forward(
+        self, x: Float[Tensor, "*batch seq embed"], offset: int | DevicePosition = 0
+    ) -> Float[Tensor, "*batch seq embed"]:
         known, embed_dim = self.weight.shape
         _check_tokens(x, embed_dim)
+        if isinstance(offset, DevicePosition):
+            return x + offset.row_of(self.weight)
         check_offset(offset)
         stop = offset + x.shape[-2]
+        if torch.compiler.is_exporting():  # a slice would bind the lengths; rows that are taken one by one do not
+            return x + self.weight[torch.arange(offset, stop, device=x.device)]
         if stop > known:
             raise UserError(
                 f"expected positions among the {known} that were learned, got {offset} to {stop - 1}; "

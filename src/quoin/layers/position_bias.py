@@ -15,7 +15,9 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
+from quoin.layers.device_position import DevicePosition
 from quoin.layers.position import check_offset
 from quoin.tensor.labels import as_indices
 
@@ -34,7 +36,7 @@ __all__ = [
 
 
 def relative_distances(
-    queries: int, keys: int, offset: int = 0, *, device: torch.device | None = None
+    queries: int, keys: int, offset: int | DevicePosition = 0, *, device: torch.device | None = None
 ) -> Int[Tensor, "{queries} {keys}"]:
     """j - (i + offset): how far key j stands from query i, whose position is i + offset; negative for what came before.
 
@@ -48,6 +50,8 @@ def relative_distances(
 
     Notes: D3-9.
     """
+    if isinstance(offset, DevicePosition):  # of the one new token
+        return torch.arange(keys, device=device) - offset.index.unsqueeze(-1)
     _check_sizes(queries, keys, offset)
     return torch.arange(keys, device=device) - torch.arange(offset, offset + queries, device=device).unsqueeze(-1)
 
@@ -94,6 +98,7 @@ class ALiBi(nn.Module):
     """
 
     exponents: Float[Tensor, "heads"]
+    takes_device_position = True
 
     def __init__(self, num_heads: int):
         super().__init__()
@@ -101,7 +106,9 @@ class ALiBi(nn.Module):
         # rounds them.
         self.register_buffer("exponents", _alibi_exponents(num_heads).float(), persistent=False)
 
-    def forward(self, queries: int, keys: int, offset: int = 0) -> Float[Tensor, "heads {queries} {keys}"]:
+    def forward(
+        self, queries: int, keys: int, offset: int | DevicePosition = 0
+    ) -> Float[Tensor, "heads {queries} {keys}"]:
         wide = torch.promote_types(self.exponents.dtype, torch.float32)
         slopes = torch.exp2(-self.exponents.to(wide))
         return -slopes[:, None, None] * relative_distances(queries, keys, offset, device=slopes.device).abs()
@@ -122,6 +129,7 @@ class DistanceBuckets(Protocol):
         ...
 
 
+@shown
 @dataclass(frozen=True)
 class CausalBuckets:
     """T5's rule for decoders: near ones of what came before apart, far ones together, more and more, up to
@@ -153,6 +161,7 @@ class CausalBuckets:
         )
 
 
+@shown
 @dataclass(frozen=True)
 class BidirectionalBuckets:
     """T5's rule for encoders: half of the buckets as `CausalBuckets` for what came before, the other half for what
@@ -180,6 +189,7 @@ class BidirectionalBuckets:
         return after * (self.num_buckets // 2) + self.side(-distance.abs())
 
 
+@shown
 @dataclass(frozen=True)
 class ClippedBuckets:
     """Shaw's rule: every distance apart up to `max_distance` on either side, and all beyond as if they were there.
@@ -243,6 +253,9 @@ class RelativePositionBias(nn.Module):
 
     def forward(self, queries: int, keys: int, offset: int = 0) -> Float[Tensor, "heads {queries} {keys}"]:
         _check_sizes(queries, keys, offset)
+        if torch.compiler.is_exporting():  # windows of a length that is free cannot be unfolded
+            own = torch.arange(offset, offset + queries, device=self.table.device)
+            return self.table[self.buckets(torch.arange(keys, device=own.device) - own[:, None])].permute(2, 0, 1)
         # There are n + m - 1 distances, from the last query's to the first key up to the first query's to the last key.
         distances = torch.arange(1 - queries - offset, keys - offset, device=self.table.device)
         by_distance = self.table[self.buckets(distances)].T  # (h, n + m - 1)

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.activation import sigmoid, tanh
 from quoin.layers.dense import affine_definition
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@shown
 class RecurrentWeights(NamedTuple):
     """What one layer has in one direction. Two biases, as torch has: only a GRU's candidate tells them apart."""
 
@@ -55,6 +57,7 @@ class CellStep(Protocol):
     def state(self) -> tuple[Float[Tensor, "*batch hidden"], ...]: ...
 
 
+@shown
 class RNNStep(NamedTuple):
     """A step of a plain cell."""
 
@@ -66,6 +69,7 @@ class RNNStep(NamedTuple):
         return (self.output,)
 
 
+@shown
 class GRUStep(NamedTuple):
     """A step of a gated recurrent unit."""
 
@@ -79,6 +83,7 @@ class GRUStep(NamedTuple):
         return (self.output,)
 
 
+@shown
 class LSTMStep(NamedTuple):
     """A step of a cell with long short-term memory."""
 
@@ -181,6 +186,7 @@ def unroll(
     return tuple(steps)
 
 
+@shown
 class Recurrent(NamedTuple):
     """All that layers of cells gave."""
 

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.conv import cross_correlate2d_definition
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 
+@shown
 class ResidualForward(NamedTuple):
     """A block taken apart: the output, and the two terms of its sum."""
 
@@ -65,6 +67,7 @@ def residual_definition(
     return ResidualForward(activation(residual + kept), residual, kept)
 
 
+@shown
 class ConvNorm(NamedTuple):
     """A convolution with an odd kernel, padded to keep the size, and the batch normalization of its channels.
 

@@ -17,6 +17,7 @@ from jaxtyping import Float, Float64, Int, Real, Shaped
 from torch import Tensor, nn
 
 from quoin.errors import UserError
+from quoin.layers.device_position import DevicePosition
 from quoin.layers.position import BASE, PositionTable, check_offset, check_rotary_dim, position_angles
 from quoin.tensor import check_floating, check_shapes
 
@@ -174,12 +175,20 @@ class RotaryEmbedding(nn.Module):
     Notes: D3-8.
     """
 
+    takes_device_position = True
+
     def __init__(self, head_dim: int, *, base: float = BASE, clockwise: bool = False):
         super().__init__()
         self.table = _RotaryTable(head_dim, base, clockwise)
 
-    def forward(self, x: Float[Tensor, "*batch seq head_dim"], offset: int = 0) -> Float[Tensor, "*batch seq head_dim"]:
+    def forward(
+        self, x: Float[Tensor, "*batch seq head_dim"], offset: int | DevicePosition = 0
+    ) -> Float[Tensor, "*batch seq head_dim"]:
         return _rotate_pairs(x, self.table(x, offset))
+
+    def build_table(self, num_positions: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Compute the angles of the first positions now, for inputs of this dtype on this device."""
+        self.table.build(num_positions, dtype, device)
 
     def extra_repr(self) -> str:
         return str(self.table)
@@ -196,12 +205,20 @@ class HalfSplitRotaryEmbedding(nn.Module):
     Notes: D3-8.
     """
 
+    takes_device_position = True
+
     def __init__(self, head_dim: int, *, base: float = BASE, clockwise: bool = False):
         super().__init__()
         self.table = _RotaryTable(head_dim, base, clockwise)
 
-    def forward(self, x: Float[Tensor, "*batch seq head_dim"], offset: int = 0) -> Float[Tensor, "*batch seq head_dim"]:
+    def forward(
+        self, x: Float[Tensor, "*batch seq head_dim"], offset: int | DevicePosition = 0
+    ) -> Float[Tensor, "*batch seq head_dim"]:
         return _rotate_halves(x, self.table(x, offset))
+
+    def build_table(self, num_positions: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Compute the angles of the first positions now, for inputs of this dtype on this device."""
+        self.table.build(num_positions, dtype, device)
 
     def extra_repr(self) -> str:
         return str(self.table)
@@ -248,22 +265,29 @@ class _RotaryTable:
         self.head_dim, self.base, self.clockwise = head_dim, base, clockwise
         self.rows = PositionTable(functools.partial(_cos_sin_rows, head_dim=head_dim, base=base, clockwise=clockwise))
 
-    def __call__(self, x: Tensor, offset: int) -> Tensor:  # (..., n, d) -> (n, d/2, 2)
+    def __call__(self, x: Tensor, offset: int | DevicePosition) -> Tensor:  # (..., n, d) -> (n, d/2, 2)
         check_floating(x)
-        check_offset(offset)
         if x.ndim < 2 or x.shape[-1] != self.head_dim:
             raise UserError(
                 f"expected queries or keys of {self.head_dim} features, got shape {tuple(x.shape)}; give the "
                 "rotary embedding the head_dim"
             )
+        if isinstance(offset, DevicePosition):
+            return self.rows.at(offset, _wide(x.dtype), x.device)
+        check_offset(offset)
         return self.rows(offset, offset + x.shape[-2], _wide(x.dtype), x.device)
+
+    def build(self, num_positions: int, dtype: torch.dtype, device: torch.device) -> None:
+        self.rows(0, num_positions, _wide(dtype), device)
 
     def __str__(self) -> str:
         return f"{self.head_dim}, base={self.base:g}" + ", clockwise=True" * self.clockwise
 
 
-def _cos_sin_rows(stop: int, head_dim: int, base: float, clockwise: bool) -> Tensor:  # (stop, d/2, 2)
-    return _cos_sin(position_angles(torch.arange(stop), head_dim, base=base), clockwise)
+def _cos_sin_rows(
+    stop: int, head_dim: int, base: float, clockwise: bool, device: torch.device | None = None
+) -> Tensor:  # (stop, d/2, 2)
+    return _cos_sin(position_angles(torch.arange(stop, device=device), head_dim, base=base), clockwise)
 
 
 def _cos_sin_at(x: Tensor, positions: Tensor, base: float, clockwise: bool) -> Tensor:  # -> (..., n, d/2, 2)

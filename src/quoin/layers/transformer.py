@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.layers.attention import (
     AttentionCache,
     AttentionStepOutput,
@@ -21,6 +22,7 @@ from quoin.layers.attention import (
 )
 from quoin.layers.attention.multi_head import RotaryFn
 from quoin.layers.attention.seen import show
+from quoin.layers.attention.static_cache import StaticAttentionCache
 from quoin.layers.fast_call import fast_call, submodules
 from quoin.layers.feed_forward import FeedForward
 from quoin.layers.sublayer import PreNorm, SublayerConnection, pre_norm_definition
@@ -43,6 +45,7 @@ MakeConnection = Callable[[nn.Module, float], SublayerConnection]
 MakeNorm = Callable[[int], nn.Module]
 
 
+@shown
 class TransformerBlockForward(NamedTuple):
     """A block taken apart: its output, and the residual stream between its two sublayers."""
 
@@ -66,6 +69,7 @@ def transformer_block_definition(
     return TransformerBlockForward(connection(attended, feed_forward, norms[1]), attended)
 
 
+@shown
 class DecoderBlockForward(NamedTuple):
     """A block taken apart: its output, and the residual stream after each of its attentions."""
 
@@ -111,6 +115,8 @@ class TransformerBlock(nn.Module):
     Notes: Z11.T.
     """
 
+    checkpoints_activations = False  # see checkpointing.py
+
     def __init__(
         self,
         attention: MultiHeadAttention,
@@ -144,6 +150,10 @@ class TransformerBlock(nn.Module):
         """An empty cache for at most `max_seq_len` positions."""
         return self.attention.init_cache(batch_size, max_seq_len)
 
+    def init_static_cache(self, batch_size: int, max_seq_len: int) -> StaticAttentionCache | None:
+        """Memory for a `decode_step` that can be captured, or None where the attention has no such form."""
+        return self.attention.init_static_cache(batch_size, max_seq_len)
+
     def decode_step(self, cache: AttentionCache, x: Float[Tensor, "batch new embed"]) -> AttentionStepOutput:
         """What `forward`, causal, gives for new positions, where the cache holds all before them."""
         before, attention, behind, feed_forward = submodules(
@@ -158,6 +168,7 @@ class TransformerBlock(nn.Module):
         return nn.Identity() if self.feed_forward_connection.normalizes_output else self.make_norm(self.embed_dim)
 
 
+@shown
 class DecoderBlockCache(NamedTuple):
     """The cache of a decoder's block: the target's positions so far, and the projected source."""
 
@@ -188,6 +199,8 @@ class DecoderBlock(nn.Module):
 
     Notes: Z11.T.
     """
+
+    checkpoints_activations = False  # see checkpointing.py
 
     def __init__(
         self,
@@ -230,7 +243,7 @@ class DecoderBlock(nn.Module):
     ) -> DecoderBlockCache:
         """An empty cache for at most `max_seq_len` positions; keys and values of the memory are computed here, once."""
         return DecoderBlockCache(
-            self.attention.init_cache(len(memory), max_seq_len),
+            self.attention.init_cache(memory.shape[0], max_seq_len),
             self.cross_attention.project_memory(memory, lengths=memory_lengths),
         )
 

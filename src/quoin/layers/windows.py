@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = [
@@ -72,6 +73,7 @@ def split_padding(*totals: int) -> tuple[tuple[int, int], ...]:
     return tuple((total // 2, total - total // 2) for total in totals)
 
 
+@shown
 class WindowSpec(NamedTuple):
     """One layer of a stack, as far as sizes go: how large its window is, how far it steps, how far its entries lie
     apart.

@@ -17,6 +17,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import check_probs_pair
 from quoin.tensor import check_floating, check_same_dtype
@@ -134,6 +135,7 @@ def adversarial_value(
     return (torch.xlogy(p, discriminator) + torch.xlogy(p_fake, 1 - discriminator)).sum(dim=-1)
 
 
+@shown
 class InputGradients(NamedTuple):
     """What a function of examples gives, and how it changes with each of them."""
 

@@ -9,12 +9,13 @@ divergence is a weighted squared error. The process is in quoin.prob.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import (
     Denoiser,
@@ -39,6 +40,15 @@ __all__ = [
     "reconstruction_log_prob",
     "sampled_diffusion_vlb",
 ]
+
+
+class ExampleNoise(Protocol):
+    """Noise of the examples of a batch, one row each, as `quoin.data.RowNoise` draws it."""
+
+    def normal(self, *row_shape: int, dtype: torch.dtype | None = None) -> Float[Tensor, "batch *row_shape"]: ...
+
+    def uniform(self, *row_shape: int, dtype: torch.dtype | None = None) -> Float[Tensor, "batch *row_shape"]: ...
+
 
 Network = Callable[[Tensor, Tensor], Tensor]  # x_t (batch, ...), t (batch,) -> (batch, ...)
 
@@ -171,6 +181,7 @@ def reconstruction_log_prob(
     return (high + torch.log(-torch.expm1(low - high))).sum(dim=-1)
 
 
+@shown
 class DiffusionVLB(NamedTuple):
     """The bound in nats an example, and the three terms that it is the sum of."""
 
@@ -192,6 +203,7 @@ def diffusion_vlb(
 
     Args:
         denoiser: Takes x_t and t to predictions of x_0 and of the noise.
+        generator: Or the noise of these examples, as `quoin.data.RowNoise` draws it.
         bin_width: As in `reconstruction_log_prob`; 0 for a bound on the density.
 
     Notes: D0-T.
@@ -209,7 +221,7 @@ def sampled_diffusion_vlb(
     clean: Float[Tensor, "batch *shape"],
     *,
     num_times: int,
-    generator: torch.Generator,
+    generator: torch.Generator | ExampleNoise,
     bin_width: float = 0.0,
 ) -> DiffusionVLB:
     """`diffusion_vlb` with `num_times` times for each example instead of all: the same mean, at a fraction of the cost.
@@ -219,6 +231,7 @@ def sampled_diffusion_vlb(
 
     Args:
         denoiser: Takes x_t and t to predictions of x_0 and of the noise.
+        generator: Or the noise of these examples, as `quoin.data.RowNoise` draws it.
         bin_width: As in `reconstruction_log_prob`; 0 for a bound on the density.
 
     Notes: D0-T.
@@ -228,7 +241,11 @@ def sampled_diffusion_vlb(
         raise UserError(
             f"expected 1 to {max(1, terms)} times, as many as the schedule has steps behind the first, got {num_times}"
         )
-    shift = torch.rand(len(clean), generator=generator, dtype=torch.float64, device=generator.device).to(clean.device)
+    if isinstance(generator, torch.Generator):
+        shift = torch.rand(len(clean), generator=generator, dtype=torch.float64, device=generator.device)
+    else:
+        shift = generator.uniform(dtype=torch.float64)
+    shift = shift.to(clean.device)
     denoising = clean.new_zeros(len(clean))
     for i in range(num_times if terms else 0):
         t = 2 + ((i + shift) * terms / num_times).long().clamp(max=terms - 1)
@@ -239,10 +256,13 @@ def sampled_diffusion_vlb(
 
 
 def _predict(
-    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, t: Tensor, generator: torch.Generator
+    denoiser: Denoiser, schedule: NoiseSchedule, clean: Tensor, t: Tensor, generator: torch.Generator | ExampleNoise
 ) -> Tensor:
-    noise = torch.randn(clean.shape, generator=generator, dtype=clean.dtype, device=generator.device).to(clean.device)
-    return denoiser(add_noise(schedule, clean, t, noise), t).clean
+    if isinstance(generator, torch.Generator):
+        noise = torch.randn(clean.shape, generator=generator, dtype=clean.dtype, device=generator.device)
+    else:
+        noise = generator.normal(*clean.shape[1:], dtype=clean.dtype)
+    return denoiser(add_noise(schedule, clean, t, noise.to(clean.device)), t).clean
 
 
 def _vlb(
@@ -251,7 +271,7 @@ def _vlb(
     clean: Tensor,
     denoising: Tensor,
     bin_width: float,
-    generator: torch.Generator,
+    generator: torch.Generator | ExampleNoise,
 ) -> DiffusionVLB:
     one = torch.ones(len(clean), dtype=torch.long, device=clean.device)
     prediction = _predict(denoiser, schedule, clean, one, generator)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import check_probs, kl_divergence
 from quoin.tensor import as_floating, check_shapes
@@ -41,6 +42,7 @@ def elbo_definition(
     return torch.where(weights == 0, 0, weights * (log_joint - log_q)).sum(dim=0)
 
 
+@shown
 class ElboGroupings(NamedTuple):
     """One number, six times: Y is what was observed, q the distribution of z that stands for the posterior."""
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import LatentModel, NormalDistribution, ReparameterizedDistribution
 
@@ -126,6 +127,7 @@ def elbo_analytic_kl(
     return found - kl
 
 
+@shown
 class BonnetPriceGradients(NamedTuple):
     """∇_μ E f(Z) and ∇_Σ E f(Z) for Z ~ N(μ, Σ)."""
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 from torch.nn import functional
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.losses.elbo_gradients import elbo_analytic_kl
 from quoin.prob import DiagonalNormal, LatentModel, kl_standard_normal, kl_standard_normal_definition
@@ -20,6 +21,7 @@ from quoin.prob import DiagonalNormal, LatentModel, kl_standard_normal, kl_stand
 __all__ = ["GaussianVAELoss", "gaussian_vae_loss", "gaussian_vae_loss_definition", "kl_warmup", "vae_losses"]
 
 
+@shown
 class GaussianVAELoss(NamedTuple):
     """The loss, and the two terms that it weighs against each other."""
 
@@ -92,7 +94,7 @@ def vae_losses(
     x: Real[Tensor, "n *shape"],
     noise: Float[Tensor, "m n k"],
     *,
-    kl_weight: float = 1.0,
+    kl_weight: float | Float[Tensor, ""] = 1.0,
 ) -> Float[Tensor, "n"]:
     """β D(q(z | x)‖N(0, I)) - (1/M) Σ_m ln p(x | z_m), for each x: minus the bound if β = 1, for any decoder.
 
@@ -105,7 +107,8 @@ def vae_losses(
     Notes: D6-23, DE59.
     """
     kl = kl_standard_normal(q.mean, q.log_std)
-    return -elbo_analytic_kl(model, q, x, noise, kl=kl if kl_weight == 1 else kl_weight * kl)
+    counts_once = not isinstance(kl_weight, Tensor) and kl_weight == 1
+    return -elbo_analytic_kl(model, q, x, noise, kl=kl if counts_once else kl_weight * kl)
 
 
 def kl_warmup(progress: float, ratio: float) -> float:

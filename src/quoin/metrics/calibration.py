@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Float64, Int, Integer, Real, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import check_probs, distribution_cross_entropy
 from quoin.tensor import check_labels, check_shapes
@@ -28,6 +29,7 @@ def predictive_entropy(probabilities: Float[Tensor, "*batch classes"]) -> Float[
     return distribution_cross_entropy(probabilities, probabilities)
 
 
+@shown
 class Decision(NamedTuple):
     """The action for each example, and what every action is expected to cost."""
 
@@ -54,6 +56,7 @@ def minimize_expected_cost(
     return Decision(expected.argmin(dim=-1), expected)
 
 
+@shown
 class CalibrationCurve(NamedTuple):
     """Stated against observed, by bins of equal width on [0, 1]; an empty bin has no means (NaN)."""
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Float64, Int, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.metrics.regression import check_some
 from quoin.tensor import check_labels, check_shapes
 
@@ -58,6 +59,7 @@ def confusion_matrix(
     return torch.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
 
 
+@shown
 class PrecisionRecallFscore(NamedTuple):
     """How well each class is found; NaN where there is nothing to divide by."""
 

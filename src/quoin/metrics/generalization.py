@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.metrics.risk import held_out_losses
 from quoin.prob import check_probs
@@ -34,6 +35,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 _LOST = 1e-6  # of the mass of a density that may lie outside the rectangle, or between the nodes
 
 
+@shown
 class Population(NamedTuple):
     """A distribution P of (x, y) as weighted points: those of a finite distribution, or the nodes of a quadrature rule
     with weight times density.
@@ -44,6 +46,7 @@ class Population(NamedTuple):
     probability: Float[Tensor, "n"]
 
 
+@shown
 class RiskEstimate(NamedTuple):
     """A mean loss with its standard error, sd / sqrt(n): twice that either way holds the true error in about 95 of 100
     samples."""
@@ -52,6 +55,7 @@ class RiskEstimate(NamedTuple):
     standard_error: float
 
 
+@shown
 class GeneralizationGap(NamedTuple):
     """The errors on training and on unseen data, and how far the second exceeds the first."""
 

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import check_probs, total_variation_distance
 from quoin.tensor import check_floating, check_same_dtype, check_shapes
@@ -19,6 +20,7 @@ from quoin.tensor import check_floating, check_same_dtype, check_shapes
 __all__ = ["ModeCoverage", "mode_coverage", "nearest_modes"]
 
 
+@shown
 class ModeCoverage(NamedTuple):
     """How the samples are distributed over the modes."""
 

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Float64, Integer, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_labels, check_shapes
 
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 
+@shown
 class RocCurve(NamedTuple):
     """What calling every example at or above each threshold positive gets right and wrong, thresholds falling from
     infinity."""
@@ -77,6 +79,7 @@ def roc_auc(scores: Real[Tensor, "examples"], labels: Integer[Tensor, "examples"
     return float(torch.trapezoid(curve.true_positive_rate, curve.false_positive_rate))
 
 
+@shown
 class OneVsRestAuc(NamedTuple):
     """The area under the ROC curve of each class against all others."""
 

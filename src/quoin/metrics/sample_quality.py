@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import median_heuristic, squared_frechet_of_samples, squared_mmd
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
@@ -37,6 +38,7 @@ NUM_NEIGHBORS = 5  # that a real example's ball reaches
 MOST_MEASURED = 2000  # real examples whose median distance is taken
 
 
+@shown
 class DensityAndCoverage(NamedTuple):
     """For each real example the ball that reaches its k-th nearest other real example; what samples do with these
     balls."""
@@ -144,6 +146,7 @@ def bits_per_dimension(log_prob: Float[Tensor, "n"], num_dimensions: int) -> flo
     return -float(log_prob.detach().double().mean()) / (num_dimensions * math.log(2))
 
 
+@shown
 class SampleQuality(NamedTuple):
     """The measures that all generative models are held against one another by; what is best stands beside each."""
 

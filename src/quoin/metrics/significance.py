@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor import check_finite, check_floating, check_shapes
 from quoin.tensor.blocks import rows_per_block
@@ -35,6 +36,7 @@ _ENTRIES_PER_BLOCK = 1_000_000  # of random flips held at once
 _ROUNDING = 1e-9  # sums that differ by less, of the sum of all absolute values, count as equal
 
 
+@shown
 class PermutationTest(NamedTuple):
     """A difference of means, and how often chance alone gives one at least as large in absolute value."""
 
@@ -45,6 +47,7 @@ class PermutationTest(NamedTuple):
     smallest_p: float  # no data of these sizes give a smaller p-value
 
 
+@shown
 class StudentInterval(NamedTuple):
     """A mean and the confidence interval around it."""
 

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float64, Int, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.metrics.risk import held_out_loss
 from quoin.tensor.labels import as_indices
@@ -21,6 +22,7 @@ Fit = Callable[[Tensor, Tensor], Callable[[Tensor], Tensor]]
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
+@shown
 class CrossValidation(NamedTuple):
     """The errors of each fold and their means."""
 
@@ -30,6 +32,7 @@ class CrossValidation(NamedTuple):
     validation_errors: Float64[Tensor, "folds"]
 
 
+@shown
 class LearningCurve(NamedTuple):
     """Errors of fits to the first few examples and to more of them."""
 
@@ -38,6 +41,7 @@ class LearningCurve(NamedTuple):
     test_errors: Float64[Tensor, "sizes"]
 
 
+@shown
 class EarlyStop(NamedTuple):
     """Epochs are counted from 0."""
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from quoin.models.googlenet import Inception, googlenet, load_torchvision_googlenet, small_googlenet
     from quoin.models.gpt2 import gpt2_from_config, gpt2_from_pretrained, load_gpt2_weights
+    from quoin.models.gpt_neox import gpt_neox_from_config, gpt_neox_from_pretrained, load_gpt_neox_weights
     from quoin.models.image_classifier import ImageClassifier
     from quoin.models.image_init import init_image_weights
     from quoin.models.interpolant import relu_interpolant
@@ -283,6 +284,8 @@ __all__ = [
     "googlenet",
     "gpt2_from_config",
     "gpt2_from_pretrained",
+    "gpt_neox_from_config",
+    "gpt_neox_from_pretrained",
     "import_dense",
     "init_image_weights",
     "init_language_weights",
@@ -308,6 +311,7 @@ __all__ = [
     "load_converted",
     "load_diffusers_unet",
     "load_gpt2_weights",
+    "load_gpt_neox_weights",
     "load_llama_weights",
     "load_pretrained_vit",
     "load_renamed",

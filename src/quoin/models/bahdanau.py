@@ -9,9 +9,12 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.func import functional_call
 
+from quoin.display import shown
 from quoin.layers import AdditiveAttention, CellStep, RecurrentWeights, additive_attention_definition
 from quoin.layers.attention.additive import AdditiveMemory
+from quoin.layers.recurrent_scan import recurrent_step, scan_steps
 from quoin.models.embedding import embed, make_embedding
 from quoin.models.recurrent_parts import (
     CellKind,
@@ -27,7 +30,10 @@ from quoin.models.seq2seq import RecurrentEncoderOutput
 
 __all__ = ["BahdanauCache", "BahdanauDecoder", "BahdanauOutput", "BahdanauStepOutput", "bahdanau_decoder_definition"]
 
+Tensors = tuple[Tensor, ...]
 
+
+@shown
 class BahdanauOutput(NamedTuple):
     """A decoder's hidden states for each target token, and its attention weights before each."""
 
@@ -82,6 +88,7 @@ def bahdanau_decoder_definition(
     )
 
 
+@shown
 class BahdanauCache(NamedTuple):
     """The source with its keys projected once, and the decoder's hidden state."""
 
@@ -99,12 +106,29 @@ class BahdanauCache(NamedTuple):
         )
 
 
+@shown
 class BahdanauStepOutput(NamedTuple):
     """As `NextTokenOutput`, and the attention weights before each new position."""
 
     logits: Float[Tensor, "batch new vocab"]
     cache: BahdanauCache
     weights: Float[Tensor, "batch new source_seq"]
+
+
+class AttendingStep(nn.Module):
+    """One step of the decoder, to be scanned: attend, then the cell."""
+
+    def __init__(self, attention: AdditiveAttention, cell: nn.RNNBase):
+        super().__init__()
+        self.attention, self.cell = attention, cell
+
+    def forward(
+        self, state: Tensors, y: Float[Tensor, "batch embed"], memory: AdditiveMemory
+    ) -> tuple[Tensors, Tensors]:
+        """The state after y; hidden state and context together, and the attention weights."""
+        context, alpha = self.attention.attend_memory(memory, state[0][-1].unsqueeze(1))
+        output, after = recurrent_step(self.cell, torch.cat([y, context.squeeze(1)], dim=-1), state)
+        return after, (torch.cat([output, context.squeeze(1)], dim=-1), alpha.squeeze(1))
 
 
 class BahdanauDecoder(nn.Module):
@@ -158,6 +182,8 @@ class BahdanauDecoder(nn.Module):
     def decode_step(self, cache: BahdanauCache, tokens: Int[Tensor, "batch new"]) -> BahdanauStepOutput:
         """Read one or more new tokens, each after attending to the source."""
         embedded = self.dropout(embed(self.token_embedding, tokens))
+        if torch.compiler.is_exporting():
+            return self._scanned(cache, embedded)
         recurrent, outputs, all_weights = cache.recurrent, [], []
         for y in embedded.split(1, dim=1):
             context, alpha = self.attention.attend_memory(cache.memory, recurrent.tensors[0][-1].unsqueeze(1))
@@ -165,5 +191,23 @@ class BahdanauDecoder(nn.Module):
             recurrent = as_state(after)
             outputs.append(torch.cat([output, context], dim=-1))
             all_weights.append(alpha)
-        logits = pad_suppressed(self.lm_head(self.dropout(torch.cat(outputs, dim=1))), self.num_suppressed)
-        return BahdanauStepOutput(logits, BahdanauCache(cache.memory, recurrent), torch.cat(all_weights, dim=1))
+        return self._output(torch.cat(outputs, dim=1), cache.memory, recurrent, torch.cat(all_weights, dim=1))
+
+    def _scanned(self, cache: BahdanauCache, embedded: Tensor) -> BahdanauStepOutput:
+        """The same steps as a loop that a program keeps, whatever the number of tokens."""
+        step = AttendingStep(self.attention, self.cell)
+        names, weights = zip(*step.named_parameters(), strict=True)
+        memory = [each for each in cache.memory if each is not None]
+
+        def call(state: Tensors, now: Tensors, constants: Tensors) -> tuple[Tensors, Tensors]:
+            own = dict(zip(names, constants[: len(names)], strict=True))
+            return functional_call(step, own, (state, now[0], AdditiveMemory(*constants[len(names) :])))
+
+        after, (outputs, alphas) = scan_steps(call, cache.recurrent.tensors, (embedded,), (*weights, *memory))
+        return self._output(outputs, cache.memory, RecurrentState(after), alphas)
+
+    def _output(
+        self, outputs: Tensor, memory: AdditiveMemory, recurrent: RecurrentState, weights: Tensor
+    ) -> BahdanauStepOutput:
+        logits = pad_suppressed(self.lm_head(self.dropout(outputs)), self.num_suppressed)
+        return BahdanauStepOutput(logits, BahdanauCache(memory, recurrent), weights)

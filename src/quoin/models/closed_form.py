@@ -10,12 +10,14 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import as_floating, check_shapes
 
 __all__ = ["LinearFit", "least_squares", "least_squares_by_qr", "normal_equations", "ridge"]
 
 
+@shown
 class LinearFit(NamedTuple):
     """A straight line, plane or hyperplane: what a closed form finds."""
 

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob import check_probs
 from quoin.tensor import check_labels, check_shapes
@@ -19,6 +20,7 @@ from quoin.tensor.labels import as_indices
 __all__ = ["GaussianDiscriminant", "LabeledSample"]
 
 
+@shown
 class LabeledSample(NamedTuple):
     """Examples with their classes."""
 

@@ -1,4 +1,4 @@
-"""GPT-2 as Hugging Face keeps it: its config to our blocks, and its names to ours.
+"""GPT-2 as Hugging Face keeps it: its config to our blocks, its names to ours, and back.
 
 Its maps are kept (in_features, out_features), as convolutions of width one. The model itself is
 `TransformerLanguageModel`; `GPT` is the same one by its sizes, and takes these weights too.
@@ -6,19 +6,28 @@ Its maps are kept (in_features, out_features), as convolutions of width one. The
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from jaxtyping import Shaped
+from torch import Tensor, nn
 from torch.nn import functional
 
-from quoin.layers import ExactAttention, FeedForward, LearnedPositionalEmbedding, MultiHeadAttention, TransformerBlock
-from quoin.models.hf_config import ConfigReader, load_language_weights, read_folder
+from quoin.layers import (
+    ExactAttention,
+    FeedForward,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    SinusoidalPositionalEncoding,
+    TransformerBlock,
+)
+from quoin.models.hf_config import ConfigReader, language_source, load_language_weights, read_folder
+from quoin.models.language_layout import LanguageLayout
 from quoin.models.language_transformer import TransformerLanguageModel, tanh_gelu
-from quoin.models.pretrained import Weights, WeightSource, transposed
+from quoin.models.pretrained import Weights, WeightSource, foreign_weights, transposed
 
-__all__ = ["gpt2_from_config", "gpt2_from_pretrained", "load_gpt2_weights"]
+__all__ = ["gpt2_config", "gpt2_from_config", "gpt2_from_pretrained", "gpt2_weights", "load_gpt2_weights"]
 
 ACTIVATIONS = {
     "gelu_new": tanh_gelu,
@@ -101,6 +110,42 @@ def load_gpt2_weights(model: TransformerLanguageModel, weights: Weights) -> None
     """
     masks = (".attn.bias", ".attn.masked_bias")
     load_language_weights(model, weights, INSIDE, OUTSIDE, prefix="transformer.", block="h", forget=masks)
+
+
+def gpt2_config(layout: LanguageLayout, context_length: int) -> dict[str, Any]:
+    """The `config.json` of a model of this layout, without its tokens of beginning and end: it has none."""
+    return {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "vocab_size": layout.vocab_size,
+        "n_positions": context_length,
+        "n_embd": layout.embed_dim,
+        "n_layer": layout.num_layers,
+        "n_head": layout.num_heads,
+        "n_inner": layout.hidden_dim,
+        "activation_function": activation_name(layout.activation),
+        "layer_norm_epsilon": layout.norm_eps,
+        "tie_word_embeddings": layout.tie_embeddings,
+    }
+
+
+def gpt2_weights(model: TransformerLanguageModel, context_length: int) -> dict[str, Shaped[Tensor, "..."]]:
+    """The weights of `model` as Hugging Face names GPT-2's: what `load_gpt2_weights` reads.
+
+    Sinusoidal positions become the table of the first `context_length` of them.
+    """
+    weights = foreign_weights(model, language_source(INSIDE, OUTSIDE, lead="transformer.", block="h"))
+    if isinstance(model.position_embedding, SinusoidalPositionalEncoding):
+        embedding = model.token_embedding.weight
+        weights["transformer.wpe.weight"] = model.position_embedding(
+            embedding.new_zeros(context_length, len(embedding[0]))
+        )
+    return weights
+
+
+def activation_name(activation: Callable[[Tensor], Tensor]) -> str:
+    """What Hugging Face calls it."""
+    return next(name for name, each in ACTIVATIONS.items() if each is activation)
 
 
 def gpt2_from_pretrained(folder: str | Path) -> TransformerLanguageModel:

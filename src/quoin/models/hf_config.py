@@ -4,7 +4,7 @@ safetensors files.
 Which tensor of ours each is, the family's file says: gpt2.py, llama.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from quoin.errors import UserError, did_you_mean, format_value
 from quoin.models.language_transformer import TransformerLanguageModel
 from quoin.models.pretrained import Weights, WeightSource, load_converted, read_json, read_safetensors
 
-__all__ = ["ConfigReader", "load_language_weights", "own_parts", "read_folder"]
+__all__ = ["ConfigReader", "language_source", "load_language_weights", "own_parts", "read_folder"]
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 HEAD = "lm_head.weight"
@@ -103,38 +103,20 @@ def own_parts(name: str) -> tuple[str, str]:
     return block, rest
 
 
-def load_language_weights(
-    model: TransformerLanguageModel,
-    weights: Weights,
+def language_source(
     inside: Mapping[str, WeightSource],
     outside: Mapping[str, WeightSource],
     *,
-    prefix: str,
+    lead: str,
     block: str,
-    forget: tuple[str, ...],
-) -> None:
-    """Fill `model` by two tables: `inside` a block, under the foreign name `block`.number, and `outside` of all.
-
-    `prefix` may stand before all foreign names but the head's. Names that end on one of `forget` hold no weights.
-    """
-    state = dict(weights) if isinstance(weights, Mapping) else read_safetensors(weights)
-    state = {name: tensor for name, tensor in state.items() if not name.endswith(forget)}
-    lead = prefix if any(name.startswith(prefix) for name in state) else ""
-    embedding_name = lead + outside["token_embedding.weight"].names[0]
-    if (
-        model.lm_head is None
-        and HEAD in state
-        and embedding_name in state
-        and not state.pop(HEAD).equal(state[embedding_name])
-    ):
-        raise UserError(
-            f"expected {HEAD} to be the token embeddings, as the model ties them, got another; build it with "
-            "tie_embeddings=False"
-        )
+    head: str = HEAD,
+) -> Callable[[str], WeightSource]:
+    """Where each tensor of a `TransformerLanguageModel` is kept, by two tables: `inside` a block, under the foreign
+    name `block`.number, and `outside` of all. `lead` stands before all foreign names but the head's."""
 
     def source(name: str) -> WeightSource:
         if name == "lm_head.weight":
-            return WeightSource((HEAD,))
+            return WeightSource((head,))
         number, part = own_parts(name)
         found = (inside if number else outside).get(part)
         if found is None:
@@ -146,4 +128,36 @@ def load_language_weights(
             names=tuple(f"{lead}{block}.{number}.{each}" if number else lead + each for each in found.names)
         )
 
-    load_converted(model, state, source)
+    return source
+
+
+def load_language_weights(
+    model: TransformerLanguageModel,
+    weights: Weights,
+    inside: Mapping[str, WeightSource],
+    outside: Mapping[str, WeightSource],
+    *,
+    prefix: str,
+    block: str,
+    forget: tuple[str, ...],
+    head: str = HEAD,
+) -> None:
+    """Fill `model` by the tables of `language_source`.
+
+    `prefix` may stand before all foreign names but the head's. Names that end on one of `forget` hold no weights.
+    """
+    state = dict(weights) if isinstance(weights, Mapping) else read_safetensors(weights)
+    state = {name: tensor for name, tensor in state.items() if not name.endswith(forget)}
+    lead = prefix if any(name.startswith(prefix) for name in state) else ""
+    embedding_name = lead + outside["token_embedding.weight"].names[0]
+    if (
+        model.lm_head is None
+        and head in state
+        and embedding_name in state
+        and not state.pop(head).equal(state[embedding_name])
+    ):
+        raise UserError(
+            f"expected {head} to be the token embeddings, as the model ties them, got another; build it with "
+            "tie_embeddings=False"
+        )
+    load_converted(model, state, language_source(inside, outside, lead=lead, block=block, head=head))

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import fourier_features_definition
 from quoin.models.closed_form import ridge
@@ -19,6 +20,7 @@ from quoin.tensor import PairKernel, check_gamma, check_shapes, kernel_matrix
 __all__ = ["FourierRegression", "KernelFit", "kernel_ridge"]
 
 
+@shown
 class KernelFit(NamedTuple):
     """x ↦ Σ_i a_i k(x_i, x) + b: what `kernel_ridge` finds."""
 
@@ -110,6 +112,9 @@ class FourierRegression(nn.Module):
         self.bias.copy_(found.bias)
 
     def forward(self, x: Float[Tensor, "*batch in_features"]) -> Float[Tensor, "*batch"]:
+        if torch.compiler.is_exporting():  # a program takes all features: the weights of those not in use are 0
+            features = fourier_features_definition(x, self.projection, self.phases, self.gamma)
+            return features @ (self.weight * (self.weight.shape[0] / self.in_use).sqrt()) + self.bias
         used = slice(int(self.in_use))
         return (
             fourier_features_definition(x, self.projection[used], self.phases[used], self.gamma) @ self.weight[used]

@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from quoin.display import shown
+
 __all__ = ["CausalLM", "DecodingCache", "NextTokenOutput"]
 
 
@@ -21,6 +23,7 @@ class DecodingCache(Protocol):
         ...
 
 
+@shown
 class NextTokenOutput(NamedTuple):
     """Unnormalized log-probabilities of the token after each new position, and the cache after them."""
 

@@ -8,30 +8,37 @@ sequences, n positions, w embed_dim, v tokens
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import (
     AttentionCache,
     ExactAttention,
     InnerAttention,
+    KeyValueCache,
     LearnedPositionalEmbedding,
     TransformerBlock,
     keeps_global_rng,
+    linear_cross_entropy,
     transformer_block,
 )
+from quoin.layers.device_position import DevicePosition, accepts_device_position
 from quoin.layers.dropout import check_probability
 from quoin.layers.fast_call import fast_call, submodules
 from quoin.models.embedding import embed, make_embedding
 from quoin.models.language_model import DecodingCache, NextTokenOutput
+from quoin.models.static_cache import StaticStart, StaticTransformerBlocks
 from quoin.models.transformer import PositionEmbedding, TransformerEncoder
 
 __all__ = ["GPT", "TransformerCache", "TransformerLanguageModel", "init_language_weights"]
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class TransformerCache:
     """The cache of each block."""
@@ -39,8 +46,14 @@ class TransformerCache:
     blocks: tuple[AttentionCache, ...]
 
     @property
-    def seq_len(self) -> int:
+    def seq_len(self) -> Any:  # an int; in a step that is captured a position on the device
         return self.blocks[0].seq_len
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many tokens more there is memory for; None where no block keeps each of them."""
+        bounds = [block.max_seq_len - block.seq_len for block in self.blocks if isinstance(block, KeyValueCache)]
+        return min(bounds, default=None)
 
     def select(self, indices: Int[Tensor, "selected"]) -> "TransformerCache":
         """The cache of these sequences, in this order."""
@@ -91,8 +104,16 @@ class TransformerLanguageModel(nn.Module):
         self.lm_head = None if tie_embeddings else nn.Linear(self.embed_dim, vocab_size, bias=False)
         init_language_weights(self, generator)
 
-    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
-        return self._logits(self.transformer(self.dropout(self._embed(tokens, 0)), causal=True))
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"] | None = None
+    ) -> Float[Tensor, "batch seq vocab"] | Float[Tensor, ""]:
+        """Logits; or, given the token that comes next at each position, the sum of -ln P of these, for which the logits
+        are never all in memory."""
+        hidden = self.transformer(self.dropout(self._embed(tokens, 0)), causal=True)
+        if targets is None:
+            return self._logits(hidden)
+        head = self.token_embedding if self.lm_head is None else self.lm_head
+        return linear_cross_entropy(hidden.flatten(0, 1), head.weight, targets.flatten(), reduction="sum")
 
     def init_cache(self, batch_size: int, max_seq_len: int) -> TransformerCache:
         """An empty cache for at most `max_seq_len` tokens."""
@@ -102,6 +123,24 @@ class TransformerLanguageModel(nn.Module):
                 f"{max_seq_len}; ask for fewer"
             )
         return TransformerCache(tuple(block.init_cache(batch_size, max_seq_len) for block in self.transformer.blocks))
+
+    def init_static_cache(self, batch_size: int, max_seq_len: int) -> StaticTransformerBlocks | None:
+        """Memory for a `decode_step` that can be captured, of at least `max_seq_len` tokens; None where a block or the
+        positions have no such form."""
+        if not accepts_device_position(self.position_embedding):
+            return None
+        blocks = [block.init_static_cache(batch_size, max_seq_len) for block in self.transformer.blocks]
+        index = torch.zeros(1, dtype=torch.long, device=self.token_embedding.weight.device)
+        found = tuple(block for block in blocks if block is not None)
+        return StaticTransformerBlocks(found, index, TransformerCache) if len(found) == len(blocks) else None
+
+    def static_start(self, cache: DecodingCache) -> StaticStart | None:
+        """Where static steps may go on from `cache`."""
+        if not isinstance(cache, TransformerCache) or not isinstance(cache.seq_len, int):
+            return None
+        known = None if self.context_length is None else self.context_length - cache.seq_len
+        bounds = [bound for bound in (cache.tokens_left, known) if bound is not None]
+        return StaticStart(self, cache, cache.seq_len, min(bounds, default=None))
 
     def decode_step(self, cache: DecodingCache, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens; equal to `forward` on all tokens read so far, at the new positions."""
@@ -117,7 +156,7 @@ class TransformerLanguageModel(nn.Module):
             after.append(its)
         return NextTokenOutput(self._logits(fast_call(norm, x)), TransformerCache(tuple(after)))
 
-    def _embed(self, tokens: Tensor, offset: int) -> Tensor:
+    def _embed(self, tokens: Tensor, offset: int | DevicePosition) -> Tensor:
         token_embedding, position_embedding = submodules(self, "token_embedding", "position_embedding")
         x = embed(token_embedding, tokens)
         return x if position_embedding is None else position_embedding(x, offset)

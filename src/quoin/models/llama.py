@@ -1,4 +1,4 @@
-"""Llama as Hugging Face keeps it: its config to our blocks, and its names to ours.
+"""Llama as Hugging Face keeps it: its config to our blocks, its names to ours, and back.
 
 Against GPT-2: RMS norms, a gated feed-forward network, no biases, fewer heads of keys and values than of queries, and
 positions by rotating queries and keys in pairs half a head apart. Queries, keys and values are kept one by one, and so
@@ -6,25 +6,40 @@ are the gate and up projections.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
 from quoin.errors import UserError, format_value
 from quoin.layers import GatedFeedForward, HalfSplitRotaryEmbedding, MultiHeadAttention, TransformerBlock
-from quoin.models.gpt2 import ACTIVATIONS
-from quoin.models.hf_config import ConfigReader, load_language_weights, read_folder
+from quoin.models.gpt2 import ACTIVATIONS, activation_name
+from quoin.models.hf_config import ConfigReader, language_source, load_language_weights, read_folder
+from quoin.models.language_layout import LanguageLayout
 from quoin.models.language_transformer import TransformerLanguageModel
-from quoin.models.pretrained import Weights, WeightSource, stacked
+from quoin.models.pretrained import Weights, WeightSource, foreign_weights, stacked
 
-__all__ = ["llama_block", "llama_from_config", "llama_from_pretrained", "load_llama_weights"]
+__all__ = [
+    "llama_block",
+    "llama_config",
+    "llama_from_config",
+    "llama_from_pretrained",
+    "llama_weights",
+    "load_llama_weights",
+    "rope_base",
+]
 
 INSIDE = {
     "attention_connection.norm.weight": WeightSource(("input_layernorm.weight",)),
-    "attention.in_proj.linear.weight": stacked(*(f"self_attn.{each}_proj.weight" for each in "qkv")),
+    "attention.in_proj.linear.weight": WeightSource(
+        tuple(f"self_attn.{each}_proj.weight" for each in "qkv"),
+        lambda *matrices: torch.cat(matrices),
+        lambda matrix: _queries_keys_values(matrix),
+    ),
     "attention.out_proj.weight": WeightSource(("self_attn.o_proj.weight",)),
     "feed_forward_connection.norm.weight": WeightSource(("post_attention_layernorm.weight",)),
     "feed_forward.gate_up_proj.weight": stacked("mlp.gate_proj.weight", "mlp.up_proj.weight"),
@@ -36,6 +51,12 @@ OUTSIDE = {
 }
 
 
+def _queries_keys_values(matrix: Tensor) -> Sequence[Tensor]:
+    """Queries have as many features as they are made of; keys and values share the other rows."""
+    of_keys = (len(matrix) - matrix.shape[1]) // 2
+    return matrix.split([matrix.shape[1], of_keys, of_keys])
+
+
 def llama_block(
     embed_dim: int,
     num_heads: int,
@@ -45,6 +66,8 @@ def llama_block(
     base: float = 10000.0,
     eps: float = 1e-6,
     activation: Callable[[Tensor], Tensor] = functional.silu,
+    dropout: float = 0.0,
+    generator: torch.Generator | None = None,
 ) -> TransformerBlock:
     """A block of Llama: x + attend(RMSNorm(x)), then x + SwiGLU(RMSNorm(x)), without biases, positions by half-split
     rotary embeddings.
@@ -54,6 +77,7 @@ def llama_block(
         base: Of the rotary embeddings; Hugging Face's `rope_theta`.
         eps: Of the RMS norms.
         activation: Of the gates.
+        dropout: Of the output of each sublayer.
 
     >>> import torch
     >>> llama_block(8, 4, 21, num_kv_heads=2)(torch.zeros(3, 5, 8), causal=True).shape
@@ -65,11 +89,14 @@ def llama_block(
             "such a number"
         )
     rotary = HalfSplitRotaryEmbedding(embed_dim // num_heads, base=base)
-    attention = MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads, rotary=rotary, bias=False)
+    attention = MultiHeadAttention(
+        embed_dim, num_heads, num_kv_heads=num_kv_heads, rotary=rotary, bias=False, generator=generator
+    )
     return TransformerBlock(
         attention,
-        GatedFeedForward(embed_dim, hidden_dim, activation=activation),
+        GatedFeedForward(embed_dim, hidden_dim, activation=activation, generator=generator),
         norm=functools.partial(nn.RMSNorm, eps=eps),
+        dropout=dropout,
     )
 
 
@@ -99,7 +126,7 @@ def llama_from_config(config: Mapping[str, Any]) -> TransformerLanguageModel:
         num_heads,
         reader.count("intermediate_size", 11008),
         num_kv_heads=reader.count("num_key_value_heads", num_heads),
-        base=_base(reader),
+        base=rope_base(reader),
         eps=reader.positive("rms_norm_eps", 1e-6),
         activation=reader.choice("hidden_act", ACTIVATIONS, "silu"),
     )
@@ -110,7 +137,7 @@ def llama_from_config(config: Mapping[str, Any]) -> TransformerLanguageModel:
     )
 
 
-def _base(reader: ConfigReader) -> float:
+def rope_base(reader: ConfigReader) -> float:
     """The base of the rotary embeddings: newer files keep it among `rope_parameters`, older ones as `rope_theta` beside
     `rope_scaling`.
     """
@@ -137,6 +164,31 @@ def load_llama_weights(model: TransformerLanguageModel, weights: Weights) -> Non
     load_language_weights(
         model, weights, INSIDE, OUTSIDE, prefix="model.", block="layers", forget=(".rotary_emb.inv_freq",)
     )
+
+
+def llama_config(layout: LanguageLayout, context_length: int) -> dict[str, Any]:
+    """The `config.json` of a model of this layout, without its tokens of beginning and end: it has none."""
+    return {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "vocab_size": layout.vocab_size,
+        "max_position_embeddings": context_length,
+        "hidden_size": layout.embed_dim,
+        "intermediate_size": layout.hidden_dim,
+        "num_hidden_layers": layout.num_layers,
+        "num_attention_heads": layout.num_heads,
+        "num_key_value_heads": layout.num_kv_heads,
+        "hidden_act": activation_name(layout.activation),
+        "rms_norm_eps": layout.norm_eps,
+        "rope_theta": layout.rope_base,
+        "rope_parameters": {"rope_type": "default", "rope_theta": layout.rope_base},  # as newer versions read it
+        "tie_word_embeddings": layout.tie_embeddings,
+    }
+
+
+def llama_weights(model: TransformerLanguageModel) -> dict[str, Shaped[Tensor, "..."]]:
+    """The weights of `model` as Hugging Face names Llama's: what `load_llama_weights` reads."""
+    return foreign_weights(model, language_source(INSIDE, OUTSIDE, lead="model.", block="layers"))
 
 
 def llama_from_pretrained(folder: str | Path) -> TransformerLanguageModel:

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.models.language_model import CausalLM, DecodingCache, NextTokenOutput
 from quoin.tensor import check_token_ids
@@ -91,6 +92,7 @@ def markov_log_prob_definition(
     return log_prob
 
 
+@shown
 @dataclass(frozen=True)
 class MarkovCache:
     """The last k tokens of each sequence, or as many as were read."""
@@ -143,7 +145,7 @@ class MarkovModel(nn.Module):
         return self.transition[0].log()
 
     def forward(self, tokens: Integer[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
-        return self.decode_step(self.init_cache(len(tokens)), tokens).logits
+        return self.decode_step(self.init_cache(tokens.shape[0]), tokens).logits
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> MarkovCache:
         """An empty cache."""
@@ -161,6 +163,8 @@ class MarkovModel(nn.Module):
         if settled <= read.shape[1]:
             indices = torch.arange(settled, read.shape[1] + 1, device=read.device)
             contexts = tuple(read[:, indices - back] for back in range(k, 0, -1))  # k times (batch, indices)
-            found.append(self.transition[k][contexts] if k else self.transition[0].expand(len(read), len(indices), -1))
-        probs = torch.cat(found, dim=1) if found else self.transition[0].new_zeros(len(tokens), 0, self.vocab_size)
+            found.append(
+                self.transition[k][contexts] if k else self.transition[0].expand(*read.shape[:1], *indices.shape, -1)
+            )
+        probs = torch.cat(found, dim=1) if found else self.transition[0].new_zeros(tokens.shape[0], 0, self.vocab_size)
         return NextTokenOutput(probs.log(), MarkovCache(read[:, max(0, read.shape[1] - k) :]))

@@ -16,7 +16,7 @@ from quoin.errors import UserError
 from quoin.models.generative import check_num_samples
 from quoin.models.mixture_em import em_with_restarts
 from quoin.prob import ComponentNormals, FullNormals, GaussianMixtureDistribution
-from quoin.tensor.blocks import rows_per_block
+from quoin.tensor.blocks import in_blocks, rows_per_block
 
 __all__ = ["GaussianMixture", "MixtureCandidates"]
 
@@ -120,7 +120,7 @@ class GaussianMixture(nn.Module):
 
     def bic(self, x: Float[Tensor, "points dim"]) -> float:
         """p ln n - 2 Σ_n ln p(x_n), lower is better: the evidence of the model, but for what does not grow with n."""
-        return self.distribution.num_parameters * math.log(len(x)) - 2 * float(
+        return self.distribution.num_parameters * math.log(x.shape[0]) - 2 * float(
             self.log_prob(x).sum(dtype=torch.float64)
         )
 
@@ -131,7 +131,7 @@ class GaussianMixture(nn.Module):
             )
         if x.dtype != self.means.dtype:
             raise UserError(f"expected points of dtype {self.means.dtype}, got {x.dtype}; convert one of them")
-        return x.split(rows_per_block(self.means.numel(), _NUMBERS_PER_BLOCK))
+        return in_blocks(x, rows_per_block(self.means.numel(), _NUMBERS_PER_BLOCK))
 
 
 class MixtureCandidates(nn.Module):

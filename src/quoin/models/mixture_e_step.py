@@ -190,10 +190,11 @@ def _check_points(x: Tensor, num_components: int) -> None:
         raise UserError(
             f"expected points (n, d) of at least one coordinate, got shape {tuple(x.shape)}; give a row for each point"
         )
-    if not 1 <= num_components <= len(x):
+    num_points = x.shape[0]
+    if not 1 <= num_components <= num_points:
         raise UserError(
-            f"expected from 1 to {len(x)} components for {len(x)} points, got {num_components}; take fewer or more "
-            "points"
+            f"expected from 1 to {num_points} components for {num_points} points, got {num_components}; take fewer "
+            "or more points"
         )
     check_finite(x, "x")
 

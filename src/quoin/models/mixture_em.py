@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.models.mixture_e_step import Points, e_step
 from quoin.models.mixture_init import init_from_kmeans
@@ -26,6 +27,7 @@ from quoin.tensor import check_shapes
 __all__ = ["EM", "EMStep", "em", "em_step", "em_step_definition", "em_with_restarts", "m_step"]
 
 
+@shown
 class EMStep(NamedTuple):
     """A distribution that explains the points at least as well, and how well the old one did."""
 
@@ -33,6 +35,7 @@ class EMStep(NamedTuple):
     log_likelihood: Float[Tensor, ""]  # Σ_n ln p(x_n) under the old distribution
 
 
+@shown
 class EM(NamedTuple):
     """The distribution after the last step, and Σ_n ln p(x_n) before each step and after the last."""
 

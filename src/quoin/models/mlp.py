@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.layers import affine_definition, dense_definition, keeps_global_rng, relu
 from quoin.layers.dropout import check_probability
@@ -18,6 +19,7 @@ from quoin.tensor import as_floating, check_shapes
 __all__ = ["MLP", "MLPForward", "mlp_definition", "one_hidden_layer_definition"]
 
 
+@shown
 class MLPForward(NamedTuple):
     """A forward pass with its intermediates."""
 

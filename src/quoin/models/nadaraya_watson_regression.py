@@ -59,10 +59,22 @@ class NadarayaWatsonRegression(nn.Module):
         Args:
             mask: True where a prediction may look at a row.
         """
-        n, pool = int(self.num_rows), self.pools[name]
+        n = int(self.num_rows)
+        return self._pool(x, name, self.keys[:n], self.values[:n], bandwidth, mask)
+
+    def _pool(
+        self, x: Tensor, name: str, keys: Tensor, values: Tensor, bandwidth: Tensor | None, mask: Tensor | None
+    ) -> Tensor:
+        pool = self.pools[name]
         bandwidth = pool.bandwidth if bandwidth is None else bandwidth  # pyright: ignore[reportAssignmentType]
-        keys, values = self.keys[:n], self.values[:n, None]
-        return nadaraya_watson(x.double(), keys, values, pool.kernel, bandwidth, mask=mask).squeeze(-1)  # pyright: ignore
+        return nadaraya_watson(x.double(), keys, values[:, None], pool.kernel, bandwidth, mask=mask).squeeze(-1)  # pyright: ignore
+
+    def _by_all(self, x: Tensor) -> Tensor:
+        """The same of all kernels, from all rows there is room for, of which a mask shows those that were set: how many
+        these are, and which kernel was chosen, is no number that an exported program could branch on."""
+        mask = torch.arange(len(self.keys), device=x.device) < self.num_rows
+        found = [self._pool(x, name, self.keys, self.values, None, mask) for name in self.pools]
+        return torch.stack(found).index_select(0, self.chosen[None]).squeeze(0)
 
     @property
     def best(self) -> str:
@@ -70,4 +82,6 @@ class NadarayaWatsonRegression(nn.Module):
         return list(self.pools)[int(self.chosen)]
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch"]:
+        if torch.compiler.is_exporting():
+            return self._by_all(x.flatten(1)).to(x.dtype)
         return self.pooled(x.flatten(1), self.best).to(x.dtype)

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.models.language_model import DecodingCache, NextTokenOutput
 from quoin.models.ngram_counts import NgramCounts, find_children
@@ -25,6 +26,7 @@ __all__ = ["NgramCache", "NgramModel"]
 SUCCESSORS_PER_BLOCK = 2**22  # that are laid out at once, some 100 MB
 
 
+@shown
 @dataclass(frozen=True)
 class NgramCache:
     """The nodes of the last 0 .. N - 1 tokens of each sequence, -1 where they never occurred or fewer were read."""
@@ -91,7 +93,7 @@ class NgramModel(nn.Module):
 
     def forward(self, tokens: Integer[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """ln P(next token) after each token."""
-        return self.decode_step(self.init_cache(len(tokens)), tokens).logits
+        return self.decode_step(self.init_cache(tokens.shape[0]), tokens).logits
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> NgramCache:
         """An empty cache. It never fills, so `max_seq_len` is not needed."""
@@ -114,7 +116,7 @@ class NgramModel(nn.Module):
         """ln P(x_t | x_1 .. x_{t-1}) of every token, the first included, without the distributions of all that did not
         come."""
         check_token_ids(tokens, self.vocab_size, ndim=2)
-        before = self.init_cache(len(tokens)).nodes
+        before = self.init_cache(tokens.shape[0]).nodes
         grams = self._follow(before, tokens, self.order)
         prob = self.probs.new_full(tokens.shape, 1 / self.vocab_size)
         for length in range(1, self.order + 1):
@@ -130,12 +132,14 @@ class NgramModel(nn.Module):
         """
         grams = [torch.zeros_like(tokens, dtype=torch.int64)]
         for length in range(1, longest + 1):
-            shorter = torch.cat([before[:, length - 1 : length], grams[-1][:, :-1]], dim=1)[:, : tokens.shape[1]]
+            shorter = torch.cat([before[:, length - 1 : length], grams[-1]], dim=1)[:, : tokens.shape[1]]
             grams.append(find_children(self.keys, self.vocab_size, shorter, tokens))
         return grams
 
     def _probs(self, contexts: Tensor) -> Tensor:  # (r, N) -> (r, m)
-        probs = self.probs.new_full((len(contexts), self.vocab_size), 1 / self.vocab_size)
+        if torch.compiler.is_exporting():
+            return self._probs_of_all(contexts)
+        probs = self.probs.new_full((contexts.shape[0], self.vocab_size), 1 / self.vocab_size)
         for length in range(self.order):
             context = contexts[:, length]
             probs *= self._at(self.weights, context, 1.0).unsqueeze(1)
@@ -143,15 +147,26 @@ class NgramModel(nn.Module):
             sizes = torch.searchsorted(self.keys, (context + 1) * self.vocab_size) - begins
             sizes = torch.where(context >= 0, sizes, 0)
             begin = 0
-            while begin < len(contexts):  # rows whose successors fit into memory; one row has m of them at most
+            while begin < contexts.shape[0]:  # rows whose successors fit into memory; one row has m of them at most
                 end = begin + max(1, int((sizes[begin:].cumsum(0) <= SUCCESSORS_PER_BLOCK).sum()))
                 self._add_children(probs[begin:end], begins[begin:end], sizes[begin:end])
                 begin = end
         return probs
 
+    def _probs_of_all(self, contexts: Tensor) -> Tensor:  # (r, N) -> (r, m)
+        """The same by a search for every token of the vocabulary: how many of them occur after a context is no number
+        that an exported program could lay out by."""
+        tokens = torch.arange(self.vocab_size, device=contexts.device)
+        probs = self.probs.new_full((contexts.shape[0], self.vocab_size), 1 / self.vocab_size)
+        for length in range(self.order):
+            context = contexts[:, length : length + 1]
+            children = find_children(self.keys, self.vocab_size, context, tokens)
+            probs = probs * self._at(self.weights, context, 1.0) + self._at(self.probs, children, 0.0)
+        return probs
+
     def _add_children(self, probs: Tensor, begins: Tensor, sizes: Tensor) -> None:
         """Add to each row of `probs` the fractions of the `sizes` children that stand from `begins` on."""
-        rows = torch.repeat_interleave(torch.arange(len(probs), device=sizes.device), sizes)
+        rows = torch.repeat_interleave(torch.arange(probs.shape[0], device=sizes.device), sizes)
         indices = torch.arange(len(rows), device=sizes.device) + (begins - (sizes.cumsum(0) - sizes))[rows]
         probs[rows, self.keys[indices].remainder(self.vocab_size)] += self.probs[indices]
 

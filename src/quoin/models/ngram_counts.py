@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int, Int64, Integer, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_token_ids
 
@@ -55,6 +56,7 @@ def relative_frequencies(counts: Real[Tensor, "*batch vocab"]) -> Float[Tensor, 
     return counts / counts.sum(dim=-1, keepdim=True)
 
 
+@shown
 @dataclass(frozen=True)
 class NgramCounts:
     """The n-grams of a text, up to N tokens long, and how often each occurs; 16 bytes for each that does."""
@@ -190,7 +192,8 @@ def _check(tokens: Tensor, vocab_size: int, order: int) -> None:
     if order < 1 or vocab_size < 1:
         raise UserError(f"expected an order and a vocabulary of 1 or more, got {order} and {vocab_size}: raise them")
     check_token_ids(tokens, vocab_size, ndim=1)
-    if len(tokens) < order:
+    if tokens.shape[0] < order:
         raise UserError(
-            f"expected a text of {order} tokens or more for n-grams of that length, got {len(tokens)}: lower the order"
+            f"expected a text of {order} tokens or more for n-grams of that length, got {tokens.shape[0]}: lower the "
+            "order"
         )

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import GatedPixelLayer
 
@@ -28,6 +29,7 @@ class PixelPredictor(Protocol):
     def __call__(self, index: int) -> Float[Tensor, "batch levels"]: ...
 
 
+@shown
 class WindowPixelPredictor:
     """Any model of pixels, shown no more of the images each time than a pixel can see.
 
@@ -54,6 +56,7 @@ class WindowPixelPredictor:
         return self._model.logits(window, self._labels)[:, :, row - top, column - left]
 
 
+@shown
 class GatedPixelPredictor:
     """A gated PixelCNN that keeps what its layers found: the vertical stack goes on by a row, the horizontal one by a
     pixel.

@@ -133,7 +133,7 @@ class PixelModel(nn.Module, ABC):
     ) -> Float[Tensor, "batch levels height width"]:
         """`logits` of whole images, checked; `labels` are theirs where the model knows classes."""
         check_image_batch(images, self.image_shape)
-        self.check_labels(labels, len(images))
+        self.check_labels(labels, images.shape[0])
         return self.logits(images, labels)
 
     def pixel_log_prob(
@@ -164,6 +164,8 @@ class PixelModel(nn.Module, ABC):
                 f"expected {num_samples} labels of int64, got {labels.dtype} of shape {tuple(labels.shape)}; give "
                 "one for each image"
             )
+        if torch.compiler.is_exporting():  # a program has no values yet
+            return
         if labels.min() < 0 or labels.max() >= self.num_classes:
             got = int(labels.min() if labels.min() < 0 else labels.max())
             raise UserError(

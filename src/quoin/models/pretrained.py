@@ -1,11 +1,12 @@
-"""Weights that another library trained, brought in by name: strictly, so that what loads is what was trained.
+"""Weights that another library trained, brought in by name: strictly, so that what loads is what was trained. And the
+other way: ours under its names.
 
-A family's file says under which foreign names each of its tensors is kept, and how it is made of them; here is what all
-families share.
+A family's file says under which foreign names each of its tensors is kept, how it is made of them, and they of it; here
+is what all families share.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,20 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
-__all__ = ["WeightSource", "load_converted", "load_renamed", "read_json", "read_safetensors", "stacked", "transposed"]
+__all__ = [
+    "WeightSource",
+    "check_finite_weights",
+    "foreign_weights",
+    "load_converted",
+    "load_renamed",
+    "read_json",
+    "read_safetensors",
+    "stacked",
+    "transposed",
+]
 
 Weights = Mapping[str, Shaped[Tensor, "..."]] | str | Path
 
@@ -29,21 +41,35 @@ def _as_it_is(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def _alone(tensor: Tensor) -> tuple[Tensor, ...]:
+    return (tensor,)
+
+
+@shown
 class WeightSource(NamedTuple):
-    """The foreign names that one tensor of ours comes from, and how it is made of what they name."""
+    """The foreign names that one tensor of ours comes from, how it is made of what they name, and they of it."""
 
     names: tuple[str, ...]
     convert: Callable[..., Tensor] = _as_it_is
+    invert: Callable[[Tensor], Sequence[Tensor]] = _alone  # one for each name; `convert` of them gives the tensor back
 
 
 def transposed(name: str) -> WeightSource:
     """A matrix that is kept (in_features, out_features) there and (out_features, in_features) here."""
-    return WeightSource((name,), lambda matrix: matrix.mT)
+    return WeightSource((name,), lambda matrix: matrix.mT, lambda matrix: (matrix.mT,))
 
 
-def stacked(*names: str) -> WeightSource:
-    """Maps kept one by one there and as one here, the rows of the first name on top."""
-    return WeightSource(names, lambda *matrices: torch.cat(matrices))
+def stacked(*names: str, rows: Sequence[int] | None = None) -> WeightSource:
+    """Maps kept one by one there and as one here, the rows of the first name on top.
+
+    Args:
+        rows: Of each map; all have as many unless given.
+    """
+    return WeightSource(
+        names,
+        lambda *matrices: torch.cat(matrices),
+        lambda matrix: matrix.split(list(rows)) if rows is not None else matrix.chunk(len(names)),
+    )
 
 
 def load_renamed(model: nn.Module, weights: Weights, rename: Callable[[str], str]) -> None:
@@ -100,6 +126,28 @@ def load_converted(model: nn.Module, weights: Weights, source: Callable[[str], W
     model.load_state_dict({**own, **found})
 
 
+def foreign_weights(model: nn.Module, source: Callable[[str], WeightSource]) -> dict[str, Shaped[Tensor, "..."]]:
+    """The weights of `model` under the other library's names and in its layout: `load_converted` by the same `source`
+    gives them back bit for bit.
+
+    >>> model = nn.Linear(2, 1, bias=False)
+    >>> foreign_weights(model, lambda name: transposed("kernel"))["kernel"].shape
+    torch.Size([2, 1])
+    """
+    found = {}
+    for name, tensor in model.state_dict().items():
+        each = source(name)
+        found |= zip(each.names, each.invert(tensor), strict=True)
+    return found
+
+
+def check_finite_weights(weights: Mapping[str, Shaped[Tensor, "..."]]) -> None:
+    """Raise an error that names the first tensor with a NaN or an infinity."""
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor.float()).all():
+            raise UserError(f"expected finite weights, got NaN or infinity in {format_value(name)}; get the file again")
+
+
 def _converted(source: WeightSource, tensors: list[Tensor], own: Tensor) -> Tensor:
     if own.is_meta and not tensors[0].is_meta:  # torch would load nothing, with a warning
         raise UserError(
@@ -124,15 +172,17 @@ def _converted(source: WeightSource, tensors: list[Tensor], own: Tensor) -> Tens
 
 
 def read_safetensors(path: str | Path) -> dict[str, Shaped[Tensor, "..."]]:
-    """The tensors of a safetensors file by name; nothing in such a file is ever executed."""
+    """The tensors of a safetensors file by name, mapped: they come into memory where they are used, and writing into
+    one does not change the file. Nothing in such a file is ever executed."""
     try:
-        content = Path(path).read_bytes()
+        with Path(path).open("rb") as file:  # the reader's own errors do not say what the system said
+            beginning = file.read(4)
     except OSError as error:
         raise UserError(f"expected a safetensors file at {path}, got {error.strerror}; check the path") from error
     try:
-        return safetensors.torch.load(content)
-    except safetensors.SafetensorError as error:
-        if content.startswith(_PICKLES):
+        return safetensors.torch.load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:  # OSError: what cannot be mapped, such as a device
+        if beginning.startswith(_PICKLES):
             convert = "from torch import load; from safetensors.torch import save_file"
             convert += f"; save_file(load({str(path)!r}, weights_only=True), 'weights.safetensors')"
             raise UserError(

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.layers import keeps_global_rng
 from quoin.models.language_model import NextTokenOutput
-from quoin.models.recurrent_parts import CellKind, RecurrentState, as_state, as_torch, init_recurrent_weights
+from quoin.models.recurrent_parts import CellKind, RecurrentState, init_recurrent_weights, read_sequences
+from quoin.models.static_cache import StaticRecurrentState, StaticStart
 
 __all__ = ["RecurrentLanguageModel"]
 
@@ -76,13 +77,21 @@ class RecurrentLanguageModel(nn.Module):
         init_recurrent_weights(self.cell, generator)
 
     def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
-        return self.read(self.init_cache(len(tokens)), tokens)[0]
+        return self.read(self.init_cache(tokens.shape[0]), tokens)[0]
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> RecurrentState:
         """The cache that has read nothing, a hidden state of zeros. It never fills, so `max_seq_len` is not needed."""
         shape = (self.cell.num_layers, batch_size, self.cell.hidden_size)
         like = self.token_embedding.weight
         return RecurrentState(tuple(like.new_zeros(shape) for _ in range(2 if isinstance(self.cell, nn.LSTM) else 1)))
+
+    def init_static_cache(self, batch_size: int, max_seq_len: int = 0) -> StaticRecurrentState:
+        """Memory for a `decode_step` that can be captured."""
+        return StaticRecurrentState(self.init_cache(batch_size))
+
+    def static_start(self, cache: RecurrentState) -> StaticStart:
+        """Where static steps may go on from `cache`: anywhere."""
+        return StaticStart(self, cache, 0, None)
 
     def decode_step(self, cache: RecurrentState, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         return NextTokenOutput(*self.read(cache, tokens))
@@ -93,8 +102,8 @@ class RecurrentLanguageModel(nn.Module):
         """The logits after each new token, and the hidden state after the last."""
         self._check(state, tokens)
         embedded = self.dropout(self.token_embedding(tokens))
-        outputs, after = self.cell(embedded, as_torch(self.cell, state))
-        return self.lm_head(self.dropout(outputs)), as_state(after)
+        outputs, after = read_sequences(self.cell, embedded, state)
+        return self.lm_head(self.dropout(outputs)), after
 
     def _check(self, state: RecurrentState, tokens: Tensor) -> None:
         if torch.compiler.is_compiling():
@@ -108,8 +117,8 @@ class RecurrentLanguageModel(nn.Module):
                 f"expected tokens from 0 to {self.vocab_size - 1}, got {int(tokens.min())} to {int(tokens.max())}: "
                 "use the vocabulary that the model was made for"
             )
-        if state.tensors[0].shape[1] != len(tokens):
+        if state.tensors[0].shape[1] != tokens.shape[0]:
             raise UserError(
-                f"expected {state.tensors[0].shape[1]} sequences as in the cache, got {len(tokens)}: select "
+                f"expected {state.tensors[0].shape[1]} sequences as in the cache, got {tokens.shape[0]}: select "
                 "sequences of the cache"
             )

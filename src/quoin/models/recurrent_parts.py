@@ -6,9 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import keeps_global_rng
+from quoin.layers.recurrent_scan import scan_recurrent
 
 __all__ = [
     "CellKind",
@@ -17,14 +20,17 @@ __all__ = [
     "as_torch",
     "checked_num_suppressed",
     "init_recurrent_weights",
+    "lengths_fit",
     "make_cell",
     "make_linear",
     "pad_suppressed",
+    "read_sequences",
 ]
 
 CellKind = type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]
 
 
+@shown
 class RecurrentState(NamedTuple):
     """The hidden states of the layers, and an LSTM's cell states."""
 
@@ -75,6 +81,35 @@ def as_state(
     after: Float[Tensor, "layers batch hidden"] | tuple[Float[Tensor, "layers batch hidden"], ...],
 ) -> RecurrentState:
     return RecurrentState(after if isinstance(after, tuple) else (after,))
+
+
+def lengths_fit(lengths: Int[Tensor, "batch"], longest: int) -> bool:
+    """Whether all lengths are from 1 to `longest`; in a program that is exported they are not known."""
+    return torch.compiler.is_exporting() or 1 <= int(lengths.min()) <= int(lengths.max()) <= longest
+
+
+def read_sequences(
+    cell: nn.RNNBase,
+    x: Float[Tensor, "batch seq in_features"],
+    state: RecurrentState | None = None,
+    lengths: Int[Tensor, "batch"] | None = None,
+) -> tuple[Float[Tensor, "batch seq out_features"], RecurrentState]:
+    """The outputs of all steps and the state after the last, from `state` or zeros.
+
+    Args:
+        lengths: How many steps of each sequence are real; the others are never read, and their outputs are zero.
+    """
+    if torch.compiler.is_exporting():
+        outputs, after = scan_recurrent(cell, x, None if state is None else state.tensors, lengths)
+        return outputs, RecurrentState(after)
+    start = None if state is None else as_torch(cell, state)
+    if lengths is None:
+        outputs, after = cell(x, start)
+        return outputs, as_state(after)
+    # Packed, so that the backward direction starts at the last real step; torch wants the lengths on the CPU.
+    packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    outputs, after = cell(packed, start)
+    return pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])[0], as_state(after)
 
 
 @keeps_global_rng

@@ -19,6 +19,8 @@ from quoin.tensor import check_image_batch
 __all__ = [
     "ResNet",
     "cifar_resnet18",
+    "huggingface_resnet_name",
+    "load_huggingface_resnet",
     "load_torchvision_resnet",
     "resnet18",
     "resnet34",
@@ -29,6 +31,7 @@ __all__ = [
 
 Block = Callable[[int, int, int], nn.Module]  # (in_channels, out_channels, stride)
 
+_KINDS = {"conv": "convolution", "bn": "normalization"}  # as Hugging Face calls them
 WIDTHS = (64, 128, 256, 512)  # of the four stages; a bottleneck gives out four times as much
 
 
@@ -218,3 +221,27 @@ def load_torchvision_resnet(model: ResNet, weights: Weights) -> None:
     The names are ours, letter for letter.
     """
     load_renamed(model, weights, str)
+
+
+def load_huggingface_resnet(model: ResNet, weights: Weights) -> None:
+    """Fill a ResNet from the `state_dict` of a `ResNetForImageClassification` of the same sizes, or from a safetensors
+    file of one."""
+    load_renamed(model, weights, huggingface_resnet_name)
+
+
+def huggingface_resnet_name(name: str) -> str:
+    """What Hugging Face calls a tensor of ours.
+
+    >>> huggingface_resnet_name("layer2.0.bn1.bias")
+    'resnet.encoder.stages.1.layers.0.layer.0.normalization.bias'
+    """
+    part, kind = name.rsplit(".", 1)
+    if part == "fc":
+        return f"classifier.1.{kind}"
+    if part in ("conv1", "bn1"):
+        return f"resnet.embedder.embedder.{_KINDS[part[:-1]]}.{kind}"
+    stage, block, rest = part.removeprefix("layer").split(".", 2)
+    home = f"resnet.encoder.stages.{int(stage) - 1}.layers.{block}"
+    if rest.startswith("downsample."):
+        return f"{home}.shortcut.{('convolution', 'normalization')[int(rest[-1])]}.{kind}"
+    return f"{home}.layer.{int(rest[-1]) - 1}.{_KINDS[rest[:-1]]}.{kind}"

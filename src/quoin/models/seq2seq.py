@@ -9,25 +9,26 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.models.embedding import embed, make_embedding
 from quoin.models.language_model import DecodingCache, NextTokenOutput
 from quoin.models.recurrent_parts import (
     CellKind,
     RecurrentState,
-    as_state,
-    as_torch,
     checked_num_suppressed,
+    lengths_fit,
     make_cell,
     make_linear,
     pad_suppressed,
+    read_sequences,
 )
 
 __all__ = ["RNNDecoder", "RecurrentDecoder", "RecurrentEncoder", "RecurrentEncoderOutput", "Seq2Seq"]
 
 
+@shown
 class RecurrentEncoderOutput(NamedTuple):
     """What an encoder makes of sources."""
 
@@ -83,13 +84,7 @@ class RecurrentEncoder(nn.Module):
         if lengths is not None:
             _check_lengths(lengths, source)
         embedded = self.dropout(embed(self.token_embedding, source))
-        if lengths is None:
-            memory, last = self.cell(embedded)
-        else:  # torch wants the lengths on the CPU
-            packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-            memory, last = self.cell(packed)
-            memory, _ = pad_packed_sequence(memory, batch_first=True, total_length=source.shape[1])
-        tensors = last if isinstance(last, tuple) else (last,)
+        memory, (tensors,) = read_sequences(self.cell, embedded, lengths=lengths)
         if self.bridges:
             # (layers, batch, 2 hidden) each
             both = [torch.cat(each.unflatten(0, (-1, 2)).unbind(dim=1), dim=-1) for each in tensors]
@@ -99,7 +94,7 @@ class RecurrentEncoder(nn.Module):
 
 def _check_lengths(lengths: Tensor, source: Tensor) -> None:
     batch, longest = source.shape
-    if lengths.shape != (batch,) or not 1 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+    if lengths.shape != (batch,) or not lengths_fit(lengths, longest):
         raise UserError(
             f"expected {batch} lengths from 1 to {longest}, got {format_value(lengths.tolist())}: leave out the "
             "empty sources"
@@ -144,8 +139,8 @@ class RNNDecoder(nn.Module):
 
     def decode_step(self, cache: RecurrentState, tokens: Int[Tensor, "batch new"]) -> NextTokenOutput:
         """Read one or more new tokens, in one call of torch's cell."""
-        output, after = self.cell(self.dropout(embed(self.token_embedding, tokens)), as_torch(self.cell, cache))
-        return NextTokenOutput(pad_suppressed(self.lm_head(self.dropout(output)), self.num_suppressed), as_state(after))
+        output, after = read_sequences(self.cell, self.dropout(embed(self.token_embedding, tokens)), cache)
+        return NextTokenOutput(pad_suppressed(self.lm_head(self.dropout(output)), self.num_suppressed), after)
 
 
 @runtime_checkable

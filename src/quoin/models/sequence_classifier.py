@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from quoin.errors import UserError
 from quoin.layers import TransformerBlock
 from quoin.models.embedding import embed, make_embedding
-from quoin.models.recurrent_parts import CellKind, make_cell, make_linear
+from quoin.models.recurrent_parts import CellKind, lengths_fit, make_cell, make_linear, read_sequences
 from quoin.models.transformer import PositionEmbedding, TransformerEncoder
 from quoin.tensor import masked_mean, sequence_mask
 
@@ -87,12 +86,7 @@ class RecurrentTextEncoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch seq"], lengths: Int[Tensor, "batch"] | None = None
     ) -> Float[Tensor, "batch seq features"]:
-        x = self.dropout(embed(self.token_embedding, tokens))
-        if lengths is None:
-            return self.cell(x)[0]
-        # Packed, so that the backward direction starts at the last real token; torch wants the lengths on the CPU.
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(self.cell(packed)[0], batch_first=True, total_length=tokens.shape[1])[0]
+        return read_sequences(self.cell, self.dropout(embed(self.token_embedding, tokens)), lengths=lengths)[0]
 
 
 class TransformerTextEncoder(nn.Module):
@@ -166,9 +160,9 @@ class SequenceClassifier(nn.Module):
             )
         if lengths is None:
             return self.head(self.encoder(tokens).mean(dim=1))
-        if lengths.shape != tokens.shape[:1] or not 1 <= int(lengths.min()) <= int(lengths.max()) <= tokens.shape[1]:
+        if lengths.shape != tokens.shape[:1] or not lengths_fit(lengths, tokens.shape[1]):
             raise UserError(
-                f"expected {len(tokens)} lengths from 1 to {tokens.shape[1]}, got {lengths.tolist()}; leave out "
+                f"expected {tokens.shape[0]} lengths from 1 to {tokens.shape[1]}, got {lengths.tolist()}; leave out "
                 "empty sequences"
             )
         encoded = self.encoder(tokens, lengths)

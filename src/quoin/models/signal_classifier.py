@@ -23,7 +23,7 @@ from quoin.layers import (
 )
 from quoin.layers.dropout import check_probability
 from quoin.models.image_init import init_image_weights
-from quoin.models.recurrent_parts import CellKind, make_cell, make_linear
+from quoin.models.recurrent_parts import CellKind, make_cell, make_linear, read_sequences
 from quoin.models.transformer import TransformerEncoder
 from quoin.tensor import check_floating
 
@@ -214,7 +214,7 @@ class RecurrentSignalEncoder(nn.Module):
 
     def forward(self, signals: Float[Tensor, "batch channels length"]) -> Float[Tensor, "batch positions features"]:
         check_floating(signals)
-        return self.cell(signals.mT if self.patches is None else self.patches(signals))[0]
+        return read_sequences(self.cell, signals.mT if self.patches is None else self.patches(signals))[0]
 
 
 class TransformerSignalEncoder(nn.Module):

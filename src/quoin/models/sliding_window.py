@@ -11,12 +11,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.models.language_model import DecodingCache, NextTokenOutput
+from quoin.models.static_cache import StaticStart
 
 __all__ = ["SlidingWindowCache", "SlidingWindowModel"]
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class SlidingWindowCache:
     """The tokens of the window so far, and the model's cache of them."""
@@ -56,7 +59,7 @@ class SlidingWindowModel(nn.Module):
 
     @torch.no_grad()
     def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
-        return self.decode_step(self.init_cache(len(tokens), tokens.shape[1]), tokens).logits
+        return self.decode_step(self.init_cache(tokens.shape[0], tokens.shape[1]), tokens).logits
 
     def init_cache(self, batch_size: int, max_seq_len: int = 0) -> SlidingWindowCache:
         """An empty cache. It never fills, so `max_seq_len` is not needed."""
@@ -79,7 +82,17 @@ class SlidingWindowModel(nn.Module):
             pieces.append(logits)
         return NextTokenOutput(torch.cat(pieces, dim=1), cache)
 
+    def static_start(self, cache: SlidingWindowCache) -> StaticStart | None:
+        """Where static steps of the model may go on from `cache`, to the end of the window."""
+        start = self.model.static_start(cache.inner) if hasattr(self.model, "static_start") else None
+        return None if start is None else start._replace(tokens_left=self.window - cache.window.shape[1])
+
+    def full_cache(self, read: Int[Tensor, "batch seq"]) -> SlidingWindowCache:
+        """The cache whose window has just been filled with the last of these tokens: the next step begins anew with the
+        latter part of them, so that no cache of the model is needed."""
+        return SlidingWindowCache(self.model.init_cache(read.shape[0], 1), read[:, -self.window :])
+
     def _renewed(self, full: SlidingWindowCache) -> SlidingWindowCache:
         kept = full.window[:, self.stride :]
-        inner = self.model.init_cache(len(kept), self.window)
+        inner = self.model.init_cache(kept.shape[0], self.window)
         return SlidingWindowCache(self.model.decode_step(inner, kept).cache if kept.shape[1] else inner, kept)

@@ -6,6 +6,7 @@ quoin.layers). A model of one sequence of tokens is in language_transformer.py.
     w embed_dim
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers import DecoderBlock, DecoderBlockCache, SinusoidalPositionalEncoding, TransformerBlock
+from quoin.layers.checkpointing import call_block
 from quoin.layers.dropout import check_probability
 from quoin.models.embedding import embed, make_embedding
 from quoin.models.language_model import NextTokenOutput
@@ -55,7 +58,7 @@ class TransformerEncoder(nn.Module):
         causal: bool = False,
     ) -> Float[Tensor, "batch seq embed"]:
         for block in self.blocks:
-            x = block(x, lengths=lengths, mask=mask, causal=causal)
+            x = call_block(block, functools.partial(block, lengths=lengths, mask=mask, causal=causal), x)
         return self.norm(x)
 
 
@@ -85,7 +88,8 @@ class TransformerDecoder(nn.Module):
         memory_lengths: Int[Tensor, "batch"] | None = None,
     ) -> Float[Tensor, "batch target_seq embed"]:
         for block in self.blocks:
-            x = block(x, memory, lengths=lengths, memory_lengths=memory_lengths)
+            call = functools.partial(block, lengths=lengths, memory_lengths=memory_lengths)
+            x = call_block(block, call, x, memory)
         return self.norm(x)
 
     def init_cache(
@@ -111,6 +115,7 @@ class TransformerDecoder(nn.Module):
         return self.norm(x), DecoderCache(tuple(after))
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class DecoderCache:
     """The cache of each block of a decoder."""
@@ -126,6 +131,7 @@ class DecoderCache:
         return DecoderCache(tuple(block.select(indices) for block in self.blocks))
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class EncoderOutput:
     """What an encoder makes of sources, of which the first `lengths` positions are real."""

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.layers import (
     MultiHeadAttention,
@@ -22,6 +23,7 @@ from quoin.layers import (
     keeps_global_rng,
 )
 from quoin.layers import silu as silu_definition
+from quoin.layers.checkpointing import call_block
 from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
 from quoin.models.time_mlp import timestep_embedding
 from quoin.tensor import check_image_batch
@@ -29,6 +31,7 @@ from quoin.tensor import check_image_batch
 __all__ = ["UNet", "UNetBlock", "UNetBlockWeights", "unet_block_definition"]
 
 
+@shown
 class UNetBlockWeights(NamedTuple):
     """What a block has learnt: two normalizations with a convolution each, and a 1 x 1 shortcut where the channels
     change."""
@@ -75,6 +78,8 @@ class UNetBlock(nn.Module):
 
     Notes: D0-T.
     """
+
+    checkpoints_activations = False  # see quoin/layers/checkpointing.py
 
     def __init__(self, in_channels: int, out_channels: int, *, num_groups: int):
         super().__init__()
@@ -237,17 +242,18 @@ class UNet(nn.Module):
         kept = [h]
         for level in self.down:
             for block, attend in level.parts():
-                h = attend(block(h, next(embeddings)))
+                h = attend(call_block(block, block, h, next(embeddings)))
                 kept.append(h)
             if level.resize is not None:
                 h = level.resize(h)
                 kept.append(h)
         for level in self.middle:
             for block, attend in level.parts():
-                h = attend(block(h, next(embeddings)))
+                h = attend(call_block(block, block, h, next(embeddings)))
         for level in self.up:
             for block, attend in level.parts():
-                h = attend(block(torch.cat([h, kept.pop()], dim=1), next(embeddings)))
+                joined = torch.cat([h, kept.pop()], dim=1)
+                h = attend(call_block(block, block, joined, next(embeddings)))
             if level.resize is not None:
                 h = level.resize(h)
         return self.leave(silu(self.norm(h)))

@@ -151,6 +151,6 @@ class ViT(nn.Module):
         check_image_batch(images, self.image_shape)
         tokens = self.patches(images)
         if self.class_token is not None:
-            tokens = torch.cat([self.class_token.expand(len(tokens), -1, -1), tokens], dim=1)
+            tokens = torch.cat([self.class_token.expand(tokens.shape[0], -1, -1), tokens], dim=1)
         encoded = self.encoder(self.dropout(self.position_embedding(tokens)))
         return self.head(encoded.mean(dim=1) if self.class_token is None else encoded[:, 0])

@@ -1,20 +1,21 @@
-"""Trained weights of Vision Transformers under the names of torchvision, Hugging Face transformers and timm."""
+"""Trained weights of Vision Transformers under the names of torchvision, Hugging Face transformers and timm, and ours
+under those of Hugging Face."""
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
 from quoin.errors import UserError
-from quoin.models.pretrained import Weights, WeightSource, load_converted, read_safetensors, stacked
+from quoin.models.pretrained import Weights, WeightSource, foreign_weights, load_converted, read_safetensors, stacked
 from quoin.models.vit import ViT
 from quoin.tensor import as_floating
 
-__all__ = ["load_pretrained_vit", "resize_position_embedding"]
+__all__ = ["huggingface_vit_weights", "load_pretrained_vit", "resize_position_embedding"]
 
 
 class _Names(NamedTuple):
@@ -72,6 +73,13 @@ def load_pretrained_vit(model: ViT, weights: Weights) -> None:
     load_converted(model, state, lambda name: _source(name, names, model.grid))
 
 
+def huggingface_vit_weights(model: ViT) -> dict[str, Shaped[Tensor, "..."]]:
+    """The weights of a `ViT` with a class token as `ViTForImageClassification` keeps them in files: what
+    `load_pretrained_vit` reads."""
+    found = foreign_weights(model, lambda name: _source(name, _HUGGING_FACE, model.grid))
+    return {name if name.startswith("classifier.") else f"vit.{name}": tensor for name, tensor in found.items()}
+
+
 def _without_prefix(name: str) -> str:
     """A foreign name without its model's, and with torchvision's newer names of the feed-forward network."""
     name = re.sub(r"^(vit|deit)\.", "", name)
@@ -82,7 +90,11 @@ def _source(name: str, names: _Names, grid: tuple[int, int]) -> WeightSource:
     if name == "class_token":
         return WeightSource((names.class_token,))
     if name == "position_embedding.weight":
-        return WeightSource((names.position,), lambda found: resize_position_embedding(found.squeeze(0), grid))
+        return WeightSource(
+            (names.position,),
+            lambda found: resize_position_embedding(found.squeeze(0), grid),
+            lambda ours: (ours.unsqueeze(0),),
+        )
     stem, _, part = name.rpartition(".")
     if found := re.fullmatch(r"encoder\.blocks\.(\d+)\.(.*)", stem):
         block, inside = names.block.format(found[1]), found[2]

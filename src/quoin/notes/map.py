@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from quoin.display import Listing, shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["Entry", "areas", "choose", "declared", "entries", "index", "is_id", "known", "select", "titles"]
@@ -23,6 +24,7 @@ __all__ = ["Entry", "areas", "choose", "declared", "entries", "index", "is_id", 
 _NOTES = Path(__file__).parent
 
 
+@shown
 @dataclass(frozen=True)
 class Entry:
     """One id of the notes: what it is, where it lives, what checks it, what draws it and which recipes use it."""
@@ -35,6 +37,7 @@ class Entry:
     claims: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     recipes: tuple[str, ...] = ()
+    used_by_claims: tuple[str, ...] = ()  # where no claim carries this id: those that compute with what implements it
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -51,6 +54,11 @@ class Entry:
         somewhere."""
         where = {"claim": self.claims, "figure": self.figures}.get(self.kind, self.implementations)
         return bool(where) or not self.needs_implementation
+
+    @property
+    def checked_by(self) -> tuple[str, ...]:
+        """The claims that carry this id, or else those that compute with what implements it."""
+        return self.claims or self.used_by_claims
 
     def as_json(self) -> dict[str, object]:
         """The entry as the object that `quoin map --json` prints."""
@@ -122,7 +130,7 @@ def choose(items: Iterable[Item], words: Sequence[str], what: str = "entry") -> 
                 f"{word}`"
             )
         wanted |= ids
-    return [item for item in items if not words or wanted & set(item.ids)]
+    return Listing(item for item in items if not words or wanted & set(item.ids))
 
 
 def _named(word: str) -> set[str]:
@@ -158,7 +166,7 @@ def is_id(word: str) -> bool:
 def entries() -> list[Entry]:
     """Every id of the notes with what implements, checks, plots and uses it, in the order of notes.toml."""
     columns = index()["ids"]
-    return [
+    return Listing(
         Entry(
             id,
             row["title"],
@@ -167,7 +175,7 @@ def entries() -> list[Entry]:
             **{name: tuple(found) for name, found in columns.get(id, {}).items()},
         )
         for id, row in _table()["notes"].items()
-    ]
+    )
 
 
 def select(words: Sequence[str] = ()) -> list[Entry]:
@@ -182,4 +190,4 @@ def declared(package: str, kind: type[Kind]) -> list[Kind]:
         values = vars(importlib.import_module(file.name)).values()
         found += [value for value in values if isinstance(value, kind) and value.function.__module__ == file.name]
     order = {id: index for index, id in enumerate(titles())}
-    return sorted(found, key=lambda item: order[item.ids[0]])
+    return Listing(sorted(found, key=lambda item: order[item.ids[0]]))

@@ -13,6 +13,7 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
+from quoin.display import shown
 from quoin.notes.map import Entry, entries, index
 from quoin.options import CALLED_ELSEWHERE
 from quoin.runs.listing import listed_options
@@ -25,6 +26,7 @@ EXACT, KEYWORD, PART, SUMMARY, TEXT = 5, 4, 3, 2, 1
 ENDINGS = {"loss", "score", "scores", "metric", "layer", "module", "criterion", "fn", "func", "emb", "pos", "scheduler"}
 
 
+@shown
 class Hit(NamedTuple):
     """Something found: `lines` are for pasting, into Python or a terminal."""
 

@@ -45,6 +45,11 @@ def build_index(source: Path = SOURCE) -> dict[str, Any]:
         if column is not None:
             ids[id][column].append(name)
     trees = _trees(source)
+    used = used_by_claims(source)
+    for columns in ids.values():
+        users = {claim for name in columns.get("implementations", ()) for claim in used.get(name, ())}
+        if users and "claims" not in columns:
+            columns["used_by_claims"] = sorted(users)
     names = {path: _words(tree_node) for path, tree_node in sorted(_public_nodes(trees, source))}
     recipes = {
         module.rpartition(".")[2].replace("_", "-"): _recipe(tree)
@@ -57,6 +62,42 @@ def build_index(source: Path = SOURCE) -> dict[str, Any]:
 def mentions(source: Path = SOURCE) -> tuple[Mention, ...]:
     """Every id that the source writes."""
     return tuple(_found(source, _trees(source)))
+
+
+def used_by_claims(source: Path = SOURCE) -> dict[str, set[str]]:
+    """Public name -> the claims that compute with it, in their own body or in a function of the claims' files that they
+    call; a method counts where its class and its name are both written."""
+    trees = _trees(source)
+    packages = {_module(path, source) for path in source.rglob("__init__.py")}
+    public = _public_names(trees, packages)
+    defined = {
+        (module, node.name): node
+        for module, tree in trees.items()
+        if module.startswith("quoin.notes.claims.")
+        for node in tree.body
+        if isinstance(node, _Def)
+    }
+    origin = functools.cache(lambda module, name: _origin(module, name, trees, packages))
+    direct, written = {}, {}
+    for (module, name), node in defined.items():
+        inside = list(ast.walk(node))
+        direct[module, name] = {origin(module, each.id) for each in inside if isinstance(each, ast.Name)}
+        written[module, name] = {each.attr for each in inside if isinstance(each, ast.Attribute)}
+    found: dict[str, set[str]] = defaultdict(set)
+    for place, node in defined.items():
+        if not _carried(node, "claim"):
+            continue
+        reached, open_places = set(), [place]
+        while open_places:  # through helper functions of this file and of others
+            here = open_places.pop()
+            if here not in reached:
+                reached.add(here)
+                open_places += direct.get(here, ())
+        attributes = set().union(*(written.get(each, set()) for each in reached))
+        for used in (public[each] for each in reached & public.keys()):
+            for name in (used, *(f"{used}.{attribute}" for attribute in attributes)):
+                found[name].add(".".join(place))
+    return found
 
 
 def _trees(source: Path) -> dict[str, ast.Module]:

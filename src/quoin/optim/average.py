@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["EMAModel", "ema_definition"]
@@ -24,6 +25,7 @@ def ema_definition(values: Float[Tensor, "n *shape"], decay: float) -> Float[Ten
     return torch.tensordot(weights / weights.sum(), values, dims=1)
 
 
+@shown
 class EMAModel:
     """A copy of a module, its parameters moving averages of the module's: m_n = m_{n-1} + (1 - d)/(1 - d^n) (w_n -
     m_{n-1}).

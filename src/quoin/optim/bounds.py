@@ -14,6 +14,7 @@ from jaxtyping import Float, Float64, Real
 from torch import Tensor
 
 from quoin.autodiff import vjp
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.constants import Constants
 from quoin.optim.descend import Objective
@@ -96,6 +97,7 @@ def strongly_convex_bound(
     return constants.smoothness / 2 * within.square()
 
 
+@shown
 class RateProof(NamedTuple):
     """Each step of the proof of `convex_bound` as what its right side has over its left; none is negative where the
     theorem applies.

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff import gradient
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.descend import Objective
 from quoin.tensor import check_finite, check_floating, check_shapes, symmetric_eigendecomposition
@@ -21,6 +22,7 @@ from quoin.tensor import check_finite, check_floating, check_shapes, symmetric_e
 __all__ = ["Constants", "least_squares_constants", "logistic_constants", "observed_constants", "quadratic_constants"]
 
 
+@shown
 class Constants(NamedTuple):
     """Smoothness L and strong convexity μ of a cost: convex if μ >= 0, strongly so if μ > 0, and not convex if μ <
     0."""

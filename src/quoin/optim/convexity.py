@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.descend import Objective
 from quoin.tensor import as_floating, check_finite, check_floating, check_shapes
@@ -114,6 +115,7 @@ def sublevel_set(f: Objective, level: float) -> Callable[[Tensor], bool]:
 # ---- searches ---------------------------------------------------------------------------------------------------
 
 
+@shown
 class Segment(NamedTuple):
     """Two points, the weight λ of the first, and by how much λa + (1 - λ)b breaks the definition; for a set it is just
     outside.
@@ -125,6 +127,7 @@ class Segment(NamedTuple):
     violation: float
 
 
+@shown
 @dataclass(frozen=True)
 class SegmentSearch:
     """What a search for a broken segment gave: true when it found none, and then no proof; `tried` is what it

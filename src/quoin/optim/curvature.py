@@ -12,6 +12,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff import hessian, hessian_definition
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.descend import Objective
 from quoin.tensor import as_floating, check_floating, symmetric_eigendecomposition
@@ -47,6 +48,7 @@ def second_difference(
     return (f(x + step * direction) - 2 * f(x) + f(x - step * direction)) / step**2
 
 
+@shown
 @dataclass(frozen=True)
 class HessianTest:
     """The least and the largest eigenvalue of ∇²f at each point tried: true when none is below 0 to rounding, and then

@@ -12,6 +12,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.autodiff import vjp
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.optim.rules import State, UpdateRule
 from quoin.tensor import as_floating
@@ -21,6 +22,7 @@ __all__ = ["Objective", "Trajectory", "argmin", "descend"]
 Objective = Callable[[Tensor], Tensor]  # from a point of any shape to one number
 
 
+@shown
 class Trajectory(NamedTuple):
     """x_0, ..., x_T with C(x_t) and the size of the gradient followed from there."""
 

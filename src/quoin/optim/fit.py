@@ -12,11 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Fit", "minimize_lbfgs"]
 
 
+@shown
 class Fit(NamedTuple):
     """Where a fit ended."""
 

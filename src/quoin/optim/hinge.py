@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Float64, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.line import line_search
 from quoin.optim.products import gram_matrix, matmul, transposed_matmul
@@ -22,6 +23,7 @@ SHARPEN, SHARPEST = 0.3, 0.03  # factor on the smoothing width of the corner fro
 STEPS_A_STAGE = 20
 
 
+@shown
 class HingeFit(NamedTuple):
     """What `fit_linear_svm` finds, in float64, with a bound on what is left to gain."""
 

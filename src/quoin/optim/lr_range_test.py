@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["LRRangeTest", "lr_range_test"]
 
 
+@shown
 @dataclass(frozen=True)
 class LRRangeTest:
     """The loss at each learning rate tried, raw and smoothed; `diverged` is whether the test ended at a loss that

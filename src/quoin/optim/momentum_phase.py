@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import as_floating
 
@@ -60,6 +61,7 @@ def momentum_convergence_rate(
     return torch.where(discriminant < 0, momentum.clamp(min=0).sqrt(), real)
 
 
+@shown
 class BestMomentum(NamedTuple):
     """The learning rate and the momentum of the least ρ over a range of curvatures, and that ρ."""
 

@@ -11,12 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.autodiff import hessian
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.optim.rules import check_lr
 
 __all__ = ["DiagonalNewton", "Newton"]
 
 
+@shown
 @dataclass(frozen=True)
 class Newton:
     """θ_{t+1} = θ_t - η H⁻¹ ∇C(θ_t) with H the Hessian of C at θ_t: for η = 1, to where the second-order Taylor
@@ -49,6 +51,7 @@ class Newton:
         return x - self.lr * move.reshape(x.shape), None
 
 
+@shown
 @dataclass(frozen=True)
 class DiagonalNewton:
     """θ_{t+1} = θ_t - η |diag H|⁻¹ ∇C(θ_t): a learning rate for every coordinate by its own curvature, in p numbers

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = [
@@ -50,6 +51,7 @@ class UpdateRule(Protocol[State]):
     ) -> tuple[Float[Tensor, "*shape"], State]: ...
 
 
+@shown
 @dataclass(frozen=True)
 class GradientDescent:
     """θ_{t+1} = θ_t - η ∇C(θ_t); it has no state. `torch.optim.SGD(lr=η)`.
@@ -74,6 +76,7 @@ class GradientDescent:
         return x.sub(gradient, alpha=self.lr), None
 
 
+@shown
 @dataclass(frozen=True)
 class Momentum:
     """v_{t+1} = m v_t - γ ∇C(θ_t), then θ_{t+1} = θ_t + v_{t+1}, moved by the new velocity. `torch.optim.SGD(lr=γ,
@@ -103,6 +106,7 @@ class Momentum:
         return x + velocity, velocity
 
 
+@shown
 @dataclass(frozen=True)
 class EMAMomentum:
     """v_{t+1} = β v_t + (1 - β) ∇C(θ_t), a running mean of gradients, then θ_{t+1} = θ_t - η v_{t+1}.
@@ -136,6 +140,7 @@ class EMAMomentum:
         return Momentum(self.lr * (1 - self.beta), self.beta)
 
 
+@shown
 @dataclass(frozen=True)
 class Nesterov:
     """v_{t+1} = m v_t - γ ∇C(x_t), then x_{t+1} = x_t + m v_{t+1} - γ ∇C(x_t): momentum with the gradient taken where
@@ -162,6 +167,7 @@ class Nesterov:
         return x.add(velocity, alpha=self.momentum).sub_(gradient, alpha=self.lr), velocity
 
 
+@shown
 @dataclass(frozen=True)
 class AdaGrad:
     """s_{t+1} = s_t + g², then θ_{t+1} = θ_t - η g / (√s_{t+1} + ε), for g = ∇C(θ_t). `torch.optim.Adagrad`.
@@ -187,6 +193,7 @@ class AdaGrad:
         return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
 
 
+@shown
 @dataclass(frozen=True)
 class RMSProp:
     """s_{t+1} = α s_t + (1 - α) g², then θ_{t+1} = θ_t - η g / (√s_{t+1} + ε), for g = ∇C(θ_t).
@@ -211,6 +218,7 @@ class RMSProp:
         return x.addcdiv(gradient, square.sqrt() + self.eps, value=-self.lr), square
 
 
+@shown
 class AdadeltaState(NamedTuple):
     """Running means of squares: of gradients, and of the steps taken."""
 
@@ -218,6 +226,7 @@ class AdadeltaState(NamedTuple):
     step_square: Float[Tensor, "*shape"]  # u
 
 
+@shown
 @dataclass(frozen=True)
 class Adadelta:
     """s_{t+1} = ρ s_t + (1 - ρ) g² and d = g √(u_t + ε) / √(s_{t+1} + ε), then θ_{t+1} = θ_t - η d and
@@ -246,6 +255,7 @@ class Adadelta:
         return x.sub(delta, alpha=self.lr), AdadeltaState(square, _running_mean(state.step_square, delta**2, self.rho))
 
 
+@shown
 class AdamState(NamedTuple):
     """Running means of gradients and of their squares, and of how many gradients."""
 
@@ -270,6 +280,7 @@ def bias_corrected(mean: Float[Tensor, "*shape"], beta: float, count: int) -> Fl
     return mean / (1 - beta**count)
 
 
+@shown
 @dataclass(frozen=True)
 class Adam:
     """v_t = β₁ v_{t-1} + (1 - β₁) g_t and s_t = β₂ s_{t-1} + (1 - β₂) g_t², then θ ← θ - η v̂_t / (√ŝ_t + ε).
@@ -305,6 +316,7 @@ class Adam:
         return x.addcdiv(direction, scale, value=-self.lr), AdamState(mean, square, count)
 
 
+@shown
 @dataclass(frozen=True)
 class AdamW(Adam):
     """Adam from (1 - ηλ) θ: weights decay by themselves and not through the gradient's means. `torch.optim.AdamW`."""
@@ -321,6 +333,7 @@ class AdamW(Adam):
         return super().step((1 - self.lr * self.weight_decay) * x, gradient, state)
 
 
+@shown
 @dataclass(frozen=True)
 class Lion:
     """c = β₁ v_t + (1 - β₁) g, then θ_{t+1} = θ_t - η (sign(c) + λ θ_t) and v_{t+1} = β₂ v_t + (1 - β₂) g, for

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.optim.line import line_search
 from quoin.optim.products import gram_matrix, matmul, transposed_matmul
@@ -29,6 +30,7 @@ PATIENCE = 20  # steps after which a problem is held to be ill-conditioned, and 
 FEW_FEATURES, MOST_FEATURES = 128, 4096  # up to these X^T X is built at once, beyond those never
 
 
+@shown
 class ScoresFit(NamedTuple):
     """What `fit_linear_scores` finds, in float64, and where it stopped."""
 

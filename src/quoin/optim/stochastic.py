@@ -7,6 +7,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from quoin.autodiff import gradient
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["MinibatchGradient", "minibatch_gradient"]
@@ -33,6 +34,7 @@ def minibatch_gradient(
     return gradient(lambda x: losses(x, batch).mean(), x)
 
 
+@shown
 class MinibatchGradient:
     """The gradient on a new random minibatch at each call, sampled without replacement: a `gradient` for `descend`.
 

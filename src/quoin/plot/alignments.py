@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quoin.errors import UserError
-from quoin.plot.plots import FAINT, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import FAINT, WIDTH, Plot, amount_map, house_style, new_figure, numbers, plain
 
 __all__ = ["alignment"]
 
@@ -17,7 +17,7 @@ _POINT = 1 / 72  # inches
 def alignment(
     weights: object, source: Sequence[str], target: Sequence[str], *, title: str = ""
 ) -> Plot:  # (target, source)
-    """A square for each pair of a target token, downwards, and a source token, across; the darker, the larger its
+    """A square for each pair of a target token, downwards, and a source token, across; the bluer, the larger its
     weight.
 
     Every token is named, so that the plot can be read as two sentences.
@@ -58,7 +58,13 @@ def alignment(
         right, bottom = left + cell * cells.shape[1], above + top + cell * cells.shape[0]
         extent = (left, right, bottom, above + top)
         axes.imshow(
-            cells, cmap="Blues", vmin=0, vmax=max(1.0, cells.max()), extent=extent, interpolation="none", aspect="auto"
+            cells,
+            cmap=amount_map(),
+            vmin=0,
+            vmax=max(1.0, cells.max()),
+            extent=extent,
+            interpolation="none",
+            aspect="auto",
         )
         lines = {"colors": FAINT, "linewidth": 0.4}
         axes.vlines(np.linspace(left, right, cells.shape[1] + 1), above + top, bottom, **lines)

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.plot.maps import feature_map_rows
+from quoin.plot.palette import amounts, css_variables, signed
 from quoin.plot.plots import Plot, numbers
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ _FINEST = 128  # pixels of a small map in the grid
 _COLUMNS = 8
 
 
+@shown
 @dataclass(frozen=True)
 class AttentionLayer:
     """One layer as it is shown: its weights, what its rows and columns are called, and details about each head."""
@@ -58,6 +61,9 @@ class AttentionPlot(Plot):
         packed = [base64.b64encode(_packed(layer.weights)).decode("ascii") for layer in self._layers]
         shown = [_as_json(layer) for layer in self._layers]
         filling = {
+            "palette": css_variables(),
+            "light": json.dumps(_stops(dark=False)),
+            "dark": json.dumps(_stops(dark=True)),
             "title": html.escape(title or self.alt),
             "layers": re.sub(
                 "[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(shown)
@@ -88,6 +94,13 @@ def attention(layers: Sequence[AttentionLayer], *, title: str = "") -> Attention
     captions = {layer.name: _captions(layer) for layer in layers}
     alt = title or f"attention of {len(layers)} layer{'s' if len(layers) > 1 else ''}"
     return AttentionPlot(feature_map_rows(rows, captions=captions, columns=_COLUMNS, title=title).figure, alt, layers)
+
+
+def _stops(dark: bool) -> list[list[list[int]]]:
+    """The colours of the map from zero up, and from zero down, as red, green and blue to 255."""
+    downwards = list(reversed(signed(dark)))
+    ways = amounts(dark), downwards[len(downwards) // 2 :]
+    return [[[int(color[start : start + 2], 16) for start in (1, 3, 5)] for color in way] for way in ways]
 
 
 def _packed(weights: np.ndarray) -> bytes:

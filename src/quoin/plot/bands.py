@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, new_figure, numbers, plain
 
@@ -21,6 +22,7 @@ _DASHES = (
 )
 
 
+@shown
 class Band(NamedTuple):
     """A line over `xs` and what lies around it; a band as wide as nothing is not shown."""
 
@@ -41,7 +43,8 @@ def curve_bands(
     alt: str = "",
 ) -> Plot:
     """Panels side by side with one scale of y, such as training and validation, and in each a line and its band for
-    each label. A label has one color and one kind of dashes in all of them, so that no two are alike in either.
+    each label. A label has one color and one kind of dashes in all of them: of seven no two are alike in either, and of
+    49 no two are alike in both.
 
     Args:
         panels: Title of the panel to label to band.
@@ -86,7 +89,8 @@ def curve_bands(
 
 
 def _look(index: int) -> dict:
-    return {"color": COLORS[index % len(COLORS)], "linestyle": _DASHES[index % len(_DASHES)]}
+    times, color = divmod(index, len(COLORS))  # as many dashes as colors: each time round they shift by one
+    return {"color": COLORS[color], "linestyle": _DASHES[(color + times) % len(_DASHES)]}
 
 
 def _line(ax, band: tuple[np.ndarray, ...], index: int | None) -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from quoin.display import format_number
 from quoin.errors import UserError, format_value
 from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, new_figure, numbers, plain
 
@@ -57,9 +58,11 @@ def curves(
             dash = _DASHES[i // len(COLORS) % len(_DASHES)]
             axes.plot(xs, ys, dash, marker=marker, markersize=4, color=COLORS[i % len(COLORS)], label=plain(label))
         for name, level in lines:
-            axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"{plain(name)} ({level:.4g})")
+            axes.axhline(
+                level, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"{plain(name)} ({format_number(level)})"
+            )
         for color, (name, x) in zip(reversed(COLORS), (vertical_lines or {}).items()):
-            axes.axvline(x, color=color, linewidth=1.2, linestyle=":", label=f"{plain(name)} ({x:.3g})")
+            axes.axvline(x, color=color, linewidth=1.2, linestyle=":", label=f"{plain(name)} ({format_number(x)})")
         labels = axes.get_legend_handles_labels()[1]
         if len(labels) > 1:
             longest = max(map(len, labels))
@@ -119,7 +122,7 @@ def bars(values: Mapping[str, float], *, title: str = "", x_label: str = "") -> 
         figure = new_figure(height=0.9 + 0.32 * len(lengths))
         axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label))
         handles = axes.barh(rows, np.nan_to_num(lengths, posinf=0.0, neginf=0.0), height=0.7, color=COLORS[0])
-        axes.bar_label(handles, labels=[f"{value:.4g}".replace("-", "−") for value in lengths], padding=3)
+        axes.bar_label(handles, labels=[format_number(value).replace("-", "−") for value in lengths], padding=3)
         axes.set_yticks(rows, [plain(label) for label in values])
         axes.invert_yaxis()
         axes.axvline(0, color=FAINT, linewidth=1)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quoin.errors import UserError, format_value
-from quoin.plot.plots import COLORS, FAINT, INK, Plot, house_style, numbers, plain
+from quoin.plot.palette import LIGHT
+from quoin.plot.plots import COLORS, FAINT, INK, Plot, amount_map, house_style, numbers, plain, text_on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,11 +27,11 @@ def _figure(width: float, height: float) -> Figure:
     finding the places would take as long as plotting."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), facecolor="white")
+    return Figure(figsize=(width, height), facecolor=LIGHT.paper)
 
 
 def score_table(scores: object, *, row_labels: Sequence[str], column_labels: Sequence[str], title: str = "") -> Plot:
-    """Scores from 0 to 1 as a table whose cells are the darker the larger they are; a dash where one is not finite."""
+    """Scores from 0 to 1 as a table whose cells are the bluer the larger they are; a dash where one is not finite."""
     cells = numbers(scores, "scores", 2)
     if cells.shape != (len(row_labels), len(column_labels)):
         raise UserError(
@@ -38,7 +39,6 @@ def score_table(scores: object, *, row_labels: Sequence[str], column_labels: Seq
             f"{len(column_labels)}; give as many"
         )
     with house_style():
-        from matplotlib import colormaps
         from matplotlib.colors import Normalize
 
         left, height = 0.2 + _LETTER * max(map(len, row_labels)), 0.3 * len(cells)
@@ -47,16 +47,18 @@ def score_table(scores: object, *, row_labels: Sequence[str], column_labels: Seq
         figure = _figure(width, height + top)
         axes = figure.add_axes((left / width, 0.0, 1 - (left + 0.1) / width, height / (height + top)))
         axes.set_title(plain(title))
-        colors = Normalize(0.0, 1.6)  # pale enough for dark numbers
-        axes.pcolormesh(np.ma.masked_invalid(cells), cmap=colormaps["Blues"], norm=colors, edgecolors="white")
+        colors, norm = amount_map(), Normalize(0.0, 1.6)  # pale enough for a table
+        axes.pcolormesh(np.ma.masked_invalid(cells), cmap=colors, norm=norm, edgecolors=LIGHT.paper)
         axes.invert_yaxis()
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.set_xticks(np.arange(cells.shape[1]) + 0.5, [plain(label) for label in column_labels])
         axes.set_yticks(np.arange(cells.shape[0]) + 0.5, [plain(label) for label in row_labels])
         for i, j in np.ndindex(*cells.shape):
-            text = f"{cells[i, j]:.3f}" if np.isfinite(cells[i, j]) else "–"
-            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center")
+            known = bool(np.isfinite(cells[i, j]))
+            text = f"{cells[i, j]:.3f}" if known else "–"
+            ink = text_on(colors(norm(cells[i, j]))) if known else INK
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=ink)
         return Plot(figure, title or f"table of {', '.join(column_labels)}")
 
 
@@ -107,9 +109,9 @@ def reliability_diagram(confidence: object, frequency: object, counts: object, *
         axes.tick_params(labelbottom=False)
         axes.grid(True)
         axes.set_axisbelow(True)
-        axes.bar(centers, np.nan_to_num(found), width=0.94 * width, color=COLORS[4])
+        axes.bar(centers, np.nan_to_num(found), width=0.94 * width, color=COLORS[0], alpha=0.4)
         axes.plot([0, 1], [0, 1], label="calibrated", **_DIAGONAL)
-        axes.plot(stated, found, "o", markersize=5, color=COLORS[0], label="mean of a bin")
+        axes.plot(stated, found, "o", markersize=5, color=INK, label="mean of a bin")
         axes.set_xlim(-0.01, 1.01)
         axes.set_ylim(0, 1.02)
         below.bar(centers, sizes / max(1.0, sizes.sum()), width=0.94 * width, color=FAINT)

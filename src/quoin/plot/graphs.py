@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.plot.layered import layered
+from quoin.plot.palette import LIGHT, css_variables
 from quoin.plot.plots import INK, Plot, house_style, new_figure, plain
 
 if TYPE_CHECKING:
@@ -21,9 +23,10 @@ _MOST_BOXES = 500
 _LINE, _PAD = 0.155, 0.09  # inches
 _TITLE, _SMALL = 8.0, 7.0  # points
 _GAP, _BETWEEN, _MARGIN = 0.22, 0.4, 0.12  # inches: between boxes of a layer, between layers, about it all
-_ARROW = "#8a8a8a"
+_ARROW = LIGHT.edge
 
 
+@shown
 @dataclass(frozen=True)
 class Box:
     """A node as it is plotted: its title, a few lines under it, its colour, and details that the page and the pointer
@@ -32,7 +35,7 @@ class Box:
 
     title: str
     lines: tuple[str, ...] = ()
-    color: str = "#ffffff"
+    color: str = LIGHT.paper
     details: tuple[tuple[str, str], ...] = ()
 
 
@@ -46,19 +49,21 @@ class GraphPlot(Plot):
     def svg(self) -> str:
         element = super().svg()
         # The words of a box must not stand between the pointer and the box.
-        element = re.sub(r'<g id="(words-\d+)', r'<g pointer-events="none" id="\1', element)
+        element = re.sub(r'<g (id="[^"]*words-\d+)', r'<g pointer-events="none" \1', element)
 
         def with_title(match: re.Match[str]) -> str:
             box = self._boxes[int(match[1])]
             text = "\n".join([box.title, *(f"{name}: {detail}" for name, detail in box.details)])
             return f"{match[0]}\n<title>{html.escape(text)}</title>"
 
-        return re.sub(r'<g id="box-(\d+)">', with_title, element)
+        return re.sub(r'<g id="[^"]*box-(\d+)">', with_title, element)
 
     def html(self, title: str = "") -> str:
         """A page of its own: the plot, and beside it the details of each box, to which a click on it leads."""
         title = html.escape(title or self.alt or "Graph")
-        svg = re.sub(r'(<g id="box-(\d+)">)(.*?</g>)', r'<a href="#about-\2">\1\3</a>', self.inline(), flags=re.DOTALL)
+        svg = re.sub(
+            r'(<g id="[^"]*box-(\d+)">)(.*?</g>)', r'<a href="#about-\2">\1\3</a>', self.inline(), flags=re.DOTALL
+        )
         about = "\n".join(
             f'<section id="about-{number}"><h2>{number} {html.escape(box.title)}</h2><dl>'
             + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in box.details)
@@ -67,18 +72,20 @@ class GraphPlot(Plot):
         )
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head><meta '
-            f'charset="utf-8"><title>{title}</title>\n<style>{_CSS}</style></head>\n'
+            'charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{title}</title>\n"
+            f"<style>{css_variables()}\n{_CSS}</style></head>\n"
             f"<body>\n<main><h1>{title}</h1>\n{svg}</main>\n<aside>{about}</aside>\n</body>\n</html>\n"
         )
 
 
 _CSS = (
-    "body{margin:0;display:flex;height:100vh;font-family:sans-serif;color:#222;background:#fff}"
+    "body{margin:0;display:flex;height:100vh;font-family:sans-serif;color:var(--ink);background:var(--paper)}"
     "main{flex:1;overflow:auto;padding:0 1rem}h1{font-size:1.2rem}"
-    "aside{width:26rem;max-width:45%;overflow:auto;padding:0 1rem;border-left:1px solid #ddd}"
+    "aside{width:26rem;max-width:45%;overflow:auto;padding:0 1rem;border-left:1px solid var(--grid)}"
     "h2{font-size:.95rem;margin:.8rem 0 .2rem}dl{margin:0;display:grid;grid-template-columns:5rem 1fr;font-size:.8rem}"
-    "dt{color:#666}dd{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace}"
-    "section{padding:.1rem .5rem .5rem}section:target{background:#fff3d6;border-radius:.3rem}"
+    "dt{color:var(--faint)}dd{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace}"
+    "section{padding:.1rem .5rem .5rem}section:target{background:var(--tint-4);border-radius:.3rem}"
     "svg a:hover path{stroke-width:2}svg a{cursor:pointer}"
 )
 

@@ -9,8 +9,10 @@ import numpy as np
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
-from quoin.plot.plots import INK, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import INK, WIDTH, Plot, amount_map, house_style, new_figure, numbers, plain, signed_map, text_on
+from quoin.plot.smoothing import smoothed
 
 __all__ = ["Viewable", "heatmap", "image_grid", "viewable"]
 
@@ -25,8 +27,8 @@ def heatmap(
     y_label: str = "",
     show_values: bool = False,
 ) -> Plot:
-    """A matrix as colours, its first row on top: white to blue from zero up, red through white to blue if some are
-    negative.
+    """A matrix as colours, its first row on top: white to blue from zero up, vermilion through white to blue if some
+    are negative.
 
     Args:
         row_labels: One for each row; their indices unless given.
@@ -43,10 +45,9 @@ def heatmap(
     top = top or 1.0
     signed = bool((finite < 0).any())
     with house_style():
-        from matplotlib import colormaps
         from matplotlib.colors import Normalize
 
-        norm, colors = Normalize(-top if signed else 0.0, top), colormaps["RdBu" if signed else "Blues"]
+        norm, colors = Normalize(-top if signed else 0.0, top), signed_map() if signed else amount_map()
         cell = min(0.5, (WIDTH - 2) / columns)  # inches
         figure = new_figure(height=min(9.0, max(2.2, 1.3 + cell * rows)))
         axes = figure.add_subplot(title=plain(title), xlabel=plain(x_label), ylabel=plain(y_label), aspect="equal")
@@ -60,8 +61,7 @@ def heatmap(
         if show_values:
             size = max(5.0, min(10.0, 20 * cell))
             for i, j in np.ndindex(rows, columns):
-                red, green, blue, _ = colors(norm(cells[i, j])) if np.isfinite(cells[i, j]) else (1.0, 1.0, 1.0, 1.0)
-                ink = INK if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
+                ink = text_on(colors(norm(cells[i, j]))) if np.isfinite(cells[i, j]) else INK
                 text = f"{cells[i, j]:.3g}".replace("-", "−")
                 axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=ink, fontsize=size)
         bar = figure.colorbar(mesh, ax=axes, shrink=0.8, pad=0.02)
@@ -83,6 +83,7 @@ def _ticks(setter, labels: Sequence[str] | None, count: int, long: int) -> None:
         setter(middles, names)
 
 
+@shown
 class Viewable(NamedTuple):
     """Images as they can be plotted, and a sentence on what was done to them; empty if nothing was."""
 
@@ -105,13 +106,19 @@ def viewable(images: Real[Tensor, "samples channels height width"]) -> Viewable:
 
 
 def image_grid(
-    images: object, captions: Sequence[str] | None = None, columns: int | None = None, *, title: str = ""
+    images: object,
+    captions: Sequence[str] | None = None,
+    columns: int | None = None,
+    *,
+    smooth: bool = False,
+    title: str = "",
 ) -> Plot:
     """Images of shape (n, h, w), (n, 1, h, w) or (n, 3, h, w) with values in [0, 1], row by row, each over its
     caption.
 
     Args:
         columns: Images in a row; unless given, about twice as many as there are rows.
+        smooth: Small images with smooth edges; for where the image is the subject and not its pixels.
     """
     array = numbers(images, "images", 3, 4)
     if array.ndim == 4:
@@ -122,6 +129,9 @@ def image_grid(
         raise UserError(f"expected images in [0, 1], got {array.min():.3g} to {array.max():.3g}; rescale or clamp them")
     if captions is not None and len(captions) != len(array):
         raise UserError(f"expected {len(array)} captions, got {len(captions)}; give one for each image")
+    if smooth:
+        planes = array[:, None] if array.ndim == 3 else np.moveaxis(array, -1, 1)
+        array = smoothed(planes)[:, 0] if array.ndim == 3 else np.moveaxis(smoothed(planes), 1, -1)
     columns = min(columns or math.ceil(math.sqrt(2 * len(array))), len(array))
     rows = math.ceil(len(array) / columns)
     ratio = array.shape[1] / array.shape[2]

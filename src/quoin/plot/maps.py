@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from quoin.errors import UserError
-from quoin.plot.plots import FAINT, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import FAINT, WIDTH, Plot, amount_map, house_style, new_figure, numbers, plain, signed_map
 
 __all__ = ["feature_map_rows"]
 
@@ -26,7 +26,8 @@ def feature_map_rows(
     """For each label a row of maps (k, h, w), broken after `columns` of them, all of a row on one scale, each over its
     caption if any.
 
-    White is zero and blue positive, red negative; the number under the label is what the deepest colour stands for.
+    White is zero and blue positive, vermilion negative; the number under the label is what the deepest colour
+    stands for.
 
     Args:
         rows: Label to maps (k, h, w).
@@ -46,7 +47,6 @@ def feature_map_rows(
     columns = min(columns, max(len(each) for each in maps.values()))
     cell = min(_LARGEST, (WIDTH - _LABEL) / (columns * (1 + _GAP)))  # inches
     with house_style():
-        from matplotlib import colormaps
         from matplotlib.patches import Rectangle
 
         under = {label: _under(captions.get(label, ()), cell) for label in maps}
@@ -58,7 +58,7 @@ def feature_map_rows(
             finite = each[np.isfinite(each)]
             top = (float(np.abs(finite).max()) if finite.size else 0.0) or 1.0
             signed = bool((finite < 0).any())
-            colors, ratio = colormaps["RdBu" if signed else "Blues"], each.shape[1] / each.shape[2]
+            colors, ratio = signed_map() if signed else amount_map(), each.shape[1] / each.shape[2]
             for index, image in enumerate(each):
                 line, column = divmod(index, columns)
                 left, up = column * (1 + _GAP), below + line * (ratio + under[label])

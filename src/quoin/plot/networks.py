@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 
 from quoin.errors import UserError, format_value
+from quoin.plot.palette import LIGHT
 from quoin.plot.plots import INK, Plot, house_style, new_figure, plain
 
 __all__ = ["network"]
 
 _MOST_UNITS = 12
-_FILL = ("#d6e9f5", "#e6e6e6", "#fbe3d3")  # input, hidden, output
+_FILL = (LIGHT.tints[0], LIGHT.tints[5], LIGHT.tints[1])  # input, hidden, output
 _GAP, _RADIUS = 1.0, 0.36
 
 
@@ -47,7 +48,7 @@ def network(sizes: Sequence[int | str], *, names: Sequence[str] | None = None, t
             for k, units in enumerate(layers)
         ]
         edges = [edge for near, far in pairwise(positions) for edge in product(filter(None, near), filter(None, far))]
-        axes.add_collection(LineCollection(edges, colors="#8a8a8a", linewidths=0.7, zorder=1), autolim=False)
+        axes.add_collection(LineCollection(edges, colors=LIGHT.edge, linewidths=0.7, zorder=1), autolim=False)
         for k, (units, spots) in enumerate(zip(layers, positions)):
             fill = _FILL[0 if k == 0 else 2 if k == len(layers) - 1 else 1]
             for i, (unit, spot) in enumerate(zip(units, spots)):

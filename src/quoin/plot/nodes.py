@@ -5,11 +5,22 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from quoin.errors import UserError
-from quoin.plot.plots import INK, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import (
+    FAINT,
+    INK,
+    WIDTH,
+    Plot,
+    amount_map,
+    house_style,
+    new_figure,
+    numbers,
+    plain,
+    signed_map,
+    text_on,
+)
 
 __all__ = ["node_values"]
 
-_LINE = "#c4c4c4"
 _MOST_NODES = 500
 _COLUMNS = 3
 
@@ -25,8 +36,8 @@ def node_values(
     """The graph of these edges (2, e) once for each `heading: one number a node`, as colour; nodes in `ringed` have a
     thick rim.
 
-    White to blue from zero up, red through white to blue if some numbers are negative, on one scale for all. Joined
-    nodes lie near each other (Kamada and Kawai's springs), at the same positions in each plot and at every call.
+    White to blue from zero up, vermilion through white to blue if some numbers are negative, on one scale for all.
+    Joined nodes lie near each other (Kamada and Kawai's springs), at the same positions in each plot and at every call.
 
     Args:
         names: What stands in each node; its number unless given.
@@ -56,12 +67,12 @@ def node_values(
     rows = -(-len(shown) // columns)
     side = WIDTH / columns
     with house_style():
-        from matplotlib import colormaps
         from matplotlib.collections import LineCollection
         from matplotlib.colors import Normalize
 
         # Short of the darkest colour, on which a thick rim would not be seen.
-        norm, colors = Normalize(-1.2 * top if signed else 0.0, 1.2 * top), colormaps["RdBu" if signed else "Blues"]
+        norm = Normalize(-1.2 * top if signed else 0.0, 1.2 * top)
+        colors = signed_map() if signed else amount_map()
         figure = new_figure(height=rows * (min(0.9 * side, 4.0) + 0.35) + (0.3 if title else 0.0))
         if title:
             figure.suptitle(plain(title), fontsize=11, fontweight="bold")
@@ -71,15 +82,13 @@ def node_values(
             axes = figure.add_subplot(rows, columns, number)
             axes.set_title(plain(heading), fontsize=10, fontweight="normal", loc="center")
             axes.add_collection(
-                LineCollection([*positions[pairs.T]], colors=_LINE, linewidths=0.7, zorder=1), autolim=False
+                LineCollection([*positions[pairs.T]], colors=FAINT, linewidths=0.7, zorder=1), autolim=False
             )
             fill = colors(norm(each))
             axes.scatter(*positions.T, s=(1.9 * font) ** 2, c=fill, edgecolors=INK, linewidths=rims, zorder=2)
             for node, (x, y) in enumerate(positions):
-                red, green, blue, _ = fill[node]
-                ink = INK if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
                 label = plain(names[node]) if names is not None else str(node)
-                axes.text(x, y, label, ha="center", va="center", fontsize=font, color=ink, zorder=3)
+                axes.text(x, y, label, ha="center", va="center", fontsize=font, color=text_on(fill[node]), zorder=3)
             axes.margins(0.08)
             axes.set_axis_off()
         return Plot(figure, title or f"graph of {count} nodes: {', '.join(shown)}")

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from quoin.display import shown
 from quoin.errors import UserError
-from quoin.plot.plots import FAINT, INK, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.palette import LIGHT
+from quoin.plot.plots import FAINT, INK, WIDTH, Plot, amount_map, house_style, new_figure, numbers, plain
 
 __all__ = ["CoordinateAxis", "parallel_coordinates"]
 
 _LONGEST = 14  # characters of a tick's word
 
 
+@shown
 @dataclass(frozen=True)
 class CoordinateAxis:
     """One property of all things: numbers, or words, which stand in the order of `choices`.
@@ -70,8 +73,6 @@ def parallel_coordinates(
     quality = table[:, -1] if greater_is_better else 1 - table[:, -1]
     xs = np.arange(len(axes))
     with house_style():
-        from matplotlib import colormaps
-
         # an axis and the words of its ticks need about an inch
         figure = new_figure(height=3.9, width=max(WIDTH, 1.05 * len(axes)))
         plane = figure.add_subplot(title=plain(title))
@@ -81,15 +82,15 @@ def parallel_coordinates(
         plane.set_yticks([])
         plane.set_xticks(xs, [plain(each.label) for each in axes])
         plane.tick_params(length=0)
-        colors = colormaps["viridis_r"]
+        colors = amount_map()
         for number in np.argsort(quality):
             if number != best:
-                plane.plot(xs, table[number], color=colors(0.1 + 0.8 * quality[number]), linewidth=1.1, alpha=0.7)
-        plane.plot(xs, table[best], color="#d55e00", linewidth=2.6, label="best")
+                plane.plot(xs, table[number], color=colors(0.3 + 0.55 * quality[number]), linewidth=1.1, alpha=0.7)
+        plane.plot(xs, table[best], color=LIGHT.change, linewidth=2.6, label="best")
         for x, (_, ticks) in enumerate(placed):
             plane.axvline(x, 0.05, 0.95, color=FAINT if x < len(axes) - 1 else INK, linewidth=1, zorder=1)
             for height, word in ticks:
-                box = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}
+                box = {"facecolor": LIGHT.paper, "alpha": 0.75, "linewidth": 0, "pad": 0.6}
                 plane.text(x + 0.03, height, plain(word), fontsize=8, va="center", zorder=5, bbox=box)
         plane.legend(loc="upper right", bbox_to_anchor=(1.0, 1.13))
         return Plot(figure, title or f"parallel coordinates: {', '.join(each.label for each in axes)}")

@@ -21,17 +21,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
+from quoin.plot.dark_png import turn_over_png
+from quoin.plot.palette import LIGHT, amounts, cell_text, css_variables, signed
+from quoin.plot.svg_style import PICTURE, adapt
 
 if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 __all__ = ["FORMATS", "Panel", "Plot"]
 
 WIDTH = 6.6  # inches, which a browser shows as 634 pixels
-INK, FAINT = "#222222", "#b8b8b8"
-# Okabe and Ito's colours, distinct in every common kind of colour vision; yellow is left out as too pale on white.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
+INK, FAINT, COLORS = LIGHT.ink, LIGHT.edge, LIGHT.series
 LARGEST = 1e100
 FORMATS = ("svg", "png", "html")
 
@@ -50,7 +54,7 @@ _STYLE: Any = {  # its keys are matplotlib's own, and typed as such there
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "grid.color": "#e4e4e4",
+    "grid.color": LIGHT.grid,
     "grid.linewidth": 0.7,
     "lines.linewidth": 1.8,
     "legend.frameon": False,
@@ -79,7 +83,8 @@ def house_style() -> Iterator[None]:
 
 
 class Plot:
-    """A finished plot, white-backed, whose bytes depend on nothing but what is plotted.
+    """A finished plot, whose bytes depend on nothing but what is plotted. As SVG and as a page it follows the reader's
+    choice of light or dark.
 
     Args:
         alt: A sentence for those who cannot see the plot: the title of the SVG.
@@ -91,6 +96,8 @@ class Plot:
         with house_style():  # settle the layout once: writing must not move anything
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
+        for image in self._pictures():
+            image.set_url(PICTURE)
 
     def svg(self) -> str:
         """The plot as one `<svg>` element that refers to nothing outside itself."""
@@ -98,19 +105,21 @@ class Plot:
         element = written[written.index("<svg") :]  # no XML prologue, no DOCTYPE with its address
         element = re.sub(r"\s*<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
         opening, rest = element.split(">", 1)
-        return f'{opening} role="img">\n <title>{html.escape(self.alt)}</title>{rest}'
+        return adapt(f'{opening} role="img">\n <title>{html.escape(self.alt)}</title>{rest}')
 
-    def png(self, dpi: int = 150) -> bytes:
-        """The plot as a PNG of `dpi` dots an inch, about a thousand pixels wide by default."""
-        return self._written("png", dpi)
+    def png(self, dpi: int = 150, dark: bool = False) -> bytes:
+        """The plot as a PNG of `dpi` dots an inch, about a thousand pixels wide by default, on light or dark paper."""
+        written = self._written("png", dpi)
+        return turn_over_png(written, [self._extent(each, dpi) for each in self._pictures()]) if dark else written
 
     def html(self, title: str = "") -> str:
         """The plot as a page of its own."""
         title = html.escape(title or self.alt or "Plot")
         return (
             f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>\n'
-            "<style>body{margin:2rem auto;max-width:50rem;padding:0 "
-            "1rem;font-family:sans-serif;color:#222;background:#fff}"
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{css_variables()}\n'
+            "body{margin:2rem auto;max-width:50rem;padding:0 "
+            "1rem;font-family:system-ui,sans-serif;color:var(--ink);background:var(--paper)}"
             f"svg{{max-width:100%;height:auto}}</style></head>\n<body>\n<h1>{title}</h1>\n{self.inline()}\n</body>\n</html>\n"
         )
 
@@ -139,6 +148,38 @@ class Plot:
             ) from error
         return path
 
+    def __repr__(self) -> str:
+        width, height = self.figure.get_size_inches()
+        return f"{type(self).__name__}({width:.3g} × {height:.3g} inches, {format_value(self.alt, 120)})"
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_png_(self) -> bytes:
+        return self.png()  # for notebooks on pages that show no SVG
+
+    def figure_html(self, caption: str = "") -> str:
+        """The picture in a `<figure>`, as an image of its own: its style touches nothing else on a page."""
+        return (
+            f'<figure style="margin:0"><img src="{self.data_uri()}" alt="{html.escape(self.alt)}" '
+            f'style="max-width:100%"><figcaption>{html.escape(caption)}</figcaption></figure>'
+        )
+
+    def _pictures(self) -> list[AxesImage]:
+        """Images that are shown as they are on any paper: photographs and digits, not amounts as colours."""
+        images = [image for axes in self.figure.axes for image in axes.images]
+        return [each for each in images if np.ndim(np.asarray(each.get_array())) == 3 or each.get_cmap().name == "gray"]
+
+    def _extent(self, image: AxesImage, dpi: int) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of an image in a PNG of so many dots an inch."""
+        from matplotlib.transforms import Bbox
+
+        box = image.get_window_extent()
+        if image.axes is not None:
+            box = Bbox.intersection(box, image.axes.bbox) or box
+        scale, height = dpi / self.figure.dpi, self.figure.bbox.height
+        return box.x0 * scale, (height - box.y1) * scale, box.x1 * scale, (height - box.y0) * scale
+
     def _written(self, format: str, dpi: int) -> bytes:
         buffer = io.BytesIO()
         with house_style():
@@ -147,6 +188,7 @@ class Plot:
         return buffer.getvalue()
 
 
+@shown
 @dataclass(frozen=True)
 class Panel:
     """A plot in a report, with its heading and a sentence under it.
@@ -163,6 +205,12 @@ class Panel:
     def plot(self) -> Plot:
         return self.content if isinstance(self.content, Plot) else self.content()
 
+    def __repr__(self) -> str:
+        return f"Panel({format_value(self.title)}, {format_value(self.caption, 100)})"
+
+    def _repr_html_(self) -> str:
+        return f"<div><strong>{html.escape(self.title)}</strong></div>\n{self.plot.figure_html(self.caption)}"
+
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """An empty figure of the house's width; call under `house_style`."""
@@ -170,6 +218,28 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
+
+
+def amount_map() -> Colormap:
+    """Amounts as colours: paper for none, deep blue for the largest."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("amounts", amounts())
+
+
+def signed_map() -> Colormap:
+    """Signed numbers as colours: vermilion below zero, which is paper and in the middle, blue above."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("signed", signed())
+
+
+def text_on(cell: object) -> str:
+    """The colour for words on a cell of this colour, as a colour map gives it, on light and on dark paper."""
+    from matplotlib.colors import to_hex
+
+    red, green, blue = np.asarray(cell, dtype=float)[:3].tolist()
+    return cell_text(to_hex((red, green, blue)))
 
 
 def plain(text: object) -> str:

@@ -5,18 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quoin.display import shown
 from quoin.errors import UserError
-from quoin.plot.plots import COLORS, INK, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import COLORS, INK, WIDTH, Plot, house_style, new_figure, numbers, plain, signed_map
 
 __all__ = ["PolygonMap", "polygon_maps"]
 
 _MOST_OUTLINES = 3000  # beyond this a file of outlines is larger than its image
 
 
+@shown
 @dataclass(frozen=True)
 class PolygonMap:
-    """Polygons, each a list of corners (k, 2), with a number each (white is zero, blue positive, red negative) or a
-    pale colour of its own.
+    """Polygons, each a list of corners (k, 2), with a number each (white is zero, blue positive, vermilion negative) or
+    a pale colour of its own.
 
     `points` (n, 2) are plotted on top, in a colour for each of their `classes`.
     """
@@ -43,7 +45,6 @@ def polygon_maps(maps: Mapping[str, PolygonMap], *, columns: int = 3, title: str
     columns = min(columns, len(maps))
     rows, cell = -(-len(maps) // columns), WIDTH / columns
     with house_style():
-        from matplotlib import colormaps
         from matplotlib.collections import PolyCollection
 
         figure = new_figure(height=(0.4 if title else 0.1) + rows * min(cell, 4.2))
@@ -52,7 +53,7 @@ def polygon_maps(maps: Mapping[str, PolygonMap], *, columns: int = 3, title: str
         for index, (label, each) in enumerate(maps.items()):
             axes = figure.add_subplot(rows, columns, index + 1, aspect="equal")
             axes.set_title(plain(label), fontsize=9, fontweight="normal", pad=4)
-            faces = colormaps["RdBu"](0.5 + 0.3 * values[label] / top) if label in values else _pale(len(each.polygons))
+            faces = signed_map()(0.5 + 0.3 * values[label] / top) if label in values else _pale(len(each.polygons))
             many = len(each.polygons) > _MOST_OUTLINES
             style = {"facecolors": faces, "edgecolors": INK, "linewidths": 0.08 if many else 0.25, "rasterized": many}
             axes.add_collection(PolyCollection(list(each.polygons), **style))

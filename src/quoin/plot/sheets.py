@@ -11,18 +11,24 @@ import numpy as np
 
 from quoin.errors import UserError
 from quoin.plot.plots import WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.smoothing import smoothed
 
 __all__ = ["image_sheet", "image_table"]
 
-_LARGEST = 0.6  # inches of one image
+_LARGEST = 0.85  # inches of one image
 _LETTER = 0.078  # inches, of a label's font
 _FONT = 9
-_PAPER = (0.72, 0.80, 0.88)  # no grey image can be mistaken for it, black or white at its edges
+_PAPER = (0.53, 0.60, 0.68)  # no grey image can be mistaken for it, black or white at its edges; on light or dark paper
 
 
-def image_sheet(images: object, *, columns: int | None = None, title: str = "") -> Plot:  # (n, [c], h, w)
+def image_sheet(
+    images: object, *, columns: int | None = None, smooth: bool = False, title: str = ""
+) -> Plot:  # (n, [c], h, w)
     """Images in [0, 1], grey (1 channel or no axis for it) or coloured (3), row by row; about as many rows as columns
     by default.
+
+    Args:
+        smooth: Small images with smooth edges; for where the image is the subject and not its pixels.
     """
     array = numbers(images, "images", 3, 4)
     count = len(array)
@@ -32,7 +38,7 @@ def image_sheet(images: object, *, columns: int | None = None, title: str = "") 
     rows = math.ceil(count / columns)
     empty = np.zeros((rows * columns - count, *array.shape[1:]))
     table = np.concatenate([array, empty]).reshape(rows, columns, *array.shape[1:])
-    return _drawn(table, count, None, None, "", "", title, f"{count} images")
+    return _drawn(_finer(table) if smooth else table, count, None, None, "", "", title, f"{count} images")
 
 
 def image_table(
@@ -42,6 +48,7 @@ def image_table(
     column_labels: Sequence[str] | None = None,
     x_label: str = "",
     y_label: str = "",
+    smooth: bool = False,
     title: str = "",
 ) -> Plot:
     """Images in [0, 1] in rows and columns that are named; names that would touch are thinned.
@@ -51,13 +58,14 @@ def image_table(
 
     Args:
         images: (rows, columns, h, w), or with an axis of 1 or 3 channels before h.
+        smooth: Small images with smooth edges; for where the image is the subject and not its pixels.
     """
     array = numbers(images, "images", 4, 5)
     for labels, count, name in ((row_labels, array.shape[0], "row"), (column_labels, array.shape[1], "column")):
         if labels is not None and len(labels) != count:
             raise UserError(f"expected {count} {name} labels, got {len(labels)}; give one for each {name}")
     return _drawn(
-        array,
+        _finer(array) if smooth else array,
         array.shape[0] * array.shape[1],
         row_labels,
         column_labels,
@@ -66,6 +74,12 @@ def image_table(
         title,
         f"{array.shape[0]} rows of {array.shape[1]} images",
     )
+
+
+def _finer(table: np.ndarray) -> np.ndarray:  # (rows, columns, [c], h, w)
+    rows, columns, *_, height, width = table.shape
+    finer = smoothed(table.reshape(rows * columns, -1, height, width))
+    return finer.reshape(*table.shape[:-2], *finer.shape[-2:])
 
 
 def _drawn(

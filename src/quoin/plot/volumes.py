@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
+from quoin.plot.palette import LIGHT
 from quoin.plot.plots import INK, Plot, house_style, new_figure, plain
 
 __all__ = ["Volume", "volumes"]
 
-_FILLS = ("#d6e9f5", "#f4b9a6", "#d5ecd4", "#f2e2a8", "#e3d7ee", "#e6e6e6")
+_FILLS = LIGHT.tints
 _SLANT = 0.3  # how far the depth of a box goes right and up, as a fraction of its height
 _GAP, _WIDE_GAP = 1.6, 8.0
 
 
+@shown
 class Volume(NamedTuple):
     """The output of one layer."""
 

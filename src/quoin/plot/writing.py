@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quoin.errors import UserError
-from quoin.plot.plots import INK, WIDTH, Plot, house_style, new_figure, numbers, plain
+from quoin.plot.plots import INK, WIDTH, Plot, amount_map, house_style, new_figure, numbers, plain, text_on
 
 __all__ = ["shaded_text"]
 
@@ -18,7 +18,7 @@ def shaded_text(
     pieces: Sequence[str], shades: object = None, *, columns: int = COLUMNS, label: str = "", title: str = ""
 ) -> Plot:
     """The pieces of a text in order, wrapped after `columns` characters and where a line ends; the larger its shade,
-    the darker a piece.
+    the bluer a piece.
 
     What does not print, such as a line's end, stands as a dot, and a letter that the font lacks as an empty box.
 
@@ -43,6 +43,7 @@ def shaded_text(
         from matplotlib.font_manager import findfont, get_font
 
         font = get_font(findfont(FONT))
+        colors, darkest = amount_map(), 1.0
         figure = new_figure(height=LINE * rows + (0.75 if values is not None else 0.3), width=WIDTH)
         axes = figure.add_subplot(title=plain(title))
         axes.set_xlim(-0.5, columns - 0.5)
@@ -53,10 +54,12 @@ def shaded_text(
             for at, position, _, number in letters:
                 field[at, position] = values[number]
             darkest = max(1e-9, float(np.nanmax(values)))
-            image = axes.imshow(field, cmap="Oranges", aspect="auto", vmin=0, vmax=darkest, interpolation="nearest")
+            image = axes.imshow(field, cmap=colors, aspect="auto", vmin=0, vmax=darkest, interpolation="nearest")
             figure.colorbar(image, ax=axes, orientation="horizontal", label=label, fraction=0.06, pad=0.02, aspect=50)
-        for at, position, letter, _ in letters:
+        for at, position, letter, number in letters:
             if letter != " ":
+                shade = None if values is None else values[number] / darkest
+                ink = INK if shade is None or not np.isfinite(shade) else text_on(colors(shade))
                 shown = ("□" if font.get_char_index(ord(letter)) == 0 else letter) if letter.isprintable() else "·"
-                axes.text(position, at, plain(shown), family=FONT, fontsize=7.5, ha="center", va="center", color=INK)
+                axes.text(position, at, plain(shown), family=FONT, fontsize=7.5, ha="center", va="center", color=ink)
         return Plot(figure, title or "a text", "".join(pieces))

@@ -7,14 +7,16 @@ from torch.distributions import Distribution
 
 from quoin.errors import UserError
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["check_joint_probs", "check_parameters", "check_probs", "check_probs_pair", "rounding_of"]
 
 _SLACK = 1e-4  # a distribution that float32 rounded must pass, also when it comes as float64
 
 
-def check_probs(probs: Float[Tensor, "*batch n"], name: str) -> None:
+def check_probs(probs: Float[Tensor, "*batch n"] | ArrayLike, name: str) -> None:
     """Raise an error for `probs` (called `name` in the message) unless it holds probabilities over its last axis."""
+    probs = float_tensor(probs, "probs")
     if not probs.is_floating_point() or probs.ndim == 0 or probs.shape[-1] == 0:
         got = f"{str(probs.dtype).removeprefix('torch.')} of shape {tuple(probs.shape)}"
         raise UserError(
@@ -32,8 +34,9 @@ def check_probs(probs: Float[Tensor, "*batch n"], name: str) -> None:
         )
 
 
-def check_joint_probs(joint: Float[Tensor, "*batch n m"]) -> None:
+def check_joint_probs(joint: Float[Tensor, "*batch n m"] | ArrayLike) -> None:
     """Raise an error for `joint` unless its last two axes together hold the probabilities of a pair."""
+    joint = float_tensor(joint, "joint")
     check_shapes("... n m", joint=joint)
     check_probs(joint.flatten(-2), "the joint table, its last two axes taken as one,")
 
@@ -63,10 +66,12 @@ def rounding_of(probs: Float[Tensor, "..."]) -> float:
     return max(1e-9, 64 * eps)
 
 
-def check_probs_pair(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> None:
+def check_probs_pair(p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike) -> None:
     """Raise an error for `p` and `q` unless they are distributions on the same outcomes, as many of the one as
     of the other.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs(p, "p")
     check_probs(q, "q")
     check_shapes("... n, ... n", p=p, q=q)

@@ -14,13 +14,16 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["ComponentNormals", "DiagonalNormals", "FullNormals", "SphericalNormals", "TiedNormals", "WeightedMoments"]
 
 
+@shown
 class WeightedMoments(NamedTuple):
     """What weighted points say of k distributions: how many belong to each, their mean, and their second moments
     about that mean.
@@ -31,6 +34,7 @@ class WeightedMoments(NamedTuple):
     scatter_matrices: Float[Tensor, "k d d"] | Float[Tensor, "k d"]  # the diagonals where only variances are asked for
 
 
+@shown
 class ComponentNormals(ABC):
     """N(μ_i, Σ_i) for i = 1, ..., k, with Σ_i positive definite and of the family's form; differentiable
     in all parameters.
@@ -39,7 +43,9 @@ class ComponentNormals(ABC):
     legend: ClassVar[str]  # the shape of `covariances` beside the means k d
     only_variances: ClassVar[bool]  # whether a fit asks for second moments of single coordinates only
 
-    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "..."]):
+    def __init__(self, means: Float[Tensor, "k d"] | ArrayLike, covariances: Float[Tensor, "..."] | ArrayLike):
+        means = float_tensor(means, "means", covariances)
+        covariances = float_tensor(covariances, "covariances", means)
         check_shapes(f"k d, {self.legend}", means=means, covariances=covariances)
         check_floating(means, "means")
         check_same_dtype(means, covariances)
@@ -133,7 +139,13 @@ class FullNormals(ComponentNormals):
 
     legend, only_variances = "k d d", False
 
-    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d d"] | Float[Tensor, "d d"]):
+    def __init__(
+        self,
+        means: Float[Tensor, "k d"] | ArrayLike,
+        covariances: Float[Tensor, "k d d"] | Float[Tensor, "d d"] | ArrayLike,
+    ):
+        means = float_tensor(means, "means", covariances)
+        covariances = float_tensor(covariances, "covariances", means)
         super().__init__(means, covariances)
         self._factor = _factor(covariances)  # also the tied one's, without its axis k
 
@@ -216,7 +228,13 @@ class DiagonalNormals(ComponentNormals):
 
     legend, only_variances = "k d", True
 
-    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d"] | Float[Tensor, "k"]):
+    def __init__(
+        self,
+        means: Float[Tensor, "k d"] | ArrayLike,
+        covariances: Float[Tensor, "k d"] | Float[Tensor, "k"] | ArrayLike,
+    ):
+        means = float_tensor(means, "means", covariances)
+        covariances = float_tensor(covariances, "covariances", means)
         super().__init__(means, covariances)
         if not bool(((covariances > 0) & covariances.isfinite()).all()):  # NaN fails too
             raise UserError(
@@ -295,7 +313,7 @@ class SphericalNormals(DiagonalNormals):
 def _factor(covariance_matrices: Tensor) -> Tensor:  # (..., d, d) -> (..., d, d)
     check_covariance(covariance_matrices, "covariances")
     factor, failed = torch.linalg.cholesky_ex(covariance_matrices)
-    if bool(failed.any()):
+    if not torch.compiler.is_compiling() and bool(failed.any()):
         raise UserError(
             "expected positive definite covariances, got one with no variance in some direction; "
             "raise the least variance that is allowed, or take fewer components"

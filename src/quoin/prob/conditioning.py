@@ -12,12 +12,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.covariance import block, check_covariance, check_indices, check_vectors, entries, slack_of, support
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["ConditionalNormal", "condition_normal", "condition_normal_definition"]
 
 
+@shown
 class ConditionalNormal(NamedTuple):
     """The distribution N(mean, covariance) of X given Y = y; its covariance does not depend on y."""
 
@@ -26,10 +29,10 @@ class ConditionalNormal(NamedTuple):
 
 
 def condition_normal_definition(
-    mean: Float[Tensor, "*#batch d"],
-    covariance: Float[Tensor, "*#batch d d"],
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
     given: Sequence[int],
-    y: Float[Tensor, "*#batch k"],
+    y: Float[Tensor, "*#batch k"] | ArrayLike,
 ) -> ConditionalNormal:
     """μ_X + Σ_XY Σ_YY^-1 (y - μ_Y) and Σ_XX - Σ_XY Σ_YY^-1 Σ_YX, with the pseudo-inverse Σ_YY^+, which for a regular
     Σ_YY is the inverse.
@@ -42,6 +45,9 @@ def condition_normal_definition(
 
     Notes: D5-24.
     """
+    mean = float_tensor(mean, "mean", covariance, y)
+    covariance = float_tensor(covariance, "covariance", mean, y)
+    y = float_tensor(y, "y", mean, covariance)
     given = check_indices(given, mean.shape[-1], "given")
     rest = [index for index in range(mean.shape[-1]) if index not in given]
     inverse = torch.linalg.pinv(block(covariance, given, given), hermitian=True)
@@ -52,10 +58,10 @@ def condition_normal_definition(
 
 
 def condition_normal(
-    mean: Float[Tensor, "*#batch d"],
-    covariance: Float[Tensor, "*#batch d d"],
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
     given: Sequence[int],
-    y: Float[Tensor, "*#batch k"],
+    y: Float[Tensor, "*#batch k"] | ArrayLike,
 ) -> ConditionalNormal:
     """`condition_normal_definition` by W = L^-1 Σ_YX with Σ_YY = L L^T: mean μ_X + W^T L^-1 (y - μ_Y), covariance Σ_XX
     - W^T W.
@@ -74,6 +80,9 @@ def condition_normal(
 
     Notes: D5-24.
     """
+    mean = float_tensor(mean, "mean", covariance, y)
+    covariance = float_tensor(covariance, "covariance", mean, y)
+    y = float_tensor(y, "y", mean, covariance)
     check_covariance(covariance)
     check_vectors(mean, covariance, covariance.shape[:-2], "mean")
     return conditioned(mean, covariance, given, y)[0]

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from quoin.errors import UserError
 from quoin.tensor import check_finite, check_floating, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = [
     "Support",
@@ -232,10 +233,11 @@ def check_semi_definite(covariance: Float[Tensor, "*batch d d"]) -> None:
     _check_not_below(values[..., 0] + slack_of(covariance) * values.abs().amax(dim=-1), values[..., 0])
 
 
-def check_regular(covariance: Float[Tensor, "*batch d d"]) -> None:
+def check_regular(covariance: Float[Tensor, "*batch d d"] | ArrayLike) -> None:
     """Raise an error for a covariance that leaves some direction without variance: it has no inverse, and its
     distribution no density.
     """
+    covariance = float_tensor(covariance, "covariance")
     if not torch.compiler.is_compiling() and not bool(is_regular(covariance.detach()).all()):
         raise UserError(
             "expected a covariance with variance in every direction, got a singular one; use MultivariateNormal, "

@@ -16,11 +16,13 @@ from jaxtyping import Float, Real
 from torch import Tensor
 from torch.distributions import Distribution
 
+from quoin.display import fields_table, line_chart, shown
 from quoin.errors import UserError
 from quoin.prob.adaptive import adapt, integrate, mesh
 from quoin.prob.quadrature import Integral, Quadrature, check_settled, line_quadrature
 from quoin.prob.quadrature_edges import support_edges
 from quoin.tensor import as_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["Density", "condition_density", "independence_gap_of_density", "normal_density_1d", "product_density"]
 
@@ -30,7 +32,9 @@ _COARSE_SLACK = 1e-2  # and how far with half the nodes: more says that the node
 
 
 def normal_density_1d(
-    x: Real[Tensor, "*#batch"], mean: Real[Tensor, "*#batch"] | float = 0.0, std: Real[Tensor, "*#batch"] | float = 1.0
+    x: Real[Tensor, "*#batch"] | ArrayLike,
+    mean: Real[Tensor, "*#batch"] | ArrayLike = 0.0,
+    std: Real[Tensor, "*#batch"] | ArrayLike = 1.0,
 ) -> Float[Tensor, "*#batch"]:
     """(2 pi sigma^2)^(-1/2) exp(-(x - mu)^2 / (2 sigma^2)); `torch.distributions.Normal` gives its logarithm.
 
@@ -39,7 +43,10 @@ def normal_density_1d(
 
     Notes: Z3.17.
     """
+    x = number_tensor(x, "x")
     x = as_floating(x)
+    mean = mean if isinstance(mean, Tensor | float | int) else float_tensor(mean, "mean", x)
+    std = std if isinstance(std, Tensor | float | int) else float_tensor(std, "std", x)
     variance = torch.as_tensor(std, dtype=x.dtype, device=x.device) ** 2
     if not bool((variance > 0).all()):
         raise UserError(
@@ -48,6 +55,7 @@ def normal_density_1d(
     return torch.exp(-((x - mean) ** 2) / (2 * variance)) / torch.sqrt(2 * math.pi * variance)
 
 
+@shown
 class Density:
     """The distribution P_X[B] = int 1_B(x) p(x) dx on a box, with E f(X) = int f(x) p(x) dx.
 
@@ -91,6 +99,17 @@ class Density:
     def from_distribution(cls, distribution: Distribution, *, num_nodes: int = 80) -> "Density":
         """A `torch.distributions` distribution on the line, with edges about a width apart where it has its mass."""
         return cls(lambda x: distribution.log_prob(x).exp(), support_edges(distribution), num_nodes=num_nodes)
+
+    def __repr__(self) -> str:
+        sides = " × ".join(f"[{float(each[0]):g}, {float(each[-1]):g}]" for each in self.edges)
+        return f"Density on {sides}, {self.num_nodes} nodes a piece"[:200]
+
+    def _repr_html_(self) -> str:
+        if self.dim > 1:
+            return fields_table(repr(self), {"edges": self.edges, "num_nodes": self.num_nodes})
+        points = self._axes[0].points.flatten()
+        inside = points[torch.linspace(0, len(points) - 1, min(len(points), 200)).long()]
+        return line_chart(inside.tolist(), self(inside).tolist(), title=repr(self))
 
     @property
     def dim(self) -> int:

@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float, Integer, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.diffusion_schedule import Level, NoiseSchedule
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import as_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "Denoised",
@@ -36,12 +38,17 @@ __all__ = [
 
 
 def add_noise_definition(
-    x: Float[Tensor, "batch *shape"], betas: Float[Tensor, "steps"], noises: Float[Tensor, "steps batch *shape"]
+    x: Float[Tensor, "batch *shape"] | ArrayLike,
+    betas: Float[Tensor, "steps"] | ArrayLike,
+    noises: Float[Tensor, "steps batch *shape"] | ArrayLike,
 ) -> Float[Tensor, "batch *shape"]:
     """x_s = √(1 - β_s) x_{s-1} + √β_s ε_s for s = 1 ... t, step by step from x_0.
 
     Notes: D0-T.
     """
+    x = float_tensor(x, "x", betas, noises)
+    betas = float_tensor(betas, "betas", x, noises)
+    noises = float_tensor(noises, "noises", x, betas)
     for beta, noise in zip(betas, noises, strict=True):
         x = torch.sqrt(1 - beta) * x + torch.sqrt(beta) * noise
     return x
@@ -49,9 +56,9 @@ def add_noise_definition(
 
 def add_noise(
     schedule: NoiseSchedule,
-    clean: Float[Tensor, "batch *shape"],
-    t: int | Integer[Tensor, "batch"],
-    noise: Float[Tensor, "batch *shape"],
+    clean: Float[Tensor, "batch *shape"] | ArrayLike,
+    t: int | Integer[Tensor, "batch"] | ArrayLike,
+    noise: Float[Tensor, "batch *shape"] | ArrayLike,
 ) -> Float[Tensor, "batch *shape"]:
     """x_t = √ᾱ_t x_0 + √(1 - ᾱ_t) ε: in distribution the chain of `add_noise_definition`, in one jump.
 
@@ -65,6 +72,9 @@ def add_noise(
 
     Notes: D0-T.
     """
+    t = t if isinstance(t, int) else number_tensor(t, "t")
+    clean = float_tensor(clean, "clean", noise)
+    noise = float_tensor(noise, "noise", clean)
     if clean.shape != noise.shape:
         raise UserError(
             f"expected noise of the shape of the examples, {tuple(clean.shape)}, got {tuple(noise.shape)}; sample "
@@ -74,6 +84,7 @@ def add_noise(
     return level.signal * clean + level.noise * noise
 
 
+@shown
 class PosteriorStep(NamedTuple):
     """The distribution N(mean, std² I) of an earlier time."""
 
@@ -82,7 +93,10 @@ class PosteriorStep(NamedTuple):
 
 
 def posterior_step_definition(
-    schedule: NoiseSchedule, clean: Float[Tensor, "batch *shape"], noisy: Float[Tensor, "batch *shape"], t: int
+    schedule: NoiseSchedule,
+    clean: Float[Tensor, "batch *shape"] | ArrayLike,
+    noisy: Float[Tensor, "batch *shape"] | ArrayLike,
+    t: int,
 ) -> PosteriorStep:
     """q(x_{t-1} | x_t, x_0) by Bayes: precisions add, 1/v = (1 - β_t)/β_t + 1/(1 - ᾱ_{t-1}), and means are
     weighed by them.
@@ -91,6 +105,8 @@ def posterior_step_definition(
 
     Notes: D0-T.
     """
+    clean = float_tensor(clean, "clean", noisy)
+    noisy = float_tensor(noisy, "noisy", clean)
     beta, alpha_bar = schedule.betas[t], schedule.alpha_bar[t - 1]
     variance = 1 / ((1 - beta) / beta + 1 / (1 - alpha_bar))
     mean = variance * (torch.sqrt(1 - beta) / beta * noisy + torch.sqrt(alpha_bar) / (1 - alpha_bar) * clean)
@@ -99,10 +115,10 @@ def posterior_step_definition(
 
 def posterior_step(
     schedule: NoiseSchedule,
-    clean: Float[Tensor, "batch *shape"],
-    noisy: Float[Tensor, "batch *shape"],
-    t: int | Integer[Tensor, "batch"],
-    earlier: int | Integer[Tensor, "batch"],
+    clean: Float[Tensor, "batch *shape"] | ArrayLike,
+    noisy: Float[Tensor, "batch *shape"] | ArrayLike,
+    t: int | Integer[Tensor, "batch"] | ArrayLike,
+    earlier: int | Integer[Tensor, "batch"] | ArrayLike,
 ) -> PosteriorStep:
     """q(x_s | x_t, x_0) for any s < t: with β = 1 - ᾱ_t/ᾱ_s the chain's step from s to t,
 
@@ -118,6 +134,10 @@ def posterior_step(
 
     Notes: D0-T.
     """
+    t = t if isinstance(t, int) else number_tensor(t, "t")
+    earlier = earlier if isinstance(earlier, int) else number_tensor(earlier, "earlier")
+    clean = float_tensor(clean, "clean", noisy)
+    noisy = float_tensor(noisy, "noisy", clean)
     for each in (t, earlier):
         schedule.level(each, clean)  # raises an error for times that are not the schedule's
     now, then = (schedule.log_alpha_bar[each if isinstance(each, int) else each.long().cpu()] for each in (t, earlier))
@@ -133,6 +153,7 @@ def posterior_step(
     return PosteriorStep(of_clean * clean + of_noisy * noisy, std)
 
 
+@shown
 class Denoised(NamedTuple):
     """Both unknowns of x_t = signal x_0 + noise ε, as a model guesses them; either gives the other."""
 
@@ -160,6 +181,7 @@ class PredictionType(Protocol):
         ...
 
 
+@shown
 class EpsilonPrediction:
     """The network predicts ε; then x_0 = (x_t - noise ε) / signal, which is ill-conditioned where hardly any
     signal is left.
@@ -178,6 +200,7 @@ class EpsilonPrediction:
         return Denoised((noisy - level.noise * prediction) / level.signal, prediction)
 
 
+@shown
 class SamplePrediction:
     """The network predicts x_0; then ε = (x_t - signal x_0) / noise, which is ill-conditioned where there is
     hardly any noise.
@@ -196,6 +219,7 @@ class SamplePrediction:
         return Denoised(prediction, (noisy - level.signal * prediction) / level.noise)
 
 
+@shown
 class VPrediction:
     """The network predicts v = signal ε - noise x_0, which rotates with x_t: x_0 = signal x_t - noise v, ε = noise
     x_t + signal v, at every time.
@@ -229,7 +253,7 @@ def make_denoiser(
     return denoise
 
 
-def diffusion_score(noise: Real[Tensor, "batch *shape"], level: Level) -> Float[Tensor, "batch *shape"]:
+def diffusion_score(noise: Real[Tensor, "batch *shape"] | ArrayLike, level: Level) -> Float[Tensor, "batch *shape"]:
     """∇ ln q(x_t) = -E[ε | x_t] / noise: a denoiser that knows the mean of the noise knows the gradient
     of the log-density.
 
@@ -239,9 +263,11 @@ def diffusion_score(noise: Real[Tensor, "batch *shape"], level: Level) -> Float[
 
     Notes: D0-T.
     """
+    noise = number_tensor(noise, "noise")
     return -as_floating(noise) / level.noise
 
 
+@shown
 class GaussianDenoiser:
     """The exact denoiser of x_0 ~ N(μ, Σ), an affine map: E[x_0 | x_t] = μ + a Σ (a² Σ + n² I)^-1 (x_t - a μ), a and n
     signal and noise.

@@ -15,14 +15,17 @@ import torch
 from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import line_chart, shown
 from quoin.errors import UserError, format_value
 from quoin.tensor import check_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["Level", "NoiseSchedule", "cosine_beta_schedule", "linear_beta_schedule", "sigmoid_beta_schedule"]
 
 MOST_NOISE = 0.999  # a step that kept nothing of its past could not be undone
 
 
+@shown
 class Level(NamedTuple):
     """What is left of the data at a time, and how much noise there is: x_t = signal x_0 + noise ε with
     signal² + noise² = 1. One number, or one for each example with axes of size 1 behind it.
@@ -32,6 +35,7 @@ class Level(NamedTuple):
     noise: Float[Tensor, "*shape"]
 
 
+@shown
 class NoiseSchedule:
     """β_1 ... β_T, each in (0, 1), with ᾱ_t = Π_{s<=t} (1 - β_s): the chain x_t = √(1 - β_t) x_{t-1} + √β_t ε_t.
 
@@ -46,7 +50,8 @@ class NoiseSchedule:
     Notes: D0-T.
     """
 
-    def __init__(self, betas: Float[Tensor, "T"]):
+    def __init__(self, betas: Float[Tensor, "T"] | ArrayLike):
+        betas = float_tensor(betas, "betas")
         if betas.ndim != 1 or len(betas) == 0:
             raise UserError(
                 f"expected one noise variance for each step, (T,), got shape {tuple(betas.shape)}; give at least one"
@@ -61,6 +66,12 @@ class NoiseSchedule:
         self.signal = torch.exp(self.log_alpha_bar / 2)
         self.noise = torch.sqrt(-torch.expm1(self.log_alpha_bar))
         self._tables: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
+
+    def __repr__(self) -> str:
+        return f"NoiseSchedule({self.num_steps} steps, signal falls to {float(self.signal[-1]):.3g})"
+
+    def _repr_html_(self) -> str:
+        return line_chart(range(len(self.signal)), self.signal.tolist(), title=f"signal by step of {self!r}")
 
     @property
     def num_steps(self) -> int:
@@ -107,13 +118,18 @@ class NoiseSchedule:
             self._check(t, t)
             return Level(self.signal[t], self.noise[t])
         self.check_timesteps(t, like)
-        key = (like.dtype, like.device)
-        if key not in self._tables:  # once for each: training reads them at every step
-            self._tables[key] = (self.signal.to(like), self.noise.to(like))
         t = t.long()  # as uint8 or bool it would be a mask
-        signal, noise = self._tables[key]
+        signal, noise = self.tables(like)
         shape = (-1, *[1] * (like.ndim - 1))
         return Level(signal[t].reshape(shape), noise[t].reshape(shape))
+
+    def tables(self, like: Shaped[Tensor, "..."]) -> tuple[Float[Tensor, "times"], Float[Tensor, "times"]]:
+        """Signal and noise at all times in the dtype and on the device of `like`, kept: training reads them at every
+        step. Called before a step is compiled, it spares a second compilation."""
+        key = (like.dtype, like.device)
+        if key not in self._tables:
+            self._tables[key] = (self.signal.to(like), self.noise.to(like))
+        return self._tables[key]
 
     def check_timesteps(self, t: Integer[Tensor, "batch"], like: Shaped[Tensor, "batch ..."]) -> None:
         """Whole times 0 ... T, one for each example."""

@@ -22,19 +22,22 @@ from quoin.tensor import (
     kernel_matrix,
     rbf_kernel,
 )
+from quoin.tensor.array_like import ArrayLike, float_tensor
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["median_heuristic", "rbf_mixture_kernel", "squared_mmd", "squared_mmd_definition"]
 
 
 def squared_mmd_definition(
-    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], kernel: PairKernel
+    first: Float[Tensor, "n d"] | ArrayLike, second: Float[Tensor, "m d"] | ArrayLike, kernel: PairKernel
 ) -> Float[Tensor, ""]:
     """1/(n(n-1)) Σ_{i≠j} k(x_i, x_j) + 1/(m(m-1)) Σ_{i≠j} k(y_i, y_j) - 2/(nm) Σ_ij k(x_i, y_j): no point is
     paired with itself.
 
     Notes: D5.2-9.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     _check(first, second)
     return (
         _mean_of_others(kernel_matrix(kernel, first))
@@ -44,7 +47,7 @@ def squared_mmd_definition(
 
 
 def squared_mmd(
-    first: Float[Tensor, "n d"], second: Float[Tensor, "m d"], bandwidths: Sequence[float]
+    first: Float[Tensor, "n d"] | ArrayLike, second: Float[Tensor, "m d"] | ArrayLike, bandwidths: Sequence[float]
 ) -> Float[Tensor, ""]:
     """`squared_mmd_definition` for `rbf_mixture_kernel(bandwidths)`, a block of rows at a time and by one product
     of matrices each.
@@ -58,6 +61,8 @@ def squared_mmd(
 
     Notes: D5.2-9.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     _check(first, second)
     check_same_dtype(first, second)
     _check_bandwidths(bandwidths)
@@ -82,10 +87,11 @@ def rbf_mixture_kernel(bandwidths: Sequence[float]) -> PairKernel:
     return kernel
 
 
-def median_heuristic(points: Float[Tensor, "n d"]) -> float:
+def median_heuristic(points: Float[Tensor, "n d"] | ArrayLike) -> float:
     """The median of ‖x_i - x_j‖ over pairs i ≠ j: a bandwidth at which a kernel sees differences between such
     points at all.
     """
+    points = float_tensor(points, "points")
     check_shapes("n d", points=points)
     check_floating(points, "points")
     check_finite(points, "points")

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.distributions import Distribution
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs_pair
 from quoin.prob.closed_form import NoClosedFormError, closed_form_entropy, closed_form_kl
@@ -23,6 +24,7 @@ from quoin.prob.density import Density
 from quoin.prob.density_nodes import integrate_pair
 from quoin.prob.units import convert_base
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = [
@@ -45,28 +47,35 @@ _BLOCK = 2**18  # entries: small enough that they and their logarithms stay in a
 
 
 def lp_distance_definition(
-    p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"], order: float
+    p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike, order: float
 ) -> Float[Tensor, "*batch"]:
     """(sum_i |p_i - q_i|^order)^(1/order) for order >= 1; max_i |p_i - q_i| for an infinite one.
 
     Notes: D1.4-2.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs_pair(p, q)
     _check_order(order)
     apart = (p - q).abs()
     return apart.amax(dim=-1) if order == float("inf") else apart.pow(order).sum(dim=-1).pow(1 / order)
 
 
-def lp_distance(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"], order: float) -> Float[Tensor, "*batch"]:
+def lp_distance(
+    p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike, order: float
+) -> Float[Tensor, "*batch"]:
     """`lp_distance_definition` on torch's kernel, which has a gradient (zero) where p = q too.
 
     Notes: D1.4-2.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs_pair(p, q)
     _check_order(order)
     return torch.linalg.vector_norm(p - q, ord=order, dim=-1)
 
 
+@shown
 class TotalVariation(NamedTuple):
     """The largest |p(A) - q(A)|, and an event at which it is reached."""
 
@@ -74,11 +83,15 @@ class TotalVariation(NamedTuple):
     event: Bool[Tensor, "n"]  # which outcomes belong to the event
 
 
-def total_variation_distance_definition(p: Float[Tensor, "n"], q: Float[Tensor, "n"]) -> TotalVariation:
+def total_variation_distance_definition(
+    p: Float[Tensor, "n"] | ArrayLike, q: Float[Tensor, "n"] | ArrayLike
+) -> TotalVariation:
     """The largest |p(A) - q(A)| over all 2^n events A, each tried.
 
     Notes: D1.4-4.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs_pair(p, q)
     check_shapes("n, n", p=p, q=q)
     n = len(p)
@@ -92,15 +105,21 @@ def total_variation_distance_definition(p: Float[Tensor, "n"], q: Float[Tensor, 
     return TotalVariation(gaps[largest], events[largest].bool())
 
 
-def total_variation_distance(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+def total_variation_distance(
+    p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike
+) -> Float[Tensor, "*batch"]:
     """`total_variation_distance_definition(p, q).output` as half the L^1 distance, reached at the event {p >= q}.
 
     Notes: D1.4-4.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     return lp_distance(p, q, 1) / 2
 
 
-def distribution_cross_entropy(p: _Distribution, q: _Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
+def distribution_cross_entropy(
+    p: _Distribution | ArrayLike, q: _Distribution | ArrayLike, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """CE(P, Q) = E_P[-log q] = H(P) + KL(P || Q), -sum_i p_i log q_i of tables, -∫ p(x) log q(x) dx of densities; with
     q = p the entropy.
 
@@ -117,6 +136,7 @@ def distribution_cross_entropy(p: _Distribution, q: _Distribution, base: float =
 
     Notes: Z13.26, M17.
     """
+    p, q = _table(p, "p", q), _table(q, "q", p)
     if isinstance(p, Tensor) and isinstance(q, Tensor):
         check_probs_pair(p, q)
         # Where both are zero the term is 0 log 0 = 0; a one in q's place gives that, and a gradient that is a number.
@@ -127,7 +147,9 @@ def distribution_cross_entropy(p: _Distribution, q: _Distribution, base: float =
     return convert_base(integrate_pair(p, q, lambda log_p, log_q: -log_q) if closed is None else closed, base)
 
 
-def kl_divergence_definition(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+def kl_divergence_definition(
+    p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike
+) -> Float[Tensor, "*batch"]:
     """KL(p || q) = sum_i p_i log(p_i / q_i), with 0 log(0 / q) = 0 and p log(p / 0) = infinity.
 
     The gradient in p_i is log(p_i / q_i) + 1, which tends to minus infinity as p_i falls to 0; there it is given as
@@ -135,6 +157,8 @@ def kl_divergence_definition(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*ba
 
     Notes: Z13.21.
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs_pair(p, q)
     return _kl(p, q)
 
@@ -156,7 +180,9 @@ def density_kl_divergence_definition(
     return convert_base(integrate_pair(p, q, lambda log_p, log_q: log_p - log_q), base)
 
 
-def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> Float[Tensor, "*batch"]:
+def kl_divergence(
+    p: _Distribution | ArrayLike, q: _Distribution | ArrayLike, base: float = math.e
+) -> Float[Tensor, "*batch"]:
     """KL(P || Q) = E_P log(p / q), the relative entropy: of tables, of torch distributions and of densities; infinite
     unless P << Q.
 
@@ -178,6 +204,7 @@ def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> F
 
     Notes: Z13.21.
     """
+    p, q = _table(p, "p", q), _table(q, "q", p)
     if isinstance(p, Tensor) and isinstance(q, Tensor):
         return convert_base(_kl_of_tables(p, q), base)
     p, q = _without_tables(p, q)
@@ -185,13 +212,21 @@ def kl_divergence(p: _Distribution, q: _Distribution, base: float = math.e) -> F
     return density_kl_divergence_definition(p, q, base) if closed is None else convert_base(closed, base)
 
 
-def jensen_shannon_divergence(p: Float[Tensor, "*batch n"], q: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+def _table(p: _Distribution | ArrayLike, name: str, other: object) -> _Distribution:
+    return p if isinstance(p, Distribution | Density) else float_tensor(p, name, other)
+
+
+def jensen_shannon_divergence(
+    p: Float[Tensor, "*batch n"] | ArrayLike, q: Float[Tensor, "*batch n"] | ArrayLike
+) -> Float[Tensor, "*batch"]:
     """JS(p, q) = KL(p || m)/2 + KL(q || m)/2 with m = (p + q)/2: the same both ways, 0 only for p = q, and at
     most ln 2.
 
     >>> jensen_shannon_divergence(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))  # nothing in common: ln 2
     tensor(0.6931)
     """
+    p = float_tensor(p, "p", q)
+    q = float_tensor(q, "q", p)
     check_probs_pair(p, q)
     middle = (p + q) / 2
     return (kl_divergence(p, middle) + kl_divergence(q, middle)) / 2

@@ -10,10 +10,12 @@ import torch
 from jaxtyping import Float, Real, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.latent import LatentModel
 from quoin.prob.reparameterized_normal import Proposal
 from quoin.tensor import as_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "EvidenceEstimate",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 
+@shown
 class EvidenceEstimate(NamedTuple):
     """An estimate of ln p(x), and the effective sample size."""
 
@@ -36,17 +39,19 @@ class EvidenceEstimate(NamedTuple):
 
 
 def mc_log_evidence_definition(
-    model: LatentModel, x: Shaped[Tensor, "..."], z: Shaped[Tensor, "m ..."]
+    model: LatentModel, x: Shaped[Tensor, "..."] | ArrayLike, z: Shaped[Tensor, "m ..."] | ArrayLike
 ) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i p(x | z_i) for z_1, ..., z_m sampled from the prior; where all likelihoods underflow it is -inf.
 
     Notes: D6-12.
     """
+    x = number_tensor(x, "x", z)
+    z = number_tensor(z, "z", x)
     return model.log_likelihood(x, z).exp().mean(dim=0).log()
 
 
 def mc_log_evidence(
-    model: LatentModel, x: Shaped[Tensor, "..."], *, num_samples: int, generator: torch.Generator
+    model: LatentModel, x: Shaped[Tensor, "..."] | ArrayLike, *, num_samples: int, generator: torch.Generator
 ) -> EvidenceEstimate:
     """`mc_log_evidence_definition` with m fresh samples, the same for all examples, in logs throughout.
 
@@ -55,6 +60,7 @@ def mc_log_evidence(
 
     Notes: D6-12.
     """
+    x = number_tensor(x, "x")
     _check_count(num_samples)
     sampled = model.sample_prior((num_samples,), generator=generator)
     examples = model.log_likelihood(x, sampled[0]).ndim
@@ -65,18 +71,25 @@ def mc_log_evidence(
 
 
 def importance_log_evidence_definition(
-    model: LatentModel, q: Proposal, x: Shaped[Tensor, "..."], z: Shaped[Tensor, "m ..."]
+    model: LatentModel, q: Proposal, x: Shaped[Tensor, "..."] | ArrayLike, z: Shaped[Tensor, "m ..."] | ArrayLike
 ) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i p(x | z_i) p(z_i) / q(z_i) for z_1, ..., z_m sampled from q, which must be positive wherever
     the prior is.
 
     Notes: D6-14.
     """
+    x = number_tensor(x, "x", z)
+    z = number_tensor(z, "z", x)
     return (model.log_likelihood(x, z).exp() * model.log_prior(z).exp() / q.log_prob(z).exp()).mean(dim=0).log()
 
 
 def importance_log_evidence(
-    model: LatentModel, q: Proposal, x: Shaped[Tensor, "..."], *, num_samples: int, generator: torch.Generator
+    model: LatentModel,
+    q: Proposal,
+    x: Shaped[Tensor, "..."] | ArrayLike,
+    *,
+    num_samples: int,
+    generator: torch.Generator,
 ) -> EvidenceEstimate:
     """`importance_log_evidence_definition` with m fresh samples for each example, in logs throughout.
 
@@ -85,12 +98,13 @@ def importance_log_evidence(
 
     Notes: D6-14.
     """
+    x = number_tensor(x, "x")
     _check_count(num_samples)
     z = q.sample((num_samples,), generator=generator)
     return _estimate(model.log_joint(x, z) - q.log_prob(z))
 
 
-def iwae_bound(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
+def iwae_bound(log_weights: Float[Tensor, "m *batch"] | ArrayLike) -> Float[Tensor, "*batch"]:
     """ln (1/m) Σ_i w_i from ln w_i = ln p(x, z_i) - ln q(z_i): on average a lower bound of ln p(x), the ELBO for m = 1,
     rising with m.
 
@@ -99,6 +113,7 @@ def iwae_bound(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"
 
     Notes: D6-14.
     """
+    log_weights = float_tensor(log_weights, "log_weights")
     if log_weights.ndim == 0 or len(log_weights) == 0:
         raise UserError(
             f"expected at least one sample on the first axis, got shape {tuple(log_weights.shape)}; give (m, ...)"
@@ -106,18 +121,20 @@ def iwae_bound(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"
     return torch.logsumexp(log_weights, dim=0) - math.log(len(log_weights))
 
 
-def effective_sample_size_definition(weights: Real[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
+def effective_sample_size_definition(weights: Real[Tensor, "m *batch"] | ArrayLike) -> Float[Tensor, "*batch"]:
     """(Σ_i w_i)² / Σ_i w_i²: m for equal weights, 1 if a single one counts."""
+    weights = number_tensor(weights, "weights")
     weights = as_floating(weights)
     return weights.sum(dim=0) ** 2 / (weights**2).sum(dim=0)
 
 
-def effective_sample_size(log_weights: Float[Tensor, "m *batch"]) -> Float[Tensor, "*batch"]:
+def effective_sample_size(log_weights: Float[Tensor, "m *batch"] | ArrayLike) -> Float[Tensor, "*batch"]:
     """`effective_sample_size_definition` from ln w_i, where no weight may be too small to write down.
 
     >>> effective_sample_size(torch.tensor([-900.0, -900.0, -2000.0]))
     tensor(2.)
     """
+    log_weights = float_tensor(log_weights, "log_weights")
     return 1 / log_weights.softmax(dim=0).square().sum(dim=0)
 
 

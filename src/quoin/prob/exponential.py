@@ -12,20 +12,24 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.latent import TractableLatentModel
 from quoin.tensor import as_floating, check_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["Exponential", "ExponentialLatent", "ExponentialOptimum", "exponential_elbo", "exponential_elbo_optimum"]
 
 
+@shown
 class Exponential:
     """Exp(φ) on [0, ∞), of mean 1/φ, for any batch of rates; a sample is standard noise divided by the rate.
 
     Notes: D6-25.
     """
 
-    def __init__(self, rate: Float[Tensor, "*batch"]):
+    def __init__(self, rate: Float[Tensor, "*batch"] | ArrayLike):
+        rate = float_tensor(rate, "rate")
         _check_rate(rate)
         self.rate = rate
 
@@ -57,7 +61,8 @@ class ExponentialLatent(TractableLatentModel):
     Notes: D6-7, D6-21.
     """
 
-    def __init__(self, rate: Float[Tensor, ""]):
+    def __init__(self, rate: Float[Tensor, ""] | ArrayLike):
+        rate = float_tensor(rate, "rate")
         _check_rate(rate)
         if rate.ndim != 0:
             raise UserError(f"expected one rate for the model, got shape {tuple(rate.shape)}; build a model for each")
@@ -85,7 +90,9 @@ class ExponentialLatent(TractableLatentModel):
 
 
 def exponential_elbo(
-    prior_rate: Float[Tensor, "*#batch"], rate: Float[Tensor, "*#batch"], x: Real[Tensor, "*#batch"]
+    prior_rate: Float[Tensor, "*#batch"] | ArrayLike,
+    rate: Float[Tensor, "*#batch"] | ArrayLike,
+    x: Real[Tensor, "*#batch"] | ArrayLike,
 ) -> Float[Tensor, "*#batch"]:
     """L(θ, φ; x) = ln θ - θ/φ - ½ ln 2π - ½ (x² - 2x/φ + 2/φ²) - ln φ + 1, since E Z = 1/φ and E
     Z² = 2/φ² under Exp(φ).
@@ -96,6 +103,9 @@ def exponential_elbo(
 
     Notes: D6-21, DE57.
     """
+    prior_rate = float_tensor(prior_rate, "prior_rate", rate, x)
+    rate = float_tensor(rate, "rate", prior_rate, x)
+    x = number_tensor(x, "x", prior_rate, rate)
     _check_rate(prior_rate)
     _check_rate(rate)
     x = as_floating(x)
@@ -103,6 +113,7 @@ def exponential_elbo(
     return prior_rate.log() - prior_rate / rate - math.log(2 * math.pi) / 2 - square / 2 - rate.log() + 1
 
 
+@shown
 class ExponentialOptimum(NamedTuple):
     """Where the bound is largest, and how large."""
 
@@ -110,7 +121,7 @@ class ExponentialOptimum(NamedTuple):
     rate: Float[Tensor, "*batch"]  # θ = φ = 2/x
 
 
-def exponential_elbo_optimum(x: Float[Tensor, "*batch"]) -> ExponentialOptimum:
+def exponential_elbo_optimum(x: Float[Tensor, "*batch"] | ArrayLike) -> ExponentialOptimum:
     """The maximum of `exponential_elbo` over both rates: θ = φ = 2/x for x > 0. For x <= 0 the bound grows as φ does,
     and has none.
 
@@ -118,6 +129,7 @@ def exponential_elbo_optimum(x: Float[Tensor, "*batch"]) -> ExponentialOptimum:
 
     Notes: D6-21, DE57, DE62.
     """
+    x = float_tensor(x, "x")
     check_floating(x, "x")
     if not bool((x > 0).all()):  # NaN fails too
         raise UserError(

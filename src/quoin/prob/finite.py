@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from quoin.display import bar_chart, fields_table, shown
 from quoin.errors import UserError, format_value
 from quoin.prob.checks import check_probs, rounding_of
 from quoin.prob.tables import independence_gap
@@ -23,6 +24,7 @@ __all__ = ["ProbabilitySpace", "RandomVariable", "are_independent", "distributio
 Event = Callable[[Any], bool]
 
 
+@shown
 class ProbabilitySpace:
     """(Omega, F, P): finitely many outcomes, all sets of them as events, and P[A] = sum_{w in A} P[{w}].
 
@@ -91,7 +93,13 @@ class ProbabilitySpace:
     def __repr__(self) -> str:
         return f"ProbabilitySpace of {len(self.outcomes)} outcomes"
 
+    def _repr_html_(self) -> str:
+        if self.probabilities.ndim > 1:
+            return fields_table(repr(self), {"outcomes": self.outcomes, "probabilities": self.probabilities})
+        return bar_chart(self.outcomes, self.probabilities.tolist(), title=repr(self))
 
+
+@shown
 class RandomVariable:
     """X: Omega -> V, a function of the outcome; `values` lists what it takes, sorted where they can be.
 
@@ -122,6 +130,12 @@ class RandomVariable:
         return torch.tensor(
             [index[self._of[outcome]] for outcome in self.space.outcomes], device=self.space.probabilities.device
         )
+
+    def __repr__(self) -> str:
+        return f"RandomVariable of {len(self.values)} values on {self.space!r}"
+
+    def _repr_html_(self) -> str:
+        return distribution_of(self)._repr_html_()
 
 
 def distribution_of(variable: RandomVariable) -> ProbabilitySpace:

@@ -10,15 +10,19 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import as_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["GaussianFlow", "linear_path", "linear_path_velocity"]
 
 
 def linear_path(
-    noise: Float[Tensor, "batch *shape"], data: Float[Tensor, "batch *shape"], t: Float[Tensor, "batch"]
+    noise: Float[Tensor, "batch *shape"] | ArrayLike,
+    data: Float[Tensor, "batch *shape"] | ArrayLike,
+    t: Float[Tensor, "batch"] | ArrayLike,
 ) -> Float[Tensor, "batch *shape"]:
     """x_t = (1 - t) ε + t x.
 
@@ -27,6 +31,9 @@ def linear_path(
 
     Notes: D0-T.
     """
+    noise = float_tensor(noise, "noise", data, t)
+    data = float_tensor(data, "data", noise, t)
+    t = float_tensor(t, "t", noise, data)
     if noise.shape != data.shape or t.shape != data.shape[:1]:
         got = f"{tuple(noise.shape)}, {tuple(data.shape)} and {tuple(t.shape)}"
         raise UserError(
@@ -36,15 +43,18 @@ def linear_path(
 
 
 def linear_path_velocity(
-    noise: Real[Tensor, "batch *shape"], data: Real[Tensor, "batch *shape"]
+    noise: Real[Tensor, "batch *shape"] | ArrayLike, data: Real[Tensor, "batch *shape"] | ArrayLike
 ) -> Float[Tensor, "batch *shape"]:
     """x - ε, the same all the way.
 
     Notes: D0-T.
     """
+    noise = number_tensor(noise, "noise", data)
+    data = number_tensor(data, "data", noise)
     return as_floating(data) - as_floating(noise)
 
 
+@shown
 class GaussianFlow:
     """The exact velocity field of x ~ N(μ, Σ): with S = t² Σ + (1 - t)² I, v = μ + [t Σ - (1 - t) I] S^-1 (x_t - t μ).
 

@@ -15,15 +15,16 @@ from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_semi_definite
 from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import as_floating, check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["squared_frechet_definition", "squared_frechet_of_samples"]
 
 
 def squared_frechet_definition(
-    mean_p: Real[Tensor, "d"],
-    covariance_p: Float[Tensor, "d d"],
-    mean_q: Real[Tensor, "d"],
-    covariance_q: Float[Tensor, "d d"],
+    mean_p: Real[Tensor, "d"] | ArrayLike,
+    covariance_p: Float[Tensor, "d d"] | ArrayLike,
+    mean_q: Real[Tensor, "d"] | ArrayLike,
+    covariance_q: Float[Tensor, "d d"] | ArrayLike,
 ) -> Float[Tensor, ""]:
     """‖μ_p - μ_q‖² + tr(Σ_p + Σ_q - 2 (Σ_p^(1/2) Σ_q Σ_p^(1/2))^(1/2)); the covariances may be singular.
 
@@ -35,6 +36,10 @@ def squared_frechet_definition(
 
     Notes: D5.2-9.
     """
+    mean_p = number_tensor(mean_p, "mean_p", covariance_p, mean_q, covariance_q)
+    covariance_p = float_tensor(covariance_p, "covariance_p", mean_p, mean_q, covariance_q)
+    mean_q = number_tensor(mean_q, "mean_q", mean_p, covariance_p, covariance_q)
+    covariance_q = float_tensor(covariance_q, "covariance_q", mean_p, covariance_p, mean_q)
     check_shapes("d, d d, d, d d", mean_p=mean_p, covariance_p=covariance_p, mean_q=mean_q, covariance_q=covariance_q)
     for covariance in (covariance_p, covariance_q):
         check_covariance(covariance)
@@ -46,7 +51,9 @@ def squared_frechet_definition(
     )
 
 
-def squared_frechet_of_samples(first: Float[Tensor, "n d"], second: Float[Tensor, "m d"]) -> Float[Tensor, ""]:
+def squared_frechet_of_samples(
+    first: Float[Tensor, "n d"] | ArrayLike, second: Float[Tensor, "m d"] | ArrayLike
+) -> Float[Tensor, ""]:
     """`squared_frechet_definition` between the normal distributions fitted to two samples, with covariances over n - 1
     and m - 1.
 
@@ -56,6 +63,8 @@ def squared_frechet_of_samples(first: Float[Tensor, "n d"], second: Float[Tensor
 
     Notes: D5.2-9.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     check_shapes("n d, m d", first=first, second=second)
     check_same_dtype(first, second)
     means, factors = [], []

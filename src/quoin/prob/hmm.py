@@ -14,8 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = [
     "HiddenPosterior",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 
+@shown
 class HiddenPosterior(NamedTuple):
     """The posterior of the hidden states given the observations o."""
 
@@ -35,6 +38,7 @@ class HiddenPosterior(NamedTuple):
     log_prob: Float[Tensor, "*batch"]  # ln P(o)
 
 
+@shown
 class ViterbiPath(NamedTuple):
     """A path of hidden states, and its log probability together with the observations."""
 
@@ -43,7 +47,9 @@ class ViterbiPath(NamedTuple):
 
 
 def hmm_forward_definition(
-    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+    log_initial: Float[Tensor, "k"] | ArrayLike,
+    log_transition: Float[Tensor, "k k"] | ArrayLike,
+    log_emission: Float[Tensor, "*batch n k"] | ArrayLike,
 ) -> Float[Tensor, "*batch n k"]:
     """ln α_t(j) = ln P(o_0 ... o_t, X_t = j): α_0 = ν b_0, and α_t(j) = b_t(j) sum_i α_{t-1}(i) A_ij with
     b_t(j) = P(o_t | X_t = j).
@@ -55,6 +61,9 @@ def hmm_forward_definition(
 
     Notes: D5.1-10.
     """
+    log_initial = float_tensor(log_initial, "log_initial", log_transition, log_emission)
+    log_transition = float_tensor(log_transition, "log_transition", log_initial, log_emission)
+    log_emission = float_tensor(log_emission, "log_emission", log_initial, log_transition)
     check_tables(log_initial, log_transition, log_emission)
     alphas = [log_initial + log_emission[..., 0, :]]
     for log_b in log_emission.unbind(dim=-2)[1:]:
@@ -63,7 +72,7 @@ def hmm_forward_definition(
 
 
 def hmm_backward_definition(
-    log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+    log_transition: Float[Tensor, "k k"] | ArrayLike, log_emission: Float[Tensor, "*batch n k"] | ArrayLike
 ) -> Float[Tensor, "*batch n k"]:
     """ln β_t(i) = ln P(o_{t+1} ... o_{n-1} | X_t = i): β_{n-1} = 1, and β_t(i) = sum_j A_ij b_{t+1}(j) β_{t+1}(j).
 
@@ -73,6 +82,8 @@ def hmm_backward_definition(
 
     Notes: D5.1-10.
     """
+    log_transition = float_tensor(log_transition, "log_transition", log_emission)
+    log_emission = float_tensor(log_emission, "log_emission", log_transition)
     check_tables(None, log_transition, log_emission)
     betas = [torch.zeros_like(log_emission[..., 0, :])]
     for log_b in reversed(log_emission.unbind(dim=-2)[1:]):
@@ -81,7 +92,9 @@ def hmm_backward_definition(
 
 
 def hmm_posterior_definition(
-    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+    log_initial: Float[Tensor, "k"] | ArrayLike,
+    log_transition: Float[Tensor, "k k"] | ArrayLike,
+    log_emission: Float[Tensor, "*batch n k"] | ArrayLike,
 ) -> HiddenPosterior:
     """P[X_t = i | o] = α_t(i) β_t(i) / P(o) and P[X_t = i, X_{t+1} = j | o] = α_t(i) A_ij b_{t+1}(j) β_{t+1}(j) / P(o),
     summed over t.
@@ -93,6 +106,9 @@ def hmm_posterior_definition(
 
     Notes: D5.1-10.
     """
+    log_initial = float_tensor(log_initial, "log_initial", log_transition, log_emission)
+    log_transition = float_tensor(log_transition, "log_transition", log_initial, log_emission)
+    log_emission = float_tensor(log_emission, "log_emission", log_initial, log_transition)
     found = posterior_unchecked(log_initial, log_transition, log_emission)
     check_possible(found.log_prob)
     return found
@@ -112,7 +128,9 @@ def posterior_unchecked(
 
 
 def viterbi(
-    log_initial: Float[Tensor, "k"], log_transition: Float[Tensor, "k k"], log_emission: Float[Tensor, "*batch n k"]
+    log_initial: Float[Tensor, "k"] | ArrayLike,
+    log_transition: Float[Tensor, "k k"] | ArrayLike,
+    log_emission: Float[Tensor, "*batch n k"] | ArrayLike,
 ) -> ViterbiPath:
     """The most probable path given the observations: δ_t(j) = b_t(j) max_i δ_{t-1}(i) A_ij, and from the best end back
     through the argmaxes.
@@ -126,6 +144,9 @@ def viterbi(
 
     Notes: D5.1-10.
     """
+    log_initial = float_tensor(log_initial, "log_initial", log_transition, log_emission)
+    log_transition = float_tensor(log_transition, "log_transition", log_initial, log_emission)
+    log_emission = float_tensor(log_emission, "log_emission", log_initial, log_transition)
     check_tables(log_initial, log_transition, log_emission)
     best = log_initial + log_emission[..., 0, :]
     predecessors = []

@@ -12,12 +12,14 @@ import torch
 from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs
 from quoin.prob.covariance import check_covariance
 from quoin.prob.hmm import log_table
 from quoin.prob.hmm_fast import Relative, relative
 from quoin.tensor import check_finite, check_labels, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["CategoricalEmission", "Emission", "GaussianEmission"]
 
@@ -56,6 +58,7 @@ class Emission(Protocol):
         ...
 
 
+@shown
 class CategoricalEmission:
     """State i emits symbol j of 0, ..., m - 1 with probability B_ij.
 
@@ -64,7 +67,8 @@ class CategoricalEmission:
 
     event_ndim = 0
 
-    def __init__(self, probabilities: Float[Tensor, "k m"]):
+    def __init__(self, probabilities: Float[Tensor, "k m"] | ArrayLike):
+        probabilities = float_tensor(probabilities, "probabilities")
         check_shapes("k m", probabilities=probabilities)
         check_probs(probabilities, "probabilities")
         self.probabilities = probabilities
@@ -97,6 +101,7 @@ class CategoricalEmission:
         return type(self)(normalized(statistics[0].mT, self.probabilities))
 
 
+@shown
 class GaussianEmission:
     """State i emits x of R^d with density N(x; μ_i, Σ_i).
 
@@ -105,7 +110,9 @@ class GaussianEmission:
 
     event_ndim = 1
 
-    def __init__(self, means: Float[Tensor, "k d"], covariances: Float[Tensor, "k d d"]):
+    def __init__(self, means: Float[Tensor, "k d"] | ArrayLike, covariances: Float[Tensor, "k d d"] | ArrayLike):
+        means = float_tensor(means, "means", covariances)
+        covariances = float_tensor(covariances, "covariances", means)
         check_shapes("k d, k d d", means=means, covariances=covariances)
         check_same_dtype(means, covariances)
         check_finite(means, "means")

@@ -24,6 +24,7 @@ from torch.autograd.function import once_differentiable
 from quoin.errors import UserError, format_value
 from quoin.prob.hmm import HiddenPosterior, check_possible, check_tables, posterior_unchecked
 from quoin.prob.parallel_map import parallel_map
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["hmm_log_prob", "hmm_posterior"]
 
@@ -36,10 +37,10 @@ GROUP = 2**18  # numbers of a group of sequences worked on together: half a doze
 
 
 def hmm_posterior(
-    log_initial: Float[Tensor, "k"],
-    log_transition: Float[Tensor, "k k"],
-    log_emission: Float[Tensor, "*batch n k"],
-    lengths: Integer[Tensor, "*batch"] | None = None,
+    log_initial: Float[Tensor, "k"] | ArrayLike,
+    log_transition: Float[Tensor, "k k"] | ArrayLike,
+    log_emission: Float[Tensor, "*batch n k"] | ArrayLike,
+    lengths: Integer[Tensor, "*batch"] | ArrayLike | None = None,
 ) -> HiddenPosterior:
     """`hmm_posterior_definition` by scaled messages, for sequences of the lengths given; without a gradient.
 
@@ -53,16 +54,20 @@ def hmm_posterior(
 
     Notes: D5.1-10.
     """
+    log_initial = float_tensor(log_initial, "log_initial", log_transition, log_emission, lengths)
+    log_transition = float_tensor(log_transition, "log_transition", log_initial, log_emission, lengths)
+    log_emission = float_tensor(log_emission, "log_emission", log_initial, log_transition, lengths)
+    lengths = None if lengths is None else number_tensor(lengths, "lengths", log_initial, log_transition, log_emission)
     found = _posterior(log_initial, log_transition, log_emission, lengths)
     check_possible(found.log_prob)
     return found
 
 
 def hmm_log_prob(
-    log_initial: Float[Tensor, "k"],
-    log_transition: Float[Tensor, "k k"],
-    log_emission: Float[Tensor, "*batch n k"],
-    lengths: Integer[Tensor, "*batch"] | None = None,
+    log_initial: Float[Tensor, "k"] | ArrayLike,
+    log_transition: Float[Tensor, "k k"] | ArrayLike,
+    log_emission: Float[Tensor, "*batch n k"] | ArrayLike,
+    lengths: Integer[Tensor, "*batch"] | ArrayLike | None = None,
 ) -> Float[Tensor, "*batch"]:
     """ln P(o) = ln sum_i α_{n-1}(i) by scaled messages; minus infinity, with a zero gradient, for what cannot happen.
 
@@ -77,6 +82,10 @@ def hmm_log_prob(
 
     Notes: D5.1-10.
     """
+    log_initial = float_tensor(log_initial, "log_initial", log_transition, log_emission, lengths)
+    log_transition = float_tensor(log_transition, "log_transition", log_initial, log_emission, lengths)
+    log_emission = float_tensor(log_emission, "log_emission", log_initial, log_transition, lengths)
+    lengths = None if lengths is None else number_tensor(lengths, "lengths", log_initial, log_transition, log_emission)
     return _LogProb.apply(log_initial, log_transition, log_emission, lengths)  # pyright: ignore[reportReturnType]
 
 

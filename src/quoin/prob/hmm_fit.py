@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Float64, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.hmm import log_table
 from quoin.prob.hmm_emission import CategoricalEmission, normalized
@@ -13,6 +14,7 @@ from quoin.prob.hmm_fast import Expected, Group, expected, groups, hmm_posterior
 from quoin.prob.hmm_model import EmissionType, HiddenMarkovModel
 from quoin.prob.markov import MarkovChain
 from quoin.prob.parallel_map import parallel_map
+from quoin.tensor.array_like import ArrayLike, number_tensor
 
 __all__ = [
     "BaumWelch",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 
+@shown
 class BaumWelchStep(NamedTuple, Generic[EmissionType]):
     """A model that explains the observations at least as well, and how well the old one did."""
 
@@ -47,6 +50,7 @@ class ExpectedCounts(NamedTuple):
         )
 
 
+@shown
 class BaumWelch(NamedTuple, Generic[EmissionType]):
     """The model after the last step, and ln P(o) before each step and after the last."""
 
@@ -56,11 +60,11 @@ class BaumWelch(NamedTuple, Generic[EmissionType]):
 
 def baum_welch(
     model: HiddenMarkovModel[EmissionType],
-    observations: Shaped[Tensor, "..."],
+    observations: Shaped[Tensor, "..."] | ArrayLike,
     *,
     max_iter: int,
     tol: float = 0.0,
-    lengths: Integer[Tensor, "*batch"] | None = None,
+    lengths: Integer[Tensor, "*batch"] | ArrayLike | None = None,
 ) -> BaumWelch[EmissionType]:
     """Up to `max_iter` steps, fewer where one raises ln P(o) by at most `tol` for each observation.
 
@@ -71,6 +75,8 @@ def baum_welch(
 
     Notes: D5.1-10.
     """
+    observations = number_tensor(observations, "observations", lengths)
+    lengths = None if lengths is None else number_tensor(lengths, "lengths", observations)
     if max_iter < 0 or not tol >= 0:
         raise UserError(
             f"expected steps and a tolerance from 0 up, got {max_iter} and {tol}; the likelihood never falls"
@@ -91,8 +97,8 @@ def baum_welch(
 @torch.no_grad()
 def baum_welch_step(
     model: HiddenMarkovModel[EmissionType],
-    observations: Shaped[Tensor, "..."],
-    lengths: Integer[Tensor, "*batch"] | None = None,
+    observations: Shaped[Tensor, "..."] | ArrayLike,
+    lengths: Integer[Tensor, "*batch"] | ArrayLike | None = None,
 ) -> BaumWelchStep[EmissionType]:
     """ν_i, A_ij and the emission's distribution from the posterior's expected counts: A_ij = E[steps from i to
     j | o] / E[steps from i | o].
@@ -105,6 +111,8 @@ def baum_welch_step(
 
     Notes: D5.1-10.
     """
+    observations = number_tensor(observations, "observations", lengths)
+    lengths = None if lengths is None else number_tensor(lengths, "lengths", observations)
     counts = expected_counts(model, observations, lengths)
     return BaumWelchStep(maximize_counts(model, counts), counts.log_prob)
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
+from quoin.display import fields_table, shown, shown_fields
 from quoin.errors import UserError
 from quoin.prob.hmm import HiddenPosterior, ViterbiPath, log_table, viterbi
 from quoin.prob.hmm_emission import Emission
@@ -17,6 +18,7 @@ __all__ = ["HiddenMarkovModel", "HiddenSample"]
 EmissionType = TypeVar("EmissionType", bound=Emission)
 
 
+@shown
 class HiddenSample(NamedTuple):
     """Observations and the states behind them."""
 
@@ -24,6 +26,7 @@ class HiddenSample(NamedTuple):
     states: Int[Tensor, "s n"]
 
 
+@shown
 class HiddenMarkovModel(Generic[EmissionType]):
     """A hidden Markov chain X, and o_t sampled from the emission of its state: P(o) = sum_x P[X = x] prod_t
     P(o_t | X_t = x_t).
@@ -49,6 +52,13 @@ class HiddenMarkovModel(Generic[EmissionType]):
                 "give as many rows as states"
             )
         self.chain, self.emission = chain, emission
+
+    def __repr__(self) -> str:
+        return f"HiddenMarkovModel({self.chain!r}, {self.emission!r})"
+
+    def _repr_html_(self) -> str:
+        emission = fields_table(type(self.emission).__name__, shown_fields(self.emission))
+        return f"{self.chain._repr_html_()}{emission}"
 
     def log_prob(
         self, observations: Shaped[Tensor, "..."], lengths: Integer[Tensor, "*batch"] | None = None

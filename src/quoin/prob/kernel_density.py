@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import (
     Bandwidth,
@@ -22,13 +23,17 @@ from quoin.tensor import (
     scaled_offsets,
     squared_distances,
 )
-from quoin.tensor.blocks import rows_per_block
+from quoin.tensor.array_like import ArrayLike, float_tensor
+from quoin.tensor.blocks import in_blocks, rows_per_block
 
 __all__ = ["KernelDensity", "kernel_density_definition"]
 
 
 def kernel_density_definition(
-    x: Float[Tensor, "k d"], points: Float[Tensor, "n d"], kernel: SmoothingKernel, bandwidth: Bandwidth
+    x: Float[Tensor, "k d"] | ArrayLike,
+    points: Float[Tensor, "n d"] | ArrayLike,
+    kernel: SmoothingKernel,
+    bandwidth: Bandwidth,
 ) -> Float[Tensor, "k"]:
     """p(x) = 1/(n h^d) sum_i K((x - x_i)/h) for a kernel of integral one; with a bandwidth for each coordinate, their
     product for h^d.
@@ -41,10 +46,13 @@ def kernel_density_definition(
 
     Notes: Z11.7k.
     """
+    x = float_tensor(x, "x", points)
+    points = float_tensor(points, "points", x)
     bumps = kernel.density(scaled_offsets(x, points, bandwidth))
     return bumps.sum(dim=-1) / (len(points) * as_bandwidth(bandwidth, points).expand(points.shape[-1]).prod())
 
 
+@shown
 class KernelDensity:
     """The distribution of `kernel_density_definition`, its logarithm safe where the density is too small for a float.
 
@@ -56,7 +64,8 @@ class KernelDensity:
     Notes: Z11.7k.
     """
 
-    def __init__(self, points: Float[Tensor, "n d"], kernel: SmoothingKernel, bandwidth: Bandwidth):
+    def __init__(self, points: Float[Tensor, "n d"] | ArrayLike, kernel: SmoothingKernel, bandwidth: Bandwidth):
+        points = float_tensor(points, "points")
         check_shapes("n d", points=points)
         check_floating(points, "points")
         if not points.numel():
@@ -75,7 +84,8 @@ class KernelDensity:
         check_shapes("... d, n d", x=x, points=self.points)
         check_same_dtype(x, self.points)
         check_finite(x)
-        sums = [self._log_sum(points) for points in x.reshape(-1, self.dim).split(rows_per_block(len(self.points)))]
+        blocks = in_blocks(x.reshape(-1, self.dim), rows_per_block(len(self.points)))
+        sums = [self._log_sum(points) for points in blocks]
         volume = (
             self.bandwidth.expand(self.dim).log().sum()
             + self.kernel.log_normalizer(self.dim)

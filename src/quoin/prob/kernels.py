@@ -12,11 +12,13 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.conditional import ConditionalModel
 from quoin.prob.markov import check_steps
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["GaussianTransition", "InitialDistribution", "KernelChain"]
 
@@ -34,6 +36,7 @@ class InitialDistribution(Protocol):
         ...
 
 
+@shown
 class KernelChain:
     """X_0 ~ ν and P[X_{t+1} in B | X_0, ..., X_t = x] = A(x, B), where A(x, ·) is a distribution for every x.
 
@@ -64,6 +67,7 @@ class KernelChain:
         return total
 
 
+@shown
 class GaussianTransition:
     """A(x, ·) = N(x, Σ), with density (2π)^{-d/2} (det Σ)^{-1/2} exp(-½ (y - x)ᵀ Σ^{-1} (y - x)); for a singular Σ that
     on its support.
@@ -71,7 +75,8 @@ class GaussianTransition:
     Notes: D5.1-8, D5.1-9.
     """
 
-    def __init__(self, covariance: Float[Tensor, "d d"]):
+    def __init__(self, covariance: Float[Tensor, "d d"] | ArrayLike):
+        covariance = float_tensor(covariance, "covariance")
         check_shapes("d d", covariance=covariance)
         self.step = MultivariateNormal(torch.zeros_like(covariance[0]), covariance)
 

@@ -13,15 +13,16 @@ from torch import Tensor
 from quoin.errors import UserError
 from quoin.prob.covariance import Support, check_covariance, slack_of, support
 from quoin.tensor import as_floating, check_floating, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["kl_normal", "kl_normal_definition", "kl_standard_normal", "kl_standard_normal_definition"]
 
 
 def kl_normal_definition(
-    mean_p: Float[Tensor, "*batch d"],
-    covariance_p: Float[Tensor, "*batch d d"],
-    mean_q: Float[Tensor, "*batch d"],
-    covariance_q: Float[Tensor, "*batch d d"],
+    mean_p: Float[Tensor, "*batch d"] | ArrayLike,
+    covariance_p: Float[Tensor, "*batch d d"] | ArrayLike,
+    mean_q: Float[Tensor, "*batch d"] | ArrayLike,
+    covariance_q: Float[Tensor, "*batch d d"] | ArrayLike,
 ) -> Float[Tensor, "*batch"]:
     """D(P‖Q) = ½ [tr(Σ_q^-1 Σ_p) + (μ_q - μ_p)^T Σ_q^-1 (μ_q - μ_p) - d + ln(det Σ_q / det Σ_p)].
 
@@ -31,6 +32,10 @@ def kl_normal_definition(
 
     Notes: D6-29.
     """
+    mean_p = float_tensor(mean_p, "mean_p", covariance_p, mean_q, covariance_q)
+    covariance_p = float_tensor(covariance_p, "covariance_p", mean_p, mean_q, covariance_q)
+    mean_q = float_tensor(mean_q, "mean_q", mean_p, covariance_p, covariance_q)
+    covariance_q = float_tensor(covariance_q, "covariance_q", mean_p, covariance_p, mean_q)
     check_shapes(
         "... d, ... d d, ... d, ... d d",
         mean_p=mean_p,
@@ -70,10 +75,10 @@ def _on_the_image(
 
 
 def kl_normal(
-    mean_p: Float[Tensor, "*#batch d"],
-    covariance_p: Float[Tensor, "*#batch d d"],
-    mean_q: Float[Tensor, "*#batch d"],
-    covariance_q: Float[Tensor, "*#batch d d"],
+    mean_p: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance_p: Float[Tensor, "*#batch d d"] | ArrayLike,
+    mean_q: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance_q: Float[Tensor, "*#batch d d"] | ArrayLike,
 ) -> Float[Tensor, "*#batch"]:
     """`kl_normal_definition` by Cholesky factors Σ = L L^T, which neither under- nor overflow as determinants do;
     leading axes broadcast.
@@ -90,6 +95,10 @@ def kl_normal(
 
     Notes: D6-29.
     """
+    mean_p = float_tensor(mean_p, "mean_p", covariance_p, mean_q, covariance_q)
+    covariance_p = float_tensor(covariance_p, "covariance_p", mean_p, mean_q, covariance_q)
+    mean_q = float_tensor(mean_q, "mean_q", mean_p, covariance_p, covariance_q)
+    covariance_q = float_tensor(covariance_q, "covariance_q", mean_p, covariance_p, mean_q)
     for mean, covariance, name in ((mean_p, covariance_p, "p"), (mean_q, covariance_q, "q")):
         check_covariance(covariance)
         check_floating(mean, f"mean_{name}")
@@ -141,18 +150,22 @@ def _same_space(
 
 
 def kl_standard_normal_definition(
-    mean: Real[Tensor, "*batch d"], std: Real[Tensor, "*batch d"]
+    mean: Real[Tensor, "*batch d"] | ArrayLike, std: Real[Tensor, "*batch d"] | ArrayLike
 ) -> Float[Tensor, "*batch"]:
     """D(N(μ, diag σ²)‖N(0, I)) = ½ Σ_j (σ_j² + μ_j² - 1 - ln σ_j²).
 
     Notes: D6-29, DE61.
     """
+    mean = number_tensor(mean, "mean", std)
+    std = number_tensor(std, "std", mean)
     check_shapes("... d, ... d", mean=mean, std=std)
     mean, std = as_floating(mean), as_floating(std)
     return (std**2 + mean**2 - 1 - torch.log(std**2)).sum(dim=-1) / 2
 
 
-def kl_standard_normal(mean: Float[Tensor, "*batch d"], log_std: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
+def kl_standard_normal(
+    mean: Float[Tensor, "*batch d"] | ArrayLike, log_std: Float[Tensor, "*batch d"] | ArrayLike
+) -> Float[Tensor, "*batch"]:
     """`kl_standard_normal_definition` at σ = e^log_std, which is positive for every output of a network.
 
     σ² - 1 is taken as expm1(2 log_std): near σ = 1, where encoders whose latents carry no information end, e^(2
@@ -163,6 +176,8 @@ def kl_standard_normal(mean: Float[Tensor, "*batch d"], log_std: Float[Tensor, "
 
     Notes: D6-29, DE61.
     """
+    mean = float_tensor(mean, "mean", log_std)
+    log_std = float_tensor(log_std, "log_std", mean)
     check_shapes("... d, ... d", mean=mean, log_std=log_std)
     check_floating(mean, "mean")
     check_floating(log_std, "log_std")

@@ -14,13 +14,16 @@ import torch
 from jaxtyping import Float, Int, Integer, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs
 from quoin.tensor import check_labels
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["Components", "FiniteLatentModel", "LatentModel", "TractableLatentModel"]
 
 
+@shown
 class LatentModel(ABC):
     """A hidden z, and x given z: all of it that is tractable.
 
@@ -86,7 +89,8 @@ class FiniteLatentModel(TractableLatentModel):
     Notes: D6-7, D6-8.
     """
 
-    def __init__(self, prior: Float[Tensor, "n"], components: Components):
+    def __init__(self, prior: Float[Tensor, "n"] | ArrayLike, components: Components):
+        prior = float_tensor(prior, "prior")
         if prior.ndim != 1:
             raise UserError(f"expected one probability for each value of z, got shape {tuple(prior.shape)}; give (n,)")
         check_probs(prior, "prior")

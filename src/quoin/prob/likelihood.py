@@ -16,22 +16,24 @@ from torch.distributions import Distribution
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.prob.checks import check_parameters
 from quoin.tensor import check_finite, one_hot
+from quoin.tensor.array_like import ArrayLike, number_tensor
 
 __all__ = ["log_likelihood", "mle"]
 
 _NEWTON_STEPS = 50
 
 
-def log_likelihood(distribution: Distribution, data: Real[Tensor, "n ..."]) -> Float[Tensor, "*batch"]:
+def log_likelihood(distribution: Distribution, data: Real[Tensor, "n ..."] | ArrayLike) -> Float[Tensor, "*batch"]:
     """log P(x_1, ..., x_n | theta) = sum_i log p(x_i | theta) for independent examples.
 
     Notes: Z13.5.
     """
+    data = number_tensor(data, "data")
     check_parameters(distribution)
     return distribution.log_prob(data).sum(dim=0)
 
 
-def mle(family: type[Distribution], data: Shaped[Tensor, "n ..."]) -> Distribution:
+def mle(family: type[Distribution], data: Shaped[Tensor, "n ..."] | ArrayLike) -> Distribution:
     """argmax over theta of sum_i log p(x_i | theta), as the member of the family with that theta.
 
     Three heads in four throws of a coin are most probable if heads have probability 3/4:
@@ -46,6 +48,7 @@ def mle(family: type[Distribution], data: Shaped[Tensor, "n ..."]) -> Distributi
 
     Notes: Z13.5.
     """
+    data = number_tensor(data, "data")
     if family not in _FITS:
         known = {each.__name__ for each in _FITS}
         named = getattr(family, "__name__", str(family))

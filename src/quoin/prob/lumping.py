@@ -11,10 +11,12 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs, rounding_of
 from quoin.prob.markov import MOST_PATHS, FiniteChain, MarkovChain, check_steps
 from quoin.tensor import check_labels, check_shapes, one_hot
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "HistoryChain",
@@ -33,6 +35,7 @@ MOST_WORDS = 2**12  # states of a history chain, whose matrix is dense
 _ROUNDING = 1e-9
 
 
+@shown
 class MarkovTest(NamedTuple):
     """The two pasts with the same present that differ most about what comes next, and their probabilities; true when
     only the present matters.
@@ -54,7 +57,7 @@ class MarkovTest(NamedTuple):
         return self.holds
 
 
-def next_distribution(joint: Float[Tensor, "..."], history: Sequence[int]) -> Float[Tensor, "k"]:
+def next_distribution(joint: Float[Tensor, "..."] | ArrayLike, history: Sequence[int]) -> Float[Tensor, "k"]:
     """P[X_t = · | X_0 = x_0, ..., X_{t-1} = x_{t-1}], of a process with the given joint distribution.
 
     Args:
@@ -63,6 +66,7 @@ def next_distribution(joint: Float[Tensor, "..."], history: Sequence[int]) -> Fl
 
     Notes: D5.1-2.
     """
+    joint = float_tensor(joint, "joint")
     _check_joint(joint)
     if not 0 <= len(history) < joint.ndim:
         raise UserError(
@@ -82,7 +86,7 @@ def next_distribution(joint: Float[Tensor, "..."], history: Sequence[int]) -> Fl
     return joint / joint.sum()
 
 
-def markov_gaps(joint: Float[Tensor, "..."]) -> list[MarkovTest]:
+def markov_gaps(joint: Float[Tensor, "..."] | ArrayLike) -> list[MarkovTest]:
     """For each time t = 2, ..., n and present X_{t-1} = i of positive probability, the two pasts that differ
     most about X_t.
 
@@ -91,6 +95,7 @@ def markov_gaps(joint: Float[Tensor, "..."]) -> list[MarkovTest]:
 
     Notes: D5.1-2.
     """
+    joint = float_tensor(joint, "joint")
     _check_joint(joint)
     joint, found = joint.detach(), []
     for time in range(2, joint.ndim):
@@ -113,7 +118,7 @@ def markov_gaps(joint: Float[Tensor, "..."]) -> list[MarkovTest]:
     return found
 
 
-def markov_test(joint: Float[Tensor, "..."]) -> MarkovTest:
+def markov_test(joint: Float[Tensor, "..."] | ArrayLike) -> MarkovTest:
     """Is P[X_t = x | X_0, ..., X_{t-1}] the same for all pasts of positive probability with the same X_{t-1}, for
     t = 2, ..., n?
 
@@ -124,10 +129,13 @@ def markov_test(joint: Float[Tensor, "..."]) -> MarkovTest:
 
     Notes: D5.1-2.
     """
+    joint = float_tensor(joint, "joint")
     return max(markov_gaps(joint), key=lambda each: each.output, default=MarkovTest(0.0))
 
 
-def function_distribution(chain: FiniteChain, labels: Integer[Tensor, "k"], num_steps: int) -> Float[Tensor, "..."]:
+def function_distribution(
+    chain: FiniteChain, labels: Integer[Tensor, "k"] | ArrayLike, num_steps: int
+) -> Float[Tensor, "..."]:
     """P[Y_0 = y_0, ..., Y_n = y_n] for Y_t = f(X_t), f(i) = labels[i]: the distribution of X_t on each past is carried
     along, not X's paths.
 
@@ -135,6 +143,7 @@ def function_distribution(chain: FiniteChain, labels: Integer[Tensor, "k"], num_
 
     Notes: D5.1-10.
     """
+    labels = number_tensor(labels, "labels")
     members = _members(chain, labels)
     if len(members) ** (check_steps(num_steps) + 1) * members.shape[-1] > MOST_PATHS:
         raise UserError(
@@ -146,7 +155,7 @@ def function_distribution(chain: FiniteChain, labels: Integer[Tensor, "k"], num_
     return weights.sum(dim=-1)
 
 
-def lumpability_test(chain: MarkovChain, labels: Integer[Tensor, "k"]) -> MarkovTest:
+def lumpability_test(chain: MarkovChain, labels: Integer[Tensor, "k"] | ArrayLike) -> MarkovTest:
     """Is f(X) a chain of one matrix, for all numbers of steps at once? f(i) = labels[i], one of 0, ..., m - 1.
 
     What a past y_0, ..., y_t implies for the future is the distribution of X_t given it, and the next distribution is
@@ -155,6 +164,7 @@ def lumpability_test(chain: MarkovChain, labels: Integer[Tensor, "k"]) -> Markov
 
     Notes: D5.1-10.
     """
+    labels = number_tensor(labels, "labels")
     members, transition = _members(chain, labels).double(), chain.transition.detach().double()
     worst = MarkovTest(0.0, rounding=rounding_of(chain.transition))
     first: dict[int, tuple[tuple[int, ...], Tensor]] = {}
@@ -196,7 +206,7 @@ def _spanning_pasts(chain: MarkovChain, members: Tensor) -> Iterator[tuple[tuple
             waiting.append(((*history, value), belief @ transition))
 
 
-def augment_history(paths: Integer[Tensor, "*batch times"]) -> Integer[Tensor, "*batch times times"]:
+def augment_history(paths: Integer[Tensor, "*batch times"] | ArrayLike) -> Integer[Tensor, "*batch times times"]:
     """Y_t = (X_0, ..., X_t, 0, ..., 0) with the states counted from 1, so that a 0 means: not yet.
 
     >>> augment_history(torch.tensor([2, 0, 1]))
@@ -206,6 +216,7 @@ def augment_history(paths: Integer[Tensor, "*batch times"]) -> Integer[Tensor, "
 
     Notes: D5.1-11.
     """
+    paths = number_tensor(paths, "paths")
     if paths.is_floating_point() or paths.ndim == 0:
         raise UserError(
             f"expected paths of whole-number states, got {paths.dtype} of shape {tuple(paths.shape)}; convert them"
@@ -214,6 +225,7 @@ def augment_history(paths: Integer[Tensor, "*batch times"]) -> Integer[Tensor, "
     return (paths + 1).unsqueeze(-2).expand(*paths.shape, length).tril()
 
 
+@shown
 class HistoryChain(NamedTuple):
     """A chain whose states are pasts: state s stands for `words[s]`."""
 
@@ -221,7 +233,7 @@ class HistoryChain(NamedTuple):
     words: Int[Tensor, "states times"]  # written as `augment_history` writes them
 
 
-def history_chain(joint: Float[Tensor, "..."]) -> HistoryChain:
+def history_chain(joint: Float[Tensor, "..."] | ArrayLike) -> HistoryChain:
     """Any process X_0, ..., X_n as a Markov chain: Y_t = (X_0, ..., X_t, 0, ...) goes to the same with x added, by
     P[x | X_0, ..., X_t]. All axes of `joint` have the same size k.
 
@@ -230,6 +242,7 @@ def history_chain(joint: Float[Tensor, "..."]) -> HistoryChain:
 
     Notes: D5.1-11.
     """
+    joint = float_tensor(joint, "joint")
     _check_joint(joint)
     k, length = joint.shape[0], joint.ndim
     sizes = [k**time for time in range(1, length + 1)]

@@ -12,9 +12,11 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from quoin.display import chain_graph, fields_table, shown, shown_fields
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs
 from quoin.tensor import check_labels, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "FiniteChain",
@@ -25,11 +27,12 @@ __all__ = [
     "check_stochastic",
 ]
 
+_DRAWN = 12  # states of a chain that a notebook draws
 MOST_PATHS = 2**22  # entries of a joint distribution: 32 MiB of float64
 _SLACK = 1e-4  # as in checks.py: a matrix that float32 rounded must pass
 
 
-def check_stochastic(matrix: Float[Tensor, "*batch k k"], name: str) -> None:
+def check_stochastic(matrix: Float[Tensor, "*batch k k"] | ArrayLike, name: str) -> None:
     """Raise an error for `matrix` (called `name` in the message) unless each row is a distribution: A_ij >= 0 and sum_j
     A_ij = 1 for every i.
 
@@ -40,6 +43,7 @@ def check_stochastic(matrix: Float[Tensor, "*batch k k"], name: str) -> None:
 
     Notes: D5.1-5.
     """
+    matrix = float_tensor(matrix, "matrix")
     if (
         not matrix.is_floating_point()
         or matrix.ndim < 2
@@ -68,12 +72,14 @@ def check_stochastic(matrix: Float[Tensor, "*batch k k"], name: str) -> None:
 
 
 def chain_distribution_definition(
-    initial: Float[Tensor, "*batch k"], transitions: Float[Tensor, "*batch n k k"]
+    initial: Float[Tensor, "*batch k"] | ArrayLike, transitions: Float[Tensor, "*batch n k k"] | ArrayLike
 ) -> Float[Tensor, "*batch k"]:
     """ν A_0 A_1 ... A_{n-1}: the distribution of X_n, the row vector ν taken through one matrix after the other.
 
     Notes: D5.1-7.
     """
+    initial = float_tensor(initial, "initial", transitions)
+    transitions = float_tensor(transitions, "transitions", initial)
     check_shapes("... k, ... n k k", initial=initial, transitions=transitions)
     check_probs(initial, "initial")
     check_stochastic(transitions, "transitions")
@@ -84,7 +90,7 @@ def chain_distribution_definition(
 
 
 def chain_distribution(
-    initial: Float[Tensor, "*batch k"], transition: Float[Tensor, "*batch k k"], num_steps: int
+    initial: Float[Tensor, "*batch k"] | ArrayLike, transition: Float[Tensor, "*batch k k"] | ArrayLike, num_steps: int
 ) -> Float[Tensor, "*batch k"]:
     """ν Aⁿ, `chain_distribution_definition` for one matrix used n times, in log₂ n squarings.
 
@@ -93,6 +99,8 @@ def chain_distribution(
 
     Notes: D5.1-5.
     """
+    initial = float_tensor(initial, "initial", transition)
+    transition = float_tensor(transition, "transition", initial)
     check_shapes("... k, ... k k", initial=initial, transition=transition)
     check_probs(initial, "initial")
     check_stochastic(transition, "transition")  # squaring would make distributions of other rows in silence
@@ -108,6 +116,7 @@ def chain_distribution(
     return probs.squeeze(-2)
 
 
+@shown
 class FiniteChain(ABC):
     """X_0, X_1, ... on k states, with P[X_0 = i] = ν_i and P[X_{t+1} = j | X_0, ..., X_t = i] = (A_t)_ij.
 
@@ -124,10 +133,11 @@ class FiniteChain(ABC):
     def distribution(self, num_steps: int) -> Float[Tensor, "k"]:
         """The distribution of X_n."""
 
-    def log_prob(self, path: Integer[Tensor, "*batch times"]) -> Float[Tensor, "*batch"]:
+    def log_prob(self, path: Integer[Tensor, "*batch times"] | ArrayLike) -> Float[Tensor, "*batch"]:
         """ln P[X_0 = x_0, ..., X_n = x_n] = ln ν_{x_0} + sum_t ln (A_t)_{x_t x_{t+1}}; minus infinity for
         what cannot happen.
         """
+        path = number_tensor(path, "path")
         if path.ndim == 0 or path.shape[-1] == 0:
             raise UserError(
                 f"expected paths of at least one state on the last axis, got shape {tuple(path.shape)}; give x_0, "
@@ -171,7 +181,9 @@ class MarkovChain(FiniteChain):
     Notes: D5.1-2, D5.1-5.
     """
 
-    def __init__(self, initial: Float[Tensor, "k"], transition: Float[Tensor, "k k"]):
+    def __init__(self, initial: Float[Tensor, "k"] | ArrayLike, transition: Float[Tensor, "k k"] | ArrayLike):
+        initial = float_tensor(initial, "initial", transition)
+        transition = float_tensor(transition, "transition", initial)
         check_shapes("k, k k", initial=initial, transition=transition)
         check_same_dtype(initial, transition)
         check_probs(initial, "initial")
@@ -184,6 +196,10 @@ class MarkovChain(FiniteChain):
     def distribution(self, num_steps: int) -> Float[Tensor, "k"]:
         return chain_distribution(self.initial, self.transition, num_steps)
 
+    def _repr_html_(self) -> str:
+        picture = chain_graph(self.transition.tolist(), title=repr(self)) if len(self.initial) <= _DRAWN else ""
+        return f"{picture}{fields_table('MarkovChain', shown_fields(self))}"
+
 
 class InhomogeneousChain(FiniteChain):
     """The chain of a matrix for each step: P[X_{t+1} = j | X_t = i] = (A_t)_ij for t < n; after that it is not defined.
@@ -191,7 +207,9 @@ class InhomogeneousChain(FiniteChain):
     Notes: D5.1-7.
     """
 
-    def __init__(self, initial: Float[Tensor, "k"], transitions: Float[Tensor, "n k k"]):
+    def __init__(self, initial: Float[Tensor, "k"] | ArrayLike, transitions: Float[Tensor, "n k k"] | ArrayLike):
+        initial = float_tensor(initial, "initial", transitions)
+        transitions = float_tensor(transitions, "transitions", initial)
         check_shapes("k, n k k", initial=initial, transitions=transitions)
         check_same_dtype(initial, transitions)
         check_probs(initial, "initial")

@@ -10,21 +10,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import fields_table, line_chart, shown_fields
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs
 from quoin.prob.component_normals import ComponentNormals
 from quoin.prob.latent import FiniteLatentModel
 from quoin.prob.normal import normal_log_prob_definition
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["GaussianMixtureDistribution", "mixture_density_definition", "modes_1d", "responsibilities_definition"]
 
 
 def mixture_density_definition(
-    x: Float[Tensor, "*batch d"],
-    weights: Float[Tensor, "k"],
-    means: Float[Tensor, "k d"],
-    covariances: Float[Tensor, "k d d"],
+    x: Float[Tensor, "*batch d"] | ArrayLike,
+    weights: Float[Tensor, "k"] | ArrayLike,
+    means: Float[Tensor, "k d"] | ArrayLike,
+    covariances: Float[Tensor, "k d d"] | ArrayLike,
 ) -> Float[Tensor, "*batch"]:
     """p(x) = Σ_i φ_i N(x; μ_i, Σ_i) for φ of the simplex, with one matrix a component.
 
@@ -34,21 +36,29 @@ def mixture_density_definition(
 
     Notes: D6-9, DE54.
     """
+    x = float_tensor(x, "x", weights, means, covariances)
+    weights = float_tensor(weights, "weights", x, means, covariances)
+    means = float_tensor(means, "means", x, weights, covariances)
+    covariances = float_tensor(covariances, "covariances", x, weights, means)
     check_shapes("... d, k, k d, k d d", x=x, weights=weights, means=means, covariances=covariances)
     check_probs(weights, "weights")
     return (weights * normal_log_prob_definition(x.unsqueeze(-2), means, covariances).exp()).sum(dim=-1)
 
 
 def responsibilities_definition(
-    x: Float[Tensor, "*batch d"],
-    weights: Float[Tensor, "k"],
-    means: Float[Tensor, "k d"],
-    covariances: Float[Tensor, "k d d"],
+    x: Float[Tensor, "*batch d"] | ArrayLike,
+    weights: Float[Tensor, "k"] | ArrayLike,
+    means: Float[Tensor, "k d"] | ArrayLike,
+    covariances: Float[Tensor, "k d d"] | ArrayLike,
 ) -> Float[Tensor, "*batch k"]:
     """P[Z = i | x] = φ_i N(x; μ_i, Σ_i) / p(x): the fraction of component i in x.
 
     Notes: D6-9, D6-10.
     """
+    x = float_tensor(x, "x", weights, means, covariances)
+    weights = float_tensor(weights, "weights", x, means, covariances)
+    means = float_tensor(means, "means", x, weights, covariances)
+    covariances = float_tensor(covariances, "covariances", x, weights, means)
     joint = weights * normal_log_prob_definition(x.unsqueeze(-2), means, covariances).exp()
     return joint / mixture_density_definition(x, weights, means, covariances).unsqueeze(-1)
 
@@ -69,13 +79,27 @@ class GaussianMixtureDistribution(FiniteLatentModel):
 
     components: ComponentNormals
 
-    def __init__(self, weights: Float[Tensor, "k"], components: ComponentNormals):
+    def __init__(self, weights: Float[Tensor, "k"] | ArrayLike, components: ComponentNormals):
+        weights = float_tensor(weights, "weights")
         super().__init__(weights, components)
         if len(weights) != components.num_components:
             raise UserError(
                 f"expected a weight for each of {components.num_components} components, got {len(weights)}; give "
                 "as many"
             )
+
+    def __repr__(self) -> str:
+        return f"GaussianMixtureDistribution({len(self.weights)} components, dim={self.dim})"
+
+    def _repr_html_(self) -> str:
+        parts = {"weights": self.weights, **shown_fields(self.components)}
+        table = fields_table(repr(self), {name: each.detach() for name, each in parts.items()})
+        if self.dim > 1:
+            return table
+        mean, std = float(self.mean.detach()), float(self.covariance.detach().sqrt())
+        x = torch.linspace(mean - 4 * std, mean + 4 * std, 200, dtype=self.weights.dtype).unsqueeze(-1)
+        density = self.log_prob(x.to(self.weights.device)).exp().detach()
+        return f"{line_chart(x.squeeze(-1).tolist(), density.tolist(), title='density')}{table}"
 
     @property
     def weights(self) -> Float[Tensor, "k"]:

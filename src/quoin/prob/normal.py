@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.conditioning import conditioned
 from quoin.prob.covariance import (
@@ -27,12 +28,15 @@ from quoin.prob.covariance import (
     support,
 )
 from quoin.tensor import check_finite, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["MultivariateNormal", "normal_log_prob_definition"]
 
 
 def normal_log_prob_definition(
-    x: Float[Tensor, "*#batch d"], mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"]
+    x: Float[Tensor, "*#batch d"] | ArrayLike,
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
 ) -> Float[Tensor, "*#batch"]:
     """ln p(x) = -½ (x - μ)^T Σ^-1 (x - μ) - ½ ln det(2π Σ) for an invertible Σ.
 
@@ -41,12 +45,16 @@ def normal_log_prob_definition(
 
     Notes: D5-13, D5.2-2.
     """
+    x = float_tensor(x, "x", mean, covariance)
+    mean = float_tensor(mean, "mean", x, covariance)
+    covariance = float_tensor(covariance, "covariance", x, mean)
     away = (x - mean).unsqueeze(-1)  # (..., d, 1)
     check_regular(covariance)
     square = (away.mT @ torch.linalg.inv(covariance) @ away).squeeze((-2, -1))
     return -square / 2 - (2 * math.pi * covariance).logdet() / 2
 
 
+@shown
 class MultivariateNormal:
     """N(μ, Σ), the distribution for which every a^T X is N(a^T μ, a^T Σ a), the point mass at a^T μ where that
     variance is 0.
@@ -61,7 +69,11 @@ class MultivariateNormal:
     Notes: D5-13, D5-20.
     """
 
-    def __init__(self, mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"]):
+    def __init__(
+        self, mean: Float[Tensor, "*#batch d"] | ArrayLike, covariance: Float[Tensor, "*#batch d d"] | ArrayLike
+    ):
+        mean = float_tensor(mean, "mean", covariance)
+        covariance = float_tensor(covariance, "covariance", mean)
         check_covariance(covariance)
         check_vectors(mean, covariance, covariance.shape[:-2], "mean")
         if mean.shape[-1] == 0:

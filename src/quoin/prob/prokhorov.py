@@ -13,15 +13,18 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.checks import check_probs
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["Prokhorov", "prokhorov_distance", "prokhorov_distance_definition"]
 
 _MOST_POINTS = 14  # of the first distribution: each of its events is tried
 
 
+@shown
 class Prokhorov(NamedTuple):
     """The distance, and a coupling that reaches it."""
 
@@ -30,7 +33,7 @@ class Prokhorov(NamedTuple):
 
 
 def prokhorov_distance_definition(
-    p: Float[Tensor, "n"], q: Float[Tensor, "m"], distances: Real[Tensor, "n m"]
+    p: Float[Tensor, "n"] | ArrayLike, q: Float[Tensor, "m"] | ArrayLike, distances: Real[Tensor, "n m"] | ArrayLike
 ) -> Float[Tensor, ""]:
     """inf {ε > 0: p(A) <= q(A^ε) + ε for every event A}, A^ε being all points within ε of A; all 2^n events are tried.
 
@@ -39,6 +42,9 @@ def prokhorov_distance_definition(
 
     Notes: D5-26c.
     """
+    p = float_tensor(p, "p", q, distances)
+    q = float_tensor(q, "q", p, distances)
+    distances = number_tensor(distances, "distances", p, q)
     _check(p, q, distances)
     n = len(p)
     if n > _MOST_POINTS:
@@ -54,7 +60,9 @@ def prokhorov_distance_definition(
     return torch.stack(found).min()
 
 
-def prokhorov_distance(p: Float[Tensor, "n"], q: Float[Tensor, "m"], distances: Real[Tensor, "n m"]) -> Prokhorov:
+def prokhorov_distance(
+    p: Float[Tensor, "n"] | ArrayLike, q: Float[Tensor, "m"] | ArrayLike, distances: Real[Tensor, "n m"] | ArrayLike
+) -> Prokhorov:
     """inf {ε: P[d(X, Y) > ε] <= ε for some coupling of X ~ p and Y ~ q}, equal to `prokhorov_distance_definition` by
     a minimal cut.
 
@@ -67,6 +75,9 @@ def prokhorov_distance(p: Float[Tensor, "n"], q: Float[Tensor, "m"], distances: 
 
     Notes: D5-26, D5-26c.
     """
+    p = float_tensor(p, "p", q, distances)
+    q = float_tensor(q, "q", p, distances)
+    distances = number_tensor(distances, "distances", p, q)
     _check(p, q, distances)
     radii = _radii(distances)
     low, high = 0, len(radii) - 1  # the excess falls and the radius rises: look for where they cross

@@ -17,8 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["Integral", "Quadrature", "check_settled", "cut_tails", "lay_nodes", "line_quadrature"]
 
@@ -27,6 +29,7 @@ _SETTLED = 1e-6
 _RADIUS = 4.0  # t runs over [-4, 4]: the outermost nodes are within e^-86 of the edges, as fractions of the piece
 
 
+@shown
 class Integral(NamedTuple):
     """An integral by quadrature, and an estimate of its error."""
 
@@ -34,6 +37,7 @@ class Integral(NamedTuple):
     error: Float[Tensor, "*batch"]  # no gradient
 
 
+@shown
 @dataclass(frozen=True)
 class Quadrature:
     """Points and weights: the integral of f is about sum_i w_i f(x_i). Unpacks as points, weights.
@@ -73,7 +77,7 @@ class Quadrature:
         return torch.cat([_piece_error(part.unflatten(-1, (-1, size))) for part, (size, _) in zip(parts, runs)], dim=-1)
 
 
-def line_quadrature(edges: Float[Tensor, "*batch e"], num_nodes: int = 80) -> Quadrature:
+def line_quadrature(edges: Float[Tensor, "*batch e"] | ArrayLike, num_nodes: int = 80) -> Quadrature:
     """`num_nodes` nodes on each piece between edges: x = a + (b - a) u, u = 1 / (1 + exp(-pi sinh t)),
     t equally spaced.
 
@@ -89,6 +93,7 @@ def line_quadrature(edges: Float[Tensor, "*batch e"], num_nodes: int = 80) -> Qu
     >>> round(float((w * torch.exp(-x**2)).sum() ** 2), 9)
     3.141592654
     """
+    edges = float_tensor(edges, "edges")
     _check_edges(edges)
     if num_nodes < 8:
         raise UserError(f"expected at least 8 nodes on each piece, got {num_nodes}; 80 give about twelve digits")
@@ -129,10 +134,12 @@ def _piece_error(terms: Tensor) -> Tensor:  # (..., m) -> (...)
     return error + 8 * torch.finfo(terms.dtype).eps * terms.abs().sum(dim=-1)
 
 
-def check_settled(values: Float[Tensor, "*batch m"], masses: Float[Tensor, "*batch m"]) -> None:
+def check_settled(values: Float[Tensor, "*batch m"] | ArrayLike, masses: Float[Tensor, "*batch m"] | ArrayLike) -> None:
     """Raise an error for a mean sum_i f(x_i) m_i whose terms are still large at the outermost nodes that have any mass:
     it may be infinite.
     """
+    values = float_tensor(values, "values", masses)
+    masses = float_tensor(masses, "masses", values)
     masses = masses.detach()
     sizes = torch.where(masses == 0, 0, values.detach() * masses).abs()
     total = sizes.sum(dim=-1)

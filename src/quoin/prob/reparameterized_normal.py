@@ -13,10 +13,12 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_semi_definite
 from quoin.prob.matrix_root import symmetric_root
 from quoin.tensor import check_floating
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = [
     "DiagonalNormal",
@@ -68,7 +70,9 @@ class NormalDistribution(ReparameterizedDistribution, Protocol):
 
 
 def reparameterize_definition(
-    mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"], noise: Float[Tensor, "*#batch d"]
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
+    noise: Float[Tensor, "*#batch d"] | ArrayLike,
 ) -> Float[Tensor, "*#batch d"]:
     """z = μ + Σ^(1/2) ε with the symmetric root, by eigenvectors: ~ N(μ, Σ) for ε ~ N(0, I), as it is with
     every other root.
@@ -77,6 +81,9 @@ def reparameterize_definition(
 
     Notes: D6-25.
     """
+    mean = float_tensor(mean, "mean", covariance, noise)
+    covariance = float_tensor(covariance, "covariance", mean, noise)
+    noise = float_tensor(noise, "noise", mean, covariance)
     check_covariance(covariance)
     check_semi_definite(covariance)
     return mean + (symmetric_root(covariance) @ noise.unsqueeze(-1)).squeeze(-1)
@@ -108,6 +115,7 @@ class _Normal:
         return self.transform(self.sample_noise(sample_shape, generator=generator))
 
 
+@shown
 class DiagonalNormal(_Normal):
     """N(μ, diag σ²) with σ = e^log_std: what an encoder of independent coordinates gives out.
 
@@ -116,7 +124,9 @@ class DiagonalNormal(_Normal):
     tensor([1.5000, 1.0000])
     """
 
-    def __init__(self, mean: Float[Tensor, "*batch d"], log_std: Float[Tensor, "*batch d"]):
+    def __init__(self, mean: Float[Tensor, "*batch d"] | ArrayLike, log_std: Float[Tensor, "*batch d"] | ArrayLike):
+        mean = float_tensor(mean, "mean", log_std)
+        log_std = float_tensor(log_std, "log_std", mean)
         check_floating(mean, "mean")
         check_floating(log_std, "log_std")
         if mean.ndim == 0 or mean.shape != log_std.shape:
@@ -151,12 +161,17 @@ class DiagonalNormal(_Normal):
         return self.log_std.sum(dim=-1) + self.dim * (math.log(2 * math.pi) + 1) / 2
 
 
+@shown
 class TriangularNormal(_Normal):
     """N(μ, L L^T) with L lower triangular, its diagonal positive; the batches of
     the two broadcast.
     """
 
-    def __init__(self, mean: Float[Tensor, "*#batch d"], scale_tril: Float[Tensor, "*#batch d d"]):
+    def __init__(
+        self, mean: Float[Tensor, "*#batch d"] | ArrayLike, scale_tril: Float[Tensor, "*#batch d d"] | ArrayLike
+    ):
+        mean = float_tensor(mean, "mean", scale_tril)
+        scale_tril = float_tensor(scale_tril, "scale_tril", mean)
         check_floating(mean, "mean")
         check_floating(scale_tril, "scale_tril")
         if mean.ndim == 0 or scale_tril.ndim < 2 or scale_tril.shape[-2:] != (mean.shape[-1], mean.shape[-1]):

@@ -11,9 +11,11 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.markov import check_stochastic
 from quoin.tensor import check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "Absorption",
@@ -27,8 +29,9 @@ __all__ = [
 ]
 
 
-def reachable(transition: Real[Tensor, "*batch k k"]) -> Bool[Tensor, "*batch k k"]:
+def reachable(transition: Real[Tensor, "*batch k k"] | ArrayLike) -> Bool[Tensor, "*batch k k"]:
     """Whether the chain can come from i to j in some number of steps, zero included."""
+    transition = number_tensor(transition, "transition")
     k = transition.shape[-1]
     reachability = (transition.detach() > 0) | torch.eye(k, dtype=torch.bool, device=transition.device)
     for _ in range(max(k - 1, 1).bit_length()):
@@ -36,12 +39,13 @@ def reachable(transition: Real[Tensor, "*batch k k"]) -> Bool[Tensor, "*batch k 
     return reachability
 
 
-def closed_classes(transition: Float[Tensor, "k k"]) -> list[Int[Tensor, "_states"]]:
+def closed_classes(transition: Float[Tensor, "k k"] | ArrayLike) -> list[Int[Tensor, "_states"]]:
     """The sets of states that lead to each other and nowhere else: once in, the chain stays, and sees all of the set.
 
     >>> closed_classes(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]))
     [tensor([0]), tensor([2])]
     """
+    transition = float_tensor(transition, "transition")
     check_shapes("k k", transition=transition)
     check_stochastic(transition, "transition")
     reachability = reachable(transition)
@@ -51,12 +55,13 @@ def closed_classes(transition: Float[Tensor, "k k"]) -> list[Int[Tensor, "_state
     ]
 
 
-def stationary_distribution(transition: Float[Tensor, "*batch k k"]) -> Float[Tensor, "*batch k"]:
+def stationary_distribution(transition: Float[Tensor, "*batch k k"] | ArrayLike) -> Float[Tensor, "*batch k"]:
     """The distribution π = π A that no step changes, where there is only one; π (I - A + 1 1ᵀ) = 1ᵀ gives it.
 
     >>> stationary_distribution(torch.tensor([[0.9, 0.1], [0.5, 0.5]]))
     tensor([0.8333, 0.1667])
     """
+    transition = float_tensor(transition, "transition")
     check_stochastic(transition, "transition")
     reachability = reachable(transition)
     if not bool(reachability.all(dim=-2).any(dim=-1).all()):  # one closed class: some state is reached from everywhere
@@ -75,10 +80,11 @@ def stationary_distribution(transition: Float[Tensor, "*batch k k"]) -> Float[Te
     )  # rounding may put a tiny probability below zero
 
 
-def stationary_distributions(transition: Float[Tensor, "k k"]) -> Float[Tensor, "m k"]:
+def stationary_distributions(transition: Float[Tensor, "k k"] | ArrayLike) -> Float[Tensor, "m k"]:
     """One stationary distribution for each closed class; the stationary distributions of the chain are their mixtures,
     and no others.
     """
+    transition = float_tensor(transition, "transition")
     distributions = []
     for states in closed_classes(transition):
         inside = stationary_distribution(transition[states][:, states])
@@ -86,10 +92,14 @@ def stationary_distributions(transition: Float[Tensor, "k k"]) -> Float[Tensor, 
     return torch.stack(distributions)
 
 
-def hitting_probability(transition: Float[Tensor, "k k"], target: Bool[Tensor, "k"]) -> Float[Tensor, "k"]:
+def hitting_probability(
+    transition: Float[Tensor, "k k"] | ArrayLike, target: Bool[Tensor, "k"] | ArrayLike
+) -> Float[Tensor, "k"]:
     """h_i = P[the chain ever is in the target | X_0 = i]: the least h >= 0 with h = 1 on the target and
     h = A h elsewhere.
     """
+    transition = float_tensor(transition, "transition", target)
+    target = number_tensor(target, "target", transition)
     target = _checked(transition, target)
     able = (reachable(transition) & target).any(dim=-1) & ~target
     inner = transition * able * able.unsqueeze(-1)
@@ -97,10 +107,14 @@ def hitting_probability(transition: Float[Tensor, "k k"], target: Bool[Tensor, "
     return torch.where(target, 1, torch.linalg.solve(torch.eye(len(target)).to(inner) - inner, right))
 
 
-def hitting_time(transition: Float[Tensor, "k k"], target: Bool[Tensor, "k"]) -> Float[Tensor, "k"]:
+def hitting_time(
+    transition: Float[Tensor, "k k"] | ArrayLike, target: Bool[Tensor, "k"] | ArrayLike
+) -> Float[Tensor, "k"]:
     """t_i = E[first time in the target | X_0 = i]: 0 on the target, 1 + A t elsewhere, infinite where the chain may
     stay away for ever.
     """
+    transition = float_tensor(transition, "transition", target)
+    target = number_tensor(target, "target", transition)
     target = _checked(transition, target)
     stopped = torch.where(target.unsqueeze(-1), torch.eye(len(target)).to(transition), transition)
     reachability = reachable(stopped)
@@ -112,6 +126,7 @@ def hitting_time(transition: Float[Tensor, "k k"], target: Bool[Tensor, "k"]) ->
     return torch.where(certain, times, torch.inf)
 
 
+@shown
 class Absorption(NamedTuple):
     """With what probability a chain ends in which closed class, and after how many steps on average it is in one."""
 
@@ -120,10 +135,11 @@ class Absorption(NamedTuple):
     time: Float[Tensor, "k"]
 
 
-def absorption(transition: Float[Tensor, "k k"]) -> Absorption:
+def absorption(transition: Float[Tensor, "k k"] | ArrayLike) -> Absorption:
     """P[end in class c | X_0 = i] and the mean time until then, the fundamental matrix (I - Q)^{-1} applied to one step
     out and to 1.
     """
+    transition = float_tensor(transition, "transition")
     classes = closed_classes(transition)
     masks = [
         torch.zeros(len(transition), dtype=torch.bool, device=transition.device).index_fill(0, states, True)

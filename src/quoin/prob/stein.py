@@ -13,9 +13,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, slack_of
 from quoin.prob.normal import MultivariateNormal
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["ByParts", "Decorrelation", "decorrelation", "integration_by_parts", "normal_expectation"]
 
@@ -41,6 +43,7 @@ def normal_expectation(
     return torch.tensordot(weights, f(points), dims=1)
 
 
+@shown
 class ByParts(NamedTuple):
     """The two sides of the formula, equal where f and its derivatives grow at most polynomially."""
 
@@ -74,6 +77,7 @@ def integration_by_parts(
     return ByParts(product, (distribution.covariance[..., coordinate, :] * mean_gradients).sum(dim=-1))
 
 
+@shown
 class Decorrelation(NamedTuple):
     """The map x -> x - λ x_k, as a matrix, and λ."""
 
@@ -81,7 +85,7 @@ class Decorrelation(NamedTuple):
     loadings: Float[Tensor, "*batch d"]  # λ
 
 
-def decorrelation(covariance: Float[Tensor, "*batch d d"], *, coordinate: int = 0) -> Decorrelation:
+def decorrelation(covariance: Float[Tensor, "*batch d d"] | ArrayLike, *, coordinate: int = 0) -> Decorrelation:
     """The matrix of X̂ = X - λ X_k with λ_i = Σ_ki / Σ_kk, for which Cov(X̂, X_k) = 0: for a centred normal X, X̂ is
     independent of X_k.
 
@@ -90,6 +94,7 @@ def decorrelation(covariance: Float[Tensor, "*batch d d"], *, coordinate: int = 
 
     Notes: D5-23, DE43.
     """
+    covariance = float_tensor(covariance, "covariance")
     check_covariance(covariance)
     d = covariance.shape[-1]
     _check_coordinate(coordinate, d)

@@ -13,6 +13,7 @@ from quoin.errors import UserError
 from quoin.prob.checks import check_joint_probs, check_probs
 from quoin.prob.divergence import total_variation_distance
 from quoin.tensor import check_floating, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = [
     "bayes_rule",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def condition_discrete(joint: Float[Tensor, "*batch n m"], y: int) -> Float[Tensor, "*batch n"]:
+def condition_discrete(joint: Float[Tensor, "*batch n m"] | ArrayLike, y: int) -> Float[Tensor, "*batch n"]:
     """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y]; a y of probability zero raises an error.
 
     Args:
@@ -37,6 +38,7 @@ def condition_discrete(joint: Float[Tensor, "*batch n m"], y: int) -> Float[Tens
 
     Notes: D5-11.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     if not -joint.shape[-1] <= y < joint.shape[-1]:
         raise UserError(
@@ -53,7 +55,7 @@ def condition_discrete(joint: Float[Tensor, "*batch n m"], y: int) -> Float[Tens
 
 
 def conditional_table(
-    joint: Float[Tensor, "*batch n m"], *, fallback: Float[Tensor, "*#batch n"] | None = None
+    joint: Float[Tensor, "*batch n m"] | ArrayLike, *, fallback: Float[Tensor, "*#batch n"] | ArrayLike | None = None
 ) -> Float[Tensor, "*batch m n"]:
     """The kernel of X given Y, `condition_discrete` for every y: P[X in A, Y in B] = sum_{y in B} P_{X|Y=y}[A]
     P[Y = y].
@@ -70,6 +72,8 @@ def conditional_table(
 
     Notes: D5-9, D5-11.
     """
+    joint = float_tensor(joint, "joint", fallback)
+    fallback = None if fallback is None else float_tensor(fallback, "fallback", joint)
     check_joint_probs(joint)
     if fallback is None:
         fallback = joint.sum(dim=-1)
@@ -85,7 +89,7 @@ def conditional_table(
 
 
 def joint_from_conditional(
-    kernel: Float[Tensor, "*batch m n"], probs: Float[Tensor, "*batch m"]
+    kernel: Float[Tensor, "*batch m n"] | ArrayLike, probs: Float[Tensor, "*batch m"] | ArrayLike
 ) -> Float[Tensor, "*batch n m"]:
     """P[X = x, Y = y] = P_{X|Y=y}(x) P[Y = y], which puts together what `conditional_table` took apart.
 
@@ -95,13 +99,15 @@ def joint_from_conditional(
 
     Notes: D5-9.
     """
+    kernel = float_tensor(kernel, "kernel", probs)
+    probs = float_tensor(probs, "probs", kernel)
     check_probs(kernel, "the kernel's rows")
     check_probs(probs, "the distribution of Y")
     check_shapes("... m n, ... m", kernel=kernel, probs=probs)
     return (kernel * probs.unsqueeze(-1)).mT
 
 
-def independence_gap(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch"]:
+def independence_gap(joint: Float[Tensor, "*batch n m"] | ArrayLike) -> Float[Tensor, "*batch"]:
     """The largest |P[(X, Y) in C] - (P_X x P_Y)[C]| over all events C of pairs: zero exactly if X and
     Y are independent.
 
@@ -110,19 +116,22 @@ def independence_gap(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batc
 
     Notes: D5-4.
     """
+    joint = float_tensor(joint, "joint")
     check_joint_probs(joint)
     product = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
     return total_variation_distance(joint.flatten(-2), product.flatten(-2))
 
 
 def bayes_rule_definition(
-    prior: Float[Tensor, "classes"], likelihood: Real[Tensor, "*batch classes"]
+    prior: Float[Tensor, "classes"] | ArrayLike, likelihood: Real[Tensor, "*batch classes"] | ArrayLike
 ) -> Float[Tensor, "*batch classes"]:
     """P(c | x) = p(x | c) P(c) / p(x), where p(x) = sum_c p(x | c) P(c) is the sum of the joint distribution
     over the classes.
 
     Notes: D5.2-1, D5.2-2.
     """
+    prior = float_tensor(prior, "prior", likelihood)
+    likelihood = number_tensor(likelihood, "likelihood", prior)
     check_shapes("q, ... q", prior=prior, likelihood=likelihood)
     check_probs(prior, "the prior")
     if not (likelihood >= 0).all():  # NaN fails too
@@ -137,7 +146,9 @@ def bayes_rule_definition(
     return joint / total
 
 
-def bayes_rule(prior: Float[Tensor, "*batch n"], likelihood: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
+def bayes_rule(
+    prior: Float[Tensor, "*batch n"] | ArrayLike, likelihood: Float[Tensor, "*batch n"] | ArrayLike
+) -> Float[Tensor, "*batch n"]:
     """P(A_i | B) = P(B | A_i) P(A_i) / P(B), P(B) = sum_j P(B | A_j) P(A_j); P(B) = 0 raises an error.
 
     A test finds 99 of 100 who are ill, 5 of 100 who are not; one in a hundred is ill. Of those found, one in six is:
@@ -147,6 +158,8 @@ def bayes_rule(prior: Float[Tensor, "*batch n"], likelihood: Float[Tensor, "*bat
 
     Notes: Z2.8.
     """
+    prior = float_tensor(prior, "prior", likelihood)
+    likelihood = float_tensor(likelihood, "likelihood", prior)
     check_shapes("... n, ... n", prior=prior, likelihood=likelihood)
     _check_evidence(prior, likelihood, "likelihood")
     if bool((likelihood < 0).any()):
@@ -165,13 +178,15 @@ def bayes_rule(prior: Float[Tensor, "*batch n"], likelihood: Float[Tensor, "*bat
 
 
 def bayes_rule_from_log(
-    prior: Float[Tensor, "*batch n"], log_likelihood: Float[Tensor, "*batch n"]
+    prior: Float[Tensor, "*batch n"] | ArrayLike, log_likelihood: Float[Tensor, "*batch n"] | ArrayLike
 ) -> Float[Tensor, "*batch n"]:
     """`bayes_rule` for likelihoods given by their logarithms, which may lie far below the least float: softmax(log
     P(A) + log P(B | A)).
 
     Notes: Z2.8.
     """
+    prior = float_tensor(prior, "prior", log_likelihood)
+    log_likelihood = float_tensor(log_likelihood, "log_likelihood", prior)
     check_shapes("... n, ... n", prior=prior, log_likelihood=log_likelihood)
     _check_evidence(prior, log_likelihood, "log_likelihood")
     never = (prior == 0) | (log_likelihood == -torch.inf)

@@ -9,8 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import check_finite, check_floating, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 from quoin.tensor.blocks import rows_per_block
 
 __all__ = ["TwoSampleTest", "energy_distance", "energy_test"]
@@ -19,6 +21,7 @@ MOST_ROWS = 20_000  # of both samples together: all pairs of them are compared
 _ENTRIES_PER_BLOCK = 1_000_000  # entries of permutations held at once
 
 
+@shown
 class TwoSampleTest(NamedTuple):
     """How far apart two samples are, and how probable that is for two samples of one distribution;
     true unless `rejected`.
@@ -36,12 +39,16 @@ class TwoSampleTest(NamedTuple):
         return not self.rejected
 
 
-def energy_distance(first: Float[Tensor, "n d"], second: Float[Tensor, "m d"]) -> Float[Tensor, ""]:
+def energy_distance(
+    first: Float[Tensor, "n d"] | ArrayLike, second: Float[Tensor, "m d"] | ArrayLike
+) -> Float[Tensor, ""]:
     """2 E|X - Y| - E|X - X'| - E|Y - Y'| for the distributions that give each row of a sample the same weight; zero for
     equal distributions only.
 
     Notes: Z3.21.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     _check(first, second)
     crossed, within_first, within_second = (
         torch.cdist(first, second),
@@ -52,8 +59,8 @@ def energy_distance(first: Float[Tensor, "n d"], second: Float[Tensor, "m d"]) -
 
 
 def energy_test(
-    first: Float[Tensor, "n d"],
-    second: Float[Tensor, "m d"],
+    first: Float[Tensor, "n d"] | ArrayLike,
+    second: Float[Tensor, "m d"] | ArrayLike,
     *,
     num_permutations: int = 999,
     generator: torch.Generator | None = None,
@@ -66,6 +73,8 @@ def energy_test(
 
     Notes: Z3.21.
     """
+    first = float_tensor(first, "first", second)
+    second = float_tensor(second, "second", first)
     _check(first, second)
     if num_permutations < 1:
         raise UserError(f"expected at least one permutation, got {num_permutations}; 999 give p-values down to 0.001")

@@ -12,11 +12,13 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.prob.kernels import GaussianTransition
 from quoin.prob.markov import MarkovChain, check_steps
 from quoin.prob.normal import MultivariateNormal
 from quoin.tensor import check_finite, check_floating, check_same_dtype, check_shapes
+from quoin.tensor.array_like import ArrayLike, float_tensor
 
 __all__ = ["BrownianMotion", "ContinuousProcess", "GaussianRandomWalk", "Process", "RandomWalk", "WalkDistribution"]
 
@@ -49,6 +51,7 @@ class ContinuousProcess(Protocol):
         ...
 
 
+@shown
 class WalkDistribution(NamedTuple):
     """A distribution on finitely many positions."""
 
@@ -56,6 +59,7 @@ class WalkDistribution(NamedTuple):
     positions: Int[Tensor, "positions"]
 
 
+@shown
 class RandomWalk:
     """Y_n = X_0 + ... + X_n with independent steps of +1 (probability `up_probability`) and -1.
 
@@ -102,13 +106,16 @@ class RandomWalk:
         return MarkovChain(initial, transition)
 
 
+@shown
 class GaussianRandomWalk:
     """X_{t+1} = X_t + N(0, Σ) from a fixed x_0, the chain of `GaussianTransition`; X_n has the distribution N(x_0, nΣ).
 
     Notes: D5.1-1, D5.1-9.
     """
 
-    def __init__(self, initial: Float[Tensor, "d"], covariance: Float[Tensor, "d d"]):
+    def __init__(self, initial: Float[Tensor, "d"] | ArrayLike, covariance: Float[Tensor, "d d"] | ArrayLike):
+        initial = float_tensor(initial, "initial", covariance)
+        covariance = float_tensor(covariance, "covariance", initial)
         check_shapes("d, d d", initial=initial, covariance=covariance)
         check_same_dtype(initial, covariance)
         self.initial, self.kernel = initial, GaussianTransition(covariance)
@@ -136,6 +143,7 @@ class GaussianRandomWalk:
         return torch.where((path[..., 0, :] == self.initial).all(dim=-1), steps, -math.inf)
 
 
+@shown
 class BrownianMotion:
     """B_0 = 0, independent increments B_t - B_s ~ N(0, (t - s) I) and continuous paths, seen at given times.
 

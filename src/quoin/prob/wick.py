@@ -20,6 +20,7 @@ from torch import Tensor
 from quoin.errors import UserError
 from quoin.prob.covariance import check_covariance, check_vectors, support
 from quoin.tensor import check_same_dtype
+from quoin.tensor.array_like import ArrayLike, float_tensor, number_tensor
 
 __all__ = ["normal_moment", "pairings", "polynomial_moment", "wick", "wick_definition"]
 
@@ -35,11 +36,14 @@ def pairings(count: int) -> Iterator[tuple[tuple[int, int], ...]]:
     yield from _pairings(tuple(range(count)))
 
 
-def wick_definition(covariance: Real[Tensor, "*batch d d"], indices: Sequence[int]) -> Real[Tensor, "*batch"]:
+def wick_definition(
+    covariance: Real[Tensor, "*batch d d"] | ArrayLike, indices: Sequence[int]
+) -> Real[Tensor, "*batch"]:
     """E[X_(i_1) ... X_(i_n)] = sum over pairings π of prod over {a, b} in π of Σ_(i_a, i_b), for X ~ N(0, Σ).
 
     Notes: D5-21, DE41.
     """
+    covariance = number_tensor(covariance, "covariance")
     check_same_dtype(covariance)
     total = covariance.new_zeros(covariance.shape[:-2])
     for pairing in pairings(len(indices)):
@@ -50,7 +54,7 @@ def wick_definition(covariance: Real[Tensor, "*batch d d"], indices: Sequence[in
     return total
 
 
-def wick(covariance: Float[Tensor, "*batch d d"], indices: Sequence[int]) -> Float[Tensor, "*batch"]:
+def wick(covariance: Float[Tensor, "*batch d d"] | ArrayLike, indices: Sequence[int]) -> Float[Tensor, "*batch"]:
     """`wick_definition` by recursion: E[X_i X^m] = sum_j Σ_ij m_j E[X^(m
     - e_j)]; 0 for an odd number of indices, 1 for none.
 
@@ -59,6 +63,7 @@ def wick(covariance: Float[Tensor, "*batch d d"], indices: Sequence[int]) -> Flo
 
     Notes: D5-21, DE41.
     """
+    covariance = float_tensor(covariance, "covariance")
     _check_semi_definite(covariance)
     distinct, powers = _powers(indices, covariance.shape[-1])
     if len(indices) % 2:
@@ -68,7 +73,9 @@ def wick(covariance: Float[Tensor, "*batch d d"], indices: Sequence[int]) -> Flo
 
 
 def normal_moment(
-    mean: Float[Tensor, "*#batch d"], covariance: Float[Tensor, "*#batch d d"], indices: Sequence[int]
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
+    indices: Sequence[int],
 ) -> Float[Tensor, "*#batch"]:
     """E[X_(i_1) ... X_(i_n)] for X ~ N(μ, Σ): Isserlis' theorem holds for centred X only, and a mean adds a term
     to each step.
@@ -78,6 +85,8 @@ def normal_moment(
 
     Notes: D5-21.
     """
+    mean = float_tensor(mean, "mean", covariance)
+    covariance = float_tensor(covariance, "covariance", mean)
     _check_semi_definite(covariance)
     check_vectors(mean, covariance, covariance.shape[:-2], "mean")
     distinct, powers = _powers(indices, covariance.shape[-1])
@@ -87,9 +96,9 @@ def normal_moment(
 
 
 def polynomial_moment(
-    terms: Mapping[tuple[int, ...], Real[Tensor, "*#batch"] | float],
-    mean: Float[Tensor, "*#batch d"],
-    covariance: Float[Tensor, "*#batch d d"],
+    terms: Mapping[tuple[int, ...], Real[Tensor, "*#batch"] | ArrayLike],
+    mean: Float[Tensor, "*#batch d"] | ArrayLike,
+    covariance: Float[Tensor, "*#batch d d"] | ArrayLike,
 ) -> Float[Tensor, "*#batch"]:
     """E[sum_t c_t X_(i_1) ... X_(i_n)] for a polynomial given as {indices: coefficient}, () being the constant's.
 
@@ -99,10 +108,15 @@ def polynomial_moment(
 
     Notes: D5-21.
     """
+    mean = float_tensor(mean, "mean", covariance)
+    covariance = float_tensor(covariance, "covariance", mean)
     if not terms:
         raise UserError("expected at least one term of a polynomial, got none; give e.g. {(0, 0): 1.0} for X_0²")
     return torch.stack(
-        [coefficient * normal_moment(mean, covariance, indices) for indices, coefficient in terms.items()]
+        [
+            float_tensor(coefficient, "a coefficient", mean) * normal_moment(mean, covariance, indices)
+            for indices, coefficient in terms.items()
+        ]
     ).sum(dim=0)
 
 

@@ -56,5 +56,6 @@ def build(options: Options, device_context: "train.DeviceContext") -> "train.Tas
             tasks.Classification, nets[1], losses.cross_entropy, optimizers[1], data, options, device_context
         )
     }
+    task.others["baseline"].batches = task.batches  # it is given the same rows
     task.label_noise = noise
     return task

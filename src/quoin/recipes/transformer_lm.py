@@ -5,8 +5,8 @@ from typing import Literal
 
 from quoin import data, models, tasks, train
 from quoin.options import OwnPart, default, option
-from quoin.tasks.sequence_options import LanguageOptions
 from quoin.tasks.target import Target
+from quoin.tasks.transformer_options import TransformerOptions
 from quoin.train.monitor import Monitor
 
 NOTES = ("Z11.T",)
@@ -18,23 +18,17 @@ SIZES = {
     "small": (96, 3, 2),
     "medium": (256, 8, 6),
     "large": (512, 8, 8),
+    "gpt2": (768, 12, 12),  # OpenAI's smallest, of 124 million parameters with its own tokenizer
 }  # embed_dim, num_heads, num_layers; a larger one needs more text and time
 
 
 @dataclass(frozen=True)
-class Options(LanguageOptions):
-    size: Literal["small", "medium", "large"] = option("small", "preset of embedding dimension, heads and layers")
-    embed_dim: int = option(
-        0,
-        "dimension of the token embeddings and of the residual stream; 0 for that of --size",
-        at_least=0,
-        at_most=100_000,
+class Options(TransformerOptions):
+    size: Literal["small", "medium", "large", "gpt2"] = option(
+        "small",
+        "preset of embedding dimension, heads and layers; gpt2 is GPT-2 of 124 million parameters, with learned "
+        "positions, a context of 1024 tokens, and GELU by tanh",
     )
-    num_heads: int = option(
-        0, "attention heads per layer; must divide --embed-dim; 0 for that of --size", at_least=0, at_most=10_000
-    )
-    num_layers: int = option(0, "Transformer blocks; 0 for that of --size", at_least=0, at_most=1000)
-    position_embedding: Literal["rotary", "learned", "sinusoidal", "alibi"] = option("rotary", "position embedding")
     attention: Literal["exact", "linear", "performer"] | OwnPart = option(
         "exact",
         "inner attention; alibi needs exact; your own: a class of nn.Module with forward(query, key, value, *, "
@@ -42,7 +36,6 @@ class Options(LanguageOptions):
     )
     num_features: int = option(64, "random features of Performer attention", at_least=1, at_most=1_000_000)
     dropout: float = option(0.05, "dropout probability", at_least=0.0, below=1.0)
-    context_length: int = default(128, "context length in tokens")
     epochs: int = default(14, "epochs: each reads as many tokens as the text has")
     warmup_ratio: float = default(0.05)
     weight_decay: float = default(0.3)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.options import ValidatedOptions
 from quoin.own_code import CodeFile, import_code, keep_running, read_code
@@ -120,6 +121,7 @@ def _packaged(reference: str) -> "Recipe":
     raise UserError(f"no recipe {format_value(reference)} (`quoin list` shows all): {hint}")
 
 
+@shown
 @dataclass(frozen=True)
 class Recipe:
     """One recipe file, seen through the names that such a file has; a file of the user's own may lack all but Options

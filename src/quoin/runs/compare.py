@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quoin.display import one_line, shown, table
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.metrics import holm_correction
 from quoin.runs.compare_groups import RunGroup, read_groups
@@ -34,6 +35,7 @@ class LanguageModelLine(NamedTuple):
     seconds: float | None
 
 
+@shown
 @dataclass(frozen=True)
 class Comparison:
     """Groups, and the metrics by which they are compared: those that were asked for, or the target's and the test's."""
@@ -61,6 +63,15 @@ class Comparison:
     def every_metric(self) -> list[str]:
         """All final metrics of all groups."""
         return _every_metric(self.groups)
+
+    def __repr__(self) -> str:
+        return one_line("Comparison", {"runs": self.names, "metrics": self.metrics})
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [group.name, *(_mean_and_std(self.spread(group, name)) for name in self.metrics)] for group in self.ranked()
+        ]
+        return table(["run", *self.metrics], rows, caption="Comparison", footer="; ".join(self.notes))
 
     def spread(self, group: RunGroup, metric: str) -> MetricSpread | None:
         """The metric over a group; None where no finished run of it has it."""
@@ -194,6 +205,12 @@ def comparison(
     read = read_groups(paths, group=group)
     base = next((g for g in read.groups if baseline and any(_same(path, baseline) for path in g.paths)), None)
     return Comparison(read.groups, _choose(read.groups, metrics), confidence, base, read.notes)
+
+
+def _mean_and_std(spread: MetricSpread | None) -> str:
+    if spread is None:
+        return "-"
+    return f"{spread.mean:.4g}" + ("" if spread.std is None else f" ± {spread.std:.2g}")
 
 
 def _same(one: Path, other: Path) -> bool:

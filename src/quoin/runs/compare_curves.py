@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from quoin import plot
+from quoin.display import capitalized, metric_words
 from quoin.plot import Band, Panel
 from quoin.runs.compare import Comparison
 from quoin.runs.compare_groups import RunGroup
@@ -60,7 +61,7 @@ def _panel(found: Comparison, metric: str) -> Panel:
     faint = _faint(found)
     every: list[Any] = [each for bands in panels.values() for band in bands.values() for each in band[1:]]
     values = np.concatenate(every)
-    words = metric.replace("_", " ")
+    words = metric_words(metric)
     content = functools.partial(
         plot.curve_bands,
         {title: bands for title, bands in panels.items() if bands},
@@ -70,7 +71,7 @@ def _panel(found: Comparison, metric: str) -> Panel:
         faint=faint,
         alt=f"{words} by epoch of {len(found.groups)} runs",
     )
-    return Panel(f"{words} by epoch".capitalize(), content, _caption(found, values, bool(faint)))
+    return Panel(capitalized(f"{words} by epoch"), content, _caption(found, values, bool(faint)))
 
 
 def _faint(found: Comparison) -> set[str]:
@@ -86,7 +87,9 @@ def _caption(found: Comparison, values: np.ndarray, has_faint: bool) -> str:
     if any(len(group.finished or group.runs) > 1 for group in found.groups):
         told.append("Lines are means over the seeds or folds; a band goes from the lowest to the highest of them.")
     if has_faint:
-        told.append(f"In color the best by {found.metrics[0]}{' and the baseline' if found.baseline else ''}.")
+        told.append(
+            f"In color the best by {metric_words(found.metrics[0])}{' and the baseline' if found.baseline else ''}."
+        )
     if beyond := int((np.abs(values) > plot.LARGEST).sum()):
         told.append(f"{beyond} of {len(values)} values are beyond {plot.LARGEST:g} and are not plotted.")
     return " ".join(told)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from quoin.display import shown
 from quoin.documents import checked
 from quoin.errors import UserError
 from quoin.train import Metrics, RunFolder
@@ -33,6 +34,7 @@ class ComparedRun:
         return self.seed, str(self.folder.config["options"].get("fold") or "")
 
 
+@shown
 @dataclass(frozen=True)
 class RunGroup:
     """Runs that differ in nothing but their seed or fold; a run alone is a group of one."""

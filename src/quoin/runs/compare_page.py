@@ -5,6 +5,7 @@ import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from quoin.display import metric_words
 from quoin.runs.compare import Comparison, LanguageModelLine
 from quoin.runs.compare_curves import band_panels
 from quoin.runs.compare_groups import RunGroup
@@ -24,36 +25,26 @@ __all__ = ["MOST_COLUMNS", "comparison_page"]
 MOST_COLUMNS = 6  # runs that stand side by side; more stand one below the other
 
 _STYLE = """
-body { max-width: 90rem } h1, h2, p, ul, figure, details > summary { max-width: 46rem }
-.scroll { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid #e4e4e4; border-radius: 4px;
+.scroll { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid var(--grid); border-radius: 4px;
   margin: 0.4rem 0 1rem }
-.scroll.tall { max-height: 80vh; overflow-y: auto }
+.scroll.tall { max-height: 80vh; overflow-y: auto } .scroll .table { overflow: visible }
 .scroll table { margin: 0; border-collapse: separate; border-spacing: 0 }
-.scroll td, .scroll th { padding: 0.25rem 0.8rem; white-space: nowrap; background: #fff }
-.scroll th { position: sticky; top: 0; z-index: 1; border-bottom: 1px solid #999 }
+.scroll td, .scroll th { padding: 0.25rem 0.8rem; white-space: nowrap; background: var(--paper) }
+.scroll th { position: sticky; top: 0; z-index: 1; border-bottom: 1px solid var(--edge) }
 .scroll td:first-child, .scroll th:first-child { position: sticky; left: 0; min-width: 0; white-space: normal;
-  border-right: 1px solid #e4e4e4; z-index: 1 }
+  border-right: 1px solid var(--grid); z-index: 1 }
 .scroll td:first-child span.name { display: block; width: max-content; max-width: min(34vw, 24rem) }
 .scroll th:first-child { z-index: 2 }
 .scroll tr:last-child td { border-bottom: 0 }
-.scroll tr:hover td { background: #f3f6fa } .best { font-weight: 700 }
-.interval { color: #666; font-size: 0.85em; font-weight: 400 }
+.scroll tr:hover td { background: var(--raised) } .best { font-weight: 700 }
+.interval { color: var(--faint); font-size: 0.85em; font-weight: 400 }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
   text-align: inherit }
-th button::after { content: " \\2195"; color: #bbb }
+th button::after { content: " \\2195"; color: var(--edge) }
 th[aria-sort=ascending] button::after { content: " \\25B4"; color: inherit }
 th[aria-sort=descending] button::after { content: " \\25BE"; color: inherit }
-ul.notes { color: #555; padding-left: 1.1rem } figure svg { background: #fff; border-radius: 4px }
-@media (prefers-color-scheme: dark) {
-  body { color: #ddd; background: #16181b } p.lead, ul.notes, figcaption { color: #aaa }
-  td, th, .scroll { border-color: #33373d } .scroll td, .scroll th { background: #16181b }
-  .scroll td:first-child, .scroll th:first-child { border-right-color: #33373d }
-  .scroll tr:hover td { background: #20252c } .interval { color: #999 }
-  .met { color: #5fc9a4 } .missed { color: #f0936b } a { color: #8ab4f8 }
-}
-@media (max-width: 32rem) {
-  body { margin: 1rem auto; padding: 0 0.6rem } .scroll td, .scroll th { padding: 0.2rem 0.5rem }
-}
+ul.notes { color: var(--faint); padding-left: 1.1rem; margin-top: 0 }
+@media (max-width: 32rem) { .scroll td, .scroll th { padding: 0.2rem 0.5rem } }
 """
 
 _SCRIPT = """
@@ -74,11 +65,26 @@ for (const table of document.querySelectorAll("table.sortable")) {
 """
 
 
+class _Heading(NamedTuple):
+    """A metric in words, and its name when pointed at."""
+
+    text: str
+    name: str = ""
+
+    @classmethod
+    def of(cls, metric: str) -> "_Heading":
+        return cls(metric_words(metric), metric)
+
+    def attribute(self) -> str:
+        return f' title="{html.escape(self.name)}"' if self.name and self.name != self.text else ""
+
+
 class _Cell(NamedTuple):
     text: str
     value: float | None = None  # by which the column is sorted; None for text
     below: str = ""
     is_best: bool = False
+    name: str = ""  # of a metric, when pointed at
 
 
 def comparison_page(found: Comparison, precision: int | None = None) -> str:
@@ -93,7 +99,7 @@ def comparison_page(found: Comparison, precision: int | None = None) -> str:
     sections += report.figures(lambda: band_panels(found))
     if others := [name for name in found.every_metric if name not in found.metrics]:
         rows = _metric_rows(found, found.ranked(), others, precision)
-        table = _table(("run", *map(_words, others)), rows, sortable=True)
+        table = _table(("run", *map(_Heading.of, others)), rows, sortable=True)
         sections.append(f"<details><summary>All other metrics</summary>\n{table}</details>")
     sections.append(f"<script>{_SCRIPT}</script>")
     lead = ", ".join(found.names) if wide else f"{len(found.groups)} runs"
@@ -112,7 +118,10 @@ def _by_columns(found: Comparison, precision: int | None) -> list[str]:
         [_Cell(name), *(_Cell(report.format_cell(value)) for value in values)] for name, values in found.options.items()
     ]
     by_run = _metric_rows(found, found.groups, found.metrics, precision)
-    results = [[_Cell(_heading(found, name)), *(row[i] for row in by_run)] for i, name in enumerate(found.metrics, 1)]
+    results = [
+        [_Cell(_heading(found, name).text, name=name), *(row[i] for row in by_run)]
+        for i, name in enumerate(found.metrics, 1)
+    ]
     sections = [f"<h2>Results</h2>\n{_table(('metric', *names), results)}"] if results else []
     if options:
         sections.append(f"<h2>Options that differ</h2>\n{_table(('option', *names), options)}")
@@ -129,7 +138,7 @@ def _by_rows(found: Comparison, precision: int | None) -> str:
         if has_standing:
             row.append(_Cell(group.standing))
         row += [_option_cell(values, place) for values in found.options.values()]
-    columns = ["run", *(_heading(found, name) for name in found.metrics)]
+    columns: list[str | _Heading] = ["run", *(_heading(found, name) for name in found.metrics)]
     columns += ["runs"] * has_standing + list(found.options)
     greater = found.greater_is_better(found.metrics[0]) if found.metrics else None
     order = {True: "descending", False: "ascending", None: ""}[greater]
@@ -162,7 +171,12 @@ def _differences(found: Comparison, precision: int | None) -> str:
     rows = []
     for each in found.differences:
         run, metric, difference, interval, verdict, *p, test = difference_cells(found, each, precision)
-        row = [_Cell(run), _Cell(_words(metric)), _Cell(difference, each.difference, interval), _Cell(verdict)]
+        row = [
+            _Cell(run),
+            _Cell(metric_words(metric), name=metric),
+            _Cell(difference, each.difference, interval),
+            _Cell(verdict),
+        ]
         rows.append([*row, *map(_Cell, p, (each.p_value, each.p_holm)), _Cell(test)])
     columns = ("run", "metric", "difference", "", "p", *["p (Holm)"] * found.is_adjusted, "test of")
     return f"<h2>Difference from {html.escape(found.baseline.name)}</h2>\n{_table(columns, rows, sortable=True)}"
@@ -173,7 +187,7 @@ def _kinds(found: Comparison) -> list[str]:
     if found.generative_models:
         sections.append(_scroll(generative_section("Samples of generative models", found.generative_models)))
     if found.language_models:
-        columns = [name.replace("_", " ") for name in LanguageModelLine._fields]
+        columns = list(map(metric_words, LanguageModelLine._fields))
         title = "Language models, on their test text"
         sections.append(_scroll(report.table(title, columns, found.language_models)))
     return sections
@@ -181,16 +195,23 @@ def _kinds(found: Comparison) -> list[str]:
 
 def _scroll(section: str) -> str:
     """A heading and a table of a report, the table in a box that scrolls instead of the page."""
-    return section.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+    return section.replace('<div class="table">', '<div class="scroll" tabindex="0">')
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[_Cell]], *, sortable: bool = False, order: str = "") -> str:
+def _table(
+    columns: Sequence[str | _Heading], rows: Sequence[Sequence[_Cell]], *, sortable: bool = False, order: str = ""
+) -> str:
     """A table in a box that scrolls; `order` says how the rows stand by the second column."""
     numeric = [any(row[i].value is not None for row in rows) for i in range(len(columns))]
     kind = ' class="number"'
     sort = ["", f' aria-sort="{order}"' if order else "", *[""] * len(columns)]
-    heads = [f"<button>{html.escape(name)}</button>" if sortable and name else html.escape(name) for name in columns]
-    head = "".join(f"<th{kind if right else ''}{by}>{text}</th>" for text, right, by in zip(heads, numeric, sort))
+    named = [each if isinstance(each, _Heading) else _Heading(each) for each in columns]
+    texts = [html.escape(each.text) for each in named]
+    heads = [f"<button>{text}</button>" if sortable and text else text for text in texts]
+    head = "".join(
+        f"<th{kind if right else ''}{by}{each.attribute()}>{text}</th>"
+        for text, right, by, each in zip(heads, numeric, sort, named)
+    )
     body = "".join(f"<tr>{_name(row[0])}{''.join(map(_cell, row[1:]))}</tr>\n" for row in rows)
     tall = " tall" if len(rows) > 20 else ""
     label = ' class="sortable"' if sortable else ""
@@ -201,7 +222,11 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[_Cell]], *, sortable:
 
 
 def _name(cell: _Cell) -> str:
-    return f'<td><span class="name">{html.escape(cell.text)}</span></td>'
+    return f'<td><span class="name"{_pointed_at(cell)}>{html.escape(cell.text)}</span></td>'
+
+
+def _pointed_at(cell: _Cell) -> str:
+    return f' title="{html.escape(cell.name)}"' if cell.name else ""
 
 
 def _cell(cell: _Cell) -> str:
@@ -210,12 +235,8 @@ def _cell(cell: _Cell) -> str:
         f' data-value="{cell.value!r}"' if cell.value is not None else ""
     )
     below = f'<br><span class="interval">{html.escape(cell.below)}</span>' if cell.below else ""
-    return f"<td{attributes}>{html.escape(cell.text)}{below}</td>"
+    return f"<td{attributes}{_pointed_at(cell)}>{html.escape(cell.text)}{below}</td>"
 
 
-def _heading(found: Comparison, metric: str) -> str:
-    return f"{_words(metric)} {ARROWS[found.greater_is_better(metric)]}".strip()
-
-
-def _words(metric: str) -> str:
-    return metric.replace("_", " ")
+def _heading(found: Comparison, metric: str) -> "_Heading":
+    return _Heading(f"{metric_words(metric)} {ARROWS[found.greater_is_better(metric)]}".strip(), metric)

@@ -7,6 +7,7 @@ import re
 import statistics
 from typing import Any
 
+from quoin.display import metric_words
 from quoin.runs.compare import Comparison
 from quoin.runs.compare_groups import RunGroup
 from quoin.runs.compare_statistics import MetricDifference
@@ -40,7 +41,7 @@ MOST_DECIMALS = 6
 
 def metric_decimals(found: Comparison, metric: str, precision: int | None) -> int:
     """Digits after the point in a metric's column: `precision`, or as many as give a typical standard deviation two
-    digits, and where there is none the values four."""
+    digits, and where there is none the values three."""
     if precision is not None:
         return precision
     spreads = [spread for group in found.groups if (spread := found.spread(group, metric))]
@@ -48,7 +49,7 @@ def metric_decimals(found: Comparison, metric: str, precision: int | None) -> in
     sizes = [abs(spread.mean) for spread in spreads if spread.mean]
     if not sizes and not stds:
         return 1
-    size, digits = (statistics.median(stds), 2) if stds else (statistics.median(sizes), 4)
+    size, digits = (statistics.median(stds), 2) if stds else (statistics.median(sizes), 3)
     return max(0, min(MOST_DECIMALS, digits - 1 - math.floor(math.log10(size))))
 
 
@@ -173,14 +174,14 @@ def _cells(found: Comparison, precision: int | None, plus_minus: str) -> tuple[l
 
 def _with_arrow(found: Comparison, cell: str) -> str:
     arrow = ARROWS[found.greater_is_better(cell)] if cell in found.metrics else ""
-    return f"{cell.replace('_', ' ')} {arrow}".strip() if cell in found.metrics else cell
+    return f"{metric_words(cell)} {arrow}".strip() if cell in found.metrics else cell
 
 
 def _latex_heading(found: Comparison, cell: str) -> str:
     if cell not in found.metrics:
         return cell.replace("p", "$p$", 1) if cell.startswith("p") else cell
     arrow = {True: r" $\uparrow$", False: r" $\downarrow$", None: ""}[found.greater_is_better(cell)]
-    return _latex(cell.replace("_", " ")) + arrow
+    return _latex(metric_words(cell)) + arrow
 
 
 def _markdown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from quoin.display import metric_words
 from quoin.errors import UserError
 from quoin.metrics import SampleQuality
 from quoin.train import Metrics, RunFolder, report
@@ -14,6 +15,7 @@ __all__ = [
     "generative_line",
     "generative_section",
     "is_measured",
+    "without_shared",
 ]
 
 
@@ -37,7 +39,7 @@ class GenerativeLine(NamedTuple):
 CONDITIONS = ("data", "evaluator", "num_samples")  # only where these are alike do lines compare
 BEST = {"mmd": 0, "frechet": 0, "density": 1, "coverage": 1, "nn_distance_ratio": 1}
 HEADINGS = tuple(
-    f"{name} → {BEST[name]}" if name in BEST else name.replace("_", " ") for name in GenerativeLine._fields
+    f"{metric_words(name)} → {BEST[name]}" if name in BEST else metric_words(name) for name in GenerativeLine._fields
 )
 
 
@@ -71,18 +73,23 @@ def _measures(metrics: Metrics) -> list[float | None]:
 def caution(lines: list[GenerativeLine]) -> str:
     """What keeps some of these lines from being held against others, or nothing."""
     differing = [name for name in CONDITIONS if len({getattr(line, name) for line in lines}) > 1]
-    return f"only lines with the same {' and '.join(differing)} compare" if differing else ""
+    return f"only lines with the same {' and '.join(map(metric_words, differing))} compare" if differing else ""
 
 
-def generative_section(title: str, lines: list[GenerativeLine]) -> str:
-    """The table for a page: what all lines have in common is above it, and metrics of samples deserve three digits."""
+def without_shared(lines: list[GenerativeLine]) -> tuple[list[str], list[list[Any]], list[str]]:
+    """Headings and rows of a table without the conditions that all lines have in common, and these in words."""
     shared = [
         name for name in CONDITIONS if len({getattr(line, name) for line in lines}) == 1 and getattr(lines[0], name)
     ]
-    notes = [f"{name} {getattr(lines[0], name)}" for name in shared] + [caution(lines)] * bool(caution(lines))
     kept = [i for i, name in enumerate(GenerativeLine._fields) if name not in shared]
-    rows = [[float(f"{line[i]:.3g}") if isinstance(line[i], float) else line[i] for i in kept] for line in lines]
-    return report.table("; ".join([title, *notes]), [HEADINGS[i] for i in kept], rows)
+    words = [f"{metric_words(name)} {getattr(lines[0], name)}" for name in shared]
+    return [HEADINGS[i] for i in kept], [[line[i] for i in kept] for line in lines], words
+
+
+def generative_section(title: str, lines: list[GenerativeLine]) -> str:
+    """The table for a page: what all lines have in common is above it."""
+    headings, rows, words = without_shared(lines)
+    return report.table("; ".join([title, *words, *[caution(lines)] * bool(caution(lines))]), headings, rows)
 
 
 def beside_others(folder: RunFolder) -> list[str]:

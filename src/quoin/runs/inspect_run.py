@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from quoin import inspect, plot
 from quoin.data import PreparedData
+from quoin.display import Listing, shown
 from quoin.errors import UserError
 from quoin.inspect import LayerSummary
 from quoin.inspect.layer_outputs import find_layer
@@ -26,6 +27,7 @@ EXAMPLES = 6  # images whose saliency is shown, and channels whose patches are
 EXAMINED = 500  # test images, at most, that are searched for patches or for dead units
 
 
+@shown
 @dataclass(frozen=True)
 class Inspection:
     """What was found, and in a sentence each, what could not be found."""
@@ -34,6 +36,14 @@ class Inspection:
     num_parameters: int
     panels: list[Panel]
     remarks: list[str]
+
+    def __repr__(self) -> str:
+        return f"Inspection({len(self.layers)} layers, {self.num_parameters:,} parameters, {len(self.panels)} panels)"
+
+    def _repr_html_(self) -> str:
+        panels = "\n".join(panel._repr_html_() for panel in self.panels)
+        remarks = "".join(report.paragraph(each) for each in self.remarks)
+        return f"{Listing(self.layers)._repr_html_()}{panels}{remarks}"
 
 
 def inspect_task(task: Task, name: str | Path, *, layer: str | None = None, rows: Sequence[int] = ()) -> Inspection:
@@ -145,7 +155,7 @@ def _kernels(model: nn.Module, data: PreparedData, layer: str | None) -> list[Pa
         return []
     if _has_convolutions(model):
         found = inspect.kernels(model, layer)
-        caption = "The weights of each kernel: blue is positive, red is negative."
+        caption = "The weights of each kernel: blue is positive, vermilion is negative."
         if found.weight.shape[1] > 1:
             caption += " A row for each of the first output channels, a column for each of the first input channels."
         return [Panel(f"Kernels of {found.layer}", lambda: inspect.plot_kernels(found), caption)]
@@ -154,7 +164,7 @@ def _kernels(model: nn.Module, data: PreparedData, layer: str | None) -> list[Pa
         found = inspect.pixel_weights(model, (channels, height, width))
     except UserError:  # the first dense layer does not read the pixels
         return []
-    caption = "The weights of each unit, pixel by pixel: blue is positive, red is negative."
+    caption = "The weights of each unit, pixel by pixel: blue is positive, vermilion is negative."
     return [Panel(f"Weights of {found.layer}, as images", lambda: inspect.plot_kernels(found), caption)]
 
 

@@ -17,15 +17,16 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from quoin.callbacks import current_listener
 from quoin.runs.run_config import RunConfig
 from quoin.train import RunFolder, setup_device, torch_as_it_was
+from quoin.train.device_context import num_cores
 from quoin.train.interrupt import Interrupt
 from quoin.train.progress import MultirunProgress
 
-__all__ = ["Ended", "Job", "describe_sharing", "num_cores", "run_jobs", "with_threads"]
+__all__ = ["Ended", "Job", "describe_sharing", "num_cores", "run_jobs", "start_worker", "with_threads"]
 
 WAIT_SECONDS = 0.1  # between two looks whether somebody interrupts
 
@@ -45,11 +46,6 @@ class Ended:
     how: Literal["finished", "interrupted", "failed"]
     why: str = ""
     exit_code: int = 0
-
-
-def num_cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def with_threads(config: RunConfig, num_jobs: int, begun: Iterable[RunFolder] = ()) -> RunConfig:
@@ -122,6 +118,23 @@ def run_jobs(jobs: Sequence[Job], num_workers: int, progress: MultirunProgress) 
                     workers.remove(worker)
 
 
+def start_worker(module: str, *words: str, stdout: int, stderr: IO[bytes]) -> "subprocess.Popen[str]":
+    """Start `python -m module` with these words; it may end when its standard input does: whoever started it is gone.
+
+    Args:
+        stderr: A file, not a pipe, which would stop the process when it is full and nobody reads.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *words],  # -P: what lies in the present folder is none of its modules
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what is found here
+        start_new_session=True,  # a Ctrl-C at the terminal reaches this process alone, which hands it on
+    )
+
+
 class _Worker:
     """A worker process, from this side of the pipes."""
 
@@ -130,15 +143,7 @@ class _Worker:
     def __init__(self, answers: "queue.Queue[tuple[_Worker, dict[str, Any]]]") -> None:
         self._answers, self._asked_to_stop = answers, False
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (it lasts as long as the worker)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "quoin.runs.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._printed,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what is found here
-            start_new_session=True,  # a Ctrl-C at the terminal reaches this process alone, which hands it on
-        )
+        self.process = start_worker("quoin.runs.worker", stdout=subprocess.PIPE, stderr=self._printed)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

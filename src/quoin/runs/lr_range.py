@@ -13,7 +13,8 @@ from quoin import plot
 from quoin.errors import UserError
 from quoin.optim import LRRangeTest, lr_range_test
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import begin_task, device_context_for
+from quoin.runs.environment import device_context_for
+from quoin.runs.fit import begin_task
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_config import RunConfig
 from quoin.tasks.gan import GANTask

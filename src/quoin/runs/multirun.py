@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from quoin.errors import UserError, format_value
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import RunResult, begin_task, device_context_for, fit_member, package_as_json, resume_run
+from quoin.runs.environment import device_context_for, package_as_json
+from quoin.runs.fit import RunResult, begin_task, fit_member, resume_run
 from quoin.runs.jobs import Job, describe_sharing, run_jobs, with_threads
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.paths import options_here
@@ -298,10 +299,15 @@ def _describe_folds(num_folds: int, *, chooses_epoch: bool) -> str:
 
 
 def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun, about: str) -> str:
-    rows = [(name, *found.values()) for name, found in sorted(result["metrics"].items())]
+    rows = [(report.Named(name), *found.values()) for name, found in sorted(result["metrics"].items())]
     sections = [report.table("Over all runs", ("metric", "mean", "std", "min", "max"), rows)]
     if target := result["target"]:
-        row = (target["metric"], target["bound"], f"{target['met_runs']} of {target['runs']} runs", target["met"])
+        row = (
+            report.Named(target["metric"]),
+            target["bound"],
+            f"{target['met_runs']} of {target['runs']} runs",
+            target["met"],
+        )
         sections.insert(0, report.table("Target", ("metric", "target", "met by", ""), [row]))
     validation = {
         member.path.name: [{k: v for k, v in line.items() if not k.startswith("train_")} for line in member.metrics()]
@@ -314,4 +320,5 @@ def _page(folder: RunFolder, result: MultirunResultFile, multirun: Multirun, abo
         f"Recipe {folder.recipe}, {multirun.count} {multirun.over}s. The std is the standard deviation over the runs."
     )
     sections.insert(0, report.label(folder.config.get("note", ""), folder.config.get("tags", [])))
-    return report.page(folder.path.name, f"{lead} {about}".rstrip(), sections)
+    in_words = about.replace("held_out_fold", "The held-out fold")
+    return report.page(folder.path.name, f"{lead} {in_words}".rstrip(), sections)

@@ -90,7 +90,8 @@ def _is_option_type(kind: Any, *, inside: bool = False) -> bool:
     if origin is tuple:
         return not inside and len(inner) == 2 and inner[1] is Ellipsis and _is_option_type(inner[0], inside=True)
     if origin in (typing.Union, UnionType):
-        return not inside and len(inner) == 2 and NoneType in inner and {*inner} & {str, int, float} != set()
+        others = [each for each in inner if each is not NoneType]
+        return not inside and len(others) == 1 and len(inner) == 2 and _is_option_type(others[0], inside=True)
     return kind in (str, int, float) or (kind is bool and not inside)
 
 

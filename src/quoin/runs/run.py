@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.options import options_from_json
 from quoin.own_code import CodeFile, resolve_code_with
 from quoin.runs.catalog import Recipe, find_recipe, recipe_from_code, recipe_from_package, recipe_names
-from quoin.runs.kinds import KINDS, MODULE, MULTIRUN, SWEEP, trained_class
+from quoin.runs.kinds import KINDS, LANGUAGE_MODELING, MODULE, MULTIRUN, SWEEP, trained_class
 from quoin.runs.module_recipe import module_recipe
 from quoin.runs.out_of_memory import explain_out_of_memory
 from quoin.runs.run_code import NO_CODE, CodeAccess, check_access, find_run_code, recipe_file
@@ -45,6 +46,7 @@ ABILITIES = {  # what a kind of run may be able to do: by its name, in words, an
 }
 
 
+@shown
 class Run:
     """One run folder. To open it runs no code of the user's: that waits until the recipe or its options are asked for.
 
@@ -138,7 +140,13 @@ class Run:
         return functools.cache(functools.partial(find_run_code, self.folder, self.code))  # a change is told once
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}, {self.recipe.name}, {'unfinished' if self.metrics is None else 'finished'})"
+        state = "unfinished" if self.folder.result is None else "finished"
+        return f"Run({format_value(str(self.path), 120)}, {format_value(self.recipe_name)[1:-1]}, {state})"
+
+    def _repr_html_(self) -> str:
+        from quoin.runs.run_html import run_html
+
+        return run_html(self)
 
     def check_single(self) -> None:
         if self.folder.sweep:
@@ -222,11 +230,19 @@ class Run:
         with torch_as_it_was(), generators_as_they_were():
             return final_metrics(self.load_task(), self.options)
 
-    def inspect(self, *, layer: str | None = None, rows: Sequence[int] = ()) -> "Inspection":
-        """What is inside the model, at its own test data: layers, and plots of what they do."""
+    def inspect(self, *, layer: str | None = None, rows: Sequence[int] = (), text: str | None = None) -> "Inspection":
+        """What is inside the model, at its own test data: layers, and plots of what they do. A language model is
+        looked into as it reads `text`, or the beginning of its own test text.
+        """
         self.check_can("inspect")
         from quoin.runs.inspect_run import inspect_task
 
+        if self.kind == LANGUAGE_MODELING:
+            if rows:
+                raise UserError(f"{self.path} is a language model, which has no rows: give --text instead of --row")
+            return self.trained.inspect(text, layer=layer)  # type: ignore[attr-defined]
+        if text is not None:
+            raise UserError(f"expected a language model for --text, got {self.path}; leave it out, or give its run")
         with torch_as_it_was(), generators_as_they_were():
             return inspect_task(self.load_task(), self.path, layer=layer, rows=rows)
 

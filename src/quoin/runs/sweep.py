@@ -23,8 +23,9 @@ from quoin.callbacks import current_listener
 from quoin.errors import UserError
 from quoin.own_code import is_code_reference, load_object
 from quoin.runs.catalog import Recipe
-from quoin.runs.fit import begin_task, check_data_unchanged, device_context_for, package_as_json
-from quoin.runs.jobs import num_cores
+from quoin.runs.environment import device_context_for, package_as_json
+from quoin.runs.fit import begin_task, check_data_unchanged
+from quoin.runs.jobs import num_cores, with_threads
 from quoin.runs.kinds import SWEEP
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run
@@ -129,7 +130,7 @@ def fit_sweep(
         return resume_sweep(there, progress=progress)
     for reference in _named_code(sweep.space):
         load_object(reference, "what the option takes")  # one that is not there is told now
-    task = _tried(recipe, options.resolved(), run_config, config)
+    task = _tried(recipe, options, run_config, config)
     # Once for all trials: the last bits depend on it, and a clock would choose another way in another trial.
     layout, _ = choose_memory_format(task, run_config.memory_format, max_steps=run_config.max_steps)
     run_config = dataclasses.replace(run_config, memory_format=layout)  # type: ignore[arg-type]
@@ -205,8 +206,8 @@ def _settled(sweep: Sweep, options: Any, run_config: RunConfig) -> tuple[Sweep, 
         say(f"--pruner {sweep.pruner}: with one epoch no trial can be stopped early")
     if sweep.num_jobs > num_cores():
         say(f"--jobs {sweep.num_jobs}: there are {num_cores()} cores; more jobs than cores are slower, not faster")
-    if sweep.num_jobs > 1 and not run_config.num_threads:
-        run_config = dataclasses.replace(run_config, num_threads=max(1, num_cores() // sweep.num_jobs))
+    if sweep.num_jobs > 1:
+        run_config = with_threads(run_config, sweep.num_jobs)
     dataclasses.replace(options, seed=options.seed + sweep.num_seeds - 1)  # its seed may be out of range: told now
     return sweep, run_config
 
@@ -215,7 +216,7 @@ def _settled(sweep: Sweep, options: Any, run_config: RunConfig) -> tuple[Sweep, 
 def _tried(recipe: Recipe, options: Any, run_config: RunConfig, config: SweepConfig) -> Task:
     """Build the task once before any trial: data that are not there, or a metric that is not, are told now."""
     device_context, _ = device_context_for(run_config)
-    task, _ = begin_task(recipe, options, device_context)
+    task, _ = begin_task(recipe, options.resolved(), device_context)
     try:
         found = task.evaluate("validation")
     except NonFiniteLossError:  # of an untrained model: the trials will see

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from quoin import plot
+from quoin.display import metric_words
 from quoin.options import flag_name
 from quoin.plot import CoordinateAxis, Panel
 from quoin.runs.run import Run
@@ -63,7 +64,7 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
     config = run.folder.sweep
     assert config is not None, "a run is no sweep"
     trials = storage.trials()
-    metric = config["metric"].replace("_", " ")
+    metric = metric_words(config["metric"])
     best = result["best"]
     over = f", mean over {config['seeds']} seeds" if config["seeds"] > 1 else ""
     lead = (
@@ -75,14 +76,14 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
         report.table(
             f"Best: trial {best['trial']}",
             ("option", "value"),
-            [(flag_name(name), _cell(value)) for name, value in best["options"].items()],
+            [(flag_name(name), written(value)) for name, value in best["options"].items()],
         ),
         report.code("To train it again", shlex.join(train_command(run, result))),
         report.table(
             "Its metrics",
             ("metric", "mean", "std") if config["seeds"] > 1 else ("metric", "value"),
             [
-                (name, *(each.values() if config["seeds"] > 1 else [each["mean"]]))
+                (report.Named(name), *(each.values() if config["seeds"] > 1 else [each["mean"]]))
                 for name, each in sorted(result["metrics"].items())
             ],
         ),
@@ -91,7 +92,7 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
         lambda: _panels(trials, storage, space, config), lambda: report.curve_panels(_curves(run, best["trial"]))
     )
     rows = trial_rows(trials, space, config)
-    sections.append(report.table("Trials", [name.lstrip("-") for name in trial_columns(space, config)], rows))
+    sections.append(report.table("Trials", _headings(space, config), rows))
     failed = [(each.number, each.user_attrs["error"]) for each in trials if "error" in each.user_attrs]
     if failed:
         sections.append(report.table("Failed trials", ("trial", "error"), failed))
@@ -103,19 +104,25 @@ def sweep_page(run: Run, storage: TrialStorage, space: Space, result: SweepResul
     return report.page(run.path.name, lead, sections)
 
 
+def _headings(space: Space, config: SweepConfig) -> list[str | report.Named]:
+    """The columns of the trials in words."""
+    metric = config["metric"]
+    return [report.Named(name) if name == metric else name.lstrip("-") for name in trial_columns(space, config)]
+
+
 def _number(name: str) -> int:
     return int(name.partition("-")[2])
 
 
 def _panels(trials: list[Any], storage: TrialStorage, space: Space, config: SweepConfig) -> list[Panel]:
     complete = [each for each in trials if each.state.name == "COMPLETE"]
-    metric = config["metric"].replace("_", " ")
+    metric = metric_words(config["metric"])
     better = "high" if config["greater_is_better"] else "low"
     found = [
         Panel(
             "Parallel coordinates",
             functools.partial(_coordinates, complete, space, config),
-            f"A line is a trial that was trained to its end; the darker, the better its {metric} ({better} is good).",
+            f"A line is a trial that was trained to its end; the bluer, the better its {metric} ({better} is good).",
         ),
         Panel(
             "History", functools.partial(_history, complete, config), f"The {metric} of each trial and the best so far."
@@ -142,7 +149,7 @@ def _coordinates(complete: list[Any], space: Space, config: SweepConfig) -> plot
             axes.append(CoordinateAxis(flag_name(name), values, log=each.log))
     measured = [trial.value for trial in complete]
     best = complete.index(ranked(complete, config)[0])
-    axes.append(CoordinateAxis(config["metric"].replace("_", " "), measured, log=_is_wide(measured)))
+    axes.append(CoordinateAxis(metric_words(config["metric"]), measured, log=_is_wide(measured)))
     return plot.parallel_coordinates(axes, best=best, greater_is_better=config["greater_is_better"])
 
 
@@ -151,7 +158,7 @@ def _history(complete: list[Any], config: SweepConfig) -> plot.Plot:
     values = [trial.value for trial in complete]
     choose = max if config["greater_is_better"] else min
     best = [choose(values[: index + 1]) for index in range(len(values))]
-    metric = config["metric"].replace("_", " ")
+    metric = metric_words(config["metric"])
     return plot.curves(
         {"trial": (numbers, values), "best so far": (numbers, best)},
         x_label="trial",

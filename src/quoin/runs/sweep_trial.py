@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from quoin.errors import UserError
-from quoin.runs.fit import fit_member, package_as_json, resume_run
+from quoin.runs.environment import package_as_json
+from quoin.runs.fit import fit_member, resume_run
 from quoin.runs.kinds import MULTIRUN
 from quoin.runs.multirun import Multirun, resume_multirun
 from quoin.runs.paths import options_here

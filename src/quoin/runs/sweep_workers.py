@@ -5,10 +5,8 @@ python -m quoin.runs.sweep_worker '{"folder": "runs/sweep-mlp-1", "data": null}'
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from quoin.callbacks import current_listener
 from quoin.errors import UserError
+from quoin.runs.jobs import start_worker
 from quoin.train.interrupt import Interrupt
 
 if TYPE_CHECKING:
@@ -38,18 +37,9 @@ def run_workers(
     words = json.dumps(
         {"folder": str(run.path), "data": run.data_now, "code": run.code.files, "trust_code": run.code.trust_copies}
     )
-    # files, not pipes: nobody reads before a worker ends, and a full pipe would stop it
     printed = [tempfile.TemporaryFile() for _ in range(num_jobs)]  # noqa: SIM115 (each is closed with its worker)
     started = [
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "quoin.runs.sweep_worker", words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=each,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what is found here
-            start_new_session=True,  # a Ctrl-C in the terminal is for this process, which hands it on
-        )
-        for each in printed
+        start_worker("quoin.runs.sweep_worker", words, stdout=subprocess.DEVNULL, stderr=each) for each in printed
     ]
     asked = False
     try:

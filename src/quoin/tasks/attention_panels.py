@@ -9,10 +9,11 @@ from quoin.data import PreparedData
 from quoin.inspect import AttentionMaps
 from quoin.plot import Panel
 
-__all__ = ["attention_panels"]
+__all__ = ["ATTENTION_CAPTION", "attention_panels"]
 
-_CAPTION = (
-    "A row for each layer, a map for each head: its rows are the queries, its columns the keys, darker is more weight. "
+ATTENTION_CAPTION = (
+    "A row for each layer, a map for each head: its rows are the queries, its columns the keys, the bluer the more "
+    "weight. "
     "Under each head stand its entropy, 0 where every query attends to one key, and its mean attention distance."
 )
 
@@ -40,7 +41,7 @@ def _panel(model: nn.Module, data: PreparedData, row: int, layer: str | None) ->
     content = inspect.plot_attention_maps(
         [_named(each, data, row) for each in found]
     )  # now: what is too long is the caller's to report
-    return [Panel(f"Attention of test row {row + 1}", content, _CAPTION)]
+    return [Panel(f"Attention of test row {row + 1}", content, ATTENTION_CAPTION)]
 
 
 def _named(found: AttentionMaps, data: PreparedData, row: int) -> AttentionMaps:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
+from quoin.display import format_number
 from quoin.metrics import (
     calibration_curve,
     expected_calibration_error,
@@ -79,10 +80,12 @@ def _roc(scores: Tensor, labels: Tensor, names: Sequence[str], test_name: str) -
         caption = (
             f"Each class against all others, {test_name} examples"
             + (f"; the {len(shown)} of {len(ranked)} classes with the lowest AUC" if few else "")
-            + f". Macro mean AUC: {auc.output:.4f}."
+            + f". Macro mean AUC: {format_number(auc.output)}."
         )
     curves = {
-        f"{names[label]} (AUC {auc.by_class[label]:.4f})": roc_curve(scores[:, label], (labels == label).long())[:2]
+        f"{names[label]} (AUC {format_number(float(auc.by_class[label]))})": roc_curve(
+            scores[:, label], (labels == label).long()
+        )[:2]
         for label in shown
     }
     return [Panel("ROC curve" if len(curves) == 1 else "ROC curves", lambda: plot.roc_curves(curves), caption)]
@@ -94,6 +97,6 @@ def _calibration(probabilities: Tensor, labels: Tensor, test_name: str) -> Panel
     error = expected_calibration_error(probabilities, labels, num_bins=NUM_BINS)
     caption = (
         f"Of the {test_name} examples whose most probable class has a probability in a bin, the fraction for which it "
-        f"is the true one. Expected calibration error: {error:.4f}."
+        f"is the true one. Expected calibration error: {format_number(error)}."
     )
     return Panel("Calibration", lambda: plot.reliability_diagram(*curve), caption)

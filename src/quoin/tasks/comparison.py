@@ -3,6 +3,8 @@ with and without."""
 
 import copy
 import dataclasses
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -37,6 +39,13 @@ class ComparisonTask(SupervisedTask):
     """A supervised task and `others` trained beside it; the run keeps its own model."""
 
     others: dict[Any, SupervisedTask]
+
+    @contextmanager
+    def whole_weights(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for updater in (self.updater, *(each.updater for each in self.others.values())):
+                stack.enter_context(updater.whole_weights())
+            yield
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "others": [each.state_dict() for each in self.others.values()]}
@@ -160,6 +169,7 @@ def weight_decay_comparison(
     )
     without = make_optimizer([{"params": list(plain.parameters()), "weight_decay": 0.0}], options)
     task.others = {"baseline": supervised_task(Regression, plain, squared_loss, without, data, options, device_context)}
+    task.others["baseline"].batches = task.batches  # it is given the same rows
     task.random_start = bool(net.linear.weight.any())
     return task
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from quoin import plot
 from quoin.data import BatchSampler, CopySequences, keyed_generator, make_copy_sequences
+from quoin.display import format_number
 from quoin.layers import (
     EluPlusOne,
     ExactAttention,
@@ -206,7 +207,8 @@ class CopyTask:
     def _by_position(self) -> Panel:
         found = {name: self.correct(model, "test").mean(dim=0) for name, model in self.models.items()}
         table = "; ".join(
-            f"{ATTENTIONS[name]} {value.mean():.4f}, {1000 * self.seconds[name] / self.step_count:.1f} ms per step"
+            f"{ATTENTIONS[name]} {format_number(float(value.mean()))}, "
+            f"{1000 * self.seconds[name] / self.step_count:.1f} ms per step"
             for name, value in found.items()
         )
         curves = {

@@ -13,21 +13,24 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import ImageSplits
+from quoin.data import ImageSplits, RowNoise
 from quoin.errors import UserError
 from quoin.generate import GuidedDiffusionSampler
 from quoin.losses import denoising_loss, sampled_diffusion_vlb
 from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import OpenClassifier
-from quoin.tasks.image_generation import GenerativeTask
+from quoin.tasks.image_generation import BLOCK, GenerativeTask
 from quoin.tasks.optimizer import make_optimizer
 from quoin.train import DeviceContext, Metrics
+from quoin.train.fractions import sample_in_blocks
+from quoin.train.processes import on_main
 
 __all__ = ["DiffusionTask"]
 
 BOUND_TIMES = 20  # of the schedule's, for each test image
 NUM_EVAL_SAMPLES = 4  # of time and noise, for each held-out image
 SHOWN_CLASSES = 10
+STRIP = 8  # timesteps at which the reverse process is shown
 GUIDANCE_SCALES = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -53,6 +56,7 @@ class DiffusionTask(GenerativeTask):
             )
             raise UserError(f"--guidance-scale {options.guidance_scale:g} needs {needed}")
         model = model.to(device_context.device)
+        model.schedule.tables(torch.empty(0, device=device_context.device))
         optimizer = make_optimizer(model.parameters(), options, fused=True)
         super().__init__(
             model, optimizer, data, options, device_context, average=options.ema_decay, open_classifier=open_classifier
@@ -63,29 +67,27 @@ class DiffusionTask(GenerativeTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> Float[Tensor, "batch"]:
-        dropped = torch.rand(labels.shape, generator=generator, device=labels.device) < self.options.class_dropout
-        return self._losses(self.model, images, labels.masked_fill(dropped, self.data_info.num_classes), generator)
+        dropped = noise.bernoulli(self.options.class_dropout)
+        return self._losses(self.model, images, labels.masked_fill(dropped, self.data_info.num_classes), noise)
 
     def compute_metrics(
         self,
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
-        losses = [self._losses(self.eval_model, images, labels, generator) for _ in range(NUM_EVAL_SAMPLES)]
+        losses = [self._losses(self.eval_model, images, labels, noise) for _ in range(NUM_EVAL_SAMPLES)]
         return {"loss": torch.stack(losses).mean(dim=0)}
 
-    def _losses(
-        self, model: GuidedDiffusionSampler, images: Tensor, labels: Tensor, generator: torch.Generator
-    ) -> Tensor:
+    def _losses(self, model: GuidedDiffusionSampler, images: Tensor, labels: Tensor, noise: RowNoise) -> Tensor:
         clean = model.normalize(images)
-        t = model.schedule.sample_timesteps(len(clean), generator=generator)
-        noise = torch.randn(clean.shape, generator=generator, device=clean.device)
+        t = noise.integers(1, model.schedule.num_steps + 1)
+        added = noise.normal(*clean.shape[1:], dtype=clean.dtype)
         return denoising_loss(
-            lambda noisy, t: model.network(noisy, t, labels), model.schedule, model.prediction_type, clean, t, noise
+            lambda noisy, t: model.network(noisy, t, labels), model.schedule, model.prediction_type, clean, t, added
         )
 
     def compute_final_metrics(
@@ -93,7 +95,7 @@ class DiffusionTask(GenerativeTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
         """The variational bound on -log2 p(image | class), per pixel; of grey levels, where there are such."""
         if not self.data_info.levels:
@@ -105,7 +107,7 @@ class DiffusionTask(GenerativeTask):
             model.schedule,
             model.normalize(images),
             num_times=times,
-            generator=generator,
+            generator=noise,
             bin_width=bin_width,
         )
         return {"bits_per_dimension": bound.output / (self.data_info.num_pixels * math.log(2))}
@@ -114,21 +116,27 @@ class DiffusionTask(GenerativeTask):
         """The measures that all models of images share, and the fraction of images of the class they were conditioned
         on."""
         labels = torch.arange(self.options.num_samples) % self.data_info.num_classes
-        samples = self._sample_images(labels, self.generator("samples"))
-        return self.evaluator.quality(samples) | {
-            "class_conditional_accuracy": self.evaluator.classifier.accuracy(samples, labels.to(samples.device))
-        }
+        samples = self._sample_images(labels, "samples")
+        return on_main(lambda: self.sample_metrics(samples) | self._class_accuracy(samples, labels))
+
+    def _class_accuracy(self, samples: Tensor, labels: Tensor) -> Metrics:
+        accuracy = self.evaluator.classifier.accuracy(samples, labels.to(samples.device))
+        return {"class_conditional_accuracy": accuracy}
 
     @torch.no_grad()
-    def _sample_images(
-        self, labels: Tensor, generator: torch.Generator, guidance: float | None = None
-    ) -> Tensor:  # (n,) -> (n, c, h, w)
+    def _sample_images(self, labels: Tensor, key: str, guidance: float | None = None) -> Tensor:  # (n,) -> (n, c, h, w)
         self.eval_model.eval()
-        samples = [
-            self.eval_model.sample(len(some), generator=generator, labels=some, guidance_scale=guidance)
-            for some in labels.split(250)
-        ]
-        return torch.cat(samples).clamp(0, 1)
+        return sample_in_blocks(
+            lambda number, rows: self.eval_model.sample(
+                rows.stop - rows.start,
+                generator=self.generator(key, number),
+                labels=labels[rows],
+                guidance_scale=guidance,
+            ),
+            len(labels),
+            BLOCK,
+            self.device_context.device,
+        ).clamp(0, 1)
 
     def own_panels(self) -> list[Panel]:
         """Samples of each class, the reverse process, and samples by guidance scale."""
@@ -141,17 +149,19 @@ class DiffusionTask(GenerativeTask):
 
     def _by_class(self) -> Panel:
         labels = torch.arange(len(self._names)).repeat_interleave(10)
-        images = self._sample_images(labels, self.generator("classes")).unflatten(0, (-1, 10)).cpu()
+        images = self._sample_images(labels, "classes").unflatten(0, (-1, 10)).cpu()
         caption = f"Ten uncurated samples of each class, at guidance scale {self.eval_model.guidance_scale:g}."
         return Panel(
-            "Samples by class", lambda: plot.image_table(images, row_labels=self._names, y_label="class"), caption
+            "Samples by class",
+            lambda: plot.image_table(images, row_labels=self._names, y_label="class", smooth=True),
+            caption,
         )
 
     @torch.no_grad()
     def _strip(self) -> Panel:
         labels = torch.arange(len(self._names))
         path = self.eval_model.sample_path(len(labels), generator=self.generator("strip"), labels=labels)
-        indices = list(dict.fromkeys(torch.linspace(0, len(path.times) - 1, 12).round().long().tolist()))
+        indices = list(dict.fromkeys(torch.linspace(0, len(path.times) - 1, STRIP).round().long().tolist()))
         states = path.states[indices].transpose(0, 1).clamp(0, 1).cpu()
         times = [str(path.times[index]) for index in indices]
         caption = (
@@ -160,15 +170,20 @@ class DiffusionTask(GenerativeTask):
         )
         return Panel(
             "Denoising",
-            lambda: plot.image_table(states, row_labels=self._names, column_labels=times, x_label="timestep"),
+            lambda: plot.image_table(
+                states,
+                row_labels=self._names,
+                column_labels=times,
+                x_label="timestep t, from noise to image",
+                y_label="class",
+                smooth=True,
+            ),
             caption,
         )
 
     def _guidance(self) -> Panel:
         labels = torch.arange(len(self._names))
-        rows = [
-            self._sample_images(labels, self.generator("guidance"), scale) for scale in GUIDANCE_SCALES
-        ]  # the same noise for each
+        rows = [self._sample_images(labels, "guidance", scale) for scale in GUIDANCE_SCALES]  # the same noise for each
         names = [f"{scale:g}" for scale in GUIDANCE_SCALES]
         caption = (
             "The same noise at several guidance scales: 0 ignores the class, 1 is the conditional model, "
@@ -182,6 +197,7 @@ class DiffusionTask(GenerativeTask):
                 column_labels=self._names,
                 y_label="guidance scale",
                 x_label="class",
+                smooth=True,
             ),
             caption,
         )

@@ -66,6 +66,7 @@ class ELBOGradients(GradientTask):
     linear model."""
 
     kind = "study"
+    is_data_parallel = False
 
     def __init__(self, model: nn.Module, options: ELBOGradientsOptions) -> None:
         batches = BatchSampler(options.steps_per_epoch, 1, seed=options.seed, shuffle=False)

@@ -5,6 +5,7 @@ images in a few seconds, from weights and batches that are the same for every re
 same seed have the same one. Metrics compare models only where the evaluation classifier is the same.
 """
 
+import dataclasses
 from collections.abc import Callable
 
 import torch
@@ -19,6 +20,7 @@ from quoin.models import small_lenet
 from quoin.optim import one_cycle
 from quoin.tasks.supervised import eval_batch_size
 from quoin.train import DeviceContext, GradientUpdater, Metrics, load_state_dict_strict
+from quoin.train.processes import alone
 
 __all__ = ["EvaluationClassifier", "Evaluator", "OpenClassifier", "train_evaluation_classifier"]
 
@@ -77,9 +79,15 @@ def train_evaluation_classifier(data: ImageSplits, device_context: DeviceContext
     """A classifier trained on the training images alone, always from the same weights and with the same batches.
 
     A run trains it when its first checkpoint is due, which is a matter of the clock: torch's own generators, which
-    dropout samples from, stay where they were.
+    dropout samples from, stay where they were. Of several processes, each that needs it trains it by itself, to the
+    same weights.
     """
-    with torch.random.fork_rng([device_context.device] if device_context.device.type == "cuda" else []):
+    device_context = dataclasses.replace(device_context, rank=0, world_size=1, shard=False)
+    with (
+        alone(),
+        torch.enable_grad(),
+        torch.random.fork_rng([device_context.device] if device_context.device.type == "cuda" else []),
+    ):
         classifier, generator = _new(data.data_info, device_context), keyed_generator("judge", "batches")
         classifier.model.train()
         adam = torch.optim.Adam(classifier.model.parameters(), LR)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin.data import StandardScaler
@@ -22,6 +22,7 @@ from quoin.models import (
     load_torchvision_resnet,
     load_torchvision_vgg,
 )
+from quoin.models.pretrained import check_finite_weights
 from quoin.tasks.fine_tuning_options import FineTuningOptions
 from quoin.tasks.pretrained_files import read_pretrained
 from quoin.tasks.supervised import Classification
@@ -137,7 +138,7 @@ def load_pretrained(model: nn.Module, options: FineTuningOptions, family: Pretra
     foreign = [name for name in family.foreign_heads if f"{name}.weight" in weights]
     head, load = (family.head, _load_own) if own else ((foreign or family.foreign_heads)[0], family.load)
     try:
-        _check_finite(weights)
+        check_finite_weights(weights)
         filled, told = _with_head(weights, head, model.get_submodule(family.head))
         load(model, filled)
     except UserError as error:
@@ -148,12 +149,6 @@ def load_pretrained(model: nn.Module, options: FineTuningOptions, family: Pretra
 
 def _load_own(model: nn.Module, weights: dict[str, Tensor]) -> None:
     load_renamed(model, weights, str)
-
-
-def _check_finite(weights: dict[str, Shaped[Tensor, "..."]]) -> None:
-    for name, tensor in weights.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor.float()).all():
-            raise UserError(f"expected finite weights, got NaN or infinity in {format_value(name)}; get the file again")
 
 
 def _with_head(weights: dict[str, Tensor], name: str, head: nn.Module) -> tuple[dict[str, Tensor], str]:

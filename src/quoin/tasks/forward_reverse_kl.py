@@ -50,6 +50,7 @@ class ForwardReverseKL(GradientTask):
     """
 
     kind = "study"
+    is_data_parallel = False
 
     def __init__(self, model: nn.Module, options: ForwardReverseOptions) -> None:
         optimizer = make_optimizer(model.parameters(), options)

@@ -54,6 +54,7 @@ class FunctionApproximation(GradientTask):
     """Least squares on points sampled anew for every step; the metric is the sup error on a fine grid."""
 
     kind = "study"
+    is_data_parallel = False
 
     def __init__(self, model: nn.Module, options: ApproximationOptions) -> None:
         batches = BatchSampler(

@@ -1,7 +1,8 @@
 """Generative adversarial networks: a generator and a discriminator, each with an optimizer step per batch."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
-from quoin.data import ImageSplits
+from quoin.data import ImageSplits, RowNoise
 from quoin.losses import input_gradients, minimax_value, r1_penalty
 from quoin.metrics import mode_coverage
 from quoin.models import GAN
@@ -20,6 +21,7 @@ from quoin.tasks.image_generation import GenerativeTask
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
 from quoin.train import DeviceContext, GradientUpdater, Metrics
+from quoin.train.global_batch import BatchPiece
 
 __all__ = ["GANTask"]
 
@@ -53,7 +55,7 @@ class GANTask(GenerativeTask):
         self.loss, self.penalty = loss, penalty
         # `updater` of the base trains the generator, this one the discriminator, at the same learning rates.
         self.rival = GradientUpdater(
-            model.discriminator,
+            model,
             judging,
             total_steps=self.updater.total_steps,
             device_context=device_context,
@@ -62,13 +64,19 @@ class GANTask(GenerativeTask):
             name="the discriminator's loss",
         )
 
+    @contextmanager
+    def whole_weights(self) -> Iterator[None]:
+        with self.updater.whole_weights(), self.rival.whole_weights():
+            yield
+
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One step of each; the sums of the generator's losses and of the value of the game before its step."""
         self.model.train()
         value = self._move_discriminator(rows)
-        self.model.discriminator.requires_grad_(
-            False
-        )  # half of the generator's backward pass would be for gradients nobody uses
+        # Half of the generator's backward pass would be for gradients nobody uses. FSDP2 does not follow weights that
+        # are frozen now and then, and computes them.
+        freezes = not self.device_context.shard
+        self.model.discriminator.requires_grad_(not freezes)
         try:
             return super().step(rows) | {"value": value}
         finally:
@@ -76,50 +84,49 @@ class GANTask(GenerativeTask):
 
     def _move_discriminator(self, rows: Tensor) -> Tensor:
         """Ascend the value of the game, less R1; gives the sum of its values before the step."""
-        batch_rows = len(rows) if self.device_context.world_size == 1 else self.batches.num_rows_seen
-        generator = self.generator("rival", self.rival.step_count, self.device_context.rank)
-        total = torch.zeros((), device=self.device_context.device)
-        self.rival.zero_grad()
-        for piece in rows.split(self.micro_batch_size):
-            fakes = self.model.sample(len(piece), generator=generator)
-            with self.device_context.autocast():
-                real = input_gradients(self.model.discriminator, self.data.train.features.index_select(0, piece))
-                value = minimax_value(real.output, self.model.discriminator(fakes))
-                loss = r1_penalty(real.gradients, self.penalty) - value
-            self.rival.backward(loss, len(piece) / batch_rows)  # a mean over the piece, and its fraction of the batch
-            total = total + value.detach() * len(piece)
-        self.rival.step()
-        return total
+        cut, values = self.cut(rows), []
+        pieces = ((piece, (piece, values)) for piece in cut)
+        self.global_batch.update(self.rival, pieces, self._rival_loss, weight=1 / cut[0].num_rows, name="rival")
+        return torch.stack(values).sum()
+
+    def _rival_loss(self, piece: BatchPiece, values: list[Tensor]) -> Tensor:
+        """Minus the value of the game, and R1, summed over the rows of a piece; the value is added to `values`."""
+        with torch.no_grad():
+            fakes = self.model(self._latent(self.row_noise(piece, "rival")))
+        real = input_gradients(self.model.discriminator, self.data.train.features.index_select(0, piece.rows))
+        value = minimax_value(real.output, self.model.discriminator(fakes))
+        values.append(value.detach() * (len(piece.rows) if piece.is_live else 0))
+        return (r1_penalty(real.gradients, self.penalty) - value) * len(piece.rows)
+
+    def _latent(self, noise: RowNoise) -> Tensor:
+        return noise.normal(self.model.latent_dim, dtype=next(self.model.parameters()).dtype)
 
     def losses(
         self,
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> Float[Tensor, "batch"]:
         """The generator's, of as many fakes as there are images; it never sees the images themselves."""
-        return self.loss(
-            self.model.discriminator(self.model(self.model.sample_latent(len(images), generator=generator)))
-        )
+        return self.loss(self.model.discriminator(self.model(self._latent(noise))))
 
     def compute_metrics(
         self,
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
         """How real the discriminator takes images to be: these, which it never learnt from, and fakes; both tend to
         1/2."""
-        fake = self.model.discriminator(self.model.sample(len(images), generator=generator))
+        fake = self.model.discriminator(self.model(self._latent(noise)))
         real = self.model.discriminator(images)
         return {"loss": self.loss(fake), "discriminator_real": real.sigmoid(), "discriminator_fake": fake.sigmoid()}
 
-    def quality(self) -> Metrics:
+    def sample_metrics(self, samples: Float[Tensor, "samples channels height width"]) -> Metrics:
         """What all models of images are measured by, and whether a class is dropped, by the evaluation classifier."""
-        samples = self.sample(self.options.num_samples, generator=self.generator("samples"))
-        return self.evaluator.quality(samples) | self._classes(samples)
+        return super().sample_metrics(samples) | self._classes(samples)
 
     def _classes(self, samples: Tensor) -> Metrics:
         real = self.evaluator.classifier.class_fractions(self.data.test.features)
@@ -136,7 +143,7 @@ class GANTask(GenerativeTask):
     @torch.no_grad()
     def own_panels(self) -> list[Panel]:
         """How often each class comes, and what lies between two points of noise."""
-        samples = self.sample(self.options.num_samples, generator=self.generator("samples"))
+        samples = self.sample(self.options.num_samples, "samples")
         names = self.data_info.class_names
         fake, real = (
             self.evaluator.classifier.class_fractions(each).cpu() for each in (samples, self.data.test.features)
@@ -169,6 +176,6 @@ class GANTask(GenerativeTask):
         labels = [f"{each:.2f}" for each in torch.linspace(0, 1, STRIP).tolist()]
         return Panel(
             "Latent interpolation",
-            lambda: plot.image_table(images, column_labels=labels, x_label="interpolation"),
+            lambda: plot.image_table(images, column_labels=labels, x_label="t", smooth=True),
             "A row per pair: cos(πt/2) z + sin(πt/2) z′ has the same distribution as z and z′.",
         )

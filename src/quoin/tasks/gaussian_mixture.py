@@ -10,6 +10,7 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import BatchSampler, PointSet, PointSplits, StandardScaler, keyed_generator
+from quoin.display import format_number
 from quoin.errors import UserError
 from quoin.models import GaussianMixture, MixtureCandidates, em_step, init_mixture
 from quoin.plot import Panel
@@ -158,9 +159,13 @@ class GaussianMixtureTask:
         found, above, levels = self.evaluate("test"), "EM never decreases the likelihood.", {}
         caption = f"{len(best.weights)} components; ellipses of one and two standard deviations. Test points have "
         if self.true is None:
-            caption += f"a mean ln p(x) of {found['log_likelihood']:.4f} nats.{self._plane.describe(x.shape[1])}"
+            caption += (
+                f"a mean ln p(x) of {format_number(found['log_likelihood'])} nats.{self._plane.describe(x.shape[1])}"
+            )
         else:
-            caption += f"{found['log_likelihood_gap']:.4f} nats less log-likelihood than under the true mixture."
+            caption += (
+                f"{format_number(found['log_likelihood_gap'])} nats less log-likelihood than under the true mixture."
+            )
             above += " A line may end above the true mixture, which is not the maximum-likelihood fit to these points."
             levels = {"true mixture": self.log_likelihood(self.true, "train")}
         return [

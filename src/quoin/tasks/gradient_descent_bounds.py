@@ -10,6 +10,7 @@ from torch import Tensor
 from quoin import plot
 from quoin.autodiff import vjp
 from quoin.data import BatchSampler, PreparedData
+from quoin.display import format_number
 from quoin.losses import cross_entropy, logistic_loss
 from quoin.metrics import accuracy
 from quoin.models import LinearScore
@@ -141,7 +142,7 @@ class GradientDescentBounds(Study):
         away = {f"η = {lr_factor:g}/L": (steps, run) for lr_factor, run in zip(self.lr_factors, self.distances)}
         L, mu = self.constants.smoothness, self.constants.strong_convexity
         caption = (
-            f"L = {L:.4g} and μ = {mu:g}, computed from the {len(self.X)} examples and the penalty. "
+            f"L = {format_number(float(L))} and μ = {mu:g}, computed from the {len(self.X)} examples and the penalty. "
             "Bounds hold for every cost with these constants; on this one convergence is faster."
         )
         ratios["worst-case cost, η = 1/L"] = (steps[1:], self.slowest()[1:])

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from quoin.data import (
     PreparedData,
+    RowNoise,
     TabularInfo,
     background,
-    keyed_generator,
     random_cutout,
     random_horizontal_flip,
     random_resized_crop,
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tensor, Generator], Tensor] | None:
+def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tensor, RowNoise], Tensor] | None:
     """What `options` say to do to every training batch, first to last, or None if that is nothing.
 
     Shifted images are filled with black; the square of a cutout, with the mean colour, which is 0 on the standardised
@@ -42,21 +42,21 @@ def augmentation(options: AugmentOptions, data: PreparedData) -> Callable[[Tenso
     """
     black = background(data.feature_scaler).to(data.train.features.device)
 
-    def changed(batch: Tensor, generator: Generator) -> Tensor:
+    def changed(batch: Tensor, noise: RowNoise) -> Tensor:
         if options.crop:
-            batch = random_resized_crop(batch, generator, options.crop)
+            batch = random_resized_crop(batch, noise, options.crop)
         if options.shift:
-            batch = random_shift(batch, generator, options.shift, fill=black)
+            batch = random_shift(batch, noise, options.shift, fill=black)
         if options.flip:
-            batch = random_horizontal_flip(batch, generator)
+            batch = random_horizontal_flip(batch, noise)
         if options.cutout:
-            batch = random_cutout(batch, generator, options.cutout)
+            batch = random_cutout(batch, noise, options.cutout)
         return batch
 
     if not (options.crop or options.shift or options.flip or options.cutout):
         return None
     changed(
-        data.train.features[:1], keyed_generator("tried")
+        data.train.features[:1], RowNoise("tried", num_rows=1)
     )  # a size too large for these images is an error before the run begins
     return changed
 

@@ -15,18 +15,20 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
-from quoin.data import BatchSampler, Dataset, ImageSplits, keyed_generator
-from quoin.models import sample_in_batches
+from quoin.data import BatchSampler, Dataset, ImageSplits, RowNoise, keyed_generator
 from quoin.plot import Panel
 from quoin.tasks.evaluation_classifier import Evaluator, OpenClassifier
 from quoin.tasks.generative_options import GenerativeOptions
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.supervised import eval_batch_size
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics, check_finite
+from quoin.train.fractions import own_batches, sample_in_blocks
+from quoin.train.processes import on_main
 
 __all__ = ["GenerativeTask", "on_device"]
 
 SHEET = 64  # samples on the sheet of a report
+BLOCK = 256  # images that are sampled with noise of one generator
 
 
 def on_device(generator: torch.Generator, device: torch.device) -> torch.Generator:
@@ -40,11 +42,12 @@ class GenerativeTask(GradientTask):
     With `average` above 0 the model that is evaluated, saved as the run's and sampled from is an EMA of the weights
     that keeps so much of its last value at a step (`quoin.optim.EMAModel`); 0 takes the weights as they are.
 
-    All randomness comes from generators that are functions of the seed and the step: no state to save, and a resumed
+    All randomness is a function of the seed, the step and the row of the global batch: no state to save, and a resumed
     run samples what it would have sampled.
     """
 
     kind = "image-generation"
+    smooth_samples = True  # drawn with smooth edges: the samples are the subject and not their pixels
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class GenerativeTask(GradientTask):
         )
         self.data, self.options = data, options
         self.data_info = data.data_info
+        self._step_losses = device_context.compiled(self._training_losses, self.full_rows)
         self.evaluator = Evaluator(options.classifier, data, device_context, open_classifier=open_classifier)
 
     @abstractmethod
@@ -86,7 +90,7 @@ class GenerativeTask(GradientTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> Float[Tensor, "batch"]:
         """What is minimised: one loss for each image, of `self.model`; `self.updater.progress` says how far the run
         is."""
@@ -97,7 +101,7 @@ class GenerativeTask(GradientTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
         """What to watch on held-out images, one value for each: "loss" and more, of `self.eval_model`, without
         gradients."""
@@ -107,7 +111,7 @@ class GenerativeTask(GradientTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
         """What is worth its cost only once, on the test split of a finished run: more values like those of
         `compute_metrics`."""
@@ -123,22 +127,24 @@ class GenerativeTask(GradientTask):
 
     def pieces(
         self, rows: Int[Tensor, "batch"]
-    ) -> Iterable[tuple[Float[Tensor, "piece channels height width"], Int[Tensor, "piece"], torch.Generator]]:
-        generator = self.generator("loss", self.step_count, self.device_context.rank)
-        for piece in rows.split(self.micro_batch_size):
+    ) -> Iterable[tuple[Float[Tensor, "piece channels height width"], Int[Tensor, "piece"], RowNoise]]:
+        for piece in self.cut(rows):
             yield (
-                self.data.train.features.index_select(0, piece),
-                self.data.train.targets.index_select(0, piece),
-                generator,
+                self.data.train.features.index_select(0, piece.rows),
+                self.data.train.targets.index_select(0, piece.rows),
+                self.row_noise(piece, "loss"),
             )
 
     def losses_of(
         self,
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> Float[Tensor, "batch"]:
-        return self.losses(images, labels, generator=generator)
+        return self._step_losses(images, labels, noise)
+
+    def _training_losses(self, images: Tensor, labels: Tensor, noise: RowNoise) -> Tensor:
+        return self.losses(images, labels, noise=noise)
 
     def evaluate(self, split: str) -> Metrics:
         """Means over a split; of the test split also what is measured once, and sample quality."""
@@ -152,26 +158,36 @@ class GenerativeTask(GradientTask):
     @torch.no_grad()
     def _means(self, split: str, data: Dataset) -> Metrics:
         self.eval_model.eval()
-        generator, totals = self.generator("measure", split), MeanMetrics()  # the same noise every time: epochs compare
-        rows = eval_batch_size(data.features)
-        for images, labels in zip(data.features.split(rows), data.targets.split(rows)):
-            values = self.compute_metrics(images, labels, generator=generator)
+        totals, at = MeanMetrics(), self.device_context.device
+        # the same noise every time: epochs compare
+        all_noise = RowNoise("measure", split, self.options.seed, num_rows=data.num_rows, device=at)
+        for rows in own_batches(data.num_rows, eval_batch_size(data.features)):
+            images, labels, noise = data.features[rows], data.targets[rows], all_noise.rows(rows.start, rows.stop)
+            values = self.compute_metrics(images, labels, noise=noise)
             if split == "test":
-                values |= self.compute_final_metrics(images, labels, generator=generator)
+                values |= self.compute_final_metrics(images, labels, noise=noise)
             totals.add({name: value.sum() for name, value in values.items()}, len(labels))
-        return totals.compute()
+        return totals.over_processes().compute()
 
-    def sample(
-        self, num_samples: int, *, generator: torch.Generator
-    ) -> Float[Tensor, "{num_samples} channels height width"]:
-        """New images in [0, 1], sampled a thousand at a time."""
+    @torch.no_grad()
+    def sample(self, num_samples: int, key: str) -> Float[Tensor, "{num_samples} channels height width"]:
+        """New images in [0, 1] with the noise of this key, sampled in blocks that the processes share out."""
         self.eval_model.eval()
-        with torch.no_grad():
-            return sample_in_batches(lambda size: self.eval_model.sample(size, generator=generator), num_samples)
+        return sample_in_blocks(
+            lambda number, rows: self.eval_model.sample(rows.stop - rows.start, generator=self.generator(key, number)),
+            num_samples,
+            BLOCK,
+            self.device_context.device,
+        )
 
     def quality(self) -> Metrics:
         """Sample quality of `--num-samples` new images, by the metrics that all models of images share."""
-        return self.evaluator.quality(self.sample(self.options.num_samples, generator=self.generator("samples")))
+        samples = self.sample(self.options.num_samples, "samples")
+        return on_main(lambda: self.sample_metrics(samples))
+
+    def sample_metrics(self, samples: Float[Tensor, "samples channels height width"]) -> Metrics:
+        """What `quality` computes of the samples."""
+        return self.evaluator.quality(samples)
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"evaluator": self.evaluator.state_dict()}
@@ -182,7 +198,7 @@ class GenerativeTask(GradientTask):
 
     def panels(self) -> Iterator[Panel]:
         """A sheet of samples, and the recipe's own."""
-        samples = self.sample(SHEET, generator=self.generator("sheet")).clamp(0, 1).cpu()
+        samples = self.sample(SHEET, "sheet").clamp(0, 1).cpu()
         caption = f"{SHEET} uncurated samples of the model."
-        yield Panel("Samples", lambda: plot.image_sheet(samples), caption)
+        yield Panel("Samples", lambda: plot.image_sheet(samples, smooth=self.smooth_samples), caption)
         yield from self.own_panels()

@@ -12,7 +12,7 @@ from quoin import plot
 from quoin.data import BatchSampler, keyed_generator
 from quoin.layers import NadarayaWatson, nadaraya_watson, nadaraya_watson_weights
 from quoin.plot import Panel, Plot
-from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
+from quoin.plot.plots import COLORS, FAINT, INK, amount_map, house_style, new_figure
 from quoin.tasks.study import Study
 from quoin.train import Metrics
 
@@ -119,7 +119,7 @@ class KernelRegression(Study):
                 weights = nadaraya_watson_weights(self.line[::5], self.x, pool.kernel, pool.bandwidth)
                 axes.imshow(
                     weights.numpy(),
-                    cmap="Blues",
+                    cmap=amount_map(),
                     vmin=0,
                     aspect="auto",
                     interpolation="none",

@@ -6,7 +6,6 @@ every character of a split once.
 """
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,26 +22,31 @@ from quoin.data import (
     RandomWindows,
     TextInfo,
     keyed_generator,
-    load_corpus,
     read_windows,
     text_info,
 )
 from quoin.errors import UserError
 from quoin.generate import sample_tokens
 from quoin.info import entropy_rate
+from quoin.layers import build_position_tables
 from quoin.metrics import sliding_window_nll
-from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingWindowModel
+from quoin.models import RecurrentLanguageModel, RecurrentState, SlidingWindowModel, TransformerLanguageModel
 from quoin.plot import Panel
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer, weight_decay_groups
-from quoin.tasks.sequence_options import LanguageOptions, RecurrentOptions, SequenceOptions, TextOptions
-from quoin.train import DeviceContext, GradientTask, Metrics
+from quoin.tasks.pretrained_files import read_pretrained_language_model
+from quoin.tasks.sequence_options import LanguageOptions, RecurrentOptions, SequenceOptions
+from quoin.tasks.text_data import corpus
+from quoin.tasks.transformer_options import TransformerOptions
+from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics, load_state_dict_strict
+from quoin.train.processes import fraction_of
+from quoin.train.run_state import fitting
+from quoin.train.step_clock import StepClock
 
 __all__ = [
     "LanguageTask",
     "MarkovSourceTask",
     "StatefulLanguageTask",
-    "corpus",
     "language_task",
     "make_language_optimizer",
     "recurrent_model",
@@ -58,9 +62,9 @@ PROMPT = "The "  # of the sample that is shown
 SPLITS = ("train", "validation", "test")
 
 
-def corpus(options: TextOptions) -> Corpus:
-    """The text that `options` name, in tokens."""
-    return load_corpus(options.data, options.tokenizer, options.vocab_size)
+def _at_least_float32(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """A loss of half precision would lose what a small step changes."""
+    return logits if logits.dtype is torch.float64 else logits.float()
 
 
 def make_language_optimizer(model: nn.Module, options: SequenceOptions) -> torch.optim.Optimizer:
@@ -69,7 +73,9 @@ def make_language_optimizer(model: nn.Module, options: SequenceOptions) -> torch
 
 
 def language_task(
-    model: Callable[[Any, TextInfo], nn.Module], options: LanguageOptions, device_context: DeviceContext
+    model: Callable[[Any, TextInfo], nn.Module],
+    options: LanguageOptions | TransformerOptions,
+    device_context: DeviceContext,
 ) -> "LanguageTask":
     """The recipe's `model` on random windows of the text that `options` name."""
     text = corpus(options)
@@ -130,8 +136,17 @@ class LanguageTask(GradientTask):
             loss_scale=batches.length,
         )
         self.data_info = text_info(text)
-        self.seconds = 0.0  # spent in optimizer steps. No metric: no two runs agree on it
-        self._losses = device_context.compiled(self.losses)
+        self.clock = StepClock(device_context)  # no metric: no two runs agree on it
+        build_position_tables(model, batches.length, device_context.device)
+        self._step_losses = device_context.compiled(self.losses, self.full_rows)
+
+    def load_pretrained(self) -> list[str]:
+        """Fill the model from the run that the options name; what to tell the user of it."""
+        pretrained = getattr(self.options, "pretrained", "")
+        found = read_pretrained_language_model(pretrained, "transformer-lm")
+        with fitting(f"the checkpoint of {pretrained}"):
+            load_state_dict_strict(self.model, found.weights)
+        return [f"starts from {pretrained}, with its tokenizer of {found.tokenizer.vocab_size} tokens"]
 
     def read_from(self, text: Corpus) -> RandomWindows | BPTTWindows:
         """The batches of the training split."""
@@ -146,48 +161,58 @@ class LanguageTask(GradientTask):
             device=at.device,
         )
 
-    def losses(self, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch*seq"]:
-        """-ln P(target | its context), one for each position."""
+    def losses(self, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> Float[Tensor, "*losses"]:
+        """-ln P(target | its context), one for each position, or their sum where the model computes that by itself."""
+        if isinstance(self.model, TransformerLanguageModel):
+            return self.model(inputs, targets)
         logits = self.model(inputs)
-        return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none")
+        return functional.cross_entropy(_at_least_float32(logits.flatten(0, 1)), targets.flatten(), reduction="none")
 
     def losses_of(
         self, number: int, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]
     ) -> Float[Tensor, "batch*seq"]:
         """The losses of the piece of this number of a batch."""
-        return self._losses(inputs, targets)
+        return self._step_losses(inputs, targets)
 
     def pieces(
         self, rows: Int[Tensor, "batch"]
     ) -> Iterable[tuple[int, Int[Tensor, "piece seq"], Int[Tensor, "piece seq"]]]:
-        inputs, targets = self.batches.read(rows)
-        for number, piece in enumerate(zip(inputs.split(self.micro_batch_size), targets.split(self.micro_batch_size))):
-            yield number, *piece
+        for number, piece in enumerate(self.cut(rows)):
+            inputs, targets = self.batches.read(piece.rows)
+            yield number, inputs, targets
 
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One optimizer step on the windows that begin at `rows`; the mean loss of each window, summed."""
-        began = time.perf_counter()
-        mean = super().step(rows)["loss"]
-        self.seconds += time.perf_counter() - began
+        with self.clock.step():
+            mean = super().step(rows)["loss"]
         return {"loss": mean, "bits_per_character": mean * self._tokens_per_character / math.log(2)}
 
     @property
     def _tokens_per_character(self) -> float:
         return len(self.text.train.tokens) / self.text.train.num_characters
 
-    def token_nll(self, tokens: Int[Tensor, "seq"]) -> Float[Tensor, "seq-1"]:
-        """-ln P of each token but the first, by windows of which the latter half counts."""
-        return sliding_window_nll(
-            self.model.eval(), tokens, window=self.batches.length, stride=-(-self.batches.length // 2)
-        )
+    @property
+    def eval_windows(self) -> tuple[int, int]:
+        """How long the windows of an evaluation are, and how many of their last tokens count: the latter half."""
+        return self.batches.length, -(-self.batches.length // 2)
+
+    def token_nll(
+        self, tokens: Int[Tensor, "seq"], fraction: Callable[[int], slice] | None = None
+    ) -> Float[Tensor, "predicted"]:
+        """-ln P of each token but the first; with `fraction`, of those that a fraction of the windows predicts."""
+        window, stride = self.eval_windows
+        return sliding_window_nll(self.model.eval(), tokens, window=window, stride=stride, fraction=fraction)
 
     def evaluate(self, split: str) -> Metrics:
         """Nats and perplexity of a token, bits of a character; of the training split, its last characters, as many as
         the test split has."""
         if split not in SPLITS:
             return {}
+        self.clock.settle()
         tokens, num_characters = self._eval_tokens(split)
-        nats = float(self.token_nll(tokens).double().sum())
+        own, totals = self.token_nll(tokens, fraction_of), MeanMetrics()
+        totals.add({"nats": own.double().sum()}, len(own))
+        nats = float(totals.over_processes().sums["nats"])
         if not math.isfinite(nats):
             raise self.updater.diverged(lambda: self.model(tokens[None, : self.batches.length]))
         loss = nats / (len(tokens) - 1)
@@ -207,21 +232,21 @@ class LanguageTask(GradientTask):
         return tokens.to(self.device_context.device), count / self._tokens_per_character
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"seconds": self.seconds}
+        return super().state_dict() | {"clock": self.clock.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self.seconds = state["seconds"]
+        self.clock.load_state_dict(state["clock"])
 
     def panels(self) -> list[Panel]:
         """The beginning of the test text, shaded by what each token cost, and a text that the model wrote."""
         tokens, _ = self._eval_tokens("test")
         tokens = tokens[: SHOWN + 1]
         bits = self.token_nll(tokens).cpu() / math.log(2)
-        read = self.step_count * self.options.batch_size * self.batches.length
-        speed = f" Training throughput: {read / self.seconds:,.0f} tokens per second." if self.seconds else ""
+        per_second = self.clock.steps_per_second() * self.options.batch_size * self.batches.length
+        speed = f" Training throughput: {per_second:,.0f} tokens per second." if per_second else ""
         costs = (
-            f"{float(bits.mean()):.2f} bits per token on this excerpt; the darker a token, the higher its loss.{speed}"
+            f"{float(bits.mean()):.2f} bits per token on this excerpt; the bluer a token, the higher its loss.{speed}"
         )
         caption = f"Sampled from the model with the prompt {PROMPT!r}."
         return [
@@ -276,7 +301,7 @@ class StatefulLanguageTask(LanguageTask):
         self.hidden_states: list[
             RecurrentState
         ] = []  # one for each piece of the batch; empty at the beginning of an epoch
-        self._stateful_losses = device_context.compiled(self.stateful_losses)
+        self._stateful_losses = device_context.compiled(self.stateful_losses, self.full_rows)
 
     def read_from(self, text: Corpus) -> BPTTWindows:
         o, at = self.options, self.device_context
@@ -295,7 +320,9 @@ class StatefulLanguageTask(LanguageTask):
     ) -> tuple[Float[Tensor, "batch*seq"], RecurrentState]:
         """The losses of a batch after `state_dict`, and the state after it."""
         logits, after = self.model.read(state, inputs)
-        return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="none"), after
+        return functional.cross_entropy(
+            _at_least_float32(logits.flatten(0, 1)), targets.flatten(), reduction="none"
+        ), after
 
     def losses_of(
         self, number: int, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]
@@ -311,9 +338,10 @@ class StatefulLanguageTask(LanguageTask):
     def token_model(self) -> Any:
         return self.model
 
-    def token_nll(self, tokens: Int[Tensor, "seq"]) -> Float[Tensor, "seq-1"]:
-        """-ln P of each token but the first, in streams that begin with warmup tokens that are not scored."""
-        return sliding_window_nll(self.model.eval(), tokens, window=WARMUP_TOKENS + EVAL_WINDOW, stride=EVAL_WINDOW)
+    @property
+    def eval_windows(self) -> tuple[int, int]:
+        """Streams that begin with warmup tokens, which do not count."""
+        return WARMUP_TOKENS + EVAL_WINDOW, EVAL_WINDOW
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"hidden_states": [list(each.tensors) for each in self.hidden_states]}

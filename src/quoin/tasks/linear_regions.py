@@ -64,8 +64,8 @@ class RegionCounting:
             f"{most:,} regions anywhere."
         )
         maps = (
-            "White is undecided, blue the first class, red any other, stronger where the network is more confident. "
-            "Dots are training examples."
+            "Paper is undecided, blue the first class, vermilion any other, stronger where the network is more "
+            "confident. Dots are training examples."
         )
         return [
             Panel(

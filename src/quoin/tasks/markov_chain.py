@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from quoin import plot
 from quoin.data import keyed_generator, make_markov_source
 from quoin.data.sequences import SequenceInfo, Sequences, SequenceSplits, split_sequences
+from quoin.display import format_number
 from quoin.info import entropy_rate
 from quoin.plot import Panel
 from quoin.prob import MarkovChain, stationary_distribution, total_variation_distance
@@ -128,7 +129,7 @@ class MarkovChainTask(SequenceTask):
             Panel(
                 "Stationary distribution",
                 lambda: plot.bars(fractions, x_label="probability in the long run"),
-                f"{hides}In it, the next symbol has an entropy of {rate:.4f} bits: the entropy rate.",
+                f"{hides}In it, the next symbol has an entropy of {format_number(rate)} bits: the entropy rate.",
             ),
             self.likelihood_panel("fitted chain"),
         ]

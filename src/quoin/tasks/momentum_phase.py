@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from quoin.data import BatchSampler, keyed_generator
 from quoin.optim import BestMomentum, Momentum, best_momentum, momentum_convergence_rate
 from quoin.plot import Panel, Plot
+from quoin.plot.palette import LIGHT
 from quoin.plot.plots import COLORS, INK, house_style, new_figure
 from quoin.tasks.study import StepOptions, Study
 from quoin.train import Metrics
@@ -136,7 +137,7 @@ class MomentumPhase(Study):
             mesh = axes.pcolormesh(
                 x.numpy(), y.numpy(), found.numpy(), cmap="viridis", vmin=min(float(found.min()), 0.99), vmax=1.0
             )
-            mesh.set_cmap(mesh.get_cmap().with_extremes(over="#d9d9d9"))
+            mesh.set_cmap(mesh.get_cmap().with_extremes(over=LIGHT.grid))
             axes.plot([2, 4], [0, 1], "--", color=INK, linewidth=1)
             axes.plot([least.lr], [least.momentum], "o", color="white", markeredgecolor=INK)
             figure.colorbar(mesh, ax=axes, extend="max", label="convergence rate")

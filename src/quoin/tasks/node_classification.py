@@ -26,13 +26,13 @@ class NodeClassification(Classification):
         wrong = ((probability > 0.5) != club.labels.bool()).nonzero()[:, 0].tolist()
         first, second = club.class_names
         caption = (
-            f"Blue is {first}, red is {second}, pale is uncertain. The {len(labeled)} members with a thick rim are "
-            "labelled; " + (f"wrong: {', '.join(map(str, wrong))}." if wrong else "no errors.")
+            f"Blue is {first}, vermilion is {second}, pale is uncertain. The {len(labeled)} members with a thick rim "
+            "are labelled; " + (f"wrong: {', '.join(map(str, wrong))}." if wrong else "no errors.")
         )
         sides = {"true": 1 - 2.0 * club.labels, "predicted": 1 - 2 * probability}
         about = (
             "A feature that only one leader has, after each layer of propagation: each reaches one edge further. "
-            "White is 0, blue the largest value after that layer."
+            "Paper is 0, blue the largest value after that layer."
         )
         return [
             Panel("True and predicted factions", lambda: plot.node_values(club.edges, sides, ringed=labeled), caption),

@@ -17,6 +17,7 @@ from quoin.plot import Panel
 from quoin.tasks.host_generators import host_generator_states, load_host_generator_states
 from quoin.tasks.module_objective import ModuleObjective, call_model
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
+from quoin.train.processes import fraction_of
 
 __all__ = ["ModuleTask", "evaluate_module"]
 
@@ -66,17 +67,17 @@ class ModuleTask(GradientTask):
         self.objective, self.data_info = objective, data_info
         self.remarks, self.data_remarks = list(remarks), list(data_remarks)
         self.splits = {name: examples.to(device_context.device) for name, examples in splits.items()}
-        # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled.
-        self._full_rows = min(self.micro_batch_size, batches.batch_size, len(self.splits["train"]))
-        self._compiled_losses = device_context.compiled(self.losses)
+        self._step_losses = device_context.compiled(self.losses, self.full_rows, _num_rows)
 
     def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple]:
         """The batch in pieces, each with its fraction of the batch."""
-        fetched = isinstance(self.batches, FetchedBatches)
-        batch = self.batches.current if fetched else self.splits["train"].batch(rows)  # type: ignore[attr-defined]
-        total = batch.num_rows
-        for piece in batch.split(self.micro_batch_size):
-            yield piece.to(self.device_context.device), piece.num_rows / total
+        cut, examples = self.cut(rows), self.splits["train"]
+        if isinstance(self.batches, FetchedBatches):
+            parts = self.batches.current.split(self.micro_batch_size)
+        else:
+            parts = (examples.batch(piece.rows) for piece in cut)  # type: ignore[attr-defined]
+        for piece, part in zip(cut, parts, strict=True):
+            yield part.to(self.device_context.device), len(piece.rows) / piece.num_rows
 
     def losses(self, batch: ExampleBatch) -> Float[Tensor, "*examples"]:
         """The loss of a batch, one number or one per example."""
@@ -84,14 +85,15 @@ class ModuleTask(GradientTask):
 
     def losses_of(self, batch: ExampleBatch, fraction: float) -> Float[Tensor, ""]:
         """The mean loss of a piece times its fraction of the batch: summed, the mean loss of the batch."""
-        losses = (self._compiled_losses if batch.num_rows == self._full_rows else self.losses)(batch)
+        losses = self._step_losses(batch)
         mean = losses.mean() if losses.ndim else losses
         return mean if fraction == 1 else mean * fraction
 
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         if not self.model.training:
             self.model.train()
-        mean = self.updater.update(self.pieces(rows), self.losses_of, weight=1.0)
+        pieces = zip(self.cut(rows), self.pieces(rows), strict=True)
+        mean = self.global_batch.update(self.updater, pieces, self.losses_of, weight=1.0)
         return {"loss": mean * len(rows)}
 
     def evaluate(self, split: str) -> Metrics:
@@ -118,17 +120,22 @@ class ModuleTask(GradientTask):
         load_host_generator_states(state["host_generators"])
 
 
+def _num_rows(batch: ExampleBatch) -> int:
+    return batch.num_rows
+
+
 @torch.no_grad()
 def evaluate_module(
     model: nn.Module, objective: ModuleObjective, examples: ModuleExamples, batch_size: int, device: torch.device
 ) -> Metrics:
-    """The mean loss and metrics of a model over examples."""
+    """The mean loss and metrics of a model over examples. Processes share out whole batches, for a metric may be one
+    number of a batch."""
     totals = MeanMetrics()
     model.eval()
-    for each in examples.in_order(batch_size):
+    for each in examples.in_order(batch_size, fraction_of):
         batch = each.to(device)
         outputs = call_model(model, batch.inputs)
         losses = objective.losses(outputs, batch)
         total = losses.sum() if losses.ndim else losses * batch.num_rows
         totals.add({"loss": total, **objective.compute_metrics(outputs, batch)}, batch.num_rows)
-    return totals.compute()
+    return totals.over_processes().compute()

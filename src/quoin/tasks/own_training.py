@@ -102,9 +102,11 @@ def _try_optimizer(own: OwnCallable, groups: list[Any], named: dict[str, Any]) -
     with own.told():
         state = optimizer.state_dict()
     try:
-        saved = unflatten_state(*flatten_state(state))
+        skeleton, tensors = flatten_state(state)
     except TypeError as error:
         raise own.refused(f"has a state that no checkpoint holds: {error}") from error
+    # a checkpoint holds what they are now, and this optimizer goes on to change them
+    saved = unflatten_state(skeleton, {name: tensor.clone() for name, tensor in tensors.items()})
     again, resumed = begun()
     with torch.no_grad():
         for each, its in zip(again, weights, strict=True):

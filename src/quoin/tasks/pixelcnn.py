@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from quoin import plot
+from quoin.data import RowNoise
 from quoin.generate import PixelSampler, TokenSampler, complete_pixels
 from quoin.models import PixelModel
 from quoin.plot import Panel
@@ -25,14 +26,15 @@ class PixelTask(GenerativeTask):
 
     model: PixelSampler
     shown: PixelSampler
+    smooth_samples = False  # it samples pixel by pixel, and shows them
 
     def losses(
-        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, generator: torch.Generator
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, noise: RowNoise
     ) -> Float[Tensor, "batch"]:
         return -self.model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
 
     def compute_metrics(
-        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, generator: torch.Generator
+        self, images: Float[Tensor, "batch 1 height width"], labels: Int[Tensor, "batch"], *, noise: RowNoise
     ) -> dict[str, Float[Tensor, "batch"]]:
         nats = -self.eval_model.log_prob(images, self._condition(labels)) / self.data_info.num_pixels
         return {"loss": nats, "bits_per_dimension": nats / math.log(2)}

@@ -23,6 +23,7 @@ from quoin.data import (
     PointInfo,
     PointSet,
     PointSplits,
+    RowNoise,
     keyed_generator,
     make_blobs,
     make_circles,
@@ -38,11 +39,15 @@ from quoin.tasks.generative_options import PointOptions
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.points import Plane, load_point_splits
-from quoin.train import DeviceContext, GradientTask, Metrics, check_finite
+from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics, check_finite
+from quoin.train.fractions import own_batches, own_blocks, sample_in_blocks
+from quoin.train.processes import on_main
 
 __all__ = ["DiffusionPointTask", "FlowMatchingPointTask", "PointTask", "point_splits", "sample_points"]
 
 SHOWN = 1000  # points of a plot
+BLOCK = 1000  # points that are evaluated together, or sampled with noise of one generator
+NUM_EVAL_SAMPLES = 8  # of time and noise, for each held-out point
 VALIDATION = 0.1
 FEWEST = 8  # held-out points of a user: each has a ball that reaches its fifth neighbour
 MOST_MEASURED = 4000  # held-out points of a user that samples are measured against: the cost is quadratic
@@ -97,7 +102,7 @@ class PointTask(GradientTask):
     """A model that is sampled from, one loss for each point, and an EMA of its weights.
 
     The model sees points as (x - offset)/unit: less the mean, and over the standard deviation, of the training points.
-    All randomness comes from generators that are functions of the seed and the step: a resumed run samples what it
+    All randomness is a function of the seed, the step and the row of the global batch: a resumed run samples what it
     would have.
     """
 
@@ -114,6 +119,8 @@ class PointTask(GradientTask):
         model.loc.copy_(points.train.mean(dim=0))
         model.scale.copy_(torch.where(std > 0, std, 1.0))  # a column that never changes
         model = model.to(device_context.device)
+        if isinstance(model, DiffusionSampler):
+            model.schedule.tables(model.loc)
         rows = len(points.train)
         super().__init__(
             model,
@@ -133,6 +140,7 @@ class PointTask(GradientTask):
             micro_batch_size=options.micro_batch_size,
             ema_decay=options.ema_decay,
         )
+        self._step_losses = device_context.compiled(self._training_losses, self.full_rows)
         self.options = options
         self.data_info: PointInfo = points.info
         self.points = {
@@ -145,7 +153,7 @@ class PointTask(GradientTask):
 
     @abstractmethod
     def losses(
-        self, model: Any, points: Float[Tensor, "points features"], *, generator: torch.Generator
+        self, model: Any, points: Float[Tensor, "points features"], *, noise: RowNoise
     ) -> Float[Tensor, "points"]:
         """What is minimised, and evaluated on held-out points."""
 
@@ -161,36 +169,50 @@ class PointTask(GradientTask):
         """A generator that depends on the run's seed and `key` alone."""
         return keyed_generator(*key, self.options.seed)
 
-    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece features"], torch.Generator]]:
-        generator = self.generator("loss", self.step_count, self.device_context.rank)
-        return ((self.points["train"].index_select(0, piece), generator) for piece in rows.split(self.micro_batch_size))
+    def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[Float[Tensor, "piece features"], RowNoise]]:
+        for piece in self.cut(rows):
+            yield self.points["train"].index_select(0, piece.rows), self.row_noise(piece, "loss")
 
-    def losses_of(
-        self, points: Float[Tensor, "points features"], generator: torch.Generator
-    ) -> Float[Tensor, "points"]:
-        return self.losses(self.model, points, generator=generator)
+    def losses_of(self, points: Float[Tensor, "points features"], noise: RowNoise) -> Float[Tensor, "points"]:
+        return self._step_losses(points, noise)
+
+    def _training_losses(self, points: Tensor, noise: RowNoise) -> Tensor:
+        return self.losses(self.model, points, noise=noise)
 
     @torch.no_grad()
     def evaluate(self, split: str) -> Metrics:
         if split == "train":
             return {}  # the steps report their loss
-        points = self.points[split]
-        # The same noise every time, and several samples a point: epochs compare.
-        losses = [
-            self.losses(self.eval_model, points, generator=self.generator("measure", split, number))
-            for number in range(8)
-        ]
-        found = {"loss": float(torch.stack(losses).mean())}
+        points, totals = self.points[split], MeanMetrics()
+        for rows in own_batches(len(points), BLOCK):
+            # The same noise every time, and several samples a point: epochs compare.
+            for number in range(NUM_EVAL_SAMPLES):
+                noise = self._measuring_noise(split, number).rows(rows.start, rows.stop)
+                losses = self.losses(self.eval_model, points[rows], noise=noise)
+                totals.add({"loss": losses.sum()}, len(losses))
+        found = totals.over_processes().compute()
         check_finite({f"{split}_loss": found["loss"]}, f"after step {self.step_count}")
         return found | (self.quality() | self.compute_final_metrics() if split == "test" else {})
 
+    def _measuring_noise(self, split: str, number: int) -> RowNoise:
+        device, num_rows = self.device_context.device, len(self.points[split])
+        return RowNoise("measure", split, number, self.options.seed, num_rows=num_rows, device=device)
+
     def sample(self, num_samples: int, key: str) -> Float[Tensor, "{num_samples} features"]:
-        return self.eval_model.sample(num_samples, generator=self.generator(key))
+        """New points with the noise of this key, sampled in blocks that the processes share out."""
+        return sample_in_blocks(
+            lambda number, rows: self.eval_model.sample(rows.stop - rows.start, generator=self.generator(key, number)),
+            num_samples,
+            BLOCK,
+            self.device_context.device,
+        )
 
     def quality(self) -> Metrics:
         """As many samples as there are test points, beside these: the coordinates themselves are the features."""
         samples = self.sample(len(self.measured), "samples")
-        return sample_quality(samples, self.measured, self.features, train=self.points["train"])._asdict()
+        return on_main(
+            lambda: sample_quality(samples, self.measured, self.features, train=self.points["train"])._asdict()
+        )
 
     def features(self, points: Float[Tensor, "points features"]) -> Float[Tensor, "points features"]:
         """What distances are taken between: columns in units of their own are standardised first."""
@@ -230,23 +252,27 @@ class DiffusionPointTask(PointTask):
     options: Any
 
     def losses(
-        self, model: DiffusionSampler, points: Float[Tensor, "points features"], *, generator: torch.Generator
+        self, model: DiffusionSampler, points: Float[Tensor, "points features"], *, noise: RowNoise
     ) -> Float[Tensor, "points"]:
         clean = model.normalize(points)
-        t = model.schedule.sample_timesteps(len(clean), generator=generator).to(clean.device)
-        noise = torch.randn(clean.shape, generator=generator).to(clean)
-        return denoising_loss(model.network, model.schedule, model.prediction_type, clean, t, noise)
+        t = noise.integers(1, model.schedule.num_steps + 1)
+        added = noise.normal(*clean.shape[1:], dtype=clean.dtype)
+        return denoising_loss(model.network, model.schedule, model.prediction_type, clean, t, added)
 
     def compute_final_metrics(self) -> Metrics:
         """The variational bound on -ln p(x), in nats a point and in the unit of the data."""
-        shown, clean, num_times = (
-            self.eval_model,
-            self.eval_model.normalize(self.measured),
-            min(32, self.options.num_timesteps - 1),
-        )
-        generator = self.generator("bound")
-        bound = sampled_diffusion_vlb(shown.denoiser(), shown.schedule, clean, num_times=num_times, generator=generator)
-        return {"nll_bound": float(bound.output.mean() + shown.scale.log().sum())}
+        shown, clean = self.eval_model, self.eval_model.normalize(self.measured)
+        num_times, totals = min(32, self.options.num_timesteps - 1), MeanMetrics()
+        for number, rows in own_blocks(len(clean), BLOCK):
+            bound = sampled_diffusion_vlb(
+                shown.denoiser(),
+                shown.schedule,
+                clean[rows],
+                num_times=num_times,
+                generator=self.generator("bound", number),
+            )
+            totals.add({"nll_bound": bound.output.sum()}, rows.stop - rows.start)
+        return {"nll_bound": totals.over_processes().compute()["nll_bound"] + float(shown.scale.log().sum())}
 
     def own_panels(self) -> list[Panel]:
         path = self.eval_model.sample_path(SHOWN, generator=self.generator("sheet"))
@@ -295,17 +321,20 @@ class FlowMatchingPointTask(PointTask):
     density."""
 
     def losses(
-        self, model: FlowSampler, points: Float[Tensor, "points features"], *, generator: torch.Generator
+        self, model: FlowSampler, points: Float[Tensor, "points features"], *, noise: RowNoise
     ) -> Float[Tensor, "points"]:
         data = model.normalize(points)
-        noise = torch.randn(data.shape, generator=generator).to(data)
-        t = torch.rand(len(data), generator=generator).to(data)
-        return flow_matching_loss(model.network, data, noise, t)
+        from_noise = noise.normal(*data.shape[1:], dtype=data.dtype)
+        return flow_matching_loss(model.network, data, from_noise, noise.uniform(dtype=data.dtype))
 
     def compute_final_metrics(self) -> Metrics:
         if self.data_info.num_features > MOST_TRACED:
             return {}
-        return {"nll": -float(self.eval_model.log_prob(self.measured).mean())}  # nats a point
+        totals = MeanMetrics()
+        for rows in own_batches(len(self.measured), MOST_MEASURED):
+            log_probs = self.eval_model.log_prob(self.measured[rows])
+            totals.add({"nll": -log_probs.sum()}, rows.stop - rows.start)  # nats a point
+        return totals.over_processes().compute()
 
     def own_panels(self) -> list[Panel]:
         path = self.eval_model.sample_path(SHOWN, generator=self.generator("sheet"))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import BatchSampler, PointSet, PointSplits, StandardScaler, keyed_generator
+from quoin.display import format_number
 from quoin.errors import UserError
 from quoin.losses import elbo_analytic_kl
 from quoin.models import PPCA, LinearVAE
@@ -62,6 +63,7 @@ class PPCATask(GradientTask):
     """
 
     kind = "point-generation"
+    is_data_parallel = False
 
     def __init__(self, model: LinearVAE, points: PointSplits, options: Any) -> None:
         optimizer = make_optimizer(model.parameters(), options)
@@ -123,7 +125,7 @@ class PPCATask(GradientTask):
             levels["log evidence of the true model"] = float(self.true.log_evidence(x).mean())
         caption = (
             "Nats per test example. The ELBO gap to its own decoder's log evidence is "
-            f"{found['elbo_gap']:.4f}: KL(q‖p(z | x)), exactly."
+            f"{format_number(found['elbo_gap'])}: KL(q‖p(z | x)), exactly."
         )
         exact, q = self.model.decoder.posterior(x), self.model.posterior(x)
         means = exact.mean.flatten(), q.mean.flatten()

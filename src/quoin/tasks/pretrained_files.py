@@ -1,19 +1,29 @@
-"""Trained weights to start from, where they lie: in a safetensors file, or in the folder of a run."""
+"""Trained weights to start from, where they lie: in a safetensors file, or in the folder of a run.
+
+A language model starts from a run alone: its weights mean nothing without its tokenizer and its architecture."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxtyping import Shaped
 from torch import Tensor
 
+from quoin.data import TextInfo, Tokenizer
 from quoin.errors import UserError, format_value
 from quoin.models.pretrained import read_safetensors
 from quoin.tasks.fine_tuning_options import ImageStatistics
 from quoin.train import RunFolder
 from quoin.train.run_state import fitting, model_weights, read_state
 
-__all__ = ["PretrainedFile", "describe_pretrained", "read_pretrained"]
+__all__ = [
+    "PretrainedFile",
+    "PretrainedLanguageModel",
+    "describe_pretrained",
+    "read_pretrained",
+    "read_pretrained_language_model",
+]
 
 
 class PretrainedFile(NamedTuple):
@@ -49,21 +59,47 @@ def read_pretrained(path: str) -> dict[str, Shaped[Tensor, "..."]]:
     return dict(_saved(where)["weights"]) if where.is_dir() else read_safetensors(where)
 
 
+class PretrainedLanguageModel(NamedTuple):
+    """What a language model starts from."""
+
+    path: str
+    options: dict[str, Any]  # of its run
+    tokenizer: Tokenizer
+    weights: dict[str, Shaped[Tensor, "..."]]
+
+    @property
+    def sha256(self) -> str:
+        return _digest(self.weights)
+
+
+def read_pretrained_language_model(path: str, recipe: str) -> PretrainedLanguageModel:
+    """The model of the run of `recipe` at `path`."""
+    where = Path(path).absolute()
+    run, saved = _saved_model(where, lambda run: run.recipe == recipe, f"a run of {recipe}")
+    with fitting(f"the checkpoint of {where}"):
+        weights = model_weights(saved, f"the checkpoint of {where}")
+    return PretrainedLanguageModel(str(where), run.config["options"], run.read_data_info(TextInfo).tokenizer, weights)
+
+
 def _saved(folder: Path) -> dict[str, Any]:
     """The best model of an image classifier's run, with the scale of its images."""
-    run = RunFolder.open(folder)
-    found = run.load_checkpoint()
-    if found is None or run.config["kind"] != "classification":
-        got = "one without a checkpoint" if found is None else f"one of {run.recipe}"
-        raise UserError(
-            f"--pretrained expects the run of an image classifier, got {got} at {format_value(str(folder), 200)}: "
-            "give another"
-        )
+    _, saved = _saved_model(
+        folder, lambda run: run.config["kind"] == "classification", "the run of an image classifier"
+    )
     where = f"the checkpoint of {folder}"
-    state = read_state(found[0], where)
-    saved: Any = state["best"] or state["task"].get("model")
     with fitting(where):
         return {"weights": model_weights(saved, where), "scales": saved["scales"]}
+
+
+def _saved_model(folder: Path, fits: Callable[[RunFolder], bool], expected: str) -> tuple[RunFolder, Any]:
+    """The run at `folder` and its best model so far."""
+    run = RunFolder.open(folder)
+    found = run.load_checkpoint()
+    if found is None or not fits(run):
+        got = "one without a checkpoint" if found is None else f"one of {run.recipe}"
+        raise UserError(f"--pretrained expects {expected}, got {got} at {format_value(str(folder), 200)}: give another")
+    state = read_state(found[0], f"the checkpoint of {folder}")
+    return run, state["best"] or state["task"].get("model")
 
 
 def _digest(weights: dict[str, Tensor]) -> str:

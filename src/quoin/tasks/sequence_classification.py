@@ -2,7 +2,8 @@
 report."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -24,8 +25,9 @@ from quoin.data import (
 )
 from quoin.data.labeled_files import LABEL_COLUMN, TEXT_COLUMN
 from quoin.data.padding import batches_by_length
+from quoin.display import format_number
 from quoin.errors import UserError
-from quoin.layers import RotaryEmbedding, transformer_block
+from quoin.layers import RotaryEmbedding, build_position_tables, transformer_block
 from quoin.losses import cross_entropy
 from quoin.metrics import confusion_matrix
 from quoin.models import BagOfWordsEncoder, RecurrentTextEncoder, SequenceClassifier, TransformerTextEncoder
@@ -36,6 +38,8 @@ from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.supervised import auc_metrics
 from quoin.train import DeviceContext, GradientUpdater, Metrics, check_finite, load_state_dict_strict
+from quoin.train.global_batch import GlobalBatch, cut_batch
+from quoin.train.processes import fraction_of, gather_rows
 
 __all__ = ["ENCODERS", "Posterior", "SequenceClassificationTask", "load_labeled_texts", "sequence_classifier"]
 
@@ -116,6 +120,7 @@ class SequenceClassificationTask:
     """
 
     kind = "sequence-classification"
+    is_data_parallel = True  # `runs_in_processes`
 
     def __init__(
         self,
@@ -156,22 +161,41 @@ class SequenceClassificationTask:
             )
             for name, model in models.items()
         }
+        longest = int(corpus.train.lengths.max()) + 1
+        for model in models.values():
+            build_position_tables(model, longest, device_context.device)
+        # Compiled for all shapes: each batch is as long as its longest text.
+        self._step_losses = {
+            name: device_context.compiled(functools.partial(self._losses, model), 0) for name, model in models.items()
+        }
+
+        self.global_batches = {name: GlobalBatch(model, options.seed, device_context) for name, model in models.items()}
 
     @property
     def model(self) -> nn.Module:
         return self.updaters[self.primary].model
 
+    @contextmanager
+    def whole_weights(self) -> Iterator[None]:
+        """Inside, every process has all weights of every model, of which it may keep but a fraction."""
+        with ExitStack() as stack:
+            for updater in self.updaters.values():
+                stack.enter_context(updater.whole_weights())
+            yield
+
     def step(self, rows: Int[Tensor, "batch"]) -> dict[str, Float[Tensor, ""]]:
         """One step of every model on the training texts of these numbers; the losses before it, summed."""
-        batch_rows = len(rows) if self.device_context.world_size == 1 else self.batches.num_rows_seen
-        pieces = [
-            (self.corpus.train.read(piece),)
-            for piece in rows.split(self.options.micro_batch_size or self.options.batch_size)
-        ]
+        world_size = self.device_context.world_size
+        among = rows if world_size == 1 else self.batches.batch_rows  # all pieces are padded alike
+        micro_batch_size = self.options.micro_batch_size or self.options.batch_size
+        cut = cut_batch(rows, micro_batch_size, self.batches, world_size)
+        pieces = [(piece, (self.corpus.train.read(piece.rows, among),)) for piece in cut]
         losses = {}
         for name, updater in self.updaters.items():
             updater.model.train()
-            losses[name] = updater.update(pieces, functools.partial(self._losses, updater.model), weight=1 / batch_rows)
+            losses[name] = self.global_batches[name].update(
+                updater, pieces, self._step_losses[name], weight=1 / len(among)
+            )
         return {"loss": losses[self.primary]}
 
     def _losses(self, model: nn.Module, batch: LabeledBatch) -> Tensor:
@@ -200,11 +224,13 @@ class SequenceClassificationTask:
     @torch.no_grad()
     def logits(self, name: str, texts: LabeledTexts) -> Float[Tensor, "texts classes"]:
         """What this model makes of all the texts, in their order, on the CPU; those of like length are read together,
-        so that little is padded."""
-        model = self.updaters[name].model.eval()
-        batches = batches_by_length(texts.lengths)
+        so that little is padded. Each process reads a fraction of the texts, and all have the whole."""
+        model, own = self.updaters[name].model.eval(), fraction_of(len(texts))
+        if own.start == own.stop:
+            return gather_rows(torch.empty(0))
+        batches = [rows + own.start for rows in batches_by_length(texts.lengths[own])]
         found = [model(batch.tokens, batch.lengths) for batch in map(texts.read, batches)]
-        return torch.cat(found)[torch.cat(batches).argsort()].cpu()
+        return gather_rows(torch.cat(found)[torch.cat(batches).argsort()].cpu())
 
     def state_dict(self) -> dict[str, Any]:
         for updater in self.updaters.values():
@@ -247,7 +273,7 @@ class SequenceClassificationTask:
             for name, found in correct.items()
         }
         commonest = float(labels.bincount().max()) / len(labels)
-        by_name = "; ".join(f"{name} {found.double().mean():.4f}" for name, found in correct.items())
+        by_name = "; ".join(f"{name} {format_number(float(found.double().mean()))}" for name, found in correct.items())
         caption = f"All learn from the same batches; a point for each group of test texts. Of all texts: {by_name}."
         return Panel(
             "Accuracy by length",

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
-from quoin.data import BatchSampler, PreparedData, TabularInfo, keyed_generator, mixup
+from quoin.data import BatchSampler, PreparedData, RowNoise, TabularInfo, keyed_generator
+from quoin.data.mixup import sample_mixup
 from quoin.metrics import roc_auc_ovr
 from quoin.optim import Schedule, constant
 from quoin.plot import Panel
@@ -20,6 +21,9 @@ from quoin.tasks import supervised_panels
 from quoin.tasks.own_training import OwnLoss
 from quoin.tensor import as_floating, one_hot
 from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
+from quoin.train.fractions import own_batches
+from quoin.train.global_batch import BatchPiece
+from quoin.train.processes import fraction_of, gather_rows
 
 __all__ = [
     "Classification",
@@ -52,8 +56,12 @@ def predict_in_batches(
     They go into one tensor that is there from the start: small ones that stay, each allocated between large ones that
     go, would leave holes in the heap which the next large one does not fit into, and memory would grow by every batch.
     """
-    outputs, done = torch.empty(0), 0
-    for piece in features.split(eval_batch_size(features)):
+    outputs, done, rows = torch.empty(0, device=features.device), 0, eval_batch_size(features)
+    if len(features) == 0:
+        return outputs
+    if len(features) <= rows:  # for a few rows the copy would take as long as a small network
+        return model(features)
+    for piece in features.split(rows):
         found = model(piece)
         if done == 0:
             outputs = found.new_empty((len(features), *found.shape[1:]))
@@ -65,9 +73,9 @@ def predict_in_batches(
 class SupervisedTask(GradientTask):
     """A model, an objective (one loss per example), an optimizer and prepared data.
 
-    `augment` changes the features of every training batch, and of no other, before the batch is cut into pieces. Its
-    generator is a function of the seed, the step and the rank: no state to save, and a resumed run samples what it
-    would have sampled.
+    `augment` changes the features of training rows, and of no others, each by its own noise. That is a function of the
+    seed, the step and the row of the global batch: no state to save, and a resumed run samples what it would have
+    sampled.
 
     Args:
         loss_fn: By which every split is evaluated.
@@ -91,7 +99,7 @@ class SupervisedTask(GradientTask):
         schedule: Schedule = constant,
         max_grad_norm: float = 0.0,
         micro_batch_size: int = 0,
-        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+        augment: Callable[[Tensor, RowNoise], Tensor] | None = None,
         train_loss_fn: Callable[[Tensor, Tensor], Tensor] | None = None,
         mixup: float = 0.0,
     ) -> None:
@@ -119,10 +127,7 @@ class SupervisedTask(GradientTask):
         self.memory_format = (
             torch.contiguous_format
         )  # of batches of images; `set_memory_format` changes it together with the kernels
-        # Compiled for one shape: others, such as an epoch's short last batch, go uncompiled, or slower kernels for all
-        # sizes would be made.
-        self._full_rows = min(self.micro_batch_size, batch_size, data.train.num_rows)
-        self._compiled_losses = device_context.compiled(self.losses)
+        self._step_losses = device_context.compiled(self.losses, self.full_rows)
 
     @abstractmethod
     def compute_metrics(
@@ -134,24 +139,39 @@ class SupervisedTask(GradientTask):
         self, rows: Int[Tensor, "batch"]
     ) -> Iterable[tuple[Float[Tensor, "piece ..."], Real[Tensor, "piece *classes"]]]:
         """Features, augmented and mixed where the options say so, and targets of training rows."""
-        features, targets = (
-            self.data.train.features.index_select(0, rows),
-            self.data.train.targets.index_select(0, rows),
-        )
+        for piece in self.cut(rows):
+            features, targets = self._mixed(piece, rows) if self.mixup else self._augmented(piece)
+            # By the piece, which costs less than a thousandth of a step; laid out once, the data would be held twice
+            # meanwhile.
+            yield features.contiguous(memory_format=self.memory_format), targets
+
+    def _augmented(self, piece: BatchPiece) -> tuple[Tensor, Tensor]:
+        features, targets = (each.index_select(0, piece.rows) for each in self._train)
         if self.augment is not None:
-            features = self.augment(
-                features, keyed_generator("augment", self.batches.seed, self.step_count, self.device_context.rank)
-            )
-        if self.mixup and len(rows):
-            generator = keyed_generator("mixup", self.batches.seed, self.step_count, self.device_context.rank)
-            one_hot_targets = one_hot(targets, self.data.data_info.num_classes, dtype=features.dtype)
-            features, targets = mixup(features, one_hot_targets, generator, self.mixup)
-        # By the batch, which costs less than a thousandth of a step; laid out once, the data would be held twice
-        # meanwhile.
-        features = features.contiguous(memory_format=self.memory_format)
-        if len(rows) <= self.micro_batch_size:
-            return [(features, targets)]
-        return zip(features.split(self.micro_batch_size), targets.split(self.micro_batch_size))
+            features = self.augment(features, piece.noise("augment", self.batches.seed, self.step_count))
+        return features, targets
+
+    def _mixed(self, piece: BatchPiece, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of a piece, each mixed with its partner in the global batch, which may be another rank's."""
+        generator = keyed_generator("mixup", self.batches.seed, self.step_count)
+        partners, weight = sample_mixup(piece.num_rows, generator, self.mixup)
+        features, targets = self._augmented(piece)
+        if len(piece.rows) == piece.num_rows:
+            other_features, other_targets = (each[partners.to(each.device)] for each in (features, targets))
+        else:
+            own = partners[piece.start : piece.stop]
+            other_rows = self.batch_rows(rows)[own.to(rows.device)]
+            other_features, other_targets = (each.index_select(0, other_rows) for each in self._train)
+            if self.augment is not None:
+                noise = piece.noise("augment", self.batches.seed, self.step_count).select(own)
+                other_features = self.augment(other_features, noise)
+        num_classes = self.data.data_info.num_classes
+        ours, theirs = (one_hot(each, num_classes, dtype=features.dtype) for each in (targets, other_targets))
+        return torch.lerp(other_features, features, weight), torch.lerp(theirs, ours, weight)
+
+    @property
+    def _train(self) -> tuple[Any, Any]:
+        return self.data.train.features, self.data.train.targets
 
     def losses(
         self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]
@@ -162,24 +182,25 @@ class SupervisedTask(GradientTask):
     def losses_of(
         self, features: Float[Tensor, "batch ..."], targets: Real[Tensor, "batch *classes"]
     ) -> Float[Tensor, "batch"]:
-        return (self._compiled_losses if len(features) == self._full_rows else self.losses)(features, targets)
+        return self._step_losses(features, targets)
 
     @torch.no_grad()
     def evaluate(self, split: str) -> Metrics:
-        """Means over the whole of a split, each example counted once."""
+        """Means over the whole of a split, each example counted once, by one of the processes."""
         data = getattr(self.data, split)
         if data.num_rows == 0:
             return {}
         totals = MeanMetrics()
         self.model.eval()
-        rows = eval_batch_size(data.features)
-        for features, targets in zip(data.features.split(rows), data.targets.split(rows)):
-            outputs = self.model(features)
+        batch_size = eval_batch_size(data.features)
+        for rows in own_batches(data.num_rows, batch_size):
+            targets = data.targets[rows]
+            outputs = self.model(data.features[rows])
             values = {"loss": self.loss_fn(outputs, targets), **self.compute_metrics(outputs, targets)}
             totals.add({name: value.sum() for name, value in values.items()}, len(targets))
-        means = totals.compute()
+        means = totals.over_processes().compute()
         if not all(map(math.isfinite, means.values())):
-            raise self.updater.diverged(lambda: self.model(data.features[:rows]))
+            raise self.updater.diverged(lambda: self.model(data.features[:batch_size]))
         return self.finalize_metrics(means)
 
     def finalize_metrics(self, means: Metrics) -> Metrics:
@@ -187,9 +208,10 @@ class SupervisedTask(GradientTask):
         return means
 
     def predict_split(self, split: str) -> Float[Tensor, "samples *outputs"]:
-        """The model's outputs on a split, in its order."""
+        """The model's outputs on a split, in its order; each process computes a fraction, and all have the whole."""
         self.model.eval()
-        return predict_in_batches(self.model, getattr(self.data, split).features)
+        features = getattr(self.data, split).features
+        return gather_rows(predict_in_batches(self.model, features[fraction_of(len(features))]))
 
     def model_state(self) -> dict[str, Any]:
         return super().model_state() | {"scales": self.data.scale_state()}

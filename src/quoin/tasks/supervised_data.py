@@ -12,6 +12,7 @@ from quoin.data import (
     Dataset,
     ImageSplits,
     PreparedData,
+    RowNoise,
     Split,
     StandardScaler,
     as_classes,
@@ -200,7 +201,7 @@ def supervised_task(
     options: Any,  # those of an optimizer and of a run
     device_context: DeviceContext,
     *,
-    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+    augment: Callable[[Tensor, RowNoise], Tensor] | None = None,
 ) -> Kind:
     """A supervised task of this kind, run as the shared options say."""
     if _fewest_rows(data.train.num_rows, options) == 1:  # batch norm may not take it: an error before the run begins

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import PreparedData
+from quoin.display import format_number
 from quoin.metrics import confusion_matrix
 from quoin.plot import Panel
 from quoin.tasks.classifier_panels import quality_panels
@@ -40,7 +41,8 @@ def classifier_panels(
         f"Rows are the true class, columns the predicted one; {wrong} of {len(labels)} {test_name} examples are wrong."
     )
     if threshold is not None:
-        caption += f" {names[1]} is predicted from a probability of {threshold:.4g} on, chosen on the validation split."
+        caption += f" {names[1]} is predicted from a probability of {format_number(threshold)} on, chosen on the "
+        caption += "validation split."
     panels = []
     if data.test.signal_shape is not None:
         panels.append(example_signals(outputs.softmax(-1), names, data))
@@ -88,7 +90,11 @@ def _worst_mistakes(
     )
     if data.test_images is not None:
         images, rescaled = plot.viewable(data.test_images[worst])
-        return Panel("Misclassified examples", lambda: plot.image_grid(images, sure), f"{caption} {rescaled}".rstrip())
+        return Panel(
+            "Misclassified examples",
+            lambda: plot.image_grid(images, sure, smooth=True),
+            f"{caption} {rescaled}".rstrip(),
+        )
     if data.test.signal_shape is not None:
         return signals_panel("Misclassified examples", data, worst.tolist(), sure, caption)
     rows = {

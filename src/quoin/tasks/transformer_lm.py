@@ -1,30 +1,42 @@
 """From options to a Transformer that models language: its sizes, how it attends, and how it knows where a token
 stands."""
 
+import functools
 from typing import Any
 
 from torch import nn
+from torch.nn import functional
 
 from quoin.data import TextInfo, keyed_generator
 from quoin.errors import UserError
 from quoin.layers import (
     ALiBi,
     ExactAttention,
+    FeedForward,
     InnerAttention,
     LearnedPositionalEmbedding,
     LinearAttention,
+    MultiHeadAttention,
     PerformerAttention,
     RotaryEmbedding,
     SinusoidalPositionalEncoding,
     TransformerBlock,
-    transformer_block,
 )
-from quoin.models import TransformerLanguageModel
+from quoin.models import TransformerLanguageModel, llama_block
+from quoin.models.language_transformer import tanh_gelu
 from quoin.models.transformer import PositionEmbedding
 from quoin.own_code import is_code_reference
 from quoin.tasks.own_attention import own_attention_maker
 
-__all__ = ["language_transformer"]
+__all__ = ["ACTIVATIONS", "language_transformer"]
+
+ACTIVATIONS = {
+    "gelu": functional.gelu,
+    "gelu-tanh": tanh_gelu,
+    "relu": functional.relu,
+    "silu": functional.silu,
+    "tanh": functional.tanh,
+}  # as `--activation` names them
 
 
 def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, int, int]) -> TransformerLanguageModel:
@@ -46,7 +58,9 @@ def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, in
         )
     weights, directions = keyed_generator("weights", options.seed), keyed_generator("directions", options.seed)
 
-    own = None
+    own, activation = None, ACTIVATIONS[options.activation]
+    if options.block == "llama" and options.attention != "exact":
+        raise UserError(f"--block llama attends exactly, got --attention {options.attention}: leave one of them out")
     if is_code_reference(options.attention):
         own = own_attention_maker(
             options.attention,
@@ -68,16 +82,26 @@ def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, in
         return ExactAttention(bias=ALiBi(num_heads) if options.position_embedding == "alibi" else None)
 
     def block() -> TransformerBlock:
-        rotary = RotaryEmbedding(embed_dim // num_heads) if options.position_embedding == "rotary" else None
-        return transformer_block(
-            embed_dim,
-            num_heads,
-            activation=nn.functional.gelu,
-            inner_attention=inner_attention(),
-            rotary=rotary,
-            dropout=options.dropout,
-            generator=weights,
-        )  # fmt: skip
+        if options.block == "llama":
+            return llama_block(
+                embed_dim,
+                num_heads,
+                options.hidden_dim or 8 * embed_dim // 3,
+                num_kv_heads=options.num_kv_heads or None,
+                base=options.rope_theta,
+                eps=options.norm_eps,
+                activation=activation,
+                dropout=options.dropout,
+                generator=weights,
+            )
+        is_rotary = options.position_embedding == "rotary"
+        rotary = RotaryEmbedding(embed_dim // num_heads, base=options.rope_theta) if is_rotary else None
+        attention = MultiHeadAttention(
+            embed_dim, num_heads, inner_attention=inner_attention(), rotary=rotary, generator=weights
+        )
+        feed_forward = FeedForward(embed_dim, options.hidden_dim or None, activation=activation, generator=weights)
+        norm = functools.partial(nn.LayerNorm, eps=options.norm_eps)
+        return TransformerBlock(attention, feed_forward, norm=norm, dropout=options.dropout)
 
     def position_embedding() -> PositionEmbedding | None:
         if options.position_embedding == "learned":
@@ -89,6 +113,7 @@ def language_transformer(options: Any, data_info: TextInfo, sizes: tuple[int, in
         [block() for _ in range(num_layers)],
         position_embedding=position_embedding(),
         context_length=options.context_length if options.position_embedding == "learned" else None,
+        tie_embeddings=options.tie_embeddings,
         dropout=options.dropout,
         generator=weights,
     )

@@ -14,6 +14,7 @@ from quoin.data import BOS, EOS, BatchSampler, PairBatch, PairCorpus, PairInfo, 
 from quoin.data.padding import SEQUENCES_PER_BATCH
 from quoin.errors import UserError
 from quoin.generate import Generated, beam_search, greedy_search
+from quoin.layers import build_position_tables
 from quoin.losses import sequence_cross_entropy
 from quoin.metrics import bleu, exact_match
 from quoin.plot import Panel
@@ -21,7 +22,9 @@ from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
 from quoin.tasks.own_attention import tell_slow_decoding
 from quoin.tasks.sequence_options import TranslationOptions
-from quoin.train import DeviceContext, GradientTask, Metrics
+from quoin.train import DeviceContext, GradientTask, MeanMetrics, Metrics
+from quoin.train.fractions import own_batches
+from quoin.train.processes import fraction_of, gather_lists
 
 __all__ = ["TranslationTask", "longest", "pair_losses", "pairs", "translate", "translation_task"]
 
@@ -98,17 +101,19 @@ class TranslationTask(GradientTask):
         )
         self.corpus, self.options, self.plot_alignment = corpus, options, plot_alignment
         self.data_info = pair_info(corpus)
-        self._losses = device_context.compiled(self.losses)
+        build_position_tables(model, int(max(each.max() for each in corpus.train.lengths())) + 1, device_context.device)
+        self._step_losses = device_context.compiled(self.losses, 0)  # each batch is as long as its longest pair
 
     def losses(self, batch: PairBatch) -> Float[Tensor, "batch"]:
         """-ln P(y | x) of each pair."""
         return pair_losses(self.model, batch)
 
     def losses_of(self, batch: PairBatch) -> Float[Tensor, "batch"]:
-        return self._losses(batch)
+        return self._step_losses(batch)
 
     def pieces(self, rows: Int[Tensor, "batch"]) -> Iterable[tuple[PairBatch]]:
-        return ((self.corpus.train.read(piece),) for piece in rows.split(self.micro_batch_size))
+        among = self.batch_rows(rows)  # padded alike, all pieces have dropout masks of one shape
+        return ((self.corpus.train.read(piece.rows, among),) for piece in self.cut(rows))
 
     @torch.no_grad()
     def evaluate(self, split: str) -> Metrics:
@@ -118,15 +123,16 @@ class TranslationTask(GradientTask):
         found: TokenPairs = getattr(self.corpus, split)
         count = min(len(found), len(self.corpus.test)) if split == "train" else len(found)
         self.model.eval()
-        nats, tokens = 0.0, 0
-        for rows in torch.arange(count).split(SEQUENCES_PER_BATCH):
-            batch = found.read(rows)
-            nats += float(self.losses(batch).double().sum())
-            tokens += int(batch.target_lengths.sum())
-        if not math.isfinite(nats):
+        totals = MeanMetrics()
+        for rows in own_batches(count, SEQUENCES_PER_BATCH):
+            batch = found.read(torch.arange(count)[rows])
+            totals.add({"loss": self.losses(batch).double().sum()}, int(batch.target_lengths.sum()))
+        means = totals.over_processes().compute()  # of a token
+        if not math.isfinite(means["loss"]):
             raise self.updater.diverged()
-        hypotheses, references = self.translations(found, range(count)), found.pairs.targets[:count]
-        metrics = {"loss": nats / tokens, "exact_match": exact_match(hypotheses, references)}
+        hypotheses = gather_lists(self.translations(found, range(count)[fraction_of(count)]))
+        references = found.pairs.targets[:count]
+        metrics = {**means, "exact_match": exact_match(hypotheses, references)}
         if split == "test":
             kind = "characters" if self.options.target_tokenizer == "char" else "words"
             with suppress(UserError):  # sacrebleu is an extra: without it the rest is still reported
@@ -136,7 +142,7 @@ class TranslationTask(GradientTask):
     def translations(self, split: TokenPairs, rows: Sequence[int]) -> list[str]:
         """The model's translations of the sources of these pairs."""
         hypotheses = []
-        for some in torch.tensor(rows).split(SEQUENCES_PER_BATCH):
+        for some in torch.tensor(rows, dtype=torch.int64).split(SEQUENCES_PER_BATCH) if len(rows) else ():
             batch = split.read(some)
             found = translate(
                 self.model,

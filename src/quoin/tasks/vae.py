@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from quoin import plot
-from quoin.data import ImageInfo
+from quoin.data import ImageInfo, RowNoise
 from quoin.errors import UserError
 from quoin.losses import kl_warmup, vae_losses
 from quoin.models import VAE, BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder, VAEDecoder
@@ -35,7 +35,8 @@ from quoin.train import DeviceContext
 __all__ = ["VAETask", "vae_decoder", "vae_task"]
 
 LATENTS_PER_BLOCK = 20_000  # that are decoded together while the evidence is estimated
-SHOWN = 10  # test images beside their reconstructions, latents that are traversed, columns of a traversal
+SHOWN = 10  # test images beside their reconstructions
+TRAVERSED, STEPS = 6, 7  # latents that are traversed, and the values of each, zero among them
 
 
 def vae_decoder(options: VAEOptions, data_info: ImageInfo) -> Callable[[nn.Module], VAEDecoder]:
@@ -87,20 +88,24 @@ class VAETask(GenerativeTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> Float[Tensor, "batch"]:
-        weight = kl_warmup(self.updater.progress, self.options.kl_warmup_ratio)
-        x = self._dequantize(images, generator)
+        weight = self._kl_weight()  # pyright: ignore[reportAttributeAccessIssue]
+        x = self._dequantize(images, noise)
         q = self.model.encoder(x)
-        noise = q.sample_noise((self.options.num_latent_samples,), generator=generator)
-        return vae_losses(self.model, q, x, noise, kl_weight=weight) - self._log_volume()
+        latent_noise = _latent_noise(q, self.options.num_latent_samples, noise)
+        return vae_losses(self.model, q, x, latent_noise, kl_weight=weight) - self._log_volume()
 
-    def _dequantize(self, images: Tensor, generator: torch.Generator) -> Tensor:
+    @torch.compiler.disable  # the number changes at every step, and a compiled step would be compiled for each
+    def _kl_weight(self) -> float | Tensor:
+        weight = kl_warmup(self.updater.progress, self.options.kl_warmup_ratio)
+        return torch.tensor(weight, device=self.device_context.device) if self.device_context.compile else weight
+
+    def _dequantize(self, images: Tensor, noise: RowNoise) -> Tensor:
         """Each pixel moved evenly within its level."""
         if not self.level_width:
             return images
-        moved = torch.rand(images.shape, generator=generator, dtype=images.dtype, device=images.device) - 0.5
-        return images + self.level_width * moved
+        return images + self.level_width * (noise.uniform(*images.shape[1:], dtype=images.dtype) - 0.5)
 
     def _log_volume(self) -> float:
         """What is added to a log-density to make it bound the log-probability of an image's levels."""
@@ -111,11 +116,11 @@ class VAETask(GenerativeTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
-        x = self._dequantize(images, generator)
+        x = self._dequantize(images, noise)
         q: DiagonalNormal = self.eval_model.encoder(x)
-        losses = vae_losses(self.eval_model, q, x, q.sample_noise((1,), generator=generator)) - self._log_volume()
+        losses = vae_losses(self.eval_model, q, x, _latent_noise(q, 1, noise)) - self._log_volume()
         divergence = kl_standard_normal(q.mean, q.log_std)
         bits = losses / (self.data_info.num_pixels * math.log(2))
         return {"loss": losses, "kl": divergence, "reconstruction_nll": losses - divergence, "bits_per_dimension": bits}
@@ -125,15 +130,15 @@ class VAETask(GenerativeTask):
         images: Float[Tensor, "batch channels height width"],
         labels: Int[Tensor, "batch"],
         *,
-        generator: torch.Generator,
+        noise: RowNoise,
     ) -> dict[str, Float[Tensor, "batch"]]:
         """ln (1/m) Σ_i p(x, z_i) / q(z_i | x), which closes in on ln p(x) as samples are added, and their effective
         sample size."""
-        x = self._dequantize(images, generator)
+        x = self._dequantize(images, noise)
         q, found, left = self.eval_model.encoder(x), [], self.options.num_importance_samples
         while left:
             some = min(left, rows_per_block(len(x), LATENTS_PER_BLOCK))
-            z = q.sample((some,), generator=generator)
+            z = q.transform(_latent_noise(q, some, noise))
             found.append(self.eval_model.log_joint(x, z) - q.log_prob(z))
             left -= some
         weights = torch.cat(found)
@@ -162,7 +167,7 @@ class VAETask(GenerativeTask):
         table = torch.stack([images, self.eval_model(images).clamp(0, 1)]).cpu()
         return Panel(
             "Reconstructions",
-            lambda: plot.image_table(table, row_labels=["test image", "reconstruction"]),
+            lambda: plot.image_table(table, row_labels=["test image", "reconstruction"], smooth=True),
             "The decoder's mean at the encoder's mean.",
         )
 
@@ -190,8 +195,8 @@ class VAETask(GenerativeTask):
         return Panel("KL per latent dimension", lambda: plot.bars(bars, x_label="nats per image"), caption)
 
     def _traversal(self, q: DiagonalNormal, order: Tensor) -> Panel:
-        values, latents = latent_traversal(q.mean[0], order[:SHOWN], SHOWN)
-        names = [f"latent {int(row) + 1}" for row in order[:SHOWN]]
+        values, latents = latent_traversal(q.mean[0], order[:TRAVERSED], STEPS)
+        names = [f"latent {int(row) + 1}" for row in order[:TRAVERSED]]
         caption = "Each row varies one latent dimension of the first test image over these values; largest KL first."
         return Panel(
             "Latent traversal",
@@ -199,9 +204,16 @@ class VAETask(GenerativeTask):
                 self.eval_model.decode_mean(latents).cpu(),
                 row_labels=names,
                 column_labels=[f"{value:.1f}" for value in values.tolist()],
+                x_label="value of the latent",
+                smooth=True,
             ),
             caption,
         )
+
+
+def _latent_noise(q: DiagonalNormal, num_samples: int, noise: RowNoise) -> Tensor:  # -> (num_samples, batch, k)
+    """The noise of so many samples, one after another: it does not depend on how many are taken together."""
+    return torch.stack([noise.normal(q.dim, dtype=q.mean.dtype) for _ in range(num_samples)])
 
 
 def _nats_by_latent(q: DiagonalNormal) -> Tensor:  # distribution on (n, k) -> (k,)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["PowerLaw", "fit_complexity", "growth_constant"]
@@ -51,6 +52,7 @@ def growth_constant(sizes: Sizes, costs: Sequence[float], growth: Callable[..., 
     return max(cost / bound for (_, cost), bound in zip(kept, bounds))
 
 
+@shown
 @dataclass(frozen=True)
 class PowerLaw:
     """cost ≈ constant · n₁^exponents₁ ⋯ n_d^exponents_d; `standard_errors` are those of the exponents."""

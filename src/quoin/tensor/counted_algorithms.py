@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from quoin.display import shown
 from quoin.errors import UserError
 
 __all__ = ["Counted", "LinkedList", "array_access", "binary_search", "bubble_sort", "linked_list_access", "merge_sort"]
 
 
+@shown
 class Counted(NamedTuple):
     """What an algorithm found, and the operations that it took."""
 
@@ -50,6 +52,7 @@ def binary_search(array: Sequence, value: Any) -> Counted:
     return Counted(None, num_reads)
 
 
+@shown
 @dataclass(frozen=True, eq=False, repr=False)  # either would recurse as deep as the list is long
 class LinkedList:
     """A value and the rest of the list, None at its end: the next entry is known only from the one before."""

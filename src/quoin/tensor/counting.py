@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 from quoin.tensor.einsum import parse_einsum
 
@@ -30,6 +31,7 @@ def einsum_multiplications(spec: str, *shapes: Sequence[int]) -> int:
     return (len(shapes) - 1) * math.prod(sizes.values())
 
 
+@shown
 @dataclass(frozen=True)
 class PairwiseCost:
     """The fewest multiplications when operands are contracted two at a time, and how: `(0, (1, 2))` begins with 1 and

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Num
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor.entries import check_finite, check_floating, check_same_dtype
 from quoin.tensor.norms import norm
@@ -42,6 +43,7 @@ def cp_tensor(*factors: Num[Tensor, "_d r"]) -> Num[Tensor, "..."]:
     return (_columnwise(factors[:-1], like=factors[0]) @ factors[-1].mT).reshape(shape)
 
 
+@shown
 @dataclass(frozen=True)
 class CP:
     """Factors whose pure tensors add up to T but for `residual`, relative to ‖T‖; the largest summand is

@@ -79,7 +79,7 @@ def as_bandwidth(bandwidth: Bandwidth, points: Float[Tensor, "... d"]) -> Float[
             f"expected one bandwidth, or one for each of {dim} coordinates, got shape {tuple(found.shape)}; "
             f"give ({dim},) of them"
         )
-    if not bool(((found > 0) & found.isfinite()).all()):
+    if not torch.compiler.is_exporting() and not bool(((found > 0) & found.isfinite()).all()):
         given = found.tolist() if isinstance(bandwidth, Tensor) else bandwidth
         raise UserError(
             f"expected a bandwidth above 0, got {format_value(given)}; give the distance at which a key still counts"

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor.entries import check_finite, check_floating
 from quoin.tensor.norms import norm
@@ -31,6 +32,7 @@ __all__ = [
 MOST_CONDITION = 1e6
 
 
+@shown
 class Eigen(NamedTuple):
     """Eigenvalues, and eigenvectors as the columns of a matrix in the same order."""
 
@@ -99,6 +101,7 @@ def _refuse_gradient(gradient: Tensor | None) -> None:  # None where only the ei
         )
 
 
+@shown
 class Discs(NamedTuple):
     """Discs of the complex plane, one for each row: |z - centre| <= radius."""
 
@@ -116,6 +119,7 @@ def gershgorin_discs(A: Float[Tensor, "*batch n n"]) -> Discs:
     return Discs(centers, A.abs().sum(dim=-1) - centers.abs())
 
 
+@shown
 class Dominant(NamedTuple):
     """The eigenvalue of largest modulus with a unit eigenvector, and the steps it took."""
 

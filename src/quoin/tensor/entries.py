@@ -41,6 +41,8 @@ def as_floating(x: Shaped[Tensor, "*shape"], *others: Shaped[Tensor, "..."]) -> 
 
 def check_finite(x: Shaped[Tensor, "..."], name: str = "x") -> None:
     """Raise an error on entries that are NaN or infinite, naming the index of the first."""
+    if torch.compiler.is_exporting():  # a program has no values yet
+        return
     wrong = ~x.detach().isfinite()
     if bool(wrong.any()):
         index = tuple(wrong.nonzero()[0].tolist())

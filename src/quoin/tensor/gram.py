@@ -11,7 +11,7 @@ from jaxtyping import Float, Real
 from torch import Tensor
 
 from quoin.errors import UserError
-from quoin.tensor.blocks import rows_per_block
+from quoin.tensor.blocks import in_blocks, rows_per_block
 from quoin.tensor.entries import as_floating, check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
 
@@ -41,7 +41,7 @@ def kernel_matrix(
     check_shapes("n d, m d", X=X, Y=Y)
     check_floating(X)
     check_same_dtype(X, Y)
-    return torch.cat([kernel(block.unsqueeze(1), Y) for block in X.split(rows_per_block(Y.numel()))])
+    return torch.cat([kernel(block.unsqueeze(1), Y) for block in in_blocks(X, rows_per_block(Y.numel()))])
 
 
 def rbf_kernel(x: Real[Tensor, "*#batch d"], y: Real[Tensor, "*#batch d"], gamma: float) -> Float[Tensor, "*#batch"]:

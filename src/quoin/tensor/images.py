@@ -92,7 +92,7 @@ def check_image_batch(x: Shaped[Tensor, "..."], image_shape: Sequence[int]) -> N
     if got != shape:
         hint = "permute them with channels_first" if (got[2], *got[:2]) == shape else f"build the model for {got}"
         raise UserError(f"expected images of {_pixels(shape)}, got {_pixels(got)}; {hint}")
-    if len(x) == 0:
+    if x.shape[0] == 0:  # len(x) would be a constant in an exported program
         raise UserError(
             f"expected at least one image, got an empty batch of shape {tuple(x.shape)}; leave empty batches out"
         )

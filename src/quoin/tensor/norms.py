@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor.entries import check_floating, check_same_dtype
 from quoin.tensor.shapes import check_shapes
@@ -92,6 +93,7 @@ def frobenius_norm(A: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch"]:
 # ---- what makes a norm ------------------------------------------------------------------------------------------
 
 
+@shown
 @dataclass(frozen=True)
 class NormTest:
     """What a search for a broken axiom gave: true when it found none, else the axiom and the vectors that break it."""
@@ -120,7 +122,7 @@ def is_norm(
         tol: How far, relative to its right side, an axiom may be missed by rounding.
 
     >>> is_norm(lambda x: x.abs().pow(0.5).sum() ** 2, dim=2, generator=torch.Generator().manual_seed(0))
-    NormTest(broken='f(x + y) <= f(x) + f(y)', counterexample=(tensor([1., 0.], ...), tensor([0., 1.], ...)))
+    NormTest(broken='f(x + y) <= f(x) + f(y)', counterexample=(tensor([1., 0.], ...), ...) of 2)
     """
     if dim < 1 or num_cases < 1:
         raise UserError(

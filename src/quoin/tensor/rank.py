@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor.cayley import decompose_pencil, hyperdeterminant_sign
 from quoin.tensor.cp import CP, cp_decompose, cp_tensor, residual_of_rounding
@@ -49,6 +50,7 @@ def is_pure(T: Float[Tensor, "..."], *, tol: float | None = None) -> bool:
     return max(unfolding_ranks(T, tol=tol)) <= 1
 
 
+@shown
 @dataclass(frozen=True)
 class RankBounds:
     """lower <= rank <= upper, where each bound comes from, and `upper` pure tensors that add up to T.

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor.entries import as_floating, check_floating
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@shown
 class ScaledValues(NamedTuple):
     """Kernel values along the last axis: the true ones are values * exp(log_scale), and a ratio of them needs no
     scale."""
@@ -34,6 +36,7 @@ class ScaledValues(NamedTuple):
     log_scale: Float[Tensor, "*batch 1"]
 
 
+@shown
 class SmoothingKernel(ABC):
     """A kernel K(u) >= 0 of an offset u, as a function of ‖u‖²; it is zero where ‖u‖ > `radius`."""
 

@@ -14,7 +14,7 @@ def check_token_ids(tokens: Shaped[Tensor, "..."], vocab_size: int, *, ndim: int
     if tokens.ndim != ndim or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         got = f"{str(tokens.dtype).removeprefix('torch.')} of shape {tuple(tokens.shape)}"
         raise UserError(f"expected token ids as a tensor of integers of ndim {ndim}, got {got}; reshape or encode them")
-    if tokens.numel() == 0:
+    if tokens.numel() == 0 or torch.compiler.is_exporting():  # a program has no values yet
         return
     ids = tokens.long()  # torch has no minimum of uint16
     low, high = map(int, ids.aminmax())

@@ -12,25 +12,34 @@ from typing import Any, TypeVar
 
 import torch
 
+from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.train.compiled import CompiledStep, length_of_first
+from quoin.train.processes import join_processes, local_place, num_processes, process_rank
 
-__all__ = ["DeviceContext", "compiler", "describe_environment", "setup_device", "torch_as_it_was"]
+__all__ = ["DeviceContext", "compiler", "describe_environment", "num_cores", "setup_device", "torch_as_it_was"]
 
-Function = TypeVar("Function", bound=Callable)
+R = TypeVar("R")
 
 _AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
+@shown
 @dataclass(frozen=True)
 class DeviceContext:
-    """A device and this process's fraction of the work. One process is rank 0 of a world of 1."""
+    """A device and this process's fraction of the work. One process is rank 0 of a world of 1.
+
+    With `shard` each process keeps a fraction of the weights, gradients and optimizer state (FSDP2); else all of them
+    (DDP).
+    """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     autocast_dtype: torch.dtype | None = None
     compile: bool = False
     rank: int = 0
     world_size: int = 1
-    _compiled: list[Callable] = field(default_factory=list, init=False, repr=False, compare=False)
+    shard: bool = False
+    _compiled: list[CompiledStep] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def autocast(self) -> contextlib.AbstractContextManager:
         """Mixed precision for the forward pass where it was chosen."""
@@ -38,13 +47,21 @@ class DeviceContext:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, dtype=self.autocast_dtype)
 
-    def compiled(self, function: Function) -> Function:
-        """`function` compiled for the shapes it is called with, if chosen; the weights that it reads stay the same
-        tensors."""
+    def compiled(
+        self, function: Callable[..., R], num_rows: int, rows_of: Callable[..., int] = length_of_first
+    ) -> Callable[..., R]:
+        """`function` compiled for pieces of `num_rows` rows, if chosen; the weights that it reads stay the same tensors
+        (`CompiledStep` has the arguments)."""
         if not self.compile:
             return function
-        self._compiled.append(function)
-        return torch.compile(function, dynamic=False)  # pyright: ignore[reportReturnType]
+        step = CompiledStep(function, num_rows, rows_of)
+        self._compiled.append(step)
+        return step
+
+    @property
+    def compile_seconds(self) -> float:
+        """Spent compiling so far, in this process."""
+        return sum(step.seconds for step in self._compiled)
 
     @property
     def compiled_nothing(self) -> bool:
@@ -76,24 +93,31 @@ def setup_device(
     precision: str = "float32",
     compile: bool = False,
     deterministic: bool = False,
+    shard: bool = False,
 ) -> tuple[DeviceContext, list[str]]:
-    """Set torch up and say in plain lines what could not be had.
+    """Meet the other processes if there are any, set torch up, and say in plain lines what could not be had.
 
     Args:
         device: "auto" takes CUDA, else an Apple GPU, else the CPU; otherwise "cpu", "cuda", "cuda:1", "mps".
-        threads: Threads of torch on the CPU; 0 leaves their number as it is.
+        threads: Threads of torch on the CPU; 0 leaves their number as it is, and shares out the cores among the
+            processes of this machine if there are several.
         precision: "float32", or on a GPU autocast to "bfloat16" or "float16".
         compile: Whether `DeviceContext.compiled` compiles; without a C++ compiler it does not, and a line says so.
         deterministic: Whether torch takes deterministic algorithms; one that has no such form warns.
+        shard: Whether each of several processes keeps a fraction of the model.
     """
-    if os.environ.get("WORLD_SIZE", "1") != "1":
-        raise UserError(
-            "torchrun starts several processes, and Quoin trains in one as yet: call quoin without torchrun"
-        )
-    remarks = []
+    join_processes()
+    remarks, world_size = [], num_processes()
+    local_rank, local_processes = local_place()
     if threads:
         torch.set_num_threads(threads)
+    elif world_size > 1 and os.environ.get("OMP_NUM_THREADS", "1") == "1":  # torchrun's default, not the user's choice
+        torch.set_num_threads(max(1, num_cores() // local_processes))
     chosen = _device(device)
+    if world_size > 1:
+        kind, chosen = chosen.type, _own_device(chosen, device, local_rank, local_processes)
+        if kind != chosen.type:
+            remarks.append(f"{local_processes} processes have no GPU each on this machine: they train on the CPU")
     if chosen.type == "cuda" and chosen.index is not None:
         torch.cuda.set_device(chosen)  # so that the generator that is saved is the one dropout samples from
     if precision not in _AUTOCAST:
@@ -102,6 +126,13 @@ def setup_device(
     if dtype is not None and chosen.type == "cpu":
         raise UserError(
             f"--precision {precision} is for a GPU; this run is on the CPU: leave it out or choose --device cuda"
+        )
+    if shard and world_size == 1:
+        remarks.append("--shard changes nothing: one process keeps all of the model")
+    if shard and dtype is torch.float16:
+        raise UserError(
+            "--shard with --precision float16: a process cannot see whether the gradients of others overflow; say "
+            "--precision bfloat16"
         )
     if compile and compiler() is None:
         remarks.append("no C++ compiler was found, so the model is not compiled; the run goes on without")
@@ -113,7 +144,32 @@ def setup_device(
         remarks.append(
             "deterministic: kernels that have no deterministic form will warn and may differ from run to run"
         )
-    return DeviceContext(chosen, dtype, compile), remarks
+    return DeviceContext(chosen, dtype, compile, process_rank(), world_size, shard and world_size > 1), remarks
+
+
+def num_cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _own_device(chosen: torch.device, name: str, local_rank: int, local_processes: int) -> torch.device:
+    """The device of one of several processes: of the GPUs of a machine each process has its own."""
+    if chosen.type == "mps":
+        if name == "auto":
+            return torch.device("cpu")
+        raise UserError("--device mps: several processes train on the CPU or on CUDA; say cpu, or leave --device out")
+    if chosen.type == "cpu":
+        return chosen
+    if chosen.index is not None:
+        raise UserError(f"--device {name}: each of several processes has a GPU of its own; say --device cuda")
+    if local_processes > (there := torch.cuda.device_count()):
+        if name == "auto":
+            return torch.device("cpu")
+        raise UserError(
+            f"--device cuda: {local_processes} processes need as many GPUs, and torch sees {there} here; start "
+            f"{there}, or say --device cpu"
+        )
+    return torch.device("cuda", local_rank)
 
 
 def _device(name: str) -> torch.device:
@@ -158,6 +214,8 @@ def describe_environment(device_context: DeviceContext, seed: int) -> dict[str, 
         if device_context.device.type == "cuda"
         else platform.processor() or "CPU",
         "threads": torch.get_num_threads(),
+        "processes": device_context.world_size,
+        "shard": device_context.shard,
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "seed": seed,
     }

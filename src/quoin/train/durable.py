@@ -8,18 +8,23 @@ stands in a run folder, and whatever another process puts there meanwhile, no mo
 """
 
 import errno
+import hashlib
+import mmap
 import os
 import re
 import secrets
 import shutil
 import stat
 import weakref
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from quoin.errors import UserError
 
 __all__ = ["Directory", "describe_os_error", "replace_file", "write_here"]
+
+Content = bytes | Iterable[bytes | memoryview]  # whole, or piece by piece
 
 _KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
 
@@ -107,12 +112,39 @@ class Directory:
         except OSError as error:
             raise self._unreadable(error, name, "a file") from None
 
-    def write(self, name: str, content: bytes) -> None:
+    def map(self, name: str, digest: str, size: int) -> mmap.mmap | bytearray:
+        """A file whose SHA-256 is `digest`, mapped rather than read: it holds no memory that the system could not take
+        back. What is written into the map is this process's own and never reaches the file, which may be removed. (Cut
+        short in place, which nothing of ours does to a file, it would end the process with SIGBUS.) Another file is a
+        `ValueError` that says in what it differs; `FileNotFoundError` is the caller's to report."""
+        try:
+            with open(self.open_file(name, os.O_RDONLY), "rb") as file:
+                if (found := os.fstat(file.fileno()).st_size) != size:
+                    raise ValueError(f"{name} has {found} bytes, expected {size}")
+                if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                    raise ValueError(f"{name} is not as it was written (SHA-256 differs)")
+                return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY) if size else bytearray()
+        except OSError as error:
+            raise self._unreadable(error, name, "a file") from None
+
+    def write(self, name: str, content: Content) -> None:
         """Write a file that was not there before, and wait until the disk has it."""
         with open(self.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-            file.write(content)
+            for piece in (content,) if isinstance(content, bytes) else content:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
+
+    def set_aside(self, pieces: Iterable[bytes | memoryview]) -> mmap.mmap:
+        """Bytes that only this process needs, on the disk instead of in its memory: a mapped file without a name, which
+        is gone when the map is, or the process."""
+        draft = draft_name("aside")
+        with open(self.open_file(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL), "w+b") as file:
+            os.unlink(draft, dir_fd=self._handle)
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
     def append(self, name: str, content: bytes) -> None:
         """Add to the end of a file, without waiting for the disk."""
@@ -124,7 +156,7 @@ class Directory:
             os.close(handle)
             self.replace(name, self.read(name) + content)
 
-    def replace(self, name: str, content: bytes) -> None:
+    def replace(self, name: str, content: Content) -> None:
         """Put `content` in place of whatever `name` held, a link itself and not what it leads to; a reader sees the old
         file or the new."""
         for debris in self.drafts_of(re.escape(name)):
@@ -199,7 +231,7 @@ def draft_name(name: str, kind: str = "draft") -> str:
     return f".{name}.{secrets.token_hex(8)}.{kind}"
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: Content) -> None:
     """Put `content` in place of whatever `path` held; a reader sees the old file or the new one, never a mixture."""
     try:
         Directory.at(path.parent).replace(path.name, content)

@@ -16,11 +16,13 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.train.task import Metrics, Task
 
 __all__ = ["Callback", "RunEvent"]
 
 
+@shown
 @dataclass(frozen=True)
 class RunEvent:
     """A step was made, an epoch was evaluated and its line written, or a checkpoint was saved.

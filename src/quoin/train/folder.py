@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quoin.data.data_info import DataInfo
-from quoin.errors import UserError, did_you_mean
+from quoin.display import shown
+from quoin.errors import UserError
 from quoin.train import durable, run_files
-from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, write_checkpoint
+from quoin.train.checkpoint import STEP, checkpoint_steps, prune, read_checkpoint, set_aside, write_checkpoint
 from quoin.train.durable import Directory
 from quoin.train.run_files import (
     ConfigFile,
@@ -54,6 +55,7 @@ Info = TypeVar("Info", bound=DataInfo)
 KEPT = 2  # checkpoints: the newest, and one before it in case a disk goes bad
 
 
+@shown
 class RunFolder:
     """One run on disk.
 
@@ -133,7 +135,7 @@ class RunFolder:
     def open(cls, path: Path) -> "RunFolder":
         """The run that already is at `path`, which the user named: it may be a link to one elsewhere."""
         if not os.path.isdir(path):  # unlike Path.is_dir, also for a name too long to be one
-            raise UserError(f"no run folder at {path}: {_runs_nearby(path)}")
+            raise UserError(f"no run folder at {path}: {run_files.runs_nearby(path)}")
         return cls(path)._opened()
 
     def member(self, name: str) -> "RunFolder | None":
@@ -318,6 +320,11 @@ class RunFolder:
             write_checkpoint(folder, state, recipe=self.recipe, step=step)
             prune(folder, checkpoint_steps(folder)[-KEPT:])
 
+    def set_aside(self, state: Any) -> Any:
+        """A copy of `state` that holds no memory, for as long as this process trains."""
+        with self._explain_os_errors("checkpoints"):
+            return set_aside(self.directory.enter("checkpoints", make=True), state)
+
     def load_checkpoint(self, step: int | None = None) -> tuple[Any, int] | None:
         """The state of `step`, or the newest; None when the run was killed before its first checkpoint."""
         folder = self._saved()
@@ -381,15 +388,3 @@ class RunFolder:
 
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self.directory.replace(name, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def _runs_nearby(path: Path) -> str:
-    """A hint for a run that is not there: what is beside it."""
-    beside = (
-        [each.name for each in path.parent.iterdir() if (each / "config.json").exists()]
-        if os.path.isdir(path.parent)
-        else []
-    )
-    if not beside:
-        return "`quoin train RECIPE` makes one under runs/"
-    return f"in {path.parent}/, {did_you_mean(path.name, beside)}"

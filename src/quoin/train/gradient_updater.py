@@ -1,25 +1,38 @@
 """One optimizer step, written once: schedule, micro-batches, autocast, scaling, finite checks, clipping, moving
 average, its state.
 
-It is the only place that calls `backward` to train. What the losses are of is the task's affair.
+It is the only place that calls `backward` to train. What the losses are of is the task's affair. Of several processes
+each calls it with pieces of its own rows, as many pieces as the others, and all make the same step.
 """
 
+import functools
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+import torch.distributed as dist
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.optim import EMAModel, Schedule, constant
 from quoin.train.device_context import DeviceContext
+from quoin.train.processes import gather_lists
 from quoin.train.task import CHECK_EVERY, NonFiniteLossError
-from quoin.train.weights import load_state_dict_strict, match_parameter_strides
+from quoin.train.weights import load_state_dict_strict, own_optimizer_state
+
+if TYPE_CHECKING:
+    from quoin.train.data_parallel import ReplicatedModel, ShardedModel
 
 __all__ = ["GradientUpdater", "first_nonfinite_tensor"]
 
+T = TypeVar("T")
+LOSS_ITSELF = "the loss itself"
 
+
+@shown
 class GradientUpdater:
     """A model, its optimizer and its learning-rate schedule: `update` makes one step.
 
@@ -55,7 +68,7 @@ class GradientUpdater:
         self.total_steps, self.max_grad_norm, self.step_count = max(1, total_steps), max_grad_norm, 0
         self.ema = EMAModel(model, decay=ema_decay) if ema_decay else None
         self._lrs = [group["lr"] for group in optimizer.param_groups]
-        self._parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        self._parameters = parameters_of(optimizer)
         # Half precision loses small gradients to underflow; scaling the loss keeps them, and is off (a no-op)
         # elsewhere.
         self._scaler = torch.amp.GradScaler(
@@ -72,18 +85,68 @@ class GradientUpdater:
         """The fraction of the run that is done, from 0 to 1."""
         return self.step_count / self.total_steps
 
-    def update(self, pieces: Iterable[tuple], losses: Callable[..., Tensor], *, weight: float) -> Float[Tensor, ""]:
-        """One step along the gradient of `weight` times the sum of `losses(*piece)` over all pieces; that sum, before
-        the step."""
+    @functools.cached_property
+    def parallel(self) -> "ReplicatedModel | ShardedModel | None":
+        """The model as several processes train it; made when it is first needed, for until then weights may be read
+        into the model, or laid out otherwise. None in one process."""
+        if self.device_context.world_size == 1:
+            return None
+        from quoin.train.data_parallel import parallel_model  # torch takes half a second to import what it needs
 
-        def computed(piece: tuple) -> Tensor:
+        average = None if self.ema is None else self.ema.module
+        made = parallel_model(self.model, average, self.optimizer, self.device_context)
+        self._parameters = parameters_of(self.optimizer)
+        return made
+
+    def whole_weights(self) -> AbstractContextManager[None]:
+        """Inside, `eval_model` holds its whole weights in every process, which may then call it as it likes."""
+        return nullcontext() if self.parallel is None else self.parallel.whole_weights()
+
+    def update(self, pieces: Iterable[tuple], losses: Callable[..., Tensor], *, weight: float) -> Float[Tensor, ""]:
+        """One step along the gradient of `weight` times the sum of `losses(*piece)` over all pieces of all processes;
+        the sum over those of this process, before the step."""
+
+        def computed(*piece: Any) -> Tensor:
             with self.device_context.autocast():
                 return losses(*piece)
 
-        self.zero_grad()
-        totals = [self.backward(computed(piece), weight, again=lambda piece=piece: computed(piece)) for piece in pieces]
+        if self.parallel is not None:
+            total = self._backward_with_others(pieces, computed, weight)
+        else:
+            self.zero_grad()
+            totals = [self.backward(computed(*piece), weight, again=lambda p=piece: computed(*p)) for piece in pieces]
+            total = totals[0] if len(totals) == 1 else torch.stack(totals).sum()
         self.step()
-        return totals[0] if len(totals) == 1 else torch.stack(totals).sum()
+        return total
+
+    def _backward_with_others(
+        self, pieces: Iterable[tuple], losses: Callable[..., Tensor], weight: float
+    ) -> Float[Tensor, ""]:
+        """The gradients of all processes, added up; gives the sum of the losses of this one."""
+        parallel = self.parallel
+        assert parallel is not None
+        self.zero_grad()
+        weight *= self.device_context.world_size  # for torch takes the mean over the processes
+        total, checked, waiting, bad = None, None, None, ()
+        for piece, is_last in _marking_last(pieces):
+            found, around_backward = parallel.losses(losses, piece, is_last=is_last)
+            part = found.detach().sum()
+            total = part if total is None else total + part
+            if found.device.type == "cpu" and not bad and not math.isfinite(part.item()):
+                bad = piece
+            if is_last:
+                bad = bad or piece
+                if found.device.type == "cpu" or self.step_count % CHECK_EVERY == 0:
+                    checked = total.to(torch.float64, copy=True)  # summed in place
+                    waiting = dist.all_reduce(checked, async_op=True)  # goes on while the gradients are computed
+            with around_backward:
+                self._add_gradient(found, weight)
+        assert total is not None
+        if checked is not None and waiting is not None:
+            waiting.wait()
+            if not math.isfinite(checked.item()):  # the same number in all, so that all end here
+                raise self.diverged(lambda: parallel.losses(losses, bad, is_last=True))
+        return total
 
     def zero_grad(self) -> None:
         """Set the learning rate of this step and drop the gradients of the last."""
@@ -102,9 +165,12 @@ class GradientUpdater:
         # Reading one number is free on the CPU; on a GPU it stalls the queue, so there only now and then.
         if (total.device.type == "cpu" or self.step_count % CHECK_EVERY == 0) and not math.isfinite(total.item()):
             raise self.diverged(again)
+        self._add_gradient(losses, weight)
+        return total
+
+    def _add_gradient(self, losses: Tensor, weight: float) -> None:
         # So written, the graph needs no nodes for sum and quotient.
         self._scaler.scale(losses).backward(torch.full_like(losses, weight))
-        return total
 
     def step(self) -> None:
         """Clip, move the weights, and let their average follow."""
@@ -119,7 +185,12 @@ class GradientUpdater:
 
     def diverged(self, again: Callable[[], object] | None = None) -> NonFiniteLossError:
         """The error of a loss that is not finite, with the first tensor on the way to it that is not."""
-        where = f"; first bad tensor: {first_nonfinite_tensor(self.model, again)}" if again is not None else ""
+        where = ""
+        if again is not None:
+            found = first_nonfinite_tensor(self.model, again)
+            if self.device_context.world_size > 1:  # each has looked at its own rows
+                found = next((each for each in gather_lists([found]) if each != LOSS_ITSELF), found)
+            where = f"; first bad tensor: {found}"
         # On a GPU the loss is read only now and then, so there the step is the one by which it was seen.
         when = "at" if self.device_context.device.type == "cpu" else "by"
         return NonFiniteLossError(
@@ -139,6 +210,7 @@ class GradientUpdater:
 
     def state_dict(self) -> dict[str, Any]:
         """All but the weights that are evaluated, which stand with the run's model."""
+        _ = self.parallel  # what it shards is part of the state
         state = {
             "optimizer": self.optimizer.state_dict(),
             "scaler": self._scaler.state_dict(),
@@ -149,13 +221,19 @@ class GradientUpdater:
         )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        _ = self.parallel  # a state that was read is sharded after the model was
         if self.ema is not None:
             load_state_dict_strict(self.model, state["weights"])
             self.ema.updates = state["ema_updates"]
         self.optimizer.load_state_dict(state["optimizer"])
-        match_parameter_strides(self.optimizer)
+        own_optimizer_state(self.optimizer)
         self._scaler.load_state_dict(state["scaler"])
         self.step_count = state["step_count"]
+
+
+def parameters_of(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All that it moves."""
+    return [each for group in optimizer.param_groups for each in group["params"]]
 
 
 def first_nonfinite_tensor(model: nn.Module, forward: Callable[[], object]) -> str:
@@ -187,4 +265,14 @@ def first_nonfinite_tensor(model: nn.Module, forward: Callable[[], object]) -> s
     finally:
         for handle in handles:
             handle.remove()
-    return found[0] if found else "the loss itself"
+    return found[0] if found else LOSS_ITSELF
+
+
+def _marking_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Each item, and whether it is the last."""
+    remaining = iter(items)
+    for item in remaining:
+        for following in remaining:
+            yield item, False
+            item = following
+        yield item, True

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from quoin.display import shown
 from quoin.errors import UserError, format_value
 
 __all__ = ["Monitor", "check_monitored", "greater_is_better", "monitor_named"]
@@ -15,6 +16,7 @@ _LESS = {"bits", "bias", "distance", "error", "gap", "kl", "loss", "mmd", "perpl
 _LESS |= {"rmse", "suboptimality", "variance"}
 
 
+@shown
 @dataclass(frozen=True)
 class Monitor:
     """A metric of every epoch, and which of two values of it is the better."""

@@ -1,20 +1,25 @@
-"""A progress bar for a terminal; now and then a line for a log file. One for a run, and one for several at a time."""
+"""A progress bar for a terminal or a notebook; now and then a line for a log file. One for a run, and one for several
+at a time."""
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
+
+from quoin.callbacks import Listener, ProgressCallback, current_listener
+from quoin.display import NotebookBar, format_number, in_notebook, shown, tell
 
 if TYPE_CHECKING:
     from quoin.train.task import MeanMetrics, Metrics
 
-__all__ = ["MultirunProgress", "Progress"]
+__all__ = ["MultirunProgress", "Progress", "ProgressListener"]
 
 REDRAW_SECONDS = 0.1
 LOG_SECONDS = 10.0
 
 
+@shown
 class Progress:
     """Epochs and batches as they pass, with the running loss and the last evaluation; written to standard error.
 
@@ -25,7 +30,7 @@ class Progress:
 
     def __init__(self, label: str = "", *, show_progress: bool = True) -> None:
         self.label, self.show_progress = label, show_progress
-        self._bar = self._bar_task = None
+        self._draw: Callable[[int, str], None] | None = None  # of so many batches, with these metrics beside the bar
         self._last = 0.0
         self._seen = ""
         self._epochs = self._num_batches = 1
@@ -35,6 +40,10 @@ class Progress:
     def open(self, epochs: int, num_batches: int) -> Iterator[None]:
         self._epochs, self._num_batches = max(1, epochs), max(1, num_batches)
         self._last = time.perf_counter()
+        if self.show_progress and in_notebook():
+            bar, total = NotebookBar(self.label), self._epochs * self._num_batches
+            yield from self._drawn_by(lambda done, seen: bar.update(done, total, seen))
+            return
         if not self.show_progress or not sys.stderr.isatty():
             yield
             return
@@ -52,18 +61,22 @@ class Progress:
             MofNCompleteColumn(table_column=kept[2]),
             TimeRemainingColumn(elapsed_when_finished=True, table_column=kept[3]),
         )
-        with Bar(*columns, seen, console=Console(stderr=True), expand=True) as self._bar:
-            self._bar_task = self._bar.add_task(self.label, total=epochs * num_batches, seen="")
+        with Bar(*columns, seen, console=Console(stderr=True), expand=True) as on_terminal:
+            task = on_terminal.add_task(self.label, total=epochs * num_batches, seen="")
+            yield from self._drawn_by(lambda done, seen: on_terminal.update(task, completed=done, seen=seen))
+
+    def _drawn_by(self, draw: Callable[[int, str], None]) -> Iterator[None]:
+        self._draw = draw
+        try:
             yield
-            self._bar.update(
-                self._bar_task, completed=self._done, seen=self._seen
-            )  # the last batches came between two refreshes
-        self._bar = None
+            draw(self._done, self._seen)  # the last batches came between two refreshes
+        finally:
+            self._draw = None
 
     def say(self, remark: str) -> None:
         """A plain line, such as what could not be had."""
         if self.show_progress:
-            print(f"{self.label}: {remark}", file=sys.stderr)
+            tell(f"{self.label}: {remark}")
 
     def advance(self, epoch: int, position: int, metrics: "MeanMetrics") -> None:
         """One more batch is done. Costs a look at the clock unless it is time to refresh."""
@@ -71,13 +84,13 @@ class Progress:
             return
         self._done = epoch * self._num_batches + position
         now = time.perf_counter()
-        if now - self._last < (REDRAW_SECONDS if self._bar is not None else LOG_SECONDS):
+        if now - self._last < (REDRAW_SECONDS if self._draw is not None else LOG_SECONDS):
             return
         self._last = now
-        if self._bar is not None and self._bar_task is not None:
-            self._bar.update(self._bar_task, completed=self._done, seen=self._seen)
+        if self._draw is not None:
+            self._draw(self._done, self._seen)
             return
-        means = "  ".join(f"{name} {value:.4g}" for name, value in metrics.compute().items())
+        means = "  ".join(f"{name} {format_number(value)}" for name, value in metrics.compute().items())
         print(
             f"{self.label}  epoch {epoch + 1}/{self._epochs}  batch {position}/{self._num_batches}  {means}",
             file=sys.stderr,
@@ -91,8 +104,21 @@ class Progress:
         self._seen = "  ".join(
             f"{name.replace('validation_', 'val ').replace('_', ' ')} {value:.3g}" for name, value in shown
         )
-        if self._bar is not None and self._bar_task is not None:
-            self._bar.update(self._bar_task, seen=self._seen)
+        if self._draw is not None:
+            self._draw(self._done, self._seen)
+
+
+class ProgressListener(Listener):
+    """Hands what work inside a step has to say to the run's progress; bars of its own go where they went."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._outer = progress, current_listener()
+
+    def say(self, text: str) -> None:
+        self._progress.say(text)
+
+    def progress(self, label: str) -> AbstractContextManager[ProgressCallback]:
+        return self._outer.progress(label)
 
 
 class MultirunProgress:
@@ -109,11 +135,18 @@ class MultirunProgress:
         self.label, self.total, self.show_progress = label, total, show_progress
         self._done = done
         self._epochs: dict[str, tuple[float, int]] = {}  # of the runs that train: done, and of how many
-        self._bar = self._bar_task = None
+        self._bar: Callable[[float, str], object] | None = None  # draws so many runs, and the words beside them
         self._last = time.perf_counter()
 
     @contextmanager
     def open(self) -> Iterator[None]:
+        if self.show_progress and in_notebook():
+            bar = NotebookBar(self.label)
+            self._bar = lambda done, text: bar.update(done, self.total, text)
+            yield
+            self._show()
+            self._bar = None
+            return
         if not self.show_progress or not sys.stderr.isatty():
             yield
             return
@@ -124,16 +157,17 @@ class MultirunProgress:
 
         seen = TextColumn("[dim]{task.fields[seen]}", table_column=Column(overflow="ellipsis", no_wrap=True, ratio=1))
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn(), seen)
-        with Bar(*columns, console=Console(stderr=True), expand=True) as self._bar:
-            self._bar_task = self._bar.add_task(self.label, total=self.total, seen="")
+        with Bar(*columns, console=Console(stderr=True), expand=True) as on_terminal:
+            task = on_terminal.add_task(self.label, total=self.total, seen="")
+            self._bar = lambda done, text: on_terminal.update(task, completed=done, seen=text)
             yield
-            self._draw()
+            self._show()
         self._bar = None
 
     def say(self, remark: str) -> None:
         """A plain line."""
         if self.show_progress:
-            print(f"{self.label}: {remark}", file=sys.stderr)
+            tell(f"{self.label}: {remark}")
 
     def advance(self, name: str, epoch: float, epochs: int) -> None:
         """The run `name` has done so many epochs."""
@@ -146,12 +180,12 @@ class MultirunProgress:
         if how == "finished":
             self._done += 1
         self.say(f"{name} {how} ({self._done} of {self.total} done)")
-        self._draw()
+        self._show()
 
     def refresh(self) -> None:
         """Draw the bar, or, if it is time, write a line."""
         if self._bar is not None:
-            self._draw()
+            self._show()
         elif self.show_progress and time.perf_counter() - self._last >= LOG_SECONDS:
             self._last = time.perf_counter()
             print(f"{self.label}  {self._text()}", file=sys.stderr)
@@ -162,7 +196,7 @@ class MultirunProgress:
         )
         return f"{self._done} of {self.total} done  {running}".rstrip()
 
-    def _draw(self) -> None:
-        if self._bar is not None and self._bar_task is not None:
+    def _show(self) -> None:
+        if self._bar is not None:
             parts = sum(min(1.0, done / total) for done, total in self._epochs.values())
-            self._bar.update(self._bar_task, completed=self._done + parts, seen=self._text())
+            self._bar(self._done + parts, self._text())

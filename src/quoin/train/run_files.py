@@ -6,17 +6,20 @@ who know them: `options_from_json` and `DataInfo`. What a checkpoint must hold i
 folder of hundreds of runs is listed at once.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from quoin.documents import Count, Must, Name, Size, checked, parse_json
-from quoin.errors import UserError, format_value
+from quoin.errors import UserError, did_you_mean, format_value
 
 __all__ = [
     "ConfigFile",
     "Environment",
+    "ImportedConfig",
     "MultirunConfig",
     "MultirunResultFile",
+    "PeakMemory",
     "ResultFile",
     "SweepConfig",
     "SweepResultFile",
@@ -24,6 +27,7 @@ __all__ = [
     "read_environment",
     "read_metrics",
     "read_result",
+    "runs_nearby",
 ]
 
 _NEEDED = {
@@ -62,6 +66,13 @@ class SweepConfig(TypedDict):
     jobs: Size
 
 
+class ImportedConfig(TypedDict):
+    """Where the weights of an imported run come from."""
+
+    source: Annotated[str, Must("a path", lambda path: 0 < len(path) <= 4096)]
+    family: Name  # how their names were read
+
+
 class ConfigFile(TypedDict):
     """config.json"""
 
@@ -76,6 +87,7 @@ class ConfigFile(TypedDict):
     code: NotRequired[list[CodeConfig]]  # the user's own files; copies lie in code/
     note: NotRequired[str]  # the user's, on the run
     tags: NotRequired[list[Name]]
+    imported: NotRequired[ImportedConfig]  # of a run that was not trained here
     multirun: NotRequired[MultirunConfig]  # of the folder that holds the runs of a multirun
     sweep: NotRequired[SweepConfig]  # of the folder that holds the trials of a sweep
 
@@ -85,6 +97,13 @@ class _Target(TypedDict):
     bound: Name
     value: float
     met: bool
+
+
+class PeakMemory(TypedDict):
+    """The most memory at a time: what torch allocated on the GPU, or what the process had of the machine's."""
+
+    bytes: Count
+    kind: Literal["gpu_allocated", "process_resident"]
 
 
 class ResultFile(TypedDict):
@@ -97,6 +116,7 @@ class ResultFile(TypedDict):
     best_step: Count
     seconds: float
     saving_seconds: float
+    peak_memory: NotRequired[PeakMemory]  # since the run was started or resumed, where the system tells
     num_parameters: NotRequired[Count]  # of its model, where it has one
 
 
@@ -201,3 +221,15 @@ def _object(content: bytes, path: Path) -> dict[str, Any]:
             f"{path} should hold a JSON object, it holds {format_value(value, 40)}: restore it or train again"
         )
     return value
+
+
+def runs_nearby(path: Path) -> str:
+    """A hint for a run that is not there: what is beside it."""
+    beside = (
+        [each.name for each in path.parent.iterdir() if (each / "config.json").exists()]
+        if os.path.isdir(path.parent)
+        else []
+    )
+    if not beside:
+        return "`quoin train RECIPE` makes one under runs/"
+    return f"in {path.parent}/, {did_you_mean(path.name, beside)}"

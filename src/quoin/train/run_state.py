@@ -26,7 +26,7 @@ class _TrainerState(TypedDict):
 
 class _MeanMetrics(TypedDict):
     count: Count
-    sums: dict[str, float | Tensor]
+    sums: dict[str, float]
 
 
 class RunState(TypedDict):
@@ -34,7 +34,7 @@ class RunState(TypedDict):
 
     task: dict[str, Any]
     trainer: _TrainerState
-    means: _MeanMetrics
+    means: list[_MeanMetrics]  # of each process
     best: dict[str, Any] | None
     generators: dict[str, Tensor]
 

@@ -12,7 +12,9 @@ import torch
 from jaxtyping import Shaped, UInt8
 from torch import Tensor
 
-__all__ = ["copy_state", "flatten_state", "generator_states", "load_generator_states", "storage_id", "unflatten_state"]
+from quoin.train.tensor_file import is_sharded
+
+__all__ = ["flatten_state", "generator_states", "load_generator_states", "storage_id", "unflatten_state"]
 
 Json = Any
 Tree = Any
@@ -21,7 +23,7 @@ _TAGS = ("$tensor", "$float", "$tuple", "$dict")
 
 
 def flatten_state(tree: Tree) -> tuple[Json, dict[str, Shaped[Tensor, "..."]]]:
-    """Split a state into a JSON skeleton and named tensors.
+    """Split a state into a JSON skeleton and named tensors: those of the state themselves, not copies.
 
     >>> skeleton, tensors = flatten_state({"weight": torch.ones(2), "betas": (0.9, 0.999)})
     >>> skeleton
@@ -40,8 +42,7 @@ def flatten_state(tree: Tree) -> tuple[Json, dict[str, Shaped[Tensor, "..."]]]:
                 while name in tensors:  # {"a.b": x, "a": {"b": y}} and {0: x, "0": y} spell two paths alike
                     name += "'"
                 names[storage] = name
-                # A clone: a view would drag its whole storage along, and training goes on while files are written.
-                tensors[name] = node.detach().cpu().contiguous().clone()
+                tensors[name] = node.detach()
             return {"$tensor": names[storage]}
         if isinstance(node, dict):
             if all(isinstance(key, str) for key in node) and not any(mark in node for mark in _TAGS):
@@ -84,12 +85,11 @@ def unflatten_state(skeleton: Json, tensors: dict[str, Shaped[Tensor, "..."]]) -
 
 def storage_id(tensor: Shaped[Tensor, "..."]) -> tuple:
     """What two names of one tensor (tied weights) have in common; empty ones share an address without being one."""
+    if is_sharded(tensor):
+        # Of some processes the part is empty and has no address, and all must find the same tensors tied.
+        part: Any = tensor.to_local()  # pyright: ignore[reportAttributeAccessIssue]
+        return part.untyped_storage()._cdata, part.storage_offset(), tensor.dtype, tuple(tensor.shape), tensor.stride()
     return tensor.device, tensor.dtype, tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
-
-
-def copy_state(tree: Tree) -> Tree:
-    """A copy of a state, on the CPU, that training on does not change; what was one tensor stays one."""
-    return unflatten_state(*flatten_state(tree))
 
 
 def generator_states() -> dict[str, UInt8[Tensor, "_bytes"]]:

@@ -5,16 +5,19 @@ from batch to batch: all are tasks. What drives them knows nothing but these eig
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from quoin.data import BatchSampler
 from quoin.data.data_info import DataInfo
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.plot import Panel
+from quoin.train.processes import gather_lists, num_processes, process_rank, sum_over_processes
 
 __all__ = ["CHECK_EVERY", "MeanMetrics", "Metrics", "NonFiniteLossError", "Task", "check_finite"]
 
@@ -78,6 +81,7 @@ def check_finite(values: Mapping[str, Real[Tensor, ""] | float], when: str) -> N
             raise NonFiniteLossError(f"{name} is not finite {when}; try a smaller --lr, or --max-grad-norm 1")
 
 
+@shown
 class MeanMetrics:
     """Sums and counts of per-example values, so that a mean over uneven batches or ranks is exact and nothing is
     padded."""
@@ -104,11 +108,32 @@ class MeanMetrics:
         """Whether the sums are plain numbers, so that reading them stalls no device."""
         return all(isinstance(value, float) for value in self.sums.values())
 
+    def over_processes(self) -> "MeanMetrics":
+        """The sums and counts of all processes, to equal bits in each. Every process calls it, also one that counted
+        nothing."""
+        if num_processes() == 1:
+            return self
+        names = list(dict.fromkeys(gather_lists(list(self.sums))))
+        own = [float(self.sums.get(name, 0.0)) for name in names]
+        count, *sums = sum_over_processes(torch.tensor([self.count, *own], dtype=torch.float64)).tolist()
+        found = MeanMetrics()
+        found.count, found.sums = int(count), dict(zip(names, sums))
+        return found
+
     def compute(self) -> Metrics:
+        """The means of what this process counted; `over_processes().compute()` are those of all."""
         return {name: float(value) / self.count for name, value in self.sums.items()} if self.count else {}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "sums": dict(self.sums)}
+        return {"count": self.count, "sums": {name: float(value) for name, value in self.sums.items()}}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.count, self.sums = state["count"], dict(state["sums"])
+    @classmethod
+    def of_processes(cls, states: Sequence[Mapping[str, Any]]) -> "MeanMetrics":
+        """What this process goes on from, of the states of all; if there were more or fewer, the main one has all of
+        it."""
+        found, rank = cls(), process_rank()
+        mine = states[rank : rank + 1] if len(states) == num_processes() else states if rank == 0 else ()
+        for each in mine:
+            found.count += each["count"]
+            found.sums = {name: value + found.sums.get(name, 0.0) for name, value in each["sums"].items()}
+        return found

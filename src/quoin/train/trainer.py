@@ -1,7 +1,8 @@
 """The training loop: steps, evaluations, checkpoints, until the epochs are done, patience ends or somebody interrupts.
 
 All that the loop itself must remember is in `TrainerState`; with the task's state it makes a run that was killed go on
-to the same bits.
+to the same bits. Several processes go through it step by step together: the main one has the folder, the progress bar
+and the callbacks, and what is decided by a clock, a signal or a callback, they decide together.
 """
 
 import dataclasses
@@ -10,15 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
+from quoin.callbacks import listen_with
+from quoin.data import keyed_seed
+from quoin.display import shown
+from quoin.train.agreement import Agreement
 from quoin.train.events import Callback, RunEvent
 from quoin.train.folder import RunFolder
-from quoin.train.interrupt import Interrupt
+from quoin.train.gradient_task import GradientTask, whole_weights
+from quoin.train.interrupt import Interrupt, StoppedInside
 from quoin.train.monitor import Monitor, check_monitored
-from quoin.train.progress import Progress
+from quoin.train.processes import from_main, gather_lists, is_main, num_processes, process_rank
+from quoin.train.progress import Progress, ProgressListener
+from quoin.train.receiving import Place, load_for_all, share_state
 from quoin.train.run_state import fitting, read_state
-from quoin.train.state import copy_state, generator_states, load_generator_states
+from quoin.train.state import generator_states, load_generator_states
 from quoin.train.task import CHECK_EVERY, MeanMetrics, Metrics, Task, check_finite
 
 __all__ = ["TrainOutput", "Trainer"]
@@ -40,6 +49,7 @@ class TrainerState:
     finished: bool = False
 
 
+@shown
 @dataclass(frozen=True)
 class TrainOutput:
     """How the loop ended: `finished`, or interrupted and ready to be resumed."""
@@ -51,6 +61,7 @@ class TrainOutput:
     saving_seconds: float
 
 
+@shown
 class Trainer:
     """Drive `task` for `epochs`, leaving everything in `folder`.
 
@@ -79,8 +90,8 @@ class Trainer:
     ) -> None:
         self.task, self.folder, self.epochs, self.monitor, self.patience = task, folder, epochs, monitor, patience
         self.checkpoint_every, self.max_steps = checkpoint_every, max_steps
-        self.progress = progress or Progress(show_progress=False)
-        self.callbacks = callbacks
+        self.progress = progress if progress and is_main() else Progress(show_progress=False)
+        self.callbacks = callbacks if is_main() else ()
         self.at = TrainerState()
         self.means = MeanMetrics()
         self.best: Any = None
@@ -93,7 +104,7 @@ class Trainer:
 
     def resume(self, step: int | None = None) -> None:
         """Take up the newest checkpoint, or that of `step`; a run killed before its first one starts afresh."""
-        found = self.folder.load_checkpoint(step)
+        found = load_for_all(self.folder, step, self._places())
         if found is not None:
             state, chosen = found
             self.load_state_dict(state)  # first: what does not fit must cost no later checkpoint
@@ -101,40 +112,64 @@ class Trainer:
         self.folder.truncate_metrics(self.at.num_lines)
 
     def run(self) -> TrainOutput:
-        """Train until done or interrupted; either way the folder then holds a checkpoint of the last step."""
+        """Train until done or interrupted; either way the folder then holds a checkpoint of the last step, unless that
+        was cut short while it was compiled: then it holds what it held."""
         batches = self.task.batches
         self._began = self.clock() - self.at.seconds
         self._saved = self.clock()
-        with Interrupt() as interrupt, self.progress.open(self.epochs, batches.num_batches):
-            while not self.at.finished and not interrupt.asked:
-                for rows in batches:
-                    self._step(rows)
-                    if batches.position == batches.num_batches:
-                        self._end_epoch()
-                    elif self._out_of_steps() or self._asked_to_stop:
-                        self._evaluate()
-                        self.at.finished = True
-                    if self.at.finished or interrupt.asked:
-                        break
-                    if self._save_is_due():
-                        self.save()
-            self.save()
+        try:
+            self._run()
+        except StoppedInside:
+            self.at.seconds = self.clock() - self._began
         if self.at.finished:
             self.load_best()
         epoch = batches.epoch + (batches.position == batches.num_batches)
         return TrainOutput(self.at.finished, self.at.step, epoch, self.at.seconds, self.saving_seconds)
 
+    def _run(self) -> None:
+        batches, listener = self.task.batches, ProgressListener(self.progress)
+        with Interrupt() as interrupt, self.progress.open(self.epochs, batches.num_batches), listen_with(listener):
+            all_say = Agreement(
+                {
+                    "interrupt": lambda: interrupt.asked,
+                    "stop": lambda: self._asked_to_stop,
+                    "save": lambda: is_main() and self._save_is_due(),
+                }
+            )
+            while not self.at.finished and not all_say.says("interrupt"):
+                for rows in batches:
+                    self._step(rows)
+                    all_say.after_step()
+                    if batches.position == batches.num_batches:
+                        self._end_epoch()
+                        all_say.meet()
+                        self.at.finished |= all_say.says("stop")
+                    elif self._out_of_steps() or all_say.says("stop"):
+                        self._evaluate()
+                        self.at.finished = True
+                    if self.at.finished or all_say.says("interrupt"):
+                        break
+                    if self._at_checkpoint() or all_say.says("save"):
+                        self.save()
+            self.save()
+
     def load_best(self) -> None:
         """Put the best model an evaluation saw into the task, if there is one."""
-        if self.best is not None:
+        if from_main(self.best is not None):  # which alone has it
+            best = share_state({"task": {"model": self.best}}, self._places())["task"]["model"]
             with fitting(f"the best model of {self.folder.path}"):
-                self.task.load_state_dict({**self.task.state_dict(), "model": self.best})
+                self.task.load_state_dict({**self.task.state_dict(), "model": best})
 
     def _step(self, rows: Tensor) -> None:
+        if num_processes() > 1:
+            # What a module draws by itself differs between the processes, and is no matter of what they drew before:
+            # the generators of all but the main one are in no checkpoint.
+            torch.manual_seed(keyed_seed("torch", self.task.batches.seed, self.at.step, process_rank()))
         sums = self.task.step(rows)
         self.at.step += 1
         self.means.add(sums, len(rows))
-        if self.at.step % CHECK_EVERY == 0 or self.means.on_host:
+        # Of several processes the updaters have looked at the losses of all.
+        if num_processes() == 1 and (self.at.step % CHECK_EVERY == 0 or self.means.on_host):
             check_finite(self.means.sums, f"at step {self.at.step}")
         self.progress.advance(self.task.batches.epoch, self.task.batches.position, self.means)
         self._tell("step", sums, len(rows))
@@ -161,15 +196,17 @@ class Trainer:
         self._evaluate()
         done = self.task.batches.epoch + 1
         out_of_patience = bool(self.patience) and self.at.epochs_without_improvement >= self.patience
-        self.at.finished = done >= self.epochs or out_of_patience or self._out_of_steps() or self._asked_to_stop
+        self.at.finished = done >= self.epochs or out_of_patience or self._out_of_steps()
 
     def _out_of_steps(self) -> bool:
         return bool(self.max_steps) and self.at.step >= self.max_steps
 
     def _evaluate(self) -> None:
         """Evaluate, write the line, remember the best."""
-        found = {f"train_{name}": value for name, value in self.means.compute().items()}
-        found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
+        found = {f"train_{name}": value for name, value in self.means.over_processes().compute().items()}
+        with whole_weights(self.task):
+            found |= {f"validation_{name}": value for name, value in self.task.evaluate("validation").items()}
+        found = from_main(found)  # by which all decide
         check_finite(found, f"at step {self.at.step}")
         self.means = MeanMetrics()
         self.at.seconds = self.clock() - self._began
@@ -191,19 +228,26 @@ class Trainer:
         value = found[self.monitor.metric]
         if self.at.best_value is None or self.monitor.better(value, self.at.best_value):
             self.at.best_value, self.at.best_step, self.at.epochs_without_improvement = value, self.at.step, 0
-            self.best = copy_state(self.task.state_dict()["model"])
+            self.best = self.folder.set_aside(self.task.state_dict()["model"])
         else:
             self.at.epochs_without_improvement += 1
 
+    def _places(self) -> Place | None:
+        """Where the tensors of a state belong that several processes load."""
+        return self.task.places() if num_processes() > 1 and isinstance(self.task, GradientTask) else None
+
+    def _at_checkpoint(self) -> bool:
+        return bool(self.checkpoint_every) and self.at.step % self.checkpoint_every == 0
+
     def _save_is_due(self) -> bool:
         if self.checkpoint_every:
-            return self.at.step % self.checkpoint_every == 0
+            return False
         return self.clock() - self._saved >= max(MIN_SAVE_INTERVAL, self._save_cost / MAX_SAVING_FRACTION)
 
     def save(self) -> None:
         """Write a checkpoint of this moment, unless it is one that nobody should go on from."""
         started = self.clock()
-        check_finite(self.means.sums, f"at step {self.at.step}")
+        check_finite(self.means.over_processes().sums, f"at step {self.at.step}")
         self.at.seconds = started - self._began
         self.folder.save_checkpoint(self.state_dict(), self.at.step)
         self._saved = self.clock()
@@ -212,11 +256,14 @@ class Trainer:
         self._tell("checkpoint", {})
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything: the task, the loop, the best model so far, and where torch's own generators stand."""
+        """Everything: the task, the loop, the best model so far, and where torch's own generators stand.
+
+        The mean losses so far are those of each process, so that a resumed run sums in the same order.
+        """
         return {
             "task": self.task.state_dict(),
             "trainer": dataclasses.asdict(self.at),
-            "means": self.means.state_dict(),
+            "means": gather_lists([self.means.state_dict()]),
             "best": self.best,
             "generators": generator_states(),
         }
@@ -229,7 +276,6 @@ class Trainer:
         with fitting(where):
             self.task.load_state_dict(checked["task"])
             self.at = TrainerState(**checked["trainer"])
-            self.means = MeanMetrics()
-            self.means.load_state_dict(state["means"])
+            self.means = MeanMetrics.of_processes(checked["means"])
             self.best = checked["best"]
             load_generator_states(checked["generators"])

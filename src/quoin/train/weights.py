@@ -6,7 +6,7 @@ A run's checkpoints, which hold everything that training needs, are in checkpoin
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import safetensors.torch
 import torch
@@ -16,8 +16,16 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.train import durable
 from quoin.train.state import storage_id
+from quoin.train.tensor_file import tensor_pieces
 
-__all__ = ["ResizableModel", "load_state_dict_strict", "load_weights", "match_parameter_strides", "save_weights"]
+__all__ = [
+    "ResizableModel",
+    "load_state_dict_strict",
+    "load_weights",
+    "own_optimizer_state",
+    "save_weights",
+    "shard_like",
+]
 
 
 @runtime_checkable
@@ -36,9 +44,7 @@ def save_weights(model: nn.Module, path: str | Path) -> Path:
     """
     state = model.state_dict()
     firsts = dict.fromkeys(_first_names(state).values())
-    # A clone: a view would drag its whole storage along.
-    content = safetensors.torch.save({name: state[name].detach().cpu().contiguous().clone() for name in firsts})
-    durable.replace_file(Path(path), content)
+    durable.replace_file(Path(path), tensor_pieces({name: state[name] for name in firsts}))
     return Path(path)
 
 
@@ -50,7 +56,8 @@ def load_weights(model: nn.Module, path: str | Path) -> None:
     """
     first = _first_names(model.state_dict())
     try:
-        found = safetensors.torch.load(Path(path).read_bytes())
+        Path(path).open("rb").close()  # the reader's own errors do not say what the system said
+        found = safetensors.torch.load_file(path)  # mapped, not read
     except OSError as error:
         raise UserError(f"expected a file of weights at {path}, got {error.strerror}; check the path") from error
     except safetensors.SafetensorError as error:
@@ -82,16 +89,32 @@ def load_state_dict_strict(model: nn.Module, weights: dict[str, Shaped[Tensor, "
                 "model: "
                 "the options are not those of the run"
             )
-    model.load_state_dict(weights)
+    model.load_state_dict({name: shard_like(expected[name], each) for name, each in weights.items()})
 
 
-def match_parameter_strides(optimizer: torch.optim.Optimizer) -> None:
-    """Give what an optimizer keeps of each weight, read from a file, the weight's strides: in another order steps round
-    otherwise."""
+def shard_like(parameter: Shaped[Tensor, "*shape"], value: Shaped[Tensor, "*shape"]) -> Shaped[Tensor, "*shape"]:
+    """This process's fraction of `value`, where it keeps but a fraction of `parameter` (FSDP2); else `value` itself."""
+    if not hasattr(parameter, "placements") or hasattr(value, "placements") or value.shape != parameter.shape:
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    where: Any = parameter
+    whole = value.to(where.device)
+    return distribute_tensor(whole, where.device_mesh, where.placements, src_data_rank=None)
+
+
+def own_optimizer_state(optimizer: torch.optim.Optimizer) -> None:
+    """Copy what an optimizer was given to keep of each weight into memory of its own, with the weight's strides: torch
+    keeps the very tensors of a checkpoint, which lie in its file, and in another order steps round otherwise."""
     for parameter, kept in optimizer.state.items():
         for name, value in kept.items():
-            if isinstance(value, Tensor) and value.shape == parameter.shape and value.stride() != parameter.stride():
-                kept[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+            if not isinstance(value, Tensor):
+                continue
+            value = shard_like(parameter, value)
+            if value.shape == parameter.shape and value.device == parameter.device:
+                kept[name] = torch.empty_like(parameter, dtype=value.dtype, requires_grad=False).copy_(value)
+            else:
+                kept[name] = value.clone()
 
 
 def _first_names(state: dict[str, Tensor]) -> dict[str, str]:

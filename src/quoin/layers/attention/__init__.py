@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from quoin.layers.attention.linear_forms import (
         KeyValueSums,
+        batched_causal_feature_attention,
         causal_feature_attention,
         causal_feature_step,
         feature_attention,
@@ -153,6 +154,7 @@ __all__ = [
     "attention_layer_definition",
     "attention_pooling",
     "attention_pooling_definition",
+    "batched_causal_feature_attention",
     "bilinear_score_definition",
     "causal_feature_attention",
     "causal_feature_step",

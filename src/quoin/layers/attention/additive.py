@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.cache import KeyValueCache
 from quoin.layers.attention.exact import repeat_kv
@@ -52,6 +53,7 @@ def additive_attention_definition(
     return Pooled(weights @ value, weights)
 
 
+@shown
 class AdditiveMemory(NamedTuple):
     """Keys projected once, their values, and which of them any query may see: what the steps of a decoder share."""
 

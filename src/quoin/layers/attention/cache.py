@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.checks import check_batch_indices, check_sizes
 from quoin.layers.attention.inner_attention import CacheSpec
@@ -28,7 +29,7 @@ class _Storage:
     def copied(self, seq_len: int, indices: Tensor | slice = slice(None)) -> "_Storage":
         """Memory of its own with the first `seq_len` positions of these sequences."""
         keys, values = self.keys[indices, :, :seq_len], self.values[indices, :, :seq_len]
-        batch_size, max_seq_len = len(keys), self.keys.shape[2]
+        batch_size, max_seq_len = keys.shape[0], self.keys.shape[2]
         fresh = _Storage(
             *(each.new_empty(batch_size, each.shape[1], max_seq_len, each.shape[3]) for each in (keys, values)),
             filled=seq_len,
@@ -38,6 +39,7 @@ class _Storage:
         return fresh
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class KeyValueCache:
     """The first `seq_len` keys and values; `append` gives the cache with more, and leaves this one as it is.
@@ -104,7 +106,7 @@ class KeyValueCache:
 
     def select(self, indices: Int[Tensor, "selected"]) -> "KeyValueCache":
         """The cache of these sequences, in this order, in memory of its own."""
-        check_batch_indices(indices, len(self._storage.keys))
+        check_batch_indices(indices, self._storage.keys.shape[0])
         return KeyValueCache(self._storage.copied(self.seq_len, indices), self.seq_len)
 
 

@@ -59,7 +59,7 @@ def check_batch_indices(indices: Int[Tensor, "selected"], batch_size: int) -> No
         raise UserError(
             f"expected the numbers of sequences as integers (r,), got {got}; give e.g. torch.tensor([0, 0, 2])"
         )
-    if indices.is_cpu and len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= batch_size):
+    if indices.is_cpu and indices.shape[0] and (int(indices.min()) < 0 or int(indices.max()) >= batch_size):
         raise UserError(
             f"expected sequences from 0 to {batch_size - 1}, got {indices.tolist()}; the cache holds {batch_size}"
         )

@@ -7,24 +7,30 @@ Feature maps of linear cost are in feature_map.py, learned projections in single
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.cache import KeyValueCache
 from quoin.layers.attention.checks import check_attention
+from quoin.layers.attention.growing_cache import GrowingKeyValueCache
 from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec
 from quoin.layers.attention.seen import each_query_alone, hidden_from_some, seen_by_group
+from quoin.layers.attention.static_cache import StaticKeyValueCache, StaticKeyValues
+from quoin.layers.device_position import DevicePosition, accepts_device_position
 from quoin.tensor import attention_mask, causal_mask, check_mask, check_shapes, masked_softmax, zero_masked
 
 __all__ = ["AttentionOutput", "ExactAttention", "ScoreBias", "repeat_kv", "scaled_dot_product_attention_definition"]
 
-ScoreBias = Callable[[int, int, int], Tensor]  # (queries, keys, position of the first query) -> (heads, queries, keys)
+# (queries, keys, position of the first query) -> (heads, queries, keys)
+ScoreBias = Callable[[int, int, Any], Tensor]
 
 
+@shown
 class AttentionOutput(NamedTuple):
     """Attention taken apart: the output, the attention weights, and the scores they come from."""
 
@@ -111,7 +117,7 @@ class ExactAttention(nn.Module):
             raise UserError(f"expected a dropout probability of at least 0 and below 1, got {dropout}; give e.g. 0.1")
         self.scale = scale
         self.bias = bias
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
@@ -150,6 +156,10 @@ class ExactAttention(nn.Module):
         """An empty cache with memory for `spec.max_seq_len` positions."""
         return KeyValueCache.empty(spec)
 
+    def init_static_cache(self, spec: CacheSpec) -> StaticKeyValues | None:
+        """Memory for a decode step that can be captured; None where the bias must know its position in Python."""
+        return StaticKeyValues.empty(spec) if accepts_device_position(self.bias) else None
+
     def decode_step(
         self,
         cache: AttentionCache,
@@ -159,6 +169,14 @@ class ExactAttention(nn.Module):
     ) -> AttentionStepOutput:
         """Attend from the new positions to themselves and all before: what `forward` gives there on the whole,
         causal."""
+        if isinstance(cache, GrowingKeyValueCache):
+            before, cache = cache.seq_len, cache.append(key, value)
+            mask = causal_mask(query.shape[2], cache.seq_len, device=query.device)
+            output = self._attend(query, cache.keys, cache.values, mask, causal=False, offset=before)
+            return AttentionStepOutput(output, cache)
+        if isinstance(cache, StaticKeyValueCache):
+            check_attention(query, key, value, causal=True)
+            return AttentionStepOutput(self._attend_static(cache, query, key, value), cache)
         if not isinstance(cache, KeyValueCache):
             raise UserError(
                 f"expected the cache that init_cache gave, got {type(cache).__name__}; each attention keeps its "
@@ -167,16 +185,29 @@ class ExactAttention(nn.Module):
         check_attention(query, key, value, causal=True)
         before, cache = cache.seq_len, cache.append(key, value)
         keys, values = cache.keys, cache.values
-        (batch_size, num_heads, new, head_dim), groups = query.shape, key.shape[1]
+        new = query.shape[2]
         if new == 1 and self.bias is None:
-            if num_heads == groups:
-                return AttentionStepOutput(self._fused(query, keys, values), cache)
-            # The heads of a group are so many queries of its one key head, which need not be read once for each of
-            # them.
-            grouped = self._fused(query.reshape(batch_size, groups, -1, head_dim), keys, values)
-            return AttentionStepOutput(grouped.reshape(batch_size, num_heads, 1, -1), cache)
+            return AttentionStepOutput(self._attend_one(query, keys, values), cache)
         mask = causal_mask(new, cache.seq_len, device=query.device) if before else None
         return AttentionStepOutput(self._attend(query, keys, values, mask, causal=not before, offset=before), cache)
+
+    def _attend_one(self, query: Tensor, keys: Tensor, values: Tensor, added: Tensor | None = None) -> Tensor:
+        """Attend from one position of each head, whatever it may see; `added` is the same for all heads."""
+        (batch_size, num_heads, _, head_dim), groups = query.shape, keys.shape[1]
+        if num_heads == groups:
+            return self._fused(query, keys, values, added)
+        # The heads of a group are so many queries of its one key head, which need not be read once for each of them.
+        grouped = self._fused(query.reshape(batch_size, groups, -1, head_dim), keys, values, added)
+        return grouped.reshape(batch_size, num_heads, 1, -1)
+
+    def _attend_static(self, cache: StaticKeyValueCache, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        keys, values = cache.write(key, value)
+        added = cache.position.score_mask(query.dtype)
+        if self.bias is None:
+            return self._attend_one(query, keys, values, added)
+        bias = self._bias(query, keys, cache.position)
+        assert bias is not None
+        return self._fused(query, keys, values, added + bias, grouped=query.shape[1] != key.shape[1])
 
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, offset: int
@@ -203,12 +234,27 @@ class ExactAttention(nn.Module):
         causal: bool = False,
         grouped: bool = False,
     ) -> Tensor:
-        dropout = self.dropout if self.training else 0.0
+        dropout = self.dropout.p if self.training else 0.0
+        if dropout and query.is_cpu and not torch.compiler.is_compiling():
+            return self._attend_with_dropout(query, key, value, added, causal, grouped)
         return torch.nn.functional.scaled_dot_product_attention(
             query, key, value, added, dropout, causal, scale=self.scale, enable_gqa=grouped
         )
 
-    def _bias(self, query: Tensor, key: Tensor, offset: int) -> Tensor | None:
+    def _attend_with_dropout(
+        self, query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, causal: bool, grouped: bool
+    ) -> Tensor:
+        """What torch's kernel does on the CPU when it drops weights, with a dropout layer that can be seen from
+        outside."""
+        if grouped:
+            key, value = repeat_kv(key, query.shape[1]), repeat_kv(value, query.shape[1])
+        scores = query @ key.mT * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        if added is not None and added.dtype != torch.bool:
+            scores = scores + added
+            added = scores > -math.inf
+        return self.dropout(masked_softmax(scores, added, causal=causal)) @ value
+
+    def _bias(self, query: Tensor, key: Tensor, offset: int | DevicePosition) -> Tensor | None:
         if self.bias is None:
             return None
         bias = self.bias(query.shape[2], key.shape[2], offset)

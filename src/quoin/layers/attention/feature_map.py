@@ -9,46 +9,77 @@ features
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.checks import check_attention, check_batch_indices, check_sizes
 from quoin.layers.attention.exact import AttentionOutput
 from quoin.layers.attention.features import EluPlusOne, Features, Redrawn
+from quoin.layers.attention.gpu_forms import attend_on_gpu
 from quoin.layers.attention.inner_attention import AttentionCache, AttentionStepOutput, CacheSpec
 from quoin.layers.attention.linear_forms import (
     CHUNK,
     KeyValueSums,
+    batched_causal_feature_attention,
     causal_feature_step,
     check_chunk_size,
+    feature_attention,
     feature_attention_definition,
     init_sums,
     mask_keys,
     query_sums,
     update_sums,
 )
+from quoin.layers.device_position import DevicePosition
 from quoin.tensor import check_floating, check_same_dtype
+from quoin.tensor.blocks import in_blocks
 
-__all__ = ["FeatureMapAttention", "LinearAttention", "LinearAttentionCache"]
+__all__ = ["FeatureMapAttention", "LinearAttention", "LinearAttentionCache", "StaticSums"]
 
 
+# Devices on which a chunk after the other is quick: elsewhere Python's calls take longer than the work of a chunk.
+CHUNK_BY_CHUNK = ("cpu",)
+
+
+@shown
 @dataclass(frozen=True, eq=False)
 class LinearAttentionCache:
     """The cache of linear attention after `seq_len` positions: sums over them, of constant size."""
 
     sums: KeyValueSums  # with leading axes batch, kv_heads, 1
-    seq_len: int = 0
+    seq_len: Any = 0  # an int; a `DevicePosition` in a step that is captured
 
     def select(self, indices: Int[Tensor, "selected"]) -> "LinearAttentionCache":
         """The cache of these sequences, in this order."""
         moments, log_scale = self.sums
-        check_batch_indices(indices, len(moments))
+        check_batch_indices(indices, moments.shape[0])
         return LinearAttentionCache(
             KeyValueSums(moments[indices], None if log_scale is None else log_scale[indices]), self.seq_len
         )
+
+
+@dataclass(frozen=True, eq=False)
+class StaticSums:
+    """The memory of a `LinearAttentionCache`, at addresses that stay."""
+
+    sums: KeyValueSums
+    grows = False
+
+    def load(self, cache: LinearAttentionCache) -> None:
+        self.keep(cache)
+
+    def at(self, position: DevicePosition) -> LinearAttentionCache:
+        return LinearAttentionCache(self.sums, position)
+
+    def keep(self, after: LinearAttentionCache) -> None:
+        self.sums.moments.copy_(after.sums.moments)
+        if self.sums.log_scale is not None and after.sums.log_scale is not None:
+            self.sums.log_scale.copy_(after.sums.log_scale)
 
 
 class FeatureMapAttention(nn.Module):
@@ -91,10 +122,14 @@ class FeatureMapAttention(nn.Module):
             self.feature_map.begin_pass()
         groups = key.shape[1]
         with torch.autocast(query.device.type, enabled=False):
+            if (found := attend_on_gpu(self.feature_map, query, key, value, mask, causal)) is not None:
+                return found
             q, k, v = _grouped(query, groups), _grouped(key, groups), _grouped(value, groups)
             mask = _grouped_mask(mask, groups)
             if mask is not None and (mask.shape[2] > 1 or mask.shape[3] > 1):  # not the same for all queries
                 return _ungrouped(self._defined(q, k, v, mask, causal).output, query)
+            if query.device.type not in CHUNK_BY_CHUNK and k.shape[-2]:
+                return _ungrouped(self._at_once(q, k, v, mask, causal), query)
             sums = self._init_sums(k, v)
             if causal:
                 return _ungrouped(self._follow(sums, q, k, v, mask)[0], query)
@@ -129,6 +164,10 @@ class FeatureMapAttention(nn.Module):
         )
         return LinearAttentionCache(self._init_sums(key, value))
 
+    def init_static_cache(self, spec: CacheSpec) -> StaticSums:
+        """Memory for a decode step that can be captured."""
+        return StaticSums(self.init_cache(spec).sums)
+
     def decode_step(
         self,
         cache: AttentionCache,
@@ -159,7 +198,9 @@ class FeatureMapAttention(nn.Module):
         with torch.autocast(query.device.type, enabled=False):
             q, k, v = _grouped(query, groups), _grouped(key, groups), _grouped(value, groups)
             output, sums = self._follow(cache.sums, q, k, v, None)
-        return AttentionStepOutput(_ungrouped(output, query), LinearAttentionCache(sums, cache.seq_len + new))
+        # A position on the device is moved on by whoever owns it, once for all layers.
+        after = cache.seq_len if isinstance(cache.seq_len, DevicePosition) else cache.seq_len + new
+        return AttentionStepOutput(_ungrouped(output, query), LinearAttentionCache(sums, after))
 
     def _follow(
         self, sums: KeyValueSums, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
@@ -170,6 +211,12 @@ class FeatureMapAttention(nn.Module):
             outputs.append(output)
         return torch.cat(outputs, dim=-2), sums
 
+    def _at_once(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        queries, (keys, values) = self.feature_map(query, is_query=True), self._visible(key, value, mask)
+        if causal:
+            return batched_causal_feature_attention(queries, keys, values, chunk_size=self.chunk_size)
+        return feature_attention(queries, keys, values)
+
     def _defined(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> AttentionOutput:
         seen = (
             None if mask is None else mask.any(dim=2, keepdim=True).any(dim=3, keepdim=True)
@@ -179,16 +226,16 @@ class FeatureMapAttention(nn.Module):
         return feature_attention_definition(queries, keys, values, mask, causal=causal)
 
     def _queries(self, query: Tensor) -> Iterator[Features]:
-        return (self.feature_map(piece, is_query=True) for piece in query.split(self.chunk_size, dim=-2))
+        return (self.feature_map(piece, is_query=True) for piece in in_blocks(query, self.chunk_size, dim=-2))
 
     def _keys(self, key: Tensor, value: Tensor, mask: Tensor | None) -> Iterator[tuple[Features, Tensor]]:
-        pieces = key.split(self.chunk_size, dim=-2)
+        pieces = in_blocks(key, self.chunk_size, dim=-2)
         seen = (
             [None] * len(pieces)
             if mask is None
-            else mask.expand(*mask.shape[:-1], key.shape[-2]).split(self.chunk_size, dim=-1)
+            else in_blocks(mask.expand(*mask.shape[:-1], key.shape[-2]), self.chunk_size, dim=-1)
         )
-        for each in zip(pieces, value.split(self.chunk_size, dim=-2), seen, strict=True):
+        for each in zip(pieces, in_blocks(value, self.chunk_size, dim=-2), seen, strict=True):
             yield self._visible(*each)
 
     def _visible(self, key: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Features, Tensor]:

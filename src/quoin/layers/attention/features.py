@@ -12,11 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.tensor import check_floating
 
 __all__ = ["EluPlusOne", "FeatureMap", "Features", "Redrawn", "elu_plus_one", "elu_plus_one_definition"]
 
 
+@shown
 class Features(NamedTuple):
     """φ(x) = values · exp(log_scale): what is too large or too small for a float stands in the logarithm, one a
     position.

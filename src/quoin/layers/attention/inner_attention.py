@@ -8,15 +8,18 @@ whatever it holds. A key that is hidden from some queries only must be finite; e
 a fast form need not.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from quoin.display import shown
+
 __all__ = ["AttentionCache", "AttentionStepOutput", "CacheSpec", "InnerAttention"]
 
 
+@shown
 class CacheSpec(NamedTuple):
     """The sizes of a cache, known before the first token."""
 
@@ -34,7 +37,7 @@ class AttentionCache(Protocol):
     """The cache of an attention after `seq_len` positions."""
 
     @property
-    def seq_len(self) -> int: ...
+    def seq_len(self) -> Any: ...  # an int; in a step that is captured a `DevicePosition`
 
     def select(self, indices: Int[Tensor, "selected"]) -> "AttentionCache":
         """The cache of these sequences, in this order: one may go on twice (a beam that forks), or not at all (one that
@@ -43,6 +46,7 @@ class AttentionCache(Protocol):
         ...
 
 
+@shown
 class AttentionStepOutput(NamedTuple):
     """The output for the new positions, and the cache that holds them."""
 

@@ -1,8 +1,8 @@
-"""Attention with scores φ(q)·φ(k), four times: as defined, by sums over all keys, chunk by chunk, and position by
-position.
+"""Attention with scores φ(q)·φ(k), five times: as defined, by sums over all keys, chunk by chunk, all chunks side by
+side, and position by position.
 
 As the query stands outside the sum over keys, φ(q)·Σ_j φ(k_j) v_jᵀ, nothing as large as queries times keys is needed;
-all four give the same numbers. Denominators are the same sums with a value of 1, which travels as one more column of
+all five give the same numbers. Denominators are the same sums with a value of 1, which travels as one more column of
 the values. The map φ, masks and heads are in feature_map.py.
 
     n queries, m keys, f features, v value width; leading axes broadcast
@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.exact import AttentionOutput
 from quoin.layers.attention.features import Features
@@ -22,6 +23,7 @@ from quoin.tensor import causal_mask, zero_masked
 
 __all__ = [
     "KeyValueSums",
+    "batched_causal_feature_attention",
     "causal_feature_attention",
     "causal_feature_step",
     "feature_attention",
@@ -75,6 +77,7 @@ def _one_query(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Atte
     return feature_attention_definition(Features(query), Features(key, log_scale), value, seen)
 
 
+@shown
 class KeyValueSums(NamedTuple):
     """All that queries need to know of any number of keys: Σ_j φ(k_j) [v_j, 1]ᵀ e^-log_scale, of constant size."""
 
@@ -165,6 +168,39 @@ def causal_feature_attention(
     return torch.cat(outputs, dim=-2)
 
 
+def batched_causal_feature_attention(
+    query: Features, key: Features, value: Float[Tensor, "... seq value_dim"], *, chunk_size: int = CHUNK
+) -> Float[Tensor, "... seq value_dim"]:
+    """`causal_feature_attention` with all chunks side by side: the sums of each, then those before each, then outputs.
+
+    A few large operations instead of a few small ones for each chunk: a GPU is idle while Python makes calls. It keeps
+    what the chunks have to themselves, n chunk_size scores and n / chunk_size sums a head.
+
+    Notes: D4.1-4.
+    """
+    check_chunk_size(chunk_size)
+    num_positions = value.shape[-2]
+    q, k, v = (_in_chunks(each, chunk_size) for each in (query.values, key.values, _with_one(value)))
+    scores = q @ k.mT
+    if key.log_scale is None:
+        sums = (k.mT @ v).cumsum(dim=-3)
+        before = q @ torch.nn.functional.pad(sums[..., :-1, :, :], (0, 0, 0, 0, 1, 0))
+    else:
+        log_scale = _in_chunks(key.log_scale, chunk_size, _lowest(scores))  # (..., chunks, chunk, 1)
+        of_chunk = log_scale.detach().amax(dim=-2, keepdim=True)
+        earlier = torch.cat(
+            [torch.full_like(of_chunk[..., :1, :, :], _lowest(scores)), of_chunk[..., :-1, :, :]], dim=-3
+        )
+        largest = earlier.cummax(dim=-3).values  # before each chunk, (..., chunks, 1, 1)
+        moments = (k * (log_scale - of_chunk).exp()).mT @ v
+        shrink = (of_chunk.squeeze(-1).mT - largest.squeeze(-1)).clamp(max=0).exp().tril(-1)  # (..., chunks, chunks)
+        sums = (shrink @ moments.flatten(-2)).unflatten(-1, moments.shape[-2:])
+        so_far = log_scale.detach().cummax(dim=-2).values.maximum(largest)
+        scores = scores * (log_scale.mT - so_far).clamp(max=0).exp()
+        before = (q @ sums) * (largest - so_far).exp()
+    return _ratio(scores.tril() @ v + before).flatten(-3, -2)[..., :num_positions, :]
+
+
 def split(features: Features, chunk_size: int) -> list[Features]:
     """The features of each `chunk_size` positions."""
     values = features.values.split(chunk_size, dim=-2)
@@ -191,6 +227,11 @@ def _add(sums: KeyValueSums, key: Features, value: Tensor) -> KeyValueSums:
     largest = torch.cat([sums.log_scale, key.log_scale.detach()], dim=-2).amax(dim=-2, keepdim=True)
     relative = key.values * (key.log_scale - largest).exp()
     return KeyValueSums(sums.moments * (sums.log_scale - largest).exp() + relative.mT @ value, largest)
+
+
+def _in_chunks(x: Tensor, size: int, fill: float = 0.0) -> Tensor:  # (..., n, w) -> (..., chunks, size, w)
+    missing = -x.shape[-2] % size
+    return torch.nn.functional.pad(x, (0, 0, 0, missing), value=fill).unflatten(-2, (-1, size))
 
 
 def _with_one(value: Tensor) -> Tensor:  # (..., m, v) -> (..., m, v + 1)

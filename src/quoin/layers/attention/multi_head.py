@@ -7,12 +7,13 @@ How one head attends is the inner attention: exact.py unless another is given.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.layers.attention.checks import beside_heads, check_batch_indices, check_sequences, check_sizes
 from quoin.layers.attention.exact import ExactAttention, scaled_dot_product_attention_definition
@@ -21,6 +22,8 @@ from quoin.layers.attention.inner_attention import AttentionCache, AttentionStep
 from quoin.layers.attention.pooling import Pooled
 from quoin.layers.attention.projections import PackedProjections, SeparateProjections
 from quoin.layers.attention.seen import Shown, show, zero_padding
+from quoin.layers.attention.static_cache import StaticAttentionCache
+from quoin.layers.device_position import DevicePosition, accepts_device_position
 from quoin.layers.fast_call import fast_call, submodules
 from quoin.layers.init import keeps_global_rng
 from quoin.tensor import attention_mask, check_mask, check_shapes, zero_masked
@@ -35,12 +38,13 @@ __all__ = [
     "multi_head_attention_definition",
 ]
 
-RotaryFn = Callable[
-    [Tensor, int], Tensor
-]  # (b, h, n, d) and the position of the first -> the same shape, with rotary embeddings applied
+Offset = int | DevicePosition
+# (b, h, n, d) and the position of the first -> the same shape, with rotary embeddings applied
+RotaryFn = Callable[[Tensor, Any], Tensor]
 Map = Callable[[Tensor], Tensor]
 
 
+@shown
 class HeadProjections(NamedTuple):
     """What one head makes of a position before it attends."""
 
@@ -49,6 +53,7 @@ class HeadProjections(NamedTuple):
     v_proj: Map
 
 
+@shown
 class MultiHeadAttentionOutput(NamedTuple):
     """Multi-head attention taken apart: the output, what each head gathered, and by which weights."""
 
@@ -57,6 +62,7 @@ class MultiHeadAttentionOutput(NamedTuple):
     weights: Float[Tensor, "heads *batch query key"]
 
 
+@shown
 class ProjectedMemory(NamedTuple):
     """Keys and values of every head, and which of them a query may see: what the steps of a decoder share."""
 
@@ -66,7 +72,7 @@ class ProjectedMemory(NamedTuple):
 
     def select(self, indices: Int[Tensor, "selected"]) -> "ProjectedMemory":
         """The memory of these sequences, in this order."""
-        check_batch_indices(indices, len(self.keys))
+        check_batch_indices(indices, self.keys.shape[0])
         return ProjectedMemory(
             self.keys[indices], self.values[indices], None if self.mask is None else self.mask[indices]
         )
@@ -227,12 +233,15 @@ class MultiHeadAttention(nn.Module):
 
     def init_cache(self, batch_size: int, max_seq_len: int) -> AttentionCache:
         """The empty cache for `batch_size` sequences of at most `max_seq_len` positions."""
-        weight = self.out_proj.weight
-        return self.inner_attention.init_cache(
-            CacheSpec(
-                batch_size, self.num_kv_heads, self.head_dim, self.head_dim, max_seq_len, weight.dtype, weight.device
-            )
-        )
+        return self.inner_attention.init_cache(self._cache_spec(batch_size, max_seq_len))
+
+    def init_static_cache(self, batch_size: int, max_seq_len: int) -> StaticAttentionCache | None:
+        """Memory for a `decode_step` that can be captured; None where the inner attention or the rotary embedding has
+        no such form."""
+        make = getattr(self.inner_attention, "init_static_cache", None)
+        if make is None or not accepts_device_position(self.rotary):
+            return None
+        return make(self._cache_spec(batch_size, max_seq_len))
 
     def decode_step(self, cache: AttentionCache, x: Float[Tensor, "batch new embed"]) -> AttentionStepOutput:
         """Causal self-attention from the new positions to themselves and to all in the cache."""
@@ -260,7 +269,7 @@ class MultiHeadAttention(nn.Module):
         for name, x, embed_dim in zip(("key", "value"), (key, value), self.input_dims[1:], strict=True):
             check_sequences(name, x, embed_dim)
         check_shapes("b, b m w", lengths=lengths, key=key)
-        mask = attention_mask((len(key), 1, 1, key.shape[1]), lengths=lengths)
+        mask = attention_mask((key.shape[0], 1, 1, key.shape[1]), lengths=lengths)
         key, value = zero_padding(key, lengths), zero_padding(value, lengths)
         keys, values = (self._split(x) for x in (self.in_proj.k_proj(key), self.in_proj.v_proj(value)))
         keys = keys if self.rotary is None else self.rotary(keys, 0)
@@ -300,7 +309,7 @@ class MultiHeadAttention(nn.Module):
             check_sequences(name, x, embed_dim)
         mask = beside_heads(mask)
         if mask is not None:
-            check_mask(mask, (len(query), self.num_heads, query.shape[1], key.shape[1]))
+            check_mask(mask, (query.shape[0], self.num_heads, query.shape[1], key.shape[1]))
         shown = show(query, key, value, mask, lengths)
         return shown._replace(mask=beside_heads(shown.mask))
 
@@ -315,13 +324,17 @@ class MultiHeadAttention(nn.Module):
         q, k, v = (self._split(x) for x in self.in_proj(query, key, value))
         return self._apply_rotary(q, k, v)
 
-    def _packed_heads(self, packed: Tensor, offset: int = 0) -> tuple[Tensor, Tensor, Tensor]:  # (b, n, (h + 2 g) d)
+    def _cache_spec(self, batch_size: int, max_seq_len: int) -> CacheSpec:
+        weight, head_dim = self.out_proj.weight, self.head_dim
+        return CacheSpec(batch_size, self.num_kv_heads, head_dim, head_dim, max_seq_len, weight.dtype, weight.device)
+
+    def _packed_heads(self, packed: Tensor, offset: Offset = 0) -> tuple[Tensor, Tensor, Tensor]:  # (b, n, (h + 2 g) d)
         batch_size, positions, _ = packed.shape
         heads = packed.view(batch_size, positions, sum(self.head_counts), self.head_dim)
         q, k, v = heads.split_with_sizes(self.head_counts, dim=2)
         return self._apply_rotary(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), offset)
 
-    def _apply_rotary(self, q: Tensor, k: Tensor, v: Tensor, offset: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    def _apply_rotary(self, q: Tensor, k: Tensor, v: Tensor, offset: Offset = 0) -> tuple[Tensor, Tensor, Tensor]:
         return (q, k, v) if self.rotary is None else (self.rotary(q, offset), self.rotary(k, offset), v)
 
     def _split(self, x: Tensor) -> Tensor:  # (b, n, h d) -> (b, h, n, d)

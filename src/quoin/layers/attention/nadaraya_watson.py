@@ -7,6 +7,7 @@ estimators/kernel_regression.py.
 n queries, m keys
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -40,7 +41,7 @@ from quoin.tensor import (
     squared_distances,
     zero_masked,
 )
-from quoin.tensor.blocks import rows_per_block
+from quoin.tensor.blocks import in_blocks, rows_per_block
 
 __all__ = [
     "FallbackRule",
@@ -121,8 +122,9 @@ def nadaraya_watson_definition(
 
     >>> from quoin.tensor import BoxcarKernel
     >>> keys, values = torch.tensor([[0.0], [1.0], [4.0]]), torch.tensor([[10.0], [20.0], [50.0]])
-    >>> nadaraya_watson_definition(torch.tensor([[0.5]]), keys, values, BoxcarKernel(), 1.0)
-    Pooled(output=tensor([[15.]]), weights=tensor([[0.5000, 0.5000, 0.0000]]))
+    >>> pooled = nadaraya_watson_definition(torch.tensor([[0.5]]), keys, values, BoxcarKernel(), 1.0)
+    >>> pooled.weights, pooled.output
+    (tensor([[0.5000, 0.5000, 0.0000]]), tensor([[15.]]))
 
     Notes: Z11.7, Z11.9, Z11.10.
     """
@@ -178,7 +180,9 @@ def nadaraya_watson(
         check_finite(given, name)
     if not query.numel():
         return query @ key.mT @ value
-    fused = _safe_dtype(query, key, bandwidth) if isinstance(kernel, GaussianKernel) else None
+    # Whether the fused form is close enough is a question of values, which a program that is exported does not have.
+    may_fuse = isinstance(kernel, GaussianKernel) and not torch.compiler.is_exporting()
+    fused = _safe_dtype(query, key, bandwidth) if may_fuse else None
 
     def pool(query: Tensor, key: Tensor, value: Tensor, bandwidth: Tensor, mask: Tensor | None) -> Tensor:
         if fused is not None:
@@ -186,10 +190,12 @@ def nadaraya_watson(
         similarity, total = _similarities(query, key, kernel, bandwidth, fallback, mask)
         return (similarity @ value.to(similarity.dtype) / total).to(value.dtype)
 
-    pairs = query.shape[:-2].numel() * key.shape[-2]  # of one query in each sequence
+    pairs = math.prod(query.shape[:-2]) * key.shape[-2]  # of one query in each sequence
     rows = rows_per_block(pairs) if fused is None else rows_per_block(pairs, FUSED_PAIRS_PER_BLOCK)
-    pieces = query.split(rows, dim=-2)
-    masks = [mask] * len(pieces) if mask is None or mask.ndim < 2 or mask.shape[-2] == 1 else mask.split(rows, dim=-2)
+    pieces = in_blocks(query, rows, dim=-2)
+    masks = (
+        [mask] * len(pieces) if mask is None or mask.ndim < 2 or mask.shape[-2] == 1 else in_blocks(mask, rows, dim=-2)
+    )
     learns = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value, bandwidth))
     if not learns or len(pieces) == 1:
         return torch.cat([pool(piece, key, value, bandwidth, seen) for piece, seen in zip(pieces, masks)], dim=-2)
@@ -324,7 +330,7 @@ def _or_by_rule(
     and a sum of 1.
     """
     alone = similarity.detach().sum(dim=-1, keepdim=True) == 0
-    if bool(alone.any()):
+    if torch.compiler.is_exporting() or bool(alone.any()):
         if mask is not None:
             square = square.masked_fill(~mask, torch.inf)
             alone = alone & mask.any(dim=-1, keepdim=True)

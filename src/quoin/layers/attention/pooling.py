@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
+from quoin.display import shown
 from quoin.errors import UserError
 from quoin.tensor import as_floating, check_floating, check_mask, check_shapes, masked_softmax, zero_masked
 
@@ -33,6 +34,7 @@ Score = Callable[[Tensor, Tensor], Tensor]  # (..., n, d), (..., m, e) -> (..., 
 Weigh = Callable[[Tensor, Tensor | None], Tensor]  # (..., n, m), its mask -> (..., n, m)
 
 
+@shown
 class Pooled(NamedTuple):
     """The values gathered for each query, and the weights that gathered them."""
 

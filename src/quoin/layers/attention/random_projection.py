@@ -11,6 +11,7 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor, nn
 
 from quoin.errors import UserError
+from quoin.layers.checkpointing import is_recomputing
 
 __all__ = [
     "RandomMatrixSampler",
@@ -146,7 +147,7 @@ class RandomProjection(nn.Module):
         """Count a training pass, and resample first where it is due. Without a schedule nothing is counted: reading a
         count stalls a GPU.
         """
-        if self.training and self.redraw_interval:
+        if self.training and self.redraw_interval and not is_recomputing():
             if int(self.passes) and int(self.passes) % self.redraw_interval == 0:
                 self.redraw()
             self.passes = self.passes + 1

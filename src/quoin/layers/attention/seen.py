@@ -9,6 +9,7 @@ n queries, m keys with values; leading axes are those of the store
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
@@ -59,8 +60,8 @@ def hidden_from_some(mask: Bool[Tensor, "..."] | None, *stores: Float[Tensor, ".
 
     Definitions then give each query a store of its own, so that no other query's NaN reaches it.
     """
-    if mask is None or mask.ndim < 2 or mask.shape[-2] < 2:
-        return False
+    if mask is None or mask.ndim < 2 or mask.shape[-2] < 2 or torch.compiler.is_exporting():
+        return False  # a program that is exported has no values to look at
     return not all(bool(store.isfinite().all()) for store in stores if store is not None)
 
 

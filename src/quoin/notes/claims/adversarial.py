@@ -76,7 +76,11 @@ def best_discriminator_on_tables(generator: torch.Generator) -> Evidence:
     )
 
 
-@claim("D5.2-7", "a discriminator fitted to two distributions on the line finds ln D*/(1 - D*) = ln p - ln p_G")
+@claim(
+    "D5.2-7",
+    "a discriminator fitted to two distributions on the line finds ln D*/(1 - D*) = ln p - ln p_G",
+    not_shown="all densities: normal ones, whose log ratio a parabola reaches",
+)
 def fitted_discriminator_is_optimal(generator: torch.Generator) -> Evidence:
     """The log ratio of two normal densities is a parabola: a D with a quadratic logit can reach it, and Newton's steps
     on V do."""

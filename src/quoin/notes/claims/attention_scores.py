@@ -12,7 +12,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from quoin.data import pad_sequences
-from quoin.layers import AdditiveScore, additive_score_definition, dot_score, scaled_dot_score
+from quoin.layers import (
+    AdditiveScore,
+    BilinearScore,
+    additive_score_definition,
+    bilinear_score_definition,
+    dot_score,
+    scaled_dot_score,
+)
 from quoin.losses import cross_entropy
 from quoin.metrics import zero_one_loss
 from quoin.notes.claims.claim import Evidence, claim
@@ -315,3 +322,33 @@ def projections_are_shared(generator: torch.Generator) -> Evidence:
     wrong = sum(found != expected for found, expected in zip(counted, (h * (n * d + m * e), h * n * m * (d + e))))
     source = f"exact: counts of {counted[0]:,} and {counted[1]:,}; the {n * m * h:,} tanh remain in both"
     return Evidence("counts that differ from the formulas", wrong if same else math.inf, 0, source, 2, "==")
+
+
+@claim(
+    "Z11.20",
+    "qᵀMk = Σ_ij q_i M_ij k_j for queries and keys of different dimensions: linear in each, the dot product for M = I",
+)
+def bilinear_scores(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        d, e, m, n = (randint(1, 5, generator) for _ in range(4))
+        query, key, matrix = (normal(*shape, generator=generator) for shape in ((m, d), (n, e), (d, e)))
+        by_hand = torch.tensor(
+            [
+                [sum(q[i] * matrix[i, j] * k[j] for i in range(d) for j in range(e)) for k in key.tolist()]
+                for q in query.tolist()
+            ],
+            dtype=torch.float64,
+        )
+        worst = max(worst, gap(bilinear_score_definition(query, key, matrix), by_hand))
+        layer = BilinearScore(d, e, generator=generator).double()
+        (weight,) = layer.parameters()
+        with torch.no_grad():
+            weight.copy_(matrix)
+            worst = max(worst, gap(layer(query, key), by_hand))
+            more = layer(2 * query + 1, key) - layer(torch.ones_like(query), key)
+            worst = max(worst, gap(more, 2 * by_hand))
+        square = normal(n, d, generator=generator)
+        plain = bilinear_score_definition(query, square, torch.eye(d, dtype=torch.float64))
+        worst = max(worst, gap(plain, query @ square.T))
+    return Evidence("largest |score - sum by hand|", worst, ROUNDING, ROUNDING_SOURCE, 4 * CASES)

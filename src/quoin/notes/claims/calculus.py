@@ -39,7 +39,11 @@ def uniform(generator: torch.Generator) -> float:
 # ---- the chain rule, and what it needs --------------------------------------------------------------------------
 
 
-@claim("Z2.7", "the Jacobian of a composition is the product of the Jacobians: ∂y/∂x_i = Σ_j (∂y/∂u_j)(∂u_j/∂x_i)")
+@claim(
+    "Z2.7",
+    "the Jacobian of a composition is the product of the Jacobians: ∂y/∂x_i = Σ_j (∂y/∂u_j)(∂u_j/∂x_i)",
+    not_shown="all differentiable functions: random compositions of smooth ones",
+)
 def chain_rule(generator: torch.Generator) -> Evidence:
     def case() -> float:
         d, m, q = (randint(1, 6, generator) for _ in range(3))

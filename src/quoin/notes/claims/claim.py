@@ -17,6 +17,7 @@ from typing import Literal
 import torch
 
 from quoin import notes
+from quoin.display import fields_table, shown, shown_fields
 from quoin.tensor.single_thread import single_thread
 
 __all__ = ["Claim", "Evidence", "Outcome", "claim"]
@@ -27,6 +28,7 @@ _COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 _ILL_DEFINED = (ValueError, RuntimeError, ArithmeticError, IndexError)
 
 
+@shown
 @dataclass(frozen=True)
 class Evidence:
     """What a claim measured: `value comparison bound` over `cases` cases, with the source of the bound.
@@ -60,6 +62,9 @@ class Evidence:
     def __bool__(self) -> bool:
         return self.holds
 
+    def _repr_html_(self) -> str:
+        return fields_table(f"Evidence: {'holds' if self.holds else 'fails'}", shown_fields(self))
+
     def __str__(self) -> str:
         relation = self.comparison if self.holds else f"is not {self.comparison}"
         cases = "1 case" if self.cases == 1 else f"{self.cases} cases"
@@ -71,6 +76,7 @@ class Evidence:
         return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in found.items()}
 
 
+@shown
 @dataclass(frozen=True)
 class Outcome:
     """What became of one claim; `printed` is the evidence of an erratum's printed form, which must not hold."""
@@ -81,33 +87,39 @@ class Outcome:
     evidence: Evidence
     seconds: float
     printed: Evidence | None = None
+    not_shown: str = ""
 
     @property
     def id(self) -> str:
         return self.ids[0]
 
-    def as_json(self, id: str | None = None) -> dict[str, object]:
-        """The object that `quoin check --json` prints, under `id` where a claim carries several."""
+    def as_json(self) -> dict[str, object]:
+        """The object that `quoin check --json` prints, one for each claim."""
         printed = None if self.printed is None else self.printed.as_json()
         return {
-            "id": id or self.id,
+            "ids": list(self.ids),
             "statement": self.statement,
+            "not_shown": self.not_shown,
             "verdict": self.verdict,
             "evidence": {**self.evidence.as_json(), "printed": printed},
             "seconds": self.seconds,
         }
 
 
+@shown
 @dataclass(frozen=True)
 class Claim:
-    """A checkable sentence: its ids, its statement and the function that measures it, for an erratum on two
-    formulas."""
+    """A checkable sentence: its ids, its statement and the function that measures it, for an erratum on two formulas.
+
+    `not_shown` says which part of the theorem the numbers leave open, where it quantifies over more than can be tried.
+    """
 
     ids: tuple[str, ...]
     statement: str
     function: Callable[..., Evidence]
     right: Callable | None = None
     printed: Callable | None = None
+    not_shown: str = ""
 
     @property
     def name(self) -> str:
@@ -124,7 +136,13 @@ class Claim:
             evidence, printed = self._measure(seed)
         holds = evidence.holds and not (printed is not None and printed.holds)
         return Outcome(
-            self.ids, self.statement, "holds" if holds else "fails", evidence, time.perf_counter() - start, printed
+            self.ids,
+            self.statement,
+            "holds" if holds else "fails",
+            evidence,
+            time.perf_counter() - start,
+            printed,
+            self.not_shown,
         )
 
     def _measure(self, seed: int) -> tuple[Evidence, Evidence | None]:
@@ -153,7 +171,12 @@ class Claim:
 
 
 def claim(
-    ids: str | Sequence[str], statement: str, *, right: Callable | None = None, printed: Callable | None = None
+    ids: str | Sequence[str],
+    statement: str,
+    *,
+    right: Callable | None = None,
+    printed: Callable | None = None,
+    not_shown: str = "",
 ) -> Callable[[Callable[..., Evidence]], Claim]:
     """Mark `f(generator) -> Evidence` as a claim; with `right` and `printed`, `f(form, generator)` as that of an
     erratum."""
@@ -170,7 +193,7 @@ def claim(
             raise ValueError(
                 f"claim {ids[0]}: expected {function.__name__}({', '.join(expected)}), got ({', '.join(got)})"
             )
-        return Claim(ids, statement, function, right, printed)
+        return Claim(ids, statement, function, right, printed, not_shown)
 
     return declare
 

@@ -71,6 +71,7 @@ def mean_length(code: PrefixCode, distribution: Float[Tensor, "n"]) -> float:
 @claim(
     "Z13.11",
     "no prefix code has a mean length below the entropy in bits; with probabilities 2^-length a code reaches it",
+    not_shown="infinite alphabets, and codes that are not prefix codes",
 )
 def entropy_bounds_every_prefix_code(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -186,7 +187,11 @@ def complete_lengths(size: int, depth: int = 0) -> set[tuple[int, ...]]:
     return {tuple(sorted(a + b)) for first, second in halves for a in first for b in second}
 
 
-@claim("M21h", "no tree of codewords has a smaller mean length than Huffman's, all trees tried")
+@claim(
+    "M21h",
+    "no tree of codewords has a smaller mean length than Huffman's, all trees tried",
+    not_shown="alphabets larger than those whose trees can all be tried",
+)
 def huffman_is_optimal(generator: torch.Generator) -> Evidence:
     worst, trees = 0.0, {size: complete_lengths(size) for size in range(1, 9)}
     for _ in range(CASES):

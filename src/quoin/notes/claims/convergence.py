@@ -11,7 +11,8 @@ from torch import Tensor
 
 from quoin.losses import l2_penalty, logistic_loss
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.convexity import MORE, normal, quadratic, with_eigenvalues
+from quoin.notes.claims.convexity import MORE, quadratic, with_eigenvalues
+from quoin.notes.claims.random_tensors import normal
 from quoin.notes.claims.rounding import excess, gap, roundings
 from quoin.optim import (
     Constants,
@@ -97,6 +98,7 @@ def slowest(steps: int) -> Problem:
 @claim(
     "D1.5-5",
     "C(θ_t) - min C ≤ |θ₀ - θ*|²/(2ηt) for η ≤ 1/L along every run; on a rounded |x| it comes to t/(2t+1) of the bound",
+    not_shown="all convex functions and all times: runs on those tried; the steps of the proof are the next claim",
 )
 def rate_along_runs(generator: torch.Generator) -> Evidence:
     worst, steps, cases = 0.0, 40, 0
@@ -124,6 +126,7 @@ def rate_along_runs(generator: torch.Generator) -> Evidence:
     ("D1.5-5", "X6"),
     "each step of the proof holds: descent lemma, decrease by η|∇C|²/2, tangents below, one step, the sum, the "
     "last value being the least",
+    not_shown="that the steps hold for every function: along runs on those tried",
 )
 def proof_step_by_step(generator: torch.Generator) -> Evidence:
     worst, steps, cases = 0.0, 20, 0
@@ -226,7 +229,11 @@ def which_minimiser(
     return Evidence("largest fraction of the bound", worst, 1 + roundings(4096), RATIO, cases * steps)
 
 
-@claim("D1.5-5c", "no step leads away from any minimiser, and θ_t tends to one: of a trough, to the one nearest to θ₀")
+@claim(
+    "D1.5-5c",
+    "no step leads away from any minimiser, and θ_t tends to one: of a trough, to the one nearest to θ₀",
+    not_shown="the limit itself: finitely many steps",
+)
 def never_away_from_a_minimiser(generator: torch.Generator) -> Evidence:
     """Along the flat direction no gradient moves θ, across it the distance falls by 1 - 0.3 or more a step."""
     worst, steps, cases = 0.0, 120, 0
@@ -252,6 +259,7 @@ def never_away_from_a_minimiser(generator: torch.Generator) -> Evidence:
     ("D1.5-5", "D1.5-5c"),
     "with μ > 0 it is faster: |θ_t - θ*| ≤ (1-ημ)^t |θ₀ - θ*| and C(θ_t) - min C ≤ (L/2)(1-ημ)^{2t} |θ₀ - θ*|²; "
     "½μx² attains the first",
+    not_shown="all strongly convex functions: those tried",
 )
 def linear_rates(generator: torch.Generator) -> Evidence:
     worst, steps, cases = 0.0, 30, 0

@@ -138,7 +138,11 @@ def weights_are_between_zero_and_one(
     return Evidence("convex sets called not convex", wrong, 0, COUNT, 3 * cases, "==", counterexample=message)
 
 
-@claim("Z12.4", "X ∩ Y is convex if X and Y are; X ∪ Y need not be: [0,1] ∪ [2,3] lacks the middle of 1 and 2")
+@claim(
+    "Z12.4",
+    "X ∩ Y is convex if X and Y are; X ∪ Y need not be: [0,1] ∪ [2,3] lacks the middle of 1 and 2",
+    not_shown="all convex sets: those tried",
+)
 def intersections_are_convex(generator: torch.Generator) -> Evidence:
     wrong, cases = 0, 10
     for _ in range(cases):
@@ -184,6 +188,7 @@ def quadratic(Q: Float[Tensor, "d d"], center: Float[Tensor, "d"]) -> Callable[[
     "Z12.8",
     "a local minimum of a convex function is global: descents from anywhere end at one value, where x⁴/4 - x²/2 + "
     "x/5 has two",
+    not_shown="all convex functions: those tried",
 )
 def descents_agree(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 5
@@ -245,6 +250,7 @@ def lower_at_once(form: Callable[[torch.Generator], list[float]], generator: tor
     "Z12.9",
     "{x : f(x) ≤ b} is convex for every b if f is convex; not only then: those of log are intervals, and log is "
     "not convex",
+    not_shown="all convex functions: those tried",
 )
 def below_sets_are_convex(generator: torch.Generator) -> Evidence:
     wrong, cases = 0, 0

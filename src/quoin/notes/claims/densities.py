@@ -1,28 +1,29 @@
 """Densities: marginals, independence as a product, a pair without one, and what conditioning is where the density is
 zero."""
 
+import itertools
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch import distributions as families
 
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.probability import uniform
+from quoin.notes.claims.random_tensors import uniform
 from quoin.notes.claims.rounding import gap
 from quoin.prob import (
     Density,
+    MultivariateNormal,
     ProbabilitySpace,
     RandomVariable,
     condition_density,
-    covariance,
     independence_gap_of_density,
     joint_table,
     joint_variable,
     normal_density_1d,
     product_density,
-    variance,
 )
 
 CASES = 3
@@ -46,6 +47,7 @@ def tilted(theta: float) -> Density:
     "D5-6",
     "integrating y out of a joint density leaves X's density: the normal of a normal pair, x + 1/2 of x + y, and "
     "P[X in A]",
+    not_shown="all densities: normal pairs and a polynomial",
 )
 def marginals_by_integration(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -65,56 +67,133 @@ def marginals_by_integration(generator: torch.Generator) -> Evidence:
     return Evidence("largest |integrated - closed form|", worst, QUADRATURE, "the quadrature's error", CASES)
 
 
+def rippled(theta: float, a: int, b: int, edges: tuple[float, ...]) -> Density:
+    """1 + theta cos(2πax) cos(2πby) on the unit square, with uniform marginals."""
+
+    def density(x: Tensor, y: Tensor) -> Tensor:
+        return 1 + theta * torch.cos(2 * math.pi * a * x) * torch.cos(2 * math.pi * b * y)
+
+    return Density(density, edges, edges)
+
+
 @claim(
     "D5-7",
     "a pair with a density is independent exactly if it is p_X p_Y, and then boxes multiply; 1 + θ(1-2x)(1-2y) is "
-    "|θ|/8 away",
+    "|θ|/8 away, 1 + θ cos 2πax cos 2πby 2|θ|/π², wherever the nodes lie",
+    not_shown="all densities: three families that depend and one product",
 )
 def independence_is_a_product_of_densities(generator: torch.Generator) -> Evidence:
-    worst = 0.0
-    for _ in range(CASES):
+    exact, off_breakpoints = 0.0, 0.0
+    for _ in range(2):
         theta = uniform(0.3, 1, generator) * (1 if uniform(-1, 1, generator) > 0 else -1)
-        worst = max(
-            worst, gap(independence_gap_of_density(tilted(theta), 0), torch.tensor(abs(theta) / 8, dtype=torch.float64))
+        exact = max(
+            exact, gap(independence_gap_of_density(tilted(theta), 0), torch.tensor(abs(theta) / 8, dtype=torch.float64))
         )
         # P[X < 1/2, Y < 1/2] - 1/4 is theta / 16 exactly: dependence seen in a box.
         half = tilted(theta).probability((0, 0.5), (0, 0.5)) - 0.25
-        worst = max(worst, gap(half, torch.tensor(theta / 16, dtype=torch.float64)))
+        exact = max(exact, gap(half, torch.tensor(theta / 16, dtype=torch.float64)))
         first = Density.from_distribution(families.Gamma(torch.tensor(2.0, dtype=torch.float64), 1.0))
         second = Density(lambda y: normal_density_1d(y), LINE)
         product = product_density(first, second)
-        worst = max(worst, float(independence_gap_of_density(product, 0)))
+        exact = max(exact, float(independence_gap_of_density(product, 0)))
         a, b = (0.5, uniform(1, 3, generator)), (-1.0, uniform(0, 2, generator))
-        worst = max(worst, gap(product.probability(a, b), first.probability(a) * second.probability(b)))
-    return Evidence("largest distance from what is stated", worst, QUADRATURE, "the quadrature's error", CASES)
+        exact = max(exact, gap(product.probability(a, b), first.probability(a) * second.probability(b)))
+    # |p - p_X p_Y| has kinks where the cosines vanish, and no edge of the quadrature is there. In boxes that halve the
+    # square no dependence is seen: it takes the density.
+    theta = uniform(0.3, 1, generator)
+    waves = rippled(theta, 1, 1, (0, uniform(0.3, 0.45, generator), 1))
+    found = independence_gap_of_density(waves, 0)
+    off_breakpoints = max(off_breakpoints, abs(float(found) - 2 * theta / math.pi**2))
+    exact = max(exact, abs(float(waves.probability((0, 0.5), (0, 0.5))) - 0.25))
+    rho = uniform(0.3, 0.7, generator)
+    line = torch.linspace(-9, 9, 1201, dtype=torch.float64)
+    cells = correlated(rho)(line[:, None], line) - normal_density_1d(line)[:, None] * normal_density_1d(line)
+    summed = cells.abs().sum() * (line[1] - line[0]) ** 2 / 2
+    off_breakpoints = max(off_breakpoints, gap(independence_gap_of_density(correlated(rho), 0), summed))
+    worst = max(exact / QUADRATURE, off_breakpoints / 1e-4)
+    source = "the quadrature's error: 1e-9, and 1e-4 where kinks lie between nodes"
+    return Evidence("largest distance from what is stated / its bound", worst, 1.0, source, 4)
+
+
+def on_the_diagonal(y_of_u: Callable[[Tensor], Tensor], steps: int) -> tuple[float, float]:
+    """For X = Φ⁻¹(u) and Y = y(u) in cells of side 16 / steps: the mass of the cells on the diagonal, and the largest
+    distance of Y's cell probabilities from those of N(0, 1)."""
+    edges = torch.linspace(-8, 8, steps + 1, dtype=torch.float64)
+    u = (torch.arange(40_000, dtype=torch.float64) + 0.5) / 40_000
+    cells = [torch.bucketize(value, edges[1:-1]) for value in (torch.special.ndtri(u), y_of_u(u))]
+    space = ProbabilitySpace.uniform(range(len(u)))
+    x, y = (RandomVariable(space, each.tolist().__getitem__) for each in cells)
+    joint, stated = joint_table(x, y), families.Normal(0.0, 1.0).cdf(edges).diff()
+    same = torch.tensor([[i == j for j in y.values] for i in x.values])
+    of_y = torch.zeros(steps, dtype=torch.float64).index_add(0, torch.tensor(y.values), joint.sum(dim=0))
+    return float(joint[same].sum()), float((of_y - stated).abs().max())
 
 
 @claim(
     "D5-8",
-    "X normal and Y = X: both have densities, yet squares along the diagonal, of area 16h, keep all mass as h falls",
+    "X normal and Y = X: both have densities, yet cells along the diagonal, of area 16h, keep all mass as h falls; for "
+    "Y = -X and for Y independent of X they lose it",
 )
 def a_pair_without_density(generator: torch.Generator) -> Evidence:
-    normal, worst = Density(lambda x: normal_density_1d(x), LINE), 0.0
-    for steps in (8, 32, 128):  # squares a side
+    shuffled = torch.randperm(40_000, generator=generator)
+    worst = 0.0
+    for steps in (8, 32, 128):
         h = 16 / steps
-        sides = [(-8 + h * index, -8 + h * (index + 1)) for index in range(steps)]
-        cells = torch.stack([normal.probability(side) for side in sides])
-        space = ProbabilitySpace(range(steps), cells / cells.sum())  # which cell X falls into
-        x, y = RandomVariable(space, lambda cell: cell), RandomVariable(space, lambda cell: cell)
-        joint = joint_table(x, y)
-        exact = families.Normal(0.0, 1.0).cdf(torch.linspace(-8, 8, steps + 1, dtype=torch.float64)).diff()
-        worst = max(worst, gap(joint.sum(dim=0), exact), gap(joint.sum(dim=1), exact))
-        area = steps * h**2  # tends to zero with h, and under a density so would the mass
-        on_diagonal, independent = joint.diagonal().sum(), (joint.sum(dim=1) * joint.sum(dim=0)).sum()
-        worst = max(
-            worst, 1 - float(on_diagonal), float(independent) - area / (2 * math.pi)
-        )  # a standard normal pair: density <= 1 / 2pi
-        # The covariance matrix of (X, X) has determinant zero.
-        moments = variance(x) * variance(y) - covariance(space, x, y) ** 2
-        worst = max(worst, gap(moments / variance(x) ** 2, torch.zeros((), dtype=torch.float64)))
+        copy, copy_error = on_the_diagonal(lambda u: -torch.special.ndtri(1 - u), steps)  # Y = X, by another formula
+        turned, turned_error = on_the_diagonal(lambda u: -torch.special.ndtri(u), steps)
+        apart, apart_error = on_the_diagonal(lambda u: torch.special.ndtri(u[shuffled]), steps)
+        # Rounding of X = Y at a cell's border aside, all mass stays; Y = -X meets the diagonal at 0 alone; a density
+        # ≤ 1 / 2π leaves area / 2π, and 40,000 independent pairs come within 0.03 of it but once in 10^30 (Hoeffding).
+        worst = max(worst, (1 - copy) / 1e-3, turned - 0.8 * h, (apart - 16 * h / (2 * math.pi)) / 0.03)
+        worst = max(worst, *(error / 1e-4 for error in (copy_error, turned_error, apart_error)))
+    one = torch.ones(2, 2, dtype=torch.float64)
+    pair = MultivariateNormal(torch.zeros(2, dtype=torch.float64), one)  # (X, X): singular, with normal marginals
+    x = torch.randn(200, generator=generator, dtype=torch.float64)
+    worst = max(worst, gap(pair.marginal([1]).log_prob(x[:, None]).exp(), normal_density_1d(x)) / 1e-12)
+    off = pair.log_prob(torch.stack([x, x + 0.01], dim=1))  # no density off the diagonal, where almost all of R² is
+    worst = max(worst, 0.0 if bool((off == -math.inf).all()) else math.inf)
     return Evidence(
-        "mass off the diagonal, and distance of a marginal from N(0, 1)", worst, QUADRATURE, "the quadrature's error", 3
+        "largest of what is lost or left / its bound, and of marginals from N(0, 1)", worst, 1.0, "as stated", 10
     )
+
+
+@claim(
+    "D5-10",
+    "for densities too: ∫_B P[X in A | Y = y] p_Y(y) dy = P[X in A, Y in B]; changed for one y it gives the same, for "
+    "an interval of y not; all equal P_X iff X, Y are independent",
+    not_shown="existence on spaces without densities or tables; almost sure uniqueness beyond intervals",
+)
+def conditional_densities(generator: torch.Generator) -> Evidence:
+    worst, cases = 0.0, 2
+    nodes, weights = (torch.from_numpy(each) for each in np.polynomial.legendre.leggauss(8))
+    for _ in range(cases):
+        theta = uniform(0.3, 1, generator)
+        joint = tilted(theta)
+        low, high = sorted((uniform(0, 0.4, generator), uniform(0.6, 1, generator)))
+        end = uniform(0.2, 0.8, generator)
+
+        def mixed(kernel: Callable[[float], float], joint=joint, low=low, high=high) -> float:
+            y = (low + high) / 2 + (high - low) / 2 * nodes
+            values = torch.tensor([kernel(each) for each in y.tolist()], dtype=torch.float64)
+            return float((values * joint.marginal(1)(y)) @ weights) * (high - low) / 2
+
+        def kernel(y: float, joint=joint, end=end) -> float:
+            return float(condition_density(joint, {1: y}).probability((0, end)))
+
+        together = float(joint.probability((0, end), (low, high)))
+        worst = max(worst, abs(mixed(kernel) - together))
+        worst = max(worst, abs(mixed(lambda y, k=kernel: 0.5 if y == 0.5 else k(y)) - together))  # one y: nothing
+        changed = mixed(lambda y, k=kernel, end=end: end)  # P_X for every y: another joint distribution
+        slope = theta * end * (1 - end) * ((high - low) - (high**2 - low**2))
+        worst = max(worst, abs(together - changed - slope), 0.0 if abs(slope) > 1e-3 else math.inf)
+        for y in (uniform(0, 0.4, generator), uniform(0.6, 1, generator)):
+            # E|P_X - P_{X|Y=y}| / 2 over y is the independence gap; for one y it is |θ| |1 - 2y| / 4.
+            points = (torch.arange(2000, dtype=torch.float64) + 0.5) / 2000
+            away = (condition_density(joint, {1: y})(points) - joint.marginal(0)(points)).abs().mean() / 2
+            worst = max(worst, abs(float(away) - theta * abs(1 - 2 * y) / 4))
+            free = product_density(joint.marginal(0), Density(lambda y: 2 * y, (0, 1)))
+            worst = max(worst, gap(condition_density(free, {1: y})(points), joint.marginal(0)(points)))
+    return Evidence("largest distance from what is stated", worst, 1e-7, "quadrature of polynomials", 8 * cases)
 
 
 def fixed_density(joint: Density, y: float, uniform: Density) -> Callable[..., Tensor]:
@@ -156,26 +235,48 @@ def multiplied(first: int, second: int) -> int:
 
 @claim(
     "DE37",
-    "a pair of vectors in dimensions d_X and d_Y is a point in dimension d_X + d_Y",
+    "a pair of vectors in dimensions d_X and d_Y has dimension d_X + d_Y: 2^(d_X + d_Y) values of bits, densities "
+    "that scale as s^-(d_X + d_Y)",
     right=added,
     printed=multiplied,
 )
 def dimension_of_a_pair(form: Callable[[int, int], int], generator: torch.Generator) -> Evidence:
-    space, wrong, example = ProbabilitySpace.uniform(range(5)), 0, ""
-    box = {
-        1: Density(lambda x: 2 * x, (0, 1), num_nodes=40),
-        2: Density(lambda x, y: x + y, (0, 1), (0, 1), num_nodes=40),
-    }
-    sizes = [(2, 3), (3, 2), (1, 4), (3, 3)]
+    worst, example, sizes = 0.0, "", [(2, 3), (3, 2), (1, 4), (3, 3)]
     for first, second in sizes:
-        table = torch.randn(5, first + second, generator=generator).tolist()
-        x = RandomVariable(space, lambda w, table=table, first=first: tuple(table[w][:first]))
-        y = RandomVariable(space, lambda w, table=table, first=first: tuple(table[w][first:]))
-        coordinates = sum(len(part) for part in joint_variable(x, y)(0))
-        if coordinates != form(first, second):
-            wrong, example = wrong + 1, f"{form(first, second)} against {coordinates} for ({first}, {second})"
-    for first, second in ((1, 1), (1, 2), (2, 1)):
-        wrong += product_density(box[first], box[second]).dim != form(first, second)
+        stated = form(first, second)
+        bits = list(itertools.product((0, 1), repeat=first + second))
+        space = ProbabilitySpace.uniform(bits)  # X and Y: independent bits
+        pair = joint_variable(
+            RandomVariable(space, lambda w, first=first: w[:first]),
+            RandomVariable(space, lambda w, first=first: w[first:]),
+        )
+        counted = math.log2(len(pair.values))
+        normals = [
+            MultivariateNormal(torch.zeros(size, dtype=torch.float64), torch.eye(size, dtype=torch.float64))
+            for size in (first, second)
+        ]
+        z, scale = torch.randn(first + second, generator=generator, dtype=torch.float64), uniform(2, 4, generator)
+        both = normals[0].join_independent(normals[1])
+        wide = both.affine(scale * torch.eye(first + second, dtype=torch.float64))
+        scaled = float(both.log_prob(z) - wide.log_prob(scale * z)) / math.log(scale)  # -d for s^-d
+        # p(x | y) p(y) is a density on the same space as p(x, y): its exponent is d_X + d_Y again.
+        given = wide.condition(range(first, first + second), scale * z[first:]).log_prob(scale * z[:first])
+        split = float(
+            both.log_prob(z) - given - wide.marginal(range(first, first + second)).log_prob(scale * z[first:])
+        )
+        for found in (counted, scaled, split / math.log(scale)):
+            if abs(found - stated) > worst:
+                worst, example = abs(found - stated), f"{stated} against {found:.3g} for ({first}, {second})"
+    r, side = uniform(0.1, 0.5, generator), (0, 1)
+    box = {1: Density(lambda x: 1 + 0 * x, side), 2: Density(lambda x, y: 1 + 0 * x * y, side, side, num_nodes=20)}
+    for first, second in ((1, 1), (1, 2)):  # P of a cube of side r is r^d
+        cube = product_density(box[first], box[second]).probability(*[(0, r)] * (first + second))
+        worst = max(worst, abs(float(cube.log()) / math.log(r) - form(first, second)))
     return Evidence(
-        "pairs of another dimension", wrong, 0, "exact: a count", len(sizes) + 3, "==", counterexample=example
+        "largest |dimension measured - stated|",
+        worst,
+        1e-5,
+        "quadrature with 20 nodes",
+        3 * len(sizes) + 2,
+        counterexample=example,
     )

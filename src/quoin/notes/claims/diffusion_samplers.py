@@ -177,6 +177,7 @@ def order(coarse: float, fine: float) -> float:
     "D0-T",
     "every sampler tends to the distribution of the data: DDPM, DDIM and Euler as 1/steps, Heun and DPM-Solver-2 "
     "as 1/steps²",
+    not_shown="the limit itself, and data that are not those tried: the error falls at its rate as steps double",
 )
 def samplers_tend_to_the_data(generator: torch.Generator) -> Evidence:
     # Where little noise is left no solver is better than the jump to x̂_0 at the end, so that orders are measured at a
@@ -231,6 +232,7 @@ def langevin_settles(generator: torch.Generator) -> Evidence:
     "D0-T",
     "the flow of E[x - ε | x_t] carries N(0, I) to the data, and its density: by Euler as 1/steps, by midpoints as "
     "1/steps²",
+    not_shown="the limit itself: the error falls at its rate as steps double",
 )
 def flow_carries_noise_to_data(generator: torch.Generator) -> Evidence:
     slack = []

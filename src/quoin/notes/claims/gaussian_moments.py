@@ -32,6 +32,7 @@ def centered(distribution: MultivariateNormal) -> MultivariateNormal:
     "D5-21",
     "for X ~ N(0, Σ), Σ singular or not, E[X_i … X_l] is the sum over pairings of products of covariances, and 0 "
     "for odd order",
+    not_shown="moments of every order: those tried",
 )
 def moments_are_sums_over_pairings(generator: torch.Generator) -> Evidence:
     worst = 0.0

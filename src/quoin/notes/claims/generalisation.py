@@ -83,6 +83,7 @@ def interpolation_overfits(generator: torch.Generator) -> Evidence:
     "Z3.24",
     "the mean loss of a test set is an unbiased estimate of the generalisation error, its standard deviation falls "
     "like 1/√n",
+    not_shown="all models and distributions: the mean over many test sets for one",
 )
 def test_error_is_unbiased(generator: torch.Generator) -> Evidence:
     distribution, repeats = known_distribution(), 3000

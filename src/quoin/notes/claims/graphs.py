@@ -115,7 +115,9 @@ def distances(edges: Int[Tensor, "2 edges"], start: int) -> list[int]:
 
 
 @claim(
-    "D1.1-25", "mixing alone forgets its initial features: Âᵏ h tends to √d, whatever the start, on a connected graph"
+    "D1.1-25",
+    "mixing alone forgets its initial features: Âᵏ h tends to √d, whatever the start, on a connected graph",
+    not_shown="the limit itself, and other graphs: 1000 layers on one",
 )
 def mixing_without_end_forgets(generator: torch.Generator) -> Evidence:
     """With D^1/2 1 as the eigenvector of eigenvalue 1, and all other eigenvalues less in size: the self loops leave no

@@ -152,7 +152,9 @@ def uniform_has_most_entropy(generator: torch.Generator) -> Evidence:
 
 
 @claim(
-    "Z13.10", "Gibbs: the mean surprise under P is least with P's own probabilities: H(P) ≤ -E_P log q, equal iff P = Q"
+    "Z13.10",
+    "Gibbs: the mean surprise under P is least with P's own probabilities: H(P) ≤ -E_P log q, equal iff P = Q",
+    not_shown="infinite alphabets: tables",
 )
 def gibbs_inequality(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -260,7 +262,11 @@ def mean_divergence(joint: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch
 # ---- steps of proofs --------------------------------------------------------------------------------------------
 
 
-@claim("M26", "Jensen: for an upward-curving f the mean of f is at least f at the mean, and equal where nothing varies")
+@claim(
+    "M26",
+    "Jensen: for an upward-curving f the mean of f is at least f at the mean, and equal where nothing varies",
+    not_shown="all convex functions and all distributions: those tried",
+)
 def mean_of_a_convex_function(generator: torch.Generator) -> Evidence:
     curves = [
         lambda points: -entropy(points),

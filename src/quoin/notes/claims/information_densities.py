@@ -1,4 +1,4 @@
-"""Information of densities: where it goes as for tables, and where not; minimisers of cross-entropy, KL both ways."""
+"""Information of densities: where it goes as for tables, and where not; minimisers of cross-entropy."""
 
 import math
 from collections.abc import Callable
@@ -6,9 +6,7 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch import distributions as dist
-from torch.distributions import Categorical, Cauchy, MixtureSameFamily, MultivariateNormal, Normal, Uniform
-from torch.nn.functional import softplus
+from torch.distributions import Cauchy, MultivariateNormal, Normal, Uniform
 
 from quoin.info import (
     conditional_cross_entropy,
@@ -27,7 +25,7 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.distances import random_distributions
 from quoin.notes.claims.random_tensors import uniform, uniform_tensor
 from quoin.notes.claims.rounding import gap, randint, roundings
-from quoin.prob import Density, density_kl_divergence_definition, normal_density_1d, product_density, support_edges
+from quoin.prob import Density, density_kl_divergence_definition, normal_density_1d, product_density
 
 CASES = 50
 # what 80 nodes a piece leave of a smooth integrand; measured against closed forms in the tests, it is less by far
@@ -262,43 +260,6 @@ def heavy_tails_make_kl_infinite(generator: torch.Generator) -> Evidence:
     return Evidence("largest violation of R / π ± 3 over |x| ≤ R", breach, 1e-8, "error of the quadrature", CASES)
 
 
-def pushed(distribution: Normal, transform: dist.Transform) -> Density:
-    """The distribution of ψ(X): p(ψ⁻¹(y)) / |ψ'(ψ⁻¹(y))|, on the image of the line."""
-
-    def density(y: Tensor) -> Tensor:
-        x = torch.as_tensor(transform.inv(y))
-        return torch.exp(distribution.log_prob(x) - transform.log_abs_det_jacobian(x, y))
-
-    return Density(density, torch.as_tensor(transform(support_edges(distribution))).sort().values)
-
-
-@claim(
-    "D6-6",
-    "a diffeomorphism ψ leaves KL as it is, D(ψP ‖ ψQ) = D(P ‖ Q), and moves a differential entropy by E log |ψ'(X)|",
-)
-def kl_is_invariant(generator: torch.Generator) -> Evidence:
-    worst, cases = 0.0, 15
-    for _ in range(cases):
-        (p, mean), (q, _) = (
-            (Normal(m, uniform_tensor(0.5, 1.2, generator)), m)
-            for m in (uniform_tensor(-1, 1, generator), uniform_tensor(-1, 1, generator))
-        )
-        before, scale = kl_divergence(p, q), uniform(-3, -0.3, generator)
-        along_tanh = Density.from_distribution(p).expectation(lambda x: 2 * (math.log(2) - x - softplus(-2 * x)))
-        maps = [  # and E log |ψ'(X)|, for tanh as the integral it is
-            (dist.AffineTransform(uniform(-2, 2, generator), scale), math.log(-scale)),
-            (dist.ExpTransform(), float(mean)),
-            (dist.TanhTransform(), float(along_tanh)),
-        ]
-        for transform, log_derivative in maps:
-            new_p, new_q = pushed(p, transform), pushed(q, transform)
-            worst = max(worst, gap(kl_divergence(new_p, new_q), before))
-            worst = max(worst, abs(float(differential_entropy(new_p) - differential_entropy(p)) - log_derivative))
-    return Evidence(
-        "largest change of KL, or of h beyond E log |ψ'|", worst, QUADRATURE, "error of the quadrature", 3 * cases
-    )
-
-
 @claim(
     "M22",
     "descent on the cross-entropy from Pop to a universal model ends in Pop: KL after k steps of 2 is at most "
@@ -362,36 +323,4 @@ def a_narrow_family_leaves_a_gap(generator: torch.Generator) -> Evidence:
         1e-6,
         "300 steps on a strictly convex loss",
         cases,
-    )
-
-
-@claim(
-    "M24",
-    "of two modes KL(P, Q) covers both, with one Gaussian of P's mean and variance; KL(Q, P) prefers one mode, at "
-    "nearly ln 2",
-)
-def kl_both_ways(generator: torch.Generator) -> Evidence:
-    far, cases = 0.0, 3
-    for _ in range(cases):
-        distance, width = uniform(4, 6, generator), uniform(0.7, 1, generator)
-        modes = torch.tensor([-distance, distance], dtype=torch.float64)
-        p = MixtureSameFamily(
-            Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, width))
-        )
-        matched, settled = (
-            (torch.zeros((), dtype=torch.float64), p.stddev),
-            (modes[1], torch.tensor(width, dtype=torch.float64)),
-        )
-        covers = [each.clone().requires_grad_() for each in matched]
-        gradients = torch.autograd.grad(kl_divergence(p, Normal(covers[0], covers[1])), covers)
-        far = max(far, *(abs(float(each)) for each in gradients))  # the moments of P are where KL(P, Q) is level
-        one, both = Normal(settled[0], settled[1]), Normal(matched[0], matched[1])
-        at_one, at_both = float(kl_divergence(one, p)), float(kl_divergence(both, p))
-        # P ≥ ½ of that mode, hence KL ≤ ln 2, and less only by E log(1 + e^(-2ax/w²)) ≤ E e^(-ax/w²) = e^(-a²/2w²),
-        # log(1 + u) being ≤ √u.
-        overlap = math.exp(-((distance / width) ** 2) / 2)
-        settles = math.log(2) - overlap - QUADRATURE <= at_one <= math.log(2) + QUADRATURE < at_both
-        far = max(far, 0.0 if settles and float(kl_divergence(p, both)) < float(kl_divergence(p, one)) else math.inf)
-    return Evidence(
-        "largest gradient of KL(P, Q) at P's moments, or lack of order", far, 1e-6, "error of the quadrature", cases
     )

@@ -44,7 +44,9 @@ def adjoints_are_products_of_jacobians(generator: torch.Generator) -> Evidence:
 
 
 @claim(
-    "Z5.18", "a product of L standard normal n x n matrices grows like exp(L (ψ(n/2) + log 2) / 2): gradients explode"
+    "Z5.18",
+    "a product of L standard normal n x n matrices grows like exp(L (ψ(n/2) + log 2) / 2): gradients explode",
+    not_shown="other widths and depths: 100 layers of width 4",
 )
 def gaussian_products_explode(generator: torch.Generator) -> Evidence:
     products, length, n = 30, 100, 4
@@ -165,7 +167,9 @@ def mean_square(x: Float[Tensor, "..."]) -> float:
 
 
 @claim(
-    "Z5.18", "hidden units that start equal stay equal, however long they are trained: only chance breaks the symmetry"
+    "Z5.18",
+    "hidden units that start equal stay equal, however long they are trained: only chance breaks the symmetry",
+    not_shown="however long: the steps that were run",
 )
 def equal_units_stay_equal(generator: torch.Generator) -> Evidence:
     worst = 0.0

@@ -12,8 +12,9 @@ from torch.distributions import Normal
 from quoin.autodiff import hessian_definition
 from quoin.info import kl_divergence
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.convexity import COUNT, MORE, ZERO, convex_functions, normal
+from quoin.notes.claims.convexity import COUNT, MORE, ZERO, convex_functions
 from quoin.notes.claims.distances import random_distributions
+from quoin.notes.claims.random_tensors import normal
 from quoin.notes.claims.rounding import excess, gap, randint, roundings
 from quoin.optim import hessian_test, is_convex, is_convex_set, jensen_gap, jensen_steps, sublevel_set
 
@@ -24,7 +25,9 @@ def weighted_points(generator: torch.Generator) -> tuple[Float[Tensor, "n"], Flo
 
 
 @claim(
-    "Z12.6", "Σ α_i f(x_i) ≥ f(Σ α_i x_i) and E f(X) ≥ f(E X) for convex f; for f = x² the difference is the variance"
+    "Z12.6",
+    "Σ α_i f(x_i) ≥ f(Σ α_i x_i) and E f(X) ≥ f(E X) for convex f; for f = x² the difference is the variance",
+    not_shown="all convex functions: those tried, on finite distributions",
 )
 def jensen(generator: torch.Generator) -> Evidence:
     worst, rounds = -math.inf, 40

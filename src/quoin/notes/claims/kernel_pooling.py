@@ -46,6 +46,7 @@ def squared_error(
     "Z11.11",
     "kernel pooling trains nothing and is consistent: with h = n^(-1/(d+4)) sixteen times the points leave a "
     "fraction of the error",
+    not_shown="consistency for every regression function and distribution of inputs: a rate between two sample sizes",
 )
 def shrinking_bandwidths_converge(generator: torch.Generator) -> Evidence:
     worst = 0.0

@@ -64,6 +64,7 @@ def every_text(vocab_size: int, length: int) -> Int[Tensor, "texts length"]:
     "Z9.1",
     "P(x₁ … x_T) is the product of the distributions of each next token, and these products sum to 1 over all "
     "texts of a length",
+    not_shown="texts without a bound on their length",
 )
 def chain_rule_gives_a_distribution_of_texts(generator: torch.Generator) -> Evidence:
     worst = 0.0

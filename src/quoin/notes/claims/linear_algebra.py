@@ -46,6 +46,7 @@ def rotation(generator: torch.Generator, n: int) -> Float[Tensor, "n n"]:
 @claim(
     "Z2.1",
     "every p-norm is homogeneous, obeys the triangle inequality and vanishes at zero only; what is no norm is caught",
+    not_shown="every vector and every p: random vectors of a few sizes and orders",
 )
 def norm_axioms(generator: torch.Generator) -> Evidence:
     norms = [lambda x, p=p, form=form: form(x, p) for p in EXPONENTS for form in (norm, norm_definition)]
@@ -153,7 +154,11 @@ def one_and_two_are_p_norms(generator: torch.Generator) -> Evidence:
     return Evidence("largest |p-norm - l1, l2|", worst, ROUNDING, ROUNDING_SOURCE, 5 * CASES)
 
 
-@claim("Z2.4", "as p grows ‖x‖_p falls to the largest modulus, within a factor n^(1/p)")
+@claim(
+    "Z2.4",
+    "as p grows ‖x‖_p falls to the largest modulus, within a factor n^(1/p)",
+    not_shown="the limit itself: finite p, with the bound n^(1/p) that forces it",
+)
 def p_norm_tends_to_the_maximum(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for _ in range(CASES):

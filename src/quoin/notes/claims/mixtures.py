@@ -122,6 +122,7 @@ def two_peaks_beyond_two_deviations(generator: torch.Generator) -> Evidence:
 @claim(
     "D6-10",
     "a step of EM never lowers the likelihood, in all four families, also where variances are held above a bound",
+    not_shown="that EM ends at the highest likelihood: it need not",
 )
 def likelihood_never_falls(generator: torch.Generator) -> Evidence:
     worst, cases, risen = 0.0, 0, 0.0

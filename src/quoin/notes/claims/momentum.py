@@ -50,6 +50,7 @@ def momentum_forms_agree(generator: torch.Generator) -> Evidence:
     "D1.5-9",
     "momentum's error on a quadratic shrinks as ρᵗ, ρ the spectral radius of its step, below 1 exactly if γL < 2(1 "
     "+ m)",
+    not_shown="functions that are not quadratic",
 )
 def momentum_rates(generator: torch.Generator) -> Evidence:
     def case() -> float:

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from quoin.layers import (
     batch_norm_definition,
+    batch_norm_eval_definition,
     dense_batch_norm_definition,
     layer_norm_definition,
     moments,
     position_batch_norm_definition,
+    update_running_stats,
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
@@ -314,3 +316,36 @@ def key_norms_are_constant(form: Callable[[Tensor], Tensor], generator: torch.Ge
             )
     quantity = "largest |‖k‖/√d - 1| over ε/var"
     return Evidence(quantity, worst, 1.0, "1 - √(1/(1 + t)) <= t/2 < t with t = ε/var", CASES, counterexample=message)
+
+
+@claim(
+    "D1.6-12",
+    "running averages: after n batches with momentum m the mean is (1 - m)^n μ_0 + m Σ (1 - m)^(n - i) μ̂_i, the "
+    "variance likewise of unbiased ones; at test they make one affine map, as torch's layer has it",
+)
+def running_averages(generator: torch.Generator) -> Evidence:
+    worst = 0.0
+    for _ in range(CASES):
+        c, count = randint(1, 5, generator), randint(1, 6, generator)
+        m = 0.05 + 0.9 * float(torch.rand((), generator=generator))
+        layer = nn.BatchNorm1d(c, momentum=m).double()
+        running = moments(torch.tensor([[-1.0], [1.0]], dtype=torch.float64).expand(2, c), (0,))  # mean 0, variance 1
+        mean, variance = torch.zeros(c).double(), torch.ones(c).double()
+        batches = [normal(randint(2, 9, generator), c, generator=generator) * 3 + 1 for _ in range(count)]
+        for i, x in enumerate(batches):
+            running = update_running_stats(running, moments(x, (0,)), len(x), momentum=m)
+            layer(x)
+            # By hand, batch by batch from its rows: weight m (1 - m)^(batches after it).
+            weight = m * (1 - m) ** (count - 1 - i)
+            mean = mean + weight * x.sum(dim=0) / len(x)
+            away = x - x.sum(dim=0) / len(x)
+            variance = variance + weight * away.square().sum(dim=0) / (len(x) - 1)
+        variance = variance - 1 + (1 - m) ** count  # what is left of the first variance
+        worst = max(worst, gap(running.mean, mean), gap(running.variance, variance))
+        state = layer.state_dict()
+        worst = max(worst, gap(running.mean, state["running_mean"]), gap(running.variance, state["running_var"]))
+        x = normal(4, c, generator=generator)
+        gamma, beta = normal(c, generator=generator), normal(c, generator=generator)
+        stated = gamma * (x - mean) / (variance + EPS).sqrt() + beta
+        worst = max(worst, gap(batch_norm_eval_definition(x, running, gamma, beta, eps=EPS), stated))
+    return Evidence("largest |running - by hand|", worst, ROUNDING, ROUNDING_SOURCE, 3 * CASES)

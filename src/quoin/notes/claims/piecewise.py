@@ -49,6 +49,7 @@ def sample_points(f: PiecewiseLinear, generator: torch.Generator) -> Float[Tenso
 @claim(
     "D1.1-3",
     "every continuous piecewise linear f is a network of one hidden ReLU layer, of p + 3 units and also of p + 2",
+    not_shown="functions of several variables, of which not all are shallow (see D1.1-5)",
 )
 def piecewise_linear_is_shallow(generator: torch.Generator) -> Evidence:
     worst = 0.0

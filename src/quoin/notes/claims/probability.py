@@ -136,6 +136,7 @@ def _member(family: Any, parameters: dict[str, Tensor]) -> families.Distribution
 @claim(
     "Z13.5",
     "no parameter near the fitted one has a larger likelihood; for a coin with n_H heads in n throws it is n_H / n",
+    not_shown="that the maximum is global: parameters near the fitted one",
 )
 def fitted_distributions_are_most_probable(generator: torch.Generator) -> Evidence:
     larger, tried = 0, 0
@@ -188,6 +189,7 @@ def the_distribution_is_enough(generator: torch.Generator) -> Evidence:
 @claim(
     "D5-4",
     "for f and g into [0, 1], |E fg - Ef Eg| is never above the largest |P[A, A'] - P[A]P[A']|: both vanish together",
+    not_shown="spaces that are not finite, and all pairs of functions: 200 random ones beside every pair of events",
 )
 def events_or_functions(generator: torch.Generator) -> Evidence:
     worst, wrong = 0.0, 0
@@ -227,6 +229,7 @@ def _indicators(size: int) -> Tensor:  # (2^size, size): every event
     "D5-10",
     "conditional distributions give the joint distribution back, are fixed where P[Y = y] > 0, and all equal P_X "
     "iff X, Y are independent",
+    not_shown="spaces that are not finite (see the claim for densities)",
 )
 def conditional_distributions(generator: torch.Generator) -> Evidence:
     worst, wrong = 0.0, 0

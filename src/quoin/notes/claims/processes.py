@@ -79,6 +79,7 @@ def dependence_on_the_past(joint: Float[Tensor, "k k k k k"]) -> float:
     "D5.1-3",
     "given the present of a Markov chain, its future and its past are independent; of a process that depends on "
     "two steps back not",
+    not_shown="infinite pasts and futures, and general state spaces: finite chains over a few steps",
 )
 def future_is_independent_of_past(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -137,6 +138,7 @@ def random_walk_is_markov(generator: torch.Generator) -> Evidence:
     "D5.1-6",
     "the distribution of X_n is νAⁿ, the row vector times the power: the sum over all paths, and what simulated "
     "paths do",
+    not_shown="infinite state spaces",
 )
 def distribution_is_the_matrix_power(generator: torch.Generator) -> Evidence:
     worst, paths = 0.0, 4000
@@ -335,6 +337,7 @@ def history_distribution(joint: Float[Tensor, "..."], words: Int[Tensor, "words 
 @claim(
     "D5.1-11",
     "Y_t = (X_0, ..., X_t, 0, ...) is a Markov chain for any process X, also for one that depends on two steps back",
+    not_shown="all processes: those tried, over a few steps",
 )
 def history_is_markov(generator: torch.Generator) -> Evidence:
     worst = 0.0

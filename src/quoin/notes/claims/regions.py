@@ -57,6 +57,7 @@ def regions_of_one_layer(generator: torch.Generator) -> Evidence:
     "D1.1-14",
     "every pattern of active units that occurs in the window is that of one region, and no network has more than Π "
     "Σ C(n_l, j)",
+    not_shown="the bound for all networks: random ones of two inputs in a window",
 )
 def no_region_is_missed(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -81,6 +82,7 @@ def no_region_is_missed(generator: torch.Generator) -> Evidence:
 @claim(
     ("D1.1-14", "DE10"),
     "folding reaches floor(n/d)^(d(L-1)) Σ C(n, j) linear regions, a fixed fraction of the order where d divides n",
+    not_shown="that no other network has more regions",
 )
 def folding_meets_its_count(generator: torch.Generator) -> Evidence:
     cases = [(4, 1), (4, 2), (4, 3), (5, 2), (6, 2)]
@@ -150,6 +152,7 @@ def breakpoints_of_a_shallow_network(generator: torch.Generator) -> Evidence:
     "D1.1-5",
     "the gradient of max(0, x, y) jumps on a half of each of three lines and not on the other, so no shallow "
     "network is it",
+    not_shown="that every function with such rays is out of reach: max(0, x, y) alone",
 )
 def break_lines_of_max_are_rays(generator: torch.Generator) -> Evidence:
     least = math.inf

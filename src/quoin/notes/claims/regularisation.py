@@ -156,7 +156,11 @@ def least_error(data: tuple[Float[Tensor, "n d"], Float[Tensor, "n q"]], generat
         return float((network(x) - y).square().max())
 
 
-@claim("Z5.21", "one hidden layer of n ReLU units, written down and not trained, has any values on n distinct inputs")
+@claim(
+    "Z5.21",
+    "one hidden layer of n ReLU units, written down and not trained, has any values on n distinct inputs",
+    not_shown="every n: those tried; the construction is exact for each",
+)
 def any_labels_are_fitted(generator: torch.Generator) -> Evidence:
     return fitted_evidence(distinct_inputs, generator)
 

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from quoin import notes
+from quoin.callbacks import current_listener
 from quoin.notes.claims.claim import Claim, Outcome, raised
 
 __all__ = ["check", "collect", "select"]
@@ -28,7 +29,13 @@ def check(claims: Sequence[Claim], *, seed: int = 0, num_workers: int | None = N
     By default one worker for each core, and none where there is one claim or one core: a worker costs an import of
     torch.
     """
-    num_workers = min(num_workers or _cores(), len(claims))
+    with current_listener().progress("claims") as on_progress:
+        for done, outcome in enumerate(_outcomes(claims, seed, min(num_workers or _cores(), len(claims))), start=1):
+            on_progress(done, len(claims))
+            yield outcome
+
+
+def _outcomes(claims: Sequence[Claim], seed: int, num_workers: int) -> Iterator[Outcome]:
     if num_workers <= 1:
         yield from (claim.run(seed) for claim in claims)
         return
@@ -40,7 +47,7 @@ def check(claims: Sequence[Claim], *, seed: int = 0, num_workers: int | None = N
             try:
                 yield future.result()
             except BrokenProcessPool as error:  # a worker was killed; which claim it ran cannot be known
-                yield Outcome(claim.ids, claim.statement, "fails", raised(error), 0.0)
+                yield Outcome(claim.ids, claim.statement, "fails", raised(error), 0.0, not_shown=claim.not_shown)
     finally:
         pool.shutdown(cancel_futures=True)
 

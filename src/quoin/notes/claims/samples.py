@@ -29,6 +29,7 @@ LOG_LEVEL = math.log(2e7)  # ln of two over the probability, one in ten million,
     "D5.2-5",
     "a distribution learnt from samples of Q converges to Q as their number grows, and so do new examples that are "
     "sampled from it",
+    not_shown="the limit itself: finite numbers of samples",
 )
 def learnt_distribution_nears_the_true_one(generator: torch.Generator) -> Evidence:
     # Q is a mixture of two normal distributions, so that what smoothing expects of n samples, E q̂ = q * N(0, s²), is
@@ -77,6 +78,7 @@ def expected_mmd(
     "D5.2-9",
     "the expected MMD² of samples is (p - q)ᵀK(p - q): 0 for equal distributions only, t² as large at a fraction t "
     "of the way to q",
+    not_shown="kernels other than those tried",
 )
 def mmd_is_zero_for_equal_distributions_only(generator: torch.Generator) -> Evidence:
     worst, cases = 0.0, 4

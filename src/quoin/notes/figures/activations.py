@@ -30,9 +30,10 @@ _FIVE = {
 @figure(
     "D1F0",
     "The five activation functions and their derivatives; that of ReLU jumps at 0, where its value is taken to be 0.",
+    {"reach": (0.5, 50)},
 )
-def activations() -> Plot:
-    x = torch.linspace(-4, 4, 801, dtype=torch.float64)
+def activations(reach: float = 4.0) -> Plot:
+    x = torch.linspace(-reach, reach, 801, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.6)
         left, right = sheet.subplots(1, 2)

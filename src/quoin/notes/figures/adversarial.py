@@ -38,14 +38,15 @@ BATCH = 128
     "the slope. Bottom right: eight modes on a ring and samples of a generator that learnt them; being continuous, "
     "it cannot but leave some "
     "in between.",
+    {"penalty": (0, 2), "num_steps": (1, 10000)},
 )
-def adversarial_game() -> Plot:
+def adversarial_game(penalty: float = 0.3, num_steps: int = 700) -> Plot:
     with house_style(), single_thread():  # small nets learn faster on one thread, and the same on any machine's
         sheet = new_figure(height=6.2)
         grid = sheet.add_gridspec(2, 2, height_ratios=(2, 3))
         _best_discriminator(sheet.add_subplot(grid[0, :]))
-        _steps(sheet.add_subplot(grid[1, 0]))
-        _ring(sheet.add_subplot(grid[1, 1]))
+        _steps(sheet.add_subplot(grid[1, 0]), penalty)
+        _ring(sheet.add_subplot(grid[1, 1]), num_steps)
         return Plot(sheet, "the adversarial game")
 
 
@@ -76,8 +77,8 @@ def _best_discriminator(axes) -> None:
     axes.legend(fontsize=8, loc="upper center", ncols=4)
 
 
-def _steps(axes) -> None:
-    for strength, color, name in ((0.0, COLORS[1], "free"), (0.3, COLORS[0], "with a penalty")):
+def _steps(axes, penalty: float) -> None:
+    for strength, color, name in ((0.0, COLORS[1], "free"), (penalty, COLORS[0], "with a penalty")):
         theta, psi = torch.tensor(0.6), torch.tensor(0.0)
         path = [(0.6, 0.0)]
         for _ in range(150):
@@ -133,8 +134,8 @@ def ring_gan(steps: int, *, generator: torch.Generator, penalty: float = 0.1) ->
     return model, centers
 
 
-def _ring(axes) -> None:
-    model, centers = ring_gan(700, generator=keyed_generator("ring", 0))
+def _ring(axes, num_steps: int) -> None:
+    model, centers = ring_gan(num_steps, generator=keyed_generator("ring", 0))
     samples = model.sample(1500, generator=keyed_generator("ring draws", 0))
     found = mode_coverage(nearest_modes(samples, centers, 4 * NOISE), torch.full((MODES,), 1 / MODES))
     axes.scatter(*samples.T, s=3, color=COLORS[0], alpha=0.4, linewidths=0)

@@ -15,10 +15,11 @@ _KINDS = {nn.Conv2d: "convolution and ReLU", nn.MaxPool2d: "max pooling", nn.Lin
     "M1F",
     "VGG-16: five blocks of convolutions, each closed by a pooling; three dense layers; a softmax over the 1000 "
     "scores.",
+    {"num_classes": (2, 100000), "image_size": (32, 1024)},
 )
-def vgg() -> Plot:
+def vgg(num_classes: int = 1000, image_size: int = 224) -> Plot:
     with torch.device("meta"):  # shapes are all that is plotted: no number is computed
-        model = vgg16()
+        model = vgg16(num_classes, image_shape=(3, image_size, image_size))
         steps = intermediates(model, torch.empty(1, *model.image_shape))
     outputs = [Volume(model.image_shape, "image", _size(model.image_shape))]
     for step in steps:

@@ -5,10 +5,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.data import load
+from quoin.errors import UserError
 from quoin.layers import convolution_as_dense, cross_correlate2d
 from quoin.notes.figures.figure import figure
 from quoin.plot import Plot, heatmap
-from quoin.plot.plots import COLORS, INK, house_style, new_figure
+from quoin.plot.plots import COLORS, INK, house_style, new_figure, signed_map
 
 
 def number(value: Float[Tensor, ""]) -> str:
@@ -16,13 +17,14 @@ def number(value: Float[Tensor, ""]) -> str:
 
 
 @figure(
-    "Z7.9", "A 2×2 kernel slides over a 4×4 image: each of the 3×3 outputs is the sum of the products under the kernel."
+    "Z7.9",
+    "A 2×2 kernel slides over a 4×4 image: each of the 3×3 outputs is the sum of the products under the kernel.",
+    {"row": (0, 2), "column": (0, 2)},
 )
-def kernel_over_image() -> Plot:
+def kernel_over_image(row: int = 1, column: int = 2) -> Plot:
     image = torch.tensor([[0.0, 1, 2, 1], [3, 1, 0, 2], [2, 0, 1, 3], [1, 2, 3, 0]])
     kernel = torch.tensor([[1.0, 0], [-1, 2]])
     output = cross_correlate2d(image[None, None], kernel[None, None])[0, 0]
-    row, column = 1, 2  # the position that is highlighted
     factors = [(number(image[row + a, column + b]), number(kernel[a, b])) for a in range(2) for b in range(2)]
     products = " + ".join(f"{x}·({v})" if v.startswith("−") else f"{x}·{v}" for x, v in factors)
     with house_style():
@@ -53,12 +55,13 @@ def kernel_over_image() -> Plot:
 
 @figure(
     "Z7.14",
-    "Digits, and their edges as two kernels find them: blue where it gets lighter rightwards or downwards, red "
+    "Digits, and their edges as two kernels find them: blue where it gets lighter rightwards or downwards, vermilion "
     "where darker.",
+    {"digits": (0, 9)},
 )
-def edges_of_digits() -> Plot:
+def edges_of_digits(digits: tuple[int, int, int, int] = (0, 1, 4, 7)) -> Plot:
     data = load("digits")
-    images = data.features[[int((data.targets == digit).nonzero()[0]) for digit in (0, 1, 4, 7)]]
+    images = data.features[[int((data.targets == digit).nonzero()[0]) for digit in digits]]
     across = torch.tensor([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 4
     edges = cross_correlate2d(images, torch.stack([across, across.T]).unsqueeze(1), padding=1)
     rows = {"image": images[:, 0], "left to right": edges[:, 0], "top to bottom": edges[:, 1]}
@@ -69,9 +72,9 @@ def edges_of_digits() -> Plot:
                 colors = (
                     {"cmap": "gray", "vmin": 0, "vmax": 1}
                     if name == "image"
-                    else {"cmap": "RdBu", "vmin": -1, "vmax": 1}
+                    else {"cmap": signed_map(), "vmin": -1, "vmax": 1}
                 )
-                axes.imshow(picture, interpolation="nearest", **colors)
+                axes.imshow(picture.numpy(), interpolation="nearest", **colors)
                 axes.set_axis_off()
             line[0].set_title(name)
         return Plot(sheet, "edges of handwritten digits")
@@ -81,9 +84,13 @@ def edges_of_digits() -> Plot:
     "D1.1-23",
     "The matrix of a kernel of three numbers slid along a vector of nine: banded, the same number all along each "
     "diagonal.",
+    {"kernel": (-100, 100), "num_inputs": (1, 24)},
 )
-def kernel_as_matrix() -> Plot:
-    matrix = convolution_as_dense(torch.tensor([1.0, 2.0, -1.0]), 9)
+def kernel_as_matrix(kernel: tuple[float, ...] = (1.0, 2.0, -1.0), num_inputs: int = 9) -> Plot:
+    if len(kernel) > num_inputs:
+        raise UserError(f"expected a kernel of at most {num_inputs} numbers, got {len(kernel)}; raise num_inputs")
+    numbers = ", ".join(number(torch.tensor(each)) for each in kernel)
+    matrix = convolution_as_dense(torch.tensor(kernel), num_inputs)
     return heatmap(
-        matrix, title="A kernel (1, 2, −1) as a dense layer", x_label="input", y_label="output", show_values=True
+        matrix, title=f"A kernel ({numbers}) as a dense layer", x_label="input", y_label="output", show_values=True
     )

@@ -34,7 +34,7 @@ Window = tuple[float, float, float, float]  # of x, then of y
 
 
 def contours(axes: "Axes", f: Callable[[Tensor], Tensor], window: Window, *, logarithmic: bool = False) -> None:
-    """Lines of equal height, the lower the darker."""
+    """Lines of equal height, the lower the further from paper."""
     left, right, bottom, top = window
     x, y = (torch.linspace(*ends, 121, dtype=torch.float64) for ends in ((left, right), (bottom, top)))
     heights = f(torch.stack(torch.meshgrid(x, y, indexing="xy"), -1))
@@ -50,8 +50,9 @@ def contours(axes: "Axes", f: Callable[[Tensor], Tensor], window: Window, *, log
     "into the saddle before it "
     "falls off, oscillates in the ravine, and does not get round the bend of Rosenbrock's valley, where Newton's "
     "rule arrives in seven steps.",
+    {"num_steps": (1, 1000), "momentum": (0, 0.99)},
 )
-def paths_on_landscapes() -> Plot:
+def paths_on_landscapes(num_steps: int = 60, momentum: float = 0.8) -> Plot:
     landscapes: dict[
         str, tuple[Callable[[Tensor], Tensor], Window, tuple[float, float], list[tuple[float, float]], float]
     ] = {
@@ -66,13 +67,13 @@ def paths_on_landscapes() -> Plot:
             contours(axes, f, window, logarithmic=f is rosenbrock)
             rules = {
                 "gradient descent": GradientDescent(lr),
-                "momentum": Momentum(lr / 2, 0.8),
-                "Nesterov": Nesterov(lr / 2, 0.8),
+                "momentum": Momentum(lr / 2, momentum),
+                "Nesterov": Nesterov(lr / 2, momentum),
                 "RMSProp": RMSProp(0.05, 0.9),
                 "Adam": Adam(0.1),
             }
             for color, (label, rule) in zip(COLORS, rules.items()):
-                points = descend(f, torch.tensor(start, dtype=torch.float64), rule, 60).points
+                points = descend(f, torch.tensor(start, dtype=torch.float64), rule, num_steps).points
                 axes.plot(points[:, 0], points[:, 1], "-o", color=color, markersize=2, linewidth=1.1, label=label)
             if f is rosenbrock:
                 points = descend(f, torch.tensor(start, dtype=torch.float64), Newton(f), 7).points
@@ -91,22 +92,25 @@ def paths_on_landscapes() -> Plot:
     "Gradient descent on ½x² from 2.4: η small creeps, η = 1.9 swings from side to side, η = 2.05 bursts; and on x "
     "cos πx it "
     "ends in the valley it started in.",
+    {"lrs": (0.001, 2.5), "start": (-3, 3)},
 )
-def learning_rates() -> Plot:
+def learning_rates(
+    lrs: tuple[float, float, float, float, float] = (0.05, 0.5, 1.0, 1.9, 2.05), start: float = 2.4
+) -> Plot:
     with house_style():
         sheet = new_figure(height=4.6)
         grid = sheet.subplots(2, 3).flatten()
         line = torch.linspace(-3.2, 3.2, 201, dtype=torch.float64)
-        for axes, (lr, steps) in zip(grid, ((0.05, 15), (0.5, 15), (1.0, 2), (1.9, 12), (2.05, 7))):
-            path = descend(lambda x: x**2 / 2, torch.tensor(2.4, dtype=torch.float64), GradientDescent(lr), steps)
+        for axes, (lr, steps) in zip(grid, zip(lrs, (15, 15, 2, 12, 7))):
+            path = descend(lambda x: x**2 / 2, torch.tensor(start, dtype=torch.float64), GradientDescent(lr), steps)
             axes.plot(line, line**2 / 2, color=FAINT)
             axes.plot(path.points, path.values, "-o", color=COLORS[1], markersize=3.5, linewidth=1)
             axes.plot(path.points[0], path.values[0], "o", color=INK, markersize=5)
             axes.set_title(f"η = {lr:g}", fontsize=10)
         axes, line = grid[-1], torch.linspace(-1, 2, 301, dtype=torch.float64)
         axes.plot(line, wavy(line), color=FAINT)
-        for color, start in zip(COLORS, (-0.95, 1.9)):
-            path = descend(wavy, torch.tensor(start, dtype=torch.float64), GradientDescent(0.04), 25)
+        for color, begin in zip(COLORS, (-0.95, 1.9)):
+            path = descend(wavy, torch.tensor(begin, dtype=torch.float64), GradientDescent(0.04), 25)
             axes.plot(path.points, path.values, "-o", color=color, markersize=3.5, linewidth=1)
             axes.plot(path.points[0], path.values[0], "o", color=INK, markersize=5)
         axes.set_title("x cos πx, η = 0.04", fontsize=10)
@@ -120,8 +124,13 @@ def learning_rates() -> Plot:
     "60 steps of momentum in the ravine (x² + 20y²)/2 by m and γL; ρ is the factor by which the error shrinks a "
     "step in the end, "
     "above 1 in orange. Momentum carries along the floor, and allows learning rates up to γL = 2(1 + m).",
+    {"num_steps": (1, 1000), "momenta": (0, 0.99), "products": (0.01, 4)},
 )
-def momentum_paths() -> Plot:
+def momentum_paths(
+    num_steps: int = 60,
+    momenta: tuple[float, float, float] = (0.0, 0.5, 0.85),
+    products: tuple[float, float, float, float] = (0.2, 1.0, 1.9, 2.5),
+) -> Plot:
     largest = 20.0
     start = torch.tensor([-4.0, 0.9], dtype=torch.float64)
     window = (-4.6, 3.6, -1.4, 1.4)
@@ -129,11 +138,11 @@ def momentum_paths() -> Plot:
     with house_style():
         sheet = new_figure(height=4.9)
         panels = sheet.subplots(3, 4, sharex=True, sharey=True)
-        for row, momentum in zip(panels, (0.0, 0.5, 0.85)):
-            for axes, product in zip(row, (0.2, 1.0, 1.9, 2.5)):
+        for row, momentum in zip(panels, momenta):
+            for axes, product in zip(row, products):
                 lr = product / largest
                 contours(axes, ravine, window)
-                points = descend(ravine, start, Momentum(lr, momentum), 60).points
+                points = descend(ravine, start, Momentum(lr, momentum), num_steps).points
                 worst = float(momentum_convergence_rate(torch.tensor(lr), torch.tensor(momentum), curvatures).max())
                 color = COLORS[1] if worst > 1 else COLORS[0]
                 axes.plot(points[:, 0], points[:, 1], "-o", color=color, markersize=1.8, linewidth=0.9)
@@ -141,7 +150,7 @@ def momentum_paths() -> Plot:
                 axes.plot(0, 0, "*", color="#ffffff", markeredgecolor=INK, markersize=8, zorder=3)
                 axes.set_title(f"ρ = {worst:.3f}", fontsize=9, color=color, pad=3)
             row[0].set_ylabel(f"m = {momentum:g}")
-        for axes, product in zip(panels[-1], (0.2, 1.0, 1.9, 2.5)):
+        for axes, product in zip(panels[-1], products):
             axes.set_xlabel(f"γL = {product:g}")
         return Plot(sheet, "momentum on a quadratic by its two numbers")
 
@@ -151,9 +160,9 @@ def momentum_paths() -> Plot:
     "The factor ρ by which momentum's error shrinks each step, by γL and m, for one curvature (left) and over all "
     "from L/20 to L (right). "
     "White beyond γL = 2(1 + m), where it bursts; the star is the best choice, the dot the best without momentum.",
+    {"condition": (1.01, 10000)},
 )
-def momentum_phase() -> Plot:
-    condition = 20.0
+def momentum_phase(condition: float = 20.0) -> Plot:
     products = torch.linspace(0.01, 4.4, 220, dtype=torch.float64)
     momenta = torch.linspace(0, 1, 201, dtype=torch.float64)[:-1]
     with house_style():
@@ -168,10 +177,22 @@ def momentum_phase() -> Plot:
             lr = torch.stack(each).amax(0)  # ρ is largest at an end of the range of curvatures
             shown = torch.where(lr < 1, lr, torch.nan)
             axes.pcolormesh(
-                products, momenta, shown, cmap="viridis", vmin=0, vmax=1, shading="nearest", rasterized=True
+                products.numpy(),
+                momenta.numpy(),
+                shown.numpy(),
+                cmap="viridis",
+                vmin=0,
+                vmax=1,
+                shading="nearest",
+                rasterized=True,
             )
             lines = axes.contour(
-                products, momenta, lr, levels=[0.5, 0.7, 0.8, 0.9, 0.95], colors="white", linewidths=0.7
+                products.numpy(),
+                momenta.numpy(),
+                lr.numpy(),
+                levels=[0.5, 0.7, 0.8, 0.9, 0.95],
+                colors="white",
+                linewidths=0.7,
             )
             axes.clabel(lines, fontsize=7)
             axes.plot(2 * (1 + momenta), momenta, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))

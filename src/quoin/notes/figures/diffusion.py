@@ -48,10 +48,11 @@ def smoothed_denoiser(points: Float[Tensor, "n d"], schedule: NoiseSchedule) -> 
     "over noise as "
     "three schedules have it. Bottom: from the same noise back to data by the exact denoiser, without new noise "
     "and, for four, with it.",
+    {"num_points": (2, 2000), "num_steps": (1, 1000)},
 )
-def forth_and_back() -> Plot:
+def forth_and_back(num_points: int = 400, num_steps: int = 100) -> Plot:
     generator = keyed_generator("diffusion figure", 0)
-    points = make_moons(400, noise=0.0, generator=generator).features.double()
+    points = make_moons(num_points, noise=0.0, generator=generator).features.double()
     points = (points - points.mean(dim=0)) / points.std()
     schedule = cosine_beta_schedule(1000)
     with house_style():
@@ -59,7 +60,7 @@ def forth_and_back() -> Plot:
         rows: Any = sheet.subfigures(3, 1, height_ratios=(1.0, 1.35, 1.9))
         _forward(rows[0], points, schedule, generator)
         _schedules(rows[1])
-        _paths(rows[2], points, schedule)
+        _paths(rows[2], points, schedule, num_steps)
         return Plot(sheet, "diffusion, forth and back")
 
 
@@ -85,7 +86,7 @@ def _schedules(panel) -> None:
     axes.legend(fontsize=8)
 
 
-def _paths(panel, points: Tensor, schedule: NoiseSchedule) -> None:
+def _paths(panel, points: Tensor, schedule: NoiseSchedule, num_steps: int) -> None:
     denoiser = smoothed_denoiser(points, schedule)
     start = sample_initial_noise((40, 2), generator=keyed_generator("diffusion start", 2), dtype=torch.float64)
     ways = (("DDIM: no new noise", sample_ddim, 40), ("DDPM: new noise at every step", sample_ddpm, 4))
@@ -95,11 +96,11 @@ def _paths(panel, points: Tensor, schedule: NoiseSchedule) -> None:
             denoiser,
             schedule,
             start,
-            num_steps=100,
+            num_steps=num_steps,
             generator=keyed_generator("diffusion way", 0),
             callback=seen.__setitem__,
         )
-        path = torch.stack([*seen.values()])  # (101, 40, 2)
+        path = torch.stack([*seen.values()])  # (num_steps + 1, 40, 2)
         axes.scatter(points[:, 0], points[:, 1], s=2, color=FAINT, linewidths=0)
         axes.plot(path[:, :num_shown, 0], path[:, :num_shown, 1], color=COLORS[0], linewidth=0.6, alpha=0.6)
         axes.scatter(path[0, :, 0], path[0, :, 1], s=8, color=COLORS[1], linewidths=0, label="noise", zorder=3)

@@ -11,15 +11,19 @@ from quoin.models import small_lenet
 from quoin.notes.figures.figure import figure
 from quoin.plot import Plot
 
-EPOCHS, BATCH = 3, 64
+BATCH = 64
 
 
 def learned(
-    model: nn.Module, images: Float[Tensor, "n c h w"], labels: Int[Tensor, "n"], generator: torch.Generator
+    model: nn.Module,
+    images: Float[Tensor, "n c h w"],
+    labels: Int[Tensor, "n"],
+    generator: torch.Generator,
+    num_epochs: int,
 ) -> nn.Module:
     """A few passes over the data: enough for the kernels to be about strokes."""
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
-    for _ in range(EPOCHS):
+    for _ in range(num_epochs):
         for rows in torch.randperm(len(images), generator=generator).split(BATCH):
             optimizer.zero_grad()
             cross_entropy(model(images[rows]), labels[rows]).mean().backward()
@@ -31,11 +35,12 @@ def learned(
     "D1.1F1",
     "The feature maps of a small LeNet that reads a 3: strokes first, then smaller, less local maps, then one "
     "score a digit.",
+    {"digit": (0, 9), "num_epochs": (0, 50)},
 )
-def layer_by_layer() -> Plot:
+def layer_by_layer(digit: int = 3, num_epochs: int = 3) -> Plot:
     generator = keyed_generator("figure D1.1F1", 0)
     digits = load("digits")
     images, labels = digits.features, digits.targets
-    row = int((labels == 3).nonzero()[0])
-    model = learned(small_lenet((1, 8, 8), 10, generator=generator), images, labels, generator)
+    row = int((labels == digit).nonzero()[0])
+    model = learned(small_lenet((1, 8, 8), 10, generator=generator), images, labels, generator, num_epochs)
     return plot_feature_maps([FeatureMaps("image", "", images[row]), *feature_maps(model, images[row])])

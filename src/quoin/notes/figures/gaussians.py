@@ -13,12 +13,13 @@ from quoin.prob import MultivariateNormal
     "D5-13",
     "Four normal distributions: 300 samples each, and the ellipses that hold 50 and 95 of 100; without variance "
     "across, a line is left.",
+    {"num_samples": (1, 10000), "correlation": (-1, 1)},
 )
-def ellipses_of_equal_density() -> Plot:
+def ellipses_of_equal_density(num_samples: int = 300, correlation: float = 0.9) -> Plot:
     distributions = {
         "standard, Σ = I": [[1.0, 0.0], [0.0, 1.0]],
         "uncorrelated, σ² = 2 and ¼": [[2.0, 0.0], [0.0, 0.25]],
-        "correlation 0.9": [[1.0, 0.9], [0.9, 1.0]],
+        f"correlation {correlation:g}".replace("-", "−"): [[1.0, correlation], [correlation, 1.0]],
         "singular, rank 1": [[1.2, 0.6], [0.6, 0.3]],
     }
     generator = keyed_generator("D5-13")
@@ -31,7 +32,7 @@ def ellipses_of_equal_density() -> Plot:
             distribution = MultivariateNormal(
                 torch.zeros(2, dtype=torch.float64), torch.tensor(covariance, dtype=torch.float64)
             )
-            x, y = distribution.sample((300,), generator=generator).unbind(dim=-1)
+            x, y = distribution.sample((num_samples,), generator=generator).unbind(dim=-1)
             axes.scatter(x, y, s=7, color=COLORS[0], alpha=0.35, linewidths=0)
             held = distribution.support()
             for mass, dash in ((0.5, "-"), (0.95, "--")):
@@ -56,13 +57,14 @@ def ellipses_of_equal_density() -> Plot:
     "D5-24",
     "Conditioning on y cuts a slice: the mean of X given y moves along a line, and its standard "
     "deviation is the same for every y, below X's own.",
+    {"correlation": (-0.95, 0.95), "known": (-3, 3)},
 )
-def conditioning_is_a_slice() -> Plot:
+def conditioning_is_a_slice(correlation: float = 0.8, known: tuple[float, float, float] = (-1.5, 0.0, 1.5)) -> Plot:
     distribution = MultivariateNormal(
-        torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, 0.8], [0.8, 1.0]], dtype=torch.float64)
+        torch.zeros(2, dtype=torch.float64), torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=torch.float64)
     )
     line = torch.linspace(-3.5, 3.5, 281, dtype=torch.float64)
-    known = torch.tensor([[-1.5], [0.0], [1.5]], dtype=torch.float64)
+    heights = torch.tensor(known, dtype=torch.float64).unsqueeze(-1)
     with house_style():
         sheet = new_figure(height=5.4, width=5.6)
         upper, lower = sheet.subplots(2, 1, sharex=True, height_ratios=[3, 2])
@@ -79,7 +81,7 @@ def conditioning_is_a_slice() -> Plot:
             linewidth=1.4,
             label="X alone",
         )
-        for value, color in zip(known, COLORS):
+        for value, color in zip(heights, COLORS):
             slice_of = distribution.condition([1], value)
             upper.axhline(float(value), color=color)
             lower.plot(
@@ -90,7 +92,7 @@ def conditioning_is_a_slice() -> Plot:
             )
             lower.axvline(float(slice_of.mean), color=color, linewidth=0.8, linestyle=":")
             upper.plot(float(slice_of.mean), float(value), "o", color=color, markersize=5)
-        upper.set(title="Correlation 0.8: the joint density, cut at three y", ylabel="y", ylim=(-3, 3))
+        upper.set(title=f"Correlation {correlation:g}: the joint density, cut at three y", ylabel="y", ylim=(-3, 3))
         lower.set(title="The density of X given each y", xlabel="x", ylabel="density", ylim=(0, 0.75))
         upper.legend(loc="upper left")
         lower.legend(loc="upper left", fontsize=8)

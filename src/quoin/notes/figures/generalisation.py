@@ -36,17 +36,19 @@ def fit(x: Float[Tensor, "n"], y: Float[Tensor, "n"], degree: int) -> Callable[[
     "Z3.27",
     "Polynomials fitted to 15 noisy points of a sine: degree 1 is too stiff, 5 follows the curve, 13 follows the "
     "noise.",
+    {"degrees": (0, 30), "num_points": (2, 500), "noise": (0, 2)},
 )
-def fits_by_degree() -> Plot:
-    x = torch.linspace(-2.8, 2.8, 15, dtype=torch.float64)
-    y = truth(x) + NOISE * torch.randn(15, generator=keyed_generator("figure Z3.27", 0), dtype=torch.float64)
+def fits_by_degree(degrees: tuple[int, int, int] = (1, 5, 13), num_points: int = 15, noise: float = NOISE) -> Plot:
+    x = torch.linspace(-2.8, 2.8, num_points, dtype=torch.float64)
+    y = truth(x) + noise * torch.randn(num_points, generator=keyed_generator("figure Z3.27", 0), dtype=torch.float64)
+    names = (" underfits", " fits", " overfits") if degrees == (1, 5, 13) else ("", "", "")
     line = torch.linspace(-3, 3, 601, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.0)
         panels = sheet.subplots(1, 3, sharey=True)
-        for axes, degree, name in zip(panels, (1, 5, 13), ("underfits", "fits", "overfits")):
+        for axes, degree, name in zip(panels, degrees, names):
             error = held_out_loss(fit(x, y, degree), squared_loss, x, y)
-            axes.set_title(f"degree {degree} {name}\ntraining error {error:.1g}", fontsize=10)
+            axes.set_title(f"degree {degree}{name}\ntraining error {error:.1g}", fontsize=10)
             axes.plot(line, truth(line), color=INK, linewidth=1, linestyle=(0, (4, 3)), label="truth")
             axes.plot(line, fit(x, y, degree)(line), color=COLORS[1], label="fit")
             axes.scatter(x, y, s=22, color=COLORS[0], zorder=3, label="training data")
@@ -61,13 +63,14 @@ def fits_by_degree() -> Plot:
     "Z3.25",
     "The median errors of 50 fits to 15 points, by degree: training error only falls, the error on new data falls "
     "and rises.",
+    {"num_points": (2, 500), "num_repeats": (1, 1000)},
 )
-def errors_by_degree() -> Plot:
+def errors_by_degree(num_points: int = 15, num_repeats: int = REPEATS) -> Plot:
     generator = keyed_generator("figure Z3.25", 0)
     degrees, test = list(range(12)), sample(2000, generator)
-    errors = torch.empty(2, REPEATS, len(degrees), dtype=torch.float64)
-    for repeat in range(REPEATS):
-        train = sample(15, generator)
+    errors = torch.empty(2, num_repeats, len(degrees), dtype=torch.float64)
+    for repeat in range(num_repeats):
+        train = sample(num_points, generator)
         for column, degree in enumerate(degrees):
             model = fit(*train, degree)
             errors[:, repeat, column] = torch.tensor(
@@ -90,13 +93,14 @@ def errors_by_degree() -> Plot:
     "Z3.29",
     "The median errors of 50 fits of degree 7, by the number of examples: both go to what the noise leaves, from "
     "two sides.",
+    {"degree": (0, 9), "num_repeats": (1, 1000)},
 )
-def errors_by_size() -> Plot:
+def errors_by_size(degree: int = 7, num_repeats: int = REPEATS) -> Plot:
     generator = keyed_generator("figure Z3.29", 0)
     sizes, test = (10, 14, 20, 30, 50, 80, 150, 300, 600), sample(2000, generator)
     found = [
-        learning_curve(lambda x, y: fit(x, y, 7), squared_loss, sample(600, generator), test, sizes)
-        for _ in range(REPEATS)
+        learning_curve(lambda x, y: fit(x, y, degree), squared_loss, sample(600, generator), test, sizes)
+        for _ in range(num_repeats)
     ]
     series = {
         "training error": (sizes, torch.stack([each.training_errors for each in found]).median(dim=0).values),

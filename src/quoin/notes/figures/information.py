@@ -13,10 +13,15 @@ from quoin.plot import Plot, curves
 from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 
 
-@figure("Z13.7", "The entropy of a coin in bits: none when the outcome is certain, one bit at most, for a fair coin.")
-def entropy_of_a_coin() -> Plot:
+@figure(
+    "Z13.7",
+    "The entropy of a coin in bits: none when the outcome is certain, one bit at most, for a fair coin.",
+    {"base": (1.1, 1000)},
+)
+def entropy_of_a_coin(base: float = 2.0) -> Plot:
     p = torch.linspace(0, 1, 201, dtype=torch.float64)
-    series = {"H(p) in bits": (p, entropy(Bernoulli(p), base=2)), "H(p) in nats": (p, entropy(Bernoulli(p)))}
+    unit = "H(p) in bits" if base == 2 else f"H(p), base {base:g}"
+    series = {unit: (p, entropy(Bernoulli(p), base=base)), "H(p) in nats": (p, entropy(Bernoulli(p)))}
     return curves(
         series,
         title="Entropy of a coin",
@@ -29,13 +34,17 @@ def entropy_of_a_coin() -> Plot:
 @figure(
     "M25F",
     "Jensen: over an upward-curving f the chord lies above the curve, so the mean of f is at least f of the mean.",
+    {"weight": (0, 1), "left": (-1.4, 2.2), "right": (-1.4, 2.2)},
 )
-def jensen() -> Plot:
+def jensen(weight: float = 0.45, left: float = -1.0, right: float = 2.0) -> Plot:
     def f(x: Tensor) -> Tensor:
         return torch.exp(0.8 * x) - 0.6 * x
 
     x = torch.linspace(-1.4, 2.2, 200, dtype=torch.float64)
-    ends, weights = torch.tensor([-1.0, 2.0], dtype=torch.float64), torch.tensor([0.45, 0.55], dtype=torch.float64)
+    ends, weights = (
+        torch.tensor([left, right], dtype=torch.float64),
+        torch.tensor([weight, 1 - weight], dtype=torch.float64),
+    )
     mean, mean_of_f = float(weights @ ends), float(weights @ f(ends))
     at_mean = float(f(torch.tensor(mean)))
     with house_style():
@@ -58,19 +67,20 @@ def jensen() -> Plot:
 @figure(
     "M24",
     "One Gaussian for two modes: KL(P, Q) always covers both, KL(Q, P) keeps to one once they are far enough apart.",
+    {"distances": (0.1, 5), "std": (0.2, 2)},
 )
-def kl_both_ways() -> Plot:
+def kl_both_ways(distances: tuple[float, float, float] = (1.5, 2.5, 4.0), std: float = 0.9) -> Plot:
     with house_style():
         sheet = new_figure(height=4.4)
         rows = sheet.subplots(2, 3, sharex=True, sharey=True)
-        for column, distance in enumerate((1.5, 2.5, 4.0)):
+        for column, distance in enumerate(distances):
             modes = torch.tensor([-distance, distance], dtype=torch.float64)
             p = MixtureSameFamily(
-                Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, 0.9))
+                Categorical(torch.ones(2, dtype=torch.float64) / 2), Normal(modes, torch.full_like(modes, std))
             )
             covering = Normal(p.mean, p.stddev)
             for axes, distribution, way in zip(
-                rows[:, column], (covering, _least_reverse_kl(p, distance)), ("KL(P, Q)", "KL(Q, P)")
+                rows[:, column], (covering, _least_reverse_kl(p, distance, std)), ("KL(P, Q)", "KL(Q, P)")
             ):
                 found = kl_divergence(p, distribution) if way == "KL(P, Q)" else kl_divergence(distribution, p)
                 x = torch.linspace(-7, 7, 400, dtype=torch.float64)
@@ -84,10 +94,10 @@ def kl_both_ways() -> Plot:
         return Plot(sheet, "KL both ways")
 
 
-def _least_reverse_kl(p: MixtureSameFamily, distance: float) -> Normal:
+def _least_reverse_kl(p: MixtureSameFamily, distance: float, width: float) -> Normal:
     """The better of two descents on KL(Q, P), from the middle and from the right-hand mode: both may end in a
     minimum."""
-    ends = [_descended(p, mean, std) for mean, std in ((0.0, distance), (distance, 0.9))]
+    ends = [_descended(p, mean, std) for mean, std in ((0.0, distance), (distance, width))]
     return min(ends, key=lambda distribution: float(kl_divergence(distribution, p)))
 
 

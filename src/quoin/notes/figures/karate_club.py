@@ -18,15 +18,15 @@ CAPTION = (
 )
 
 
-@figure("D1.1-25", CAPTION)
-def factions_and_propagation() -> Plot:
+@figure("D1.1-25", CAPTION, {"hidden_dim": (1, 256), "l2": (0, 1)})
+def factions_and_propagation(hidden_dim: int = 16, l2: float = 0.01) -> Plot:
     club = load_karate_club()
     edges, seed_nodes = normalized_edges(club.edges, club.num_nodes), torch.tensor(club.seed_nodes)
-    model = NodeClassifier(edges, [16], 2, generator=keyed_generator("figure D1.1-25", 0))
+    model = NodeClassifier(edges, [hidden_dim], 2, generator=keyed_generator("figure D1.1-25", 0))
 
     def risk() -> Tensor:
         return cross_entropy(model.scores()[seed_nodes], club.labels[seed_nodes]).mean() + l2_penalty(
-            model.parameters(), 0.01
+            model.parameters(), l2
         )
 
     def sides() -> Tensor:  # 1 is surely the first faction, -1 surely the second

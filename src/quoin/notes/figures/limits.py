@@ -46,30 +46,30 @@ def centered_sums(
     ("D5-31", "DE48"),
     "The typewriter: where Xₙ is 1, for n = 1 to 44. The strokes shrink, so that P[Xₙ = 1] → 0, yet each block "
     "strikes every ω.",
+    {"num_variables": (1, 500), "omega": (0, 0.999)},
 )
-def typewriter_strokes() -> Plot:
-    n = torch.arange(1, 45)
+def typewriter_strokes(num_variables: int = 44, omega: float = 0.31) -> Plot:
+    n = torch.arange(1, num_variables + 1)
     parts, index = typewriter_interval(n)
     low, width = index / parts, 1 / parts
-    omega = 0.31
     with house_style():
         sheet = new_figure(height=4.4)
         axes, below = sheet.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
         struck = (low <= omega) & (omega < low + width)
         colors = [COLORS[1] if hit else COLORS[0] for hit in struck.tolist()]
-        axes.bar(n, width, bottom=low, color=colors, width=0.85)
-        axes.plot([0, 44.6], [omega, omega], color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.text(45, omega, f"ω = {omega}", va="center", fontsize=9)
+        axes.bar(n.numpy(), width.numpy(), bottom=low.numpy(), color=colors, width=0.85)
+        axes.plot([0, num_variables + 0.6], [omega, omega], color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        axes.text(num_variables + 1, omega, f"ω = {omega}", va="center", fontsize=9)
         for start in n[index == 0].tolist():
             for each in (axes, below):
                 each.axvline(start - 0.5, color=FAINT, linewidth=0.7, zorder=0)
         axes.set_ylim(0, 1)
         axes.set_ylabel("ω with Xₙ(ω) = 1")
-        below.bar(n, width, color=COLORS[0], width=0.85)
+        below.bar(n.numpy(), width.numpy(), color=COLORS[0], width=0.85)
         below.plot(n[struck], torch.zeros_like(n[struck]), "^", color=COLORS[1], markersize=5, clip_on=False, zorder=3)
         below.set_ylabel("P[Xₙ = 1]")
         below.set_xlabel("n")
-        below.set_xlim(0, 48.5)
+        below.set_xlim(0, num_variables + 4.5)
         return Plot(sheet, "the typewriter")
 
 
@@ -77,12 +77,13 @@ def typewriter_strokes() -> Plot:
     "D5-33",
     "Ten paths of running means for each of four distributions: with a mean (dashed) they settle; Cauchy ones jump "
     "for ever.",
+    {"num_paths": (1, 100), "num_variables": (2, 100000)},
 )
-def means() -> Plot:
+def means(num_paths: int = 10, num_variables: int = 10_000) -> Plot:
     generator = keyed_generator("figure D5-33")
-    times, paths = 10_000, 10
+    times, paths = num_variables, num_paths
     n = torch.arange(1, times + 1)
-    shown = torch.logspace(0, 4, 600).long().unique() - 1
+    shown = torch.logspace(0, math.log10(times), 600).long().unique() - 1
     families = {
         "uniform on [0, 1]": (lambda u: u, 0.5, (0, 1)),
         "exponential": (lambda u: -torch.log1p(-u), 1.0, (0, 2)),
@@ -110,13 +111,13 @@ def means() -> Plot:
     "D5-34",
     "The exact distribution of (X₁ + … + Xₙ)/(σ√n), as a density over its lattice, beside the normal one; "
     "sums of Cauchy variables only widen.",
+    {"counts": (1, 500)},
 )
-def sums_become_normal() -> Plot:
-    counts = (1, 2, 8, 32, 128)
+def sums_become_normal(counts: tuple[int, int, int, int, int] = (1, 2, 8, 32, 128)) -> Plot:
     line = torch.linspace(-4, 4, 401, dtype=torch.float64)
     bell = torch.exp(-line.square() / 2) / math.sqrt(2 * math.pi)
     cauchy = torch.distributions.Cauchy(0.0, 1.0).icdf
-    samples = scaled_sums(iid_sample(cauchy, 20_000, counts[-1], generator=keyed_generator("figure D5-34")))
+    samples = scaled_sums(iid_sample(cauchy, 20_000, max(counts), generator=keyed_generator("figure D5-34")))
     with house_style():
         sheet = new_figure(height=5.6)
         grid = sheet.subplots(len(DISTRIBUTIONS) + 1, len(counts), sharex=True)
@@ -124,12 +125,12 @@ def sums_become_normal() -> Plot:
             for row, (name, distribution) in enumerate(DISTRIBUTIONS.items()):
                 values, exact, spacing = centered_sums(distribution, count)
                 grid[row][column].bar(
-                    values, exact / spacing, width=spacing, color=COLORS[row], alpha=0.75, linewidth=0
+                    values.numpy(), (exact / spacing).numpy(), width=spacing, color=COLORS[row], alpha=0.75, linewidth=0
                 )
                 grid[row][0].set_ylabel(name)
             edges = torch.linspace(-4, 4, 41).numpy()
             density = torch.histc(samples[:, count - 1], bins=40, min=-4, max=4) / (len(samples) * 0.2)
-            grid[-1][column].bar((edges[:-1] + edges[1:]) / 2, density, width=0.2, color=COLORS[3], linewidth=0)
+            grid[-1][column].bar((edges[:-1] + edges[1:]) / 2, density.numpy(), width=0.2, color=COLORS[3], linewidth=0)
             grid[-1][0].set_ylabel("Cauchy")
             for row in range(len(DISTRIBUTIONS) + 1):
                 axes = grid[row][column]
@@ -146,9 +147,10 @@ def sums_become_normal() -> Plot:
     "D5-26",
     "The exact Kolmogorov distance of centred sums of n variables to the normal distribution falls as 1/√n; that "
     "of Cauchy sums grows.",
+    {"max_power": (1, 12)},
 )
-def distance_by_count() -> Plot:
-    counts = [2**power for power in range(11)]
+def distance_by_count(max_power: int = 10) -> Plot:
+    counts = [2**power for power in range(max_power + 1)]
     series = {}
     for name, distribution in DISTRIBUTIONS.items():
         found = []

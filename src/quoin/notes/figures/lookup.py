@@ -21,7 +21,8 @@ KEY, COEFFICIENT, VALUE = 0.0, 5.6, 7.6  # where the columns of keys, coefficien
 def strip(
     axes: "Axes", cells: Float[Tensor, "n"], left: float, top: float, largest: float, strength: float = 1.0
 ) -> None:
-    """A vector as a row of cells with their numbers, blue above zero and red below; faint where it hardly counts."""
+    """A vector as a row of cells with their numbers, blue above zero and vermilion below; faint where it hardly
+    counts."""
     from matplotlib.patches import Rectangle
 
     for index, number in enumerate(cells.tolist()):
@@ -73,14 +74,20 @@ def table(
     "D2.2F",
     "A table of five values with unit vectors as keys. Asked by e₃ it answers row 3; by e₃ + 2e₅ a combination; "
     "with softmax the coefficients sum to one, and a longer query is answered more sharply.",
+    {"scale": (-20, 20), "coefficient": (-20, 20)},
 )
-def lookup_table() -> Plot:
+def lookup_table(scale: float = 5.0, coefficient: float = 2.0) -> Plot:
     keys = torch.eye(len(VALUES))
     asked = [
         ("linear, $q = e_3$", keys[2], linear_lookup, linear_lookup_definition),
-        ("linear, $q = e_3 + 2e_5$", keys[2] + 2 * keys[4], linear_lookup, linear_lookup_definition),
+        (
+            f"linear, $q = e_3 + {coefficient:g}e_5$",
+            keys[2] + coefficient * keys[4],
+            linear_lookup,
+            linear_lookup_definition,
+        ),
         ("softmax, $q = e_3$", keys[2], soft_lookup, soft_lookup_definition),
-        ("softmax, $q = 5e_3$", 5 * keys[2], soft_lookup, soft_lookup_definition),
+        (f"softmax, $q = {scale:g}e_3$", scale * keys[2], soft_lookup, soft_lookup_definition),
     ]
     with house_style():
         sheet = new_figure(height=6.6)

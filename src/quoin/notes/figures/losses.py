@@ -14,9 +14,10 @@ from quoin.prob import binary_decision, distribution_cross_entropy, kl_divergenc
 @figure(
     "M11F",
     "The log loss and the hinge loss against the margin: both grow like −m on the left; only the hinge reaches zero.",
+    {"reach": (0.5, 50)},
 )
-def log_loss_and_hinge_loss() -> Plot:
-    m = (torch.arange(401, dtype=torch.float64) - 200) / 50
+def log_loss_and_hinge_loss(reach: float = 4.0) -> Plot:
+    m = (torch.arange(401, dtype=torch.float64) - 200) * (reach / 200)
     series = {
         "log loss, ln(1 + e⁻ᵐ)": (m, logistic_loss(m)),
         "hinge loss, max(0, 1 − m)": (m, hinge_loss(m)),
@@ -26,13 +27,15 @@ def log_loss_and_hinge_loss() -> Plot:
 
 
 @figure(
-    "M7F", "The line of scores is cut at zero: y = 1 is predicted from there up and y = −1 below; crosses are wrong."
+    "M7F",
+    "The line of scores is cut at zero: y = 1 is predicted from there up and y = −1 below; crosses are wrong.",
+    {"num_points": (2, 1000), "separation": (0, 4)},
 )
-def decision_by_sign() -> Plot:
+def decision_by_sign(num_points: int = 40, separation: float = 1.2) -> Plot:
     generator = keyed_generator("M7F")
-    y = torch.ones(40, dtype=torch.long)
-    y[:20] = -1
-    score = 1.2 * y + torch.randn(40, generator=generator, dtype=torch.float64)
+    y = torch.ones(num_points, dtype=torch.long)
+    y[: num_points // 2] = -1
+    score = separation * y + torch.randn(num_points, generator=generator, dtype=torch.float64)
     right = binary_decision(score) == y
     with house_style():
         sheet = new_figure(height=2.6)
@@ -58,11 +61,12 @@ def decision_by_sign() -> Plot:
     "D1.4F3",
     "Five ways to compare (q, 1 − q) with P = (0.3, 0.7): four vanish at q = 0.3, where the cross-entropy too is "
     "least.",
+    {"p": (0.01, 0.99)},
 )
-def distances_of_two_outcomes() -> Plot:
+def distances_of_two_outcomes(p: float = 0.3) -> Plot:
     q = torch.linspace(0.005, 0.995, 199, dtype=torch.float64)
     Q = torch.stack([q, 1 - q], dim=-1)
-    P = torch.tensor([0.3, 0.7], dtype=torch.float64).expand_as(Q)
+    P = torch.tensor([p, 1 - p], dtype=torch.float64).expand_as(Q)
     series = {
         "L¹": (q, lp_distance(P, Q, 1)),
         "L²": (q, lp_distance(P, Q, 2)),
@@ -71,7 +75,7 @@ def distances_of_two_outcomes() -> Plot:
         "cross-entropy CE(P, Q)": (q, distribution_cross_entropy(P, Q)),
     }
     entropy = float(distribution_cross_entropy(P[:1], P[:1]))
-    title = "Distances from P = (0.3, 0.7) to Q = (q, 1 − q)"
+    title = f"Distances from P = ({p:g}, {1 - p:g}) to Q = (q, 1 − q)"
     return curves(
         series, title=title, x_label="q", y_label="distance (nats for the last two)", reference_lines={"H(P)": entropy}
     )

@@ -17,8 +17,9 @@ from quoin.prob import FullNormals, GaussianMixtureDistribution, SphericalNormal
     "and two standard deviations after one "
     "step and at the end, and the likelihood, which never falls. Points are mixed from the colours of their "
     "components.",
+    {"num_points": (20, 5000)},
 )
-def fitted_mixture() -> Plot:
+def fitted_mixture(num_points: int = 600) -> Plot:
     generator = keyed_generator("fitted mixture", 0)
     true = GaussianMixtureDistribution(
         torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64),
@@ -29,7 +30,7 @@ def fitted_mixture() -> Plot:
             ),
         ),
     )
-    x = true.sample((600,), generator=generator)
+    x = true.sample((num_points,), generator=generator)
     begin = init_mixture(x, 3, generator=keyed_generator("start of the mixture", 5))
     middle, fitted = em_step(begin, x).output, em(begin, x)
     with house_style():
@@ -53,11 +54,12 @@ def fitted_mixture() -> Plot:
     "D6-9c",
     "Two normal distributions of equal weight and standard deviation σ: one mode as long as the means are at most 2σ "
     "apart, two beyond. Dots are the modes.",
+    {"distances": (0, 8)},
 )
-def one_hill_or_two() -> Plot:
+def one_hill_or_two(distances: tuple[float, float, float] = (1.5, 2.0, 3.0)) -> Plot:
     with house_style():
         sheet = new_figure(height=2.8)
-        for axes, apart in zip(sheet.subplots(1, 3), (1.5, 2.0, 3.0)):
+        for axes, apart in zip(sheet.subplots(1, 3), distances):
             means = torch.tensor([[-apart / 2], [apart / 2]], dtype=torch.float64)
             distribution = GaussianMixtureDistribution(
                 torch.tensor([0.5, 0.5], dtype=torch.float64),

@@ -9,32 +9,41 @@ from quoin.plot import Plot, network
 from quoin.plot.plots import house_style, new_figure
 
 
-@figure("Z3.F1", "Linear regression is a network of one layer: n inputs, each joined to the one output.")
-def linear_regression() -> Plot:
-    return network(["n", 1], title="Linear regression as a one-layer network")
+@figure(
+    "Z3.F1",
+    "Linear regression is a network of one layer: n inputs, each joined to the one output.",
+    {"num_outputs": (1, 12)},
+)
+def linear_regression(num_outputs: int = 1) -> Plot:
+    return network(["n", num_outputs], title="Linear regression as a one-layer network")
 
 
-@figure("D1F1", "A network with two inputs, one hidden layer of five units and one output.")
-def two_five_one() -> Plot:
-    return network([2, 5, 1], title="The 2-5-1 network")
+@figure("D1F1", "A network with two inputs, one hidden layer of five units and one output.", {"hidden_dim": (1, 16)})
+def two_five_one(hidden_dim: int = 5) -> Plot:
+    return network([2, hidden_dim, 1], title=f"The 2-{hidden_dim}-1 network")
 
 
-@figure("Z5.F2", "An MLP with one hidden layer of four units; d inputs and q outputs.")
-def four_hidden_units() -> Plot:
-    return network(["d", 4, "q"], title="An MLP with four hidden units")
+@figure("Z5.F2", "An MLP with one hidden layer of four units; d inputs and q outputs.", {"hidden_dim": (1, 16)})
+def four_hidden_units(hidden_dim: int = 4) -> Plot:
+    count = "four" if hidden_dim == 4 else str(hidden_dim)
+    return network(["d", hidden_dim, "q"], title=f"An MLP with {count} hidden units")
 
 
-@figure("D1F2", "Six functions of two variables that the 2-5-1 ReLU network realises, each at other random parameters.")
-def random_realizations() -> Plot:
+@figure(
+    "D1F2",
+    "Six functions of two variables that the 2-5-1 ReLU network realises, each at other random parameters.",
+    {"hidden_dim": (1, 256), "std": (0.01, 100)},
+)
+def random_realizations(hidden_dim: int = 5, std: float = 1.0) -> Plot:
     generator = keyed_generator("figure D1F2", 0)
-    model = MLP([2, 5, 1], generator=generator).double()
+    model = MLP([2, hidden_dim, 1], generator=generator).double()
     line = torch.linspace(-2, 2, 33, dtype=torch.float64)
     first, second = torch.meshgrid(line, line, indexing="ij")
     points = torch.stack([first, second], dim=-1).reshape(-1, 2)
     with house_style():
         sheet = new_figure(height=4.2)
         for index in range(6):
-            theta = torch.randn(num_parameters(model), generator=generator, dtype=torch.float64)
+            theta = std * torch.randn(num_parameters(model), generator=generator, dtype=torch.float64)
             height = functional_model(model, theta)(points).reshape(first.shape)
             axes = sheet.add_subplot(2, 3, index + 1, projection="3d")
             surface = {"cmap": "Blues_r", "linewidth": 0.15, "edgecolor": "#444444", "rasterized": True}

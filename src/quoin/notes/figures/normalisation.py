@@ -9,7 +9,6 @@ from quoin.notes.figures.figure import figure
 from quoin.plot import Plot
 from quoin.plot.plots import COLORS, INK, house_style, new_figure
 
-EXAMPLES, POSITIONS, CHANNELS = 4, 5, 3
 CHOSEN = (0, 1, 0)  # example, position, channel
 
 
@@ -17,9 +16,12 @@ CHOSEN = (0, 1, 0)  # example, position, channel
     ("Z8.7", "Z8.8"),
     "Which entries share a mean and a variance with the highlighted one: batch norm averages across the examples, "
     "layer norm within one.",
+    {"num_examples": (2, 6), "num_positions": (2, 8), "num_channels": (2, 6)},
 )
-def axes_of_the_means() -> Plot:
-    x = torch.randn(EXAMPLES, POSITIONS, CHANNELS, generator=keyed_generator("figure Z8.7"), dtype=torch.float64)
+def axes_of_the_means(num_examples: int = 4, num_positions: int = 5, num_channels: int = 3) -> Plot:
+    x = torch.randn(
+        num_examples, num_positions, num_channels, generator=keyed_generator("figure Z8.7"), dtype=torch.float64
+    )
     one, zero = torch.ones_like(x[0]), torch.zeros_like(x[0])
     kinds = {
         "batch norm, by channel": lambda x: batch_norm_definition(x, one[0], zero[0], channel_dim=-1).output,
@@ -46,16 +48,17 @@ def _tensor(axes, shared: Tensor) -> None:
     """The examples as sheets side by side, positions down and channels across."""
     from matplotlib.patches import Rectangle
 
-    wide = CHANNELS + 1.0
+    num_examples, num_positions, num_channels = shared.shape
+    wide = num_channels + 1.0
     for b, n, c in torch.cartesian_prod(*map(torch.arange, shared.shape)).tolist():
         color = COLORS[4] if shared[b, n, c] else "white"
         axes.add_patch(Rectangle((b * wide + c, n), 1, 1, facecolor=color, edgecolor=INK, linewidth=0.8))
     b, n, c = CHOSEN
     axes.plot(b * wide + c + 0.5, n + 0.5, "o", color=INK, markersize=5)
-    for each in range(EXAMPLES):
-        axes.text(each * wide + CHANNELS / 2, -0.35, f"example {each + 1}", ha="center", va="bottom", fontsize=7)
-    axes.set_xlim(-1.2, EXAMPLES * wide - 0.8)
-    axes.set_ylim(POSITIONS + 0.2, -1.3)
+    for each in range(num_examples):
+        axes.text(each * wide + num_channels / 2, -0.35, f"example {each + 1}", ha="center", va="bottom", fontsize=7)
+    axes.set_xlim(-1.2, num_examples * wide - 0.8)
+    axes.set_ylim(num_positions + 0.2, -1.3)
     axes.set_xlabel("channels", fontsize=8)
     axes.set_ylabel("positions", fontsize=8)
     axes.set_xticks([])

@@ -2,6 +2,7 @@
 bound."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -11,12 +12,12 @@ from quoin.notes.figures.figure import figure
 from quoin.plot import Plot
 from quoin.plot.plots import COLORS, FAINT, INK, house_style, new_figure
 
+SLOPES = (0.5, -1.0, 1.6, -0.8, 0.4)
 
-def example() -> PiecewiseLinear:
+
+def example(slopes: Sequence[float] = SLOPES, offset: float = 2.0) -> PiecewiseLinear:
     t = torch.tensor([-2.0, -0.75, 0.5, 2.25], dtype=torch.float64)
-    return PiecewiseLinear(
-        t, torch.tensor([0.5, -1.0, 1.6, -0.8, 0.4], dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64)
-    )
+    return PiecewiseLinear(t, torch.tensor(slopes, dtype=torch.float64), torch.tensor(offset, dtype=torch.float64))
 
 
 LABELS = (
@@ -32,9 +33,10 @@ LABELS = (
     "D1.1F2",
     "A continuous piecewise linear function: four breakpoints t₀ < … < t₃, and on each of the five pieces an "
     "affine map.",
+    {"slopes": (-5, 5), "offset": (-5, 5)},
 )
-def graph_with_breakpoints() -> Plot:
-    f = example()
+def graph_with_breakpoints(slopes: tuple[float, float, float, float, float] = SLOPES, offset: float = 2.0) -> Plot:
+    f = example(slopes, offset)
     ends = torch.cat([torch.tensor([-3.6]), f.breakpoints, torch.tensor([4.2])])
     with house_style():
         sheet = new_figure(height=3.4)
@@ -65,15 +67,16 @@ def graph_with_breakpoints() -> Plot:
     "D1.1-3",
     "The same function as a network of p + 2 = 5 hidden ReLU units: each unit's fraction of the sum, and the sum "
     "with b².",
+    {"slopes": (-5, 5), "offset": (-5, 5)},
 )
-def graph_with_network() -> Plot:
-    f = example()
-    (inner, offset), (outer, last) = affine_layers(to_relu_network(f))
+def graph_with_network(slopes: tuple[float, float, float, float, float] = SLOPES, offset: float = 2.0) -> Plot:
+    f = example(slopes, offset)
+    (inner, biases), (outer, last) = affine_layers(to_relu_network(f))
     x = torch.linspace(-3.6, 4.2, 400, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=4.0)
         left, right = sheet.subplots(1, 2, width_ratios=(1, 1.25))
-        heights = [float(len(offset) - 1 - 2 * unit) / 2 for unit in range(len(offset))]
+        heights = [float(len(biases) - 1 - 2 * unit) / 2 for unit in range(len(biases))]
         for unit, height in enumerate(heights):
             color = COLORS[unit % len(COLORS)]
             left.plot([0, 1], [0, height], color=color, linewidth=1.2)
@@ -88,7 +91,7 @@ def graph_with_network() -> Plot:
                 bbox={"boxstyle": "circle", "fc": "white", "ec": color},
             )
             entering, leaving = (
-                f"{'x' if inner[unit, 0] > 0 else '−x'} {float(offset[unit]):+.2f}",
+                f"{'x' if inner[unit, 0] > 0 else '−x'} {float(biases[unit]):+.2f}",
                 f"{float(outer[0, unit]):+.1f}",
             )
             for at, height_fraction, number in ((0.52, 0.52, entering), (1.5, 0.5, leaving)):
@@ -102,7 +105,7 @@ def graph_with_network() -> Plot:
                     fontsize=8,
                     bbox=blank,
                 )
-            ramp = outer[0, unit] * (inner[unit, 0] * x + offset[unit]).relu()
+            ramp = outer[0, unit] * (inner[unit, 0] * x + biases[unit]).relu()
             right.plot(x, ramp, color=color, linewidth=1.2)
         for at, name in ((0, "x"), (2, f"+{float(last):.2f}\nf(x)")):
             left.text(
@@ -121,14 +124,15 @@ def graph_with_network() -> Plot:
 @figure(
     ("D1.1-8", "D1.1-6"),
     "√x within eps, by as many points as its modulus √δ asks for: the network, and the certified band around √x.",
+    {"eps": (0.02, 2)},
 )
-def certificate() -> Plot:
+def certificate(eps: tuple[float, float, float] = (0.5, 0.3, 0.2)) -> Plot:
     x = torch.linspace(0, 1, 2001, dtype=torch.float64)
     with house_style():
         sheet = new_figure(height=3.4)
         panels = sheet.subplots(1, 3, sharey=True)
-        for axes, eps in zip(panels, (0.5, 0.3, 0.2)):
-            built = approximate_1d(torch.sqrt, eps, (0.0, 1.0), modulus=math.sqrt)
+        for axes, bound in zip(panels, eps):
+            built = approximate_1d(torch.sqrt, bound, (0.0, 1.0), modulus=math.sqrt)
             axes.fill_between(
                 x,
                 x.sqrt() - built.error,
@@ -141,7 +145,7 @@ def certificate() -> Plot:
             axes.plot(x, x.sqrt(), color=INK, linewidth=1.2, label="√x")
             axes.plot(x, built.function(x), color=COLORS[1], linewidth=1.6, label="network")
             axes.plot(built.function.breakpoints, built.function.values, "o", color=COLORS[1], markersize=3)
-            axes.set_title(f"eps {eps}: {built.num_units} units,\nmeasured {built.measured:.3f}", fontsize=9)
+            axes.set_title(f"eps {bound}: {built.num_units} units,\nmeasured {built.measured:.3f}", fontsize=9)
             axes.set_xlabel("x")
         panels[-1].legend(loc="lower right")
         return Plot(sheet, "a certified approximation")

@@ -60,8 +60,9 @@ def measured(
     "lines the standard "
     "deviation in closed form. All fall as 1/√m; the longer the vectors, the more features they need and the less "
     "better directions save.",
+    {"lengths": (0.05, 2), "num_pairs": (2, 200)},
 )
-def error_by_number_of_features() -> Plot:
+def error_by_number_of_features(lengths: tuple[float, float, float] = (0.35, 0.7, 1.05), num_pairs: int = 40) -> Plot:
     kinds = {
         "independent": (performer_features_definition, performer_variance, gaussian_random_matrix, 1),
         "orthogonal": (performer_features_definition, performer_variance, orthogonal_random_matrix, 1),
@@ -72,8 +73,8 @@ def error_by_number_of_features() -> Plot:
     with house_style():
         sheet = new_figure(height=3.9)
         grid = sheet.subplots(1, 3, sharex=True, sharey=True)
-        for axes, length in zip(grid, (0.35, 0.7, 1.05)):
-            x, y = pairs(length, 40, generator)
+        for axes, length in zip(grid, lengths):
+            x, y = pairs(length, num_pairs, generator)
             y = y - (x * y).sum(dim=-1, keepdim=True) / length**2 * x  # at right angles, so that all pairs are alike
             y = length * y / y.norm(dim=-1, keepdim=True)
             square = (2 * (x * y).sum(dim=-1)).exp()
@@ -101,16 +102,19 @@ def error_by_number_of_features() -> Plot:
     "Singular values of exp(QKᵀ) for 60 queries and keys, and of ΦΦᵀ by 8 and by 32 random features: these end "
     "after as many as there are "
     "features, the exact matrix has all 60. The longer the vectors, the slower its own fall, and the more is lost.",
+    {"num_queries": (2, 500), "counts": (1, 256), "lengths": (0.1, 5)},
 )
-def rank_of_features() -> Plot:
-    n, generator = 60, keyed_generator("D4.1-16")
+def rank_of_features(
+    num_queries: int = 60, counts: tuple[int, int] = (8, 32), lengths: tuple[float, float] = (1.0, 3.0)
+) -> Plot:
+    n, generator = num_queries, keyed_generator("D4.1-16")
     with house_style():
         sheet = new_figure(height=3.7)
         grid = sheet.subplots(1, 2, sharey=True)
-        for axes, length in zip(grid, (1.0, 3.0)):
+        for axes, length in zip(grid, lengths):
             query, key = pairs(length, n, generator)
             series = {"exp(QKᵀ)": (query @ key.mT).exp()}
-            for count in (8, 32):
+            for count in counts:
                 directions = orthogonal_random_matrix(count, WIDTH, generator=generator)
                 left, right = (performer_features_definition(each, directions) for each in (query, key))
                 series[f"{count} features"] = left @ right.mT

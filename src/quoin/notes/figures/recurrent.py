@@ -8,7 +8,7 @@ from quoin.layers import gru_cell_definition, lstm_cell_definition, recurrent_we
 from quoin.notes.figures.figure import figure
 from quoin.plot import Plot, curves
 
-HIDDEN, INPUTS, LAGS = 32, 16, 60
+HIDDEN, INPUTS = 32, 16
 
 
 @figure(
@@ -17,19 +17,20 @@ HIDDEN, INPUTS, LAGS = 32, 16, 60
     "weights on the state "
     "shorten (0.8), keep (1) and lengthen (1.4) a vector, each under its bound, and an LSTM and a GRU that begin "
     "with open gates.",
+    {"num_lags": (2, 500), "scales": (0.1, 3)},
 )
-def gradients_by_lag() -> Plot:
+def gradients_by_lag(num_lags: int = 60, scales: tuple[float, float, float] = (0.8, 1.0, 1.4)) -> Plot:
     generator = torch.Generator().manual_seed(0)
-    x = 0.5 * torch.randn(LAGS, INPUTS, generator=generator, dtype=torch.float64)
+    x = 0.5 * torch.randn(num_lags, INPUTS, generator=generator, dtype=torch.float64)
     begin = torch.zeros(HIDDEN, dtype=torch.float64)
-    lags = list(range(1, LAGS + 1))
+    lags = list(range(1, num_lags + 1))
     lines = {}
-    for size in (0.8, 1.0, 1.4):
+    for size in scales:
         weights = recurrent_weights(_module(nn.RNN, generator, size))[0][0]
         found = gradients_through_time(rnn_cell_definition, x, [begin], weights)
         lines[f"plain, ‖W_h‖ = {size:g}"] = (lags, found.norms.tolist())
         if size != 1:
-            lines[f"its bound, {size:g}^lag"] = (lags, contraction_bound(weights.weight_hh, LAGS).tolist())
+            lines[f"its bound, {size:g}^lag"] = (lags, contraction_bound(weights.weight_hh, num_lags).tolist())
     for name, kind, cell, state in (
         ("GRU, update gate open", nn.GRU, gru_cell_definition, [begin]),
         ("LSTM, forget gate open", nn.LSTM, lstm_cell_definition, [begin, begin]),

@@ -6,8 +6,9 @@ from torch import Tensor, nn
 from quoin.layers import BasicBlock, Bottleneck, ResNeXtBlock
 from quoin.notes.figures.figure import figure
 from quoin.plot import Box, Plot, graph
+from quoin.plot.palette import LIGHT
 
-CONVOLUTION, SHORTCUT, SUM = "#dbe9f6", "#fde8c8", "#e3f1df"
+CONVOLUTION, SHORTCUT, SUM = LIGHT.tints[0], LIGHT.tints[3], LIGHT.tints[2]
 
 
 @figure(
@@ -15,14 +16,15 @@ CONVOLUTION, SHORTCUT, SUM = "#dbe9f6", "#fde8c8", "#e3f1df"
     "Three residual blocks: two 3x3 convolutions; a bottleneck of 1x1, 3x3 and 1x1 that halves the image, its "
     "shortcut a 1x1 convolution; "
     "and a ResNeXt block, whose 3x3 convolution has 32 groups.",
+    {"image_size": (2, 512)},
 )
-def residual_blocks() -> Plot:
+def residual_blocks(image_size: int = 56) -> Plot:
     boxes: list[Box] = []
     edges: list[tuple[int, int]] = []
     with torch.device("meta"):  # shapes alone
-        _unfold("basic block", BasicBlock(64, 64), torch.zeros(1, 64, 56, 56), boxes, edges)
-        _unfold("bottleneck", Bottleneck(256, 128, stride=2), torch.zeros(1, 256, 56, 56), boxes, edges)
-        _unfold("ResNeXt block", ResNeXtBlock(256, 256), torch.zeros(1, 256, 56, 56), boxes, edges)
+        _unfold("basic block", BasicBlock(64, 64), torch.zeros(1, 64, image_size, image_size), boxes, edges)
+        _unfold("bottleneck", Bottleneck(256, 128, stride=2), torch.zeros(1, 256, image_size, image_size), boxes, edges)
+        _unfold("ResNeXt block", ResNeXtBlock(256, 256), torch.zeros(1, 256, image_size, image_size), boxes, edges)
     return graph(boxes, edges, title="Residual blocks: φ(F(x) + s(x))")
 
 

@@ -11,7 +11,6 @@ from quoin.notes.figures.figure import figure
 from quoin.plot import Plot
 from quoin.plot.plots import COLORS, FAINT, house_style, new_figure
 
-COUNT = 400  # real examples, training examples and samples of each model
 MODES = 6
 
 
@@ -21,17 +20,18 @@ MODES = 6
     "The distribution itself; one too wide, as density sees first; one without two of the modes, which coverage sees; "
     "one with too much of a mode, which only the distances between whole distributions "
     "see; a copy of the training examples, which only the nearest-neighbour distance ratio gives away; and noise.",
+    {"num_samples": (20, 2000), "std": (0.05, 2)},
 )
-def what_measures_see() -> Plot:
+def what_measures_see(num_samples: int = 400, std: float = 0.45) -> Plot:
     generator = keyed_generator("what measures see", 0)
-    train, real = (ring(COUNT, generator) for _ in range(2))
+    train, real = (ring(num_samples, generator) for _ in range(2))
     models = {
-        "the distribution itself": ring(COUNT, generator),
-        "too wide": ring(COUNT, generator, std=0.45),
-        "two modes lost": ring(COUNT, generator, weights=[1.0] * (MODES - 2) + [0.0] * 2),
-        "one mode too often": ring(COUNT, generator, weights=[2.5] + [1.0] * (MODES - 1)),
-        "training examples": GaussianKDE(train, 0.005).sample(COUNT, generator=generator),
-        "noise": 6 * torch.rand(COUNT, 2, generator=generator) - 3,
+        "the distribution itself": ring(num_samples, generator),
+        "too wide": ring(num_samples, generator, std=std),
+        "two modes lost": ring(num_samples, generator, weights=[1.0] * (MODES - 2) + [0.0] * 2),
+        "one mode too often": ring(num_samples, generator, weights=[2.5] + [1.0] * (MODES - 1)),
+        "training examples": GaussianKDE(train, 0.005).sample(num_samples, generator=generator),
+        "noise": 6 * torch.rand(num_samples, 2, generator=generator) - 3,
     }
     with house_style():
         sheet = new_figure(height=6.6)

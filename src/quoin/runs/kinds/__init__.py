@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quoin.runs.kinds.trained import Trained
 
-__all__ = ["KINDS", "MODULE", "MULTIRUN", "SWEEP", "trained_class"]
+__all__ = ["KINDS", "LANGUAGE_MODELING", "MODULE", "MULTIRUN", "SWEEP", "trained_class"]
 
 MULTIRUN = "multirun"  # the folder of several runs
 SWEEP = "sweep"  # the folder of trials
 MODULE = "module"  # of the user's own, without a recipe
+LANGUAGE_MODELING = "language-modeling"
 KINDS = {
     "classification": "tabular.TrainedTabular",
     "regression": "tabular.TrainedTabular",
@@ -23,7 +24,7 @@ KINDS = {
     "hidden-markov-model": "sequences.TrainedHiddenMarkovModel",
     "markov-chain": "sequences.TrainedMarkovChain",
     "translation": "translation.TrainedTranslator",
-    "language-modeling": "language_modeling.TrainedLanguageModel",
+    LANGUAGE_MODELING: "language_modeling.TrainedLanguageModel",
     "image-generation": "generation.TrainedImageModel",
     "point-generation": "generation.TrainedPointModel",
     "density-estimation": "mixture.TrainedMixture",

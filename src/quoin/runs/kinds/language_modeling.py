@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import torch
 from jaxtyping import Int
@@ -16,14 +16,16 @@ from quoin.losses import cross_entropy
 from quoin.models import CausalLM, SlidingWindowModel, TransformerLanguageModel
 from quoin.runs.kinds.trained import Trained
 from quoin.tasks.own_attention import tell_slow_decoding
-from quoin.train import Metrics
+from quoin.train import Metrics, setup_device
 
 if TYPE_CHECKING:
+    from quoin.runs.inspect_run import Inspection
     from quoin.runs.language_codec import LanguageCodec
 
 __all__ = ["TrainedLanguageModel"]
 
 TOKENS_PER_STEP = 1024  # that are evaluated together
+SHOWN_TOKENS = 64  # of its own text, that it is inspected with
 
 
 class TrainedLanguageModel(Trained):
@@ -43,6 +45,22 @@ class TrainedLanguageModel(Trained):
         """The context length of the model; None for a recurrent one, whose hidden state has no bound."""
         return self.options.context_length if isinstance(self.model, TransformerLanguageModel) else None
 
+    @property
+    def device(self) -> torch.device:
+        """Where the model lies; one without weights, such as an n-gram model, counts on the CPU."""
+        return next((each.device for each in self.model.parameters()), torch.device("cpu"))
+
+    def to(self, device: str) -> Self:
+        """The model on this device, `auto` for the best there is, as `--device` has it. On CUDA each token is one
+        replay of a captured step."""
+        self.model.to(setup_device(device)[0].device)
+        return self
+
+    def generator(self, seed: int) -> torch.Generator:
+        """A generator for samples, where the model lies."""
+        keyed = keyed_generator("generate", seed)
+        return keyed if self.device.type == "cpu" else torch.Generator(self.device).manual_seed(keyed.initial_seed())
+
     def token_model(self) -> CausalLM:
         """The model as it reads a text of any length: one that was trained on windows goes from window to window."""
         self.model.eval()
@@ -61,6 +79,7 @@ class TrainedLanguageModel(Trained):
                 "has none"
             )
         tokens, num_characters = self._tokens_of(source)
+        tokens = tokens.to(self.device)
         model, last, nats = self.token_model(), self.encode_prompt("")[0], 0.0
         cache = model.init_cache(1, len(tokens) + 1)
         for piece in tokens.split(TOKENS_PER_STEP):
@@ -86,15 +105,15 @@ class TrainedLanguageModel(Trained):
         """The tokens of `prompt`, one at least: without any, the text begins as it would after a line."""
         tokens = self.tokenizer.encode(prompt)
         if len(tokens):
-            return tokens[None]
+            return tokens[None].to(self.device)
         try:
-            return self.tokenizer.encode("\n")[None]
+            return self.tokenizer.encode("\n")[None].to(self.device)
         except UserError:  # a vocabulary without lines
-            return torch.zeros(1, 1, dtype=torch.long)
+            return torch.zeros(1, 1, dtype=torch.long, device=self.device)
 
     def generate(self, prompt: str = "", *, max_tokens: int = 300, choose: Choose | None = None, seed: int = 0) -> str:
         """A text that goes on from `prompt`; `choose` says how each token is sampled, by default at temperature 1."""
-        stream, generator = TextStream(self.tokenizer), keyed_generator("generate", seed)
+        stream, generator = TextStream(self.tokenizer), self.generator(seed)
         pieces = [
             stream.push(token)
             for token, _ in self.stream(prompt, choose or TokenSampler(generator=generator), max_tokens)
@@ -117,6 +136,17 @@ class TrainedLanguageModel(Trained):
         tokens = found.tokens[0, 0].tolist()
         for number, token in enumerate(tokens, start=1):
             yield token, float(found.log_probs[0, 0]) if number == len(tokens) else 0.0
+
+    def inspect(self, text: str | None = None, *, layer: str | None = None) -> "Inspection":
+        """Its layers, and what each head attends to in `text`, or in the beginning of its own test text."""
+        from quoin.runs.inspect_text import inspect_text
+
+        return inspect_text(self, self._own_text() if text is None else text, layer=layer)
+
+    def _own_text(self) -> str:
+        """The beginning of the run's test text, as much as fits into the model and on a page."""
+        tokens = self.run.load_task().text.test.in_memory()  # type: ignore[attr-defined]
+        return self.tokenizer.decode(tokens[: min(SHOWN_TOKENS, self.window or SHOWN_TOKENS)])
 
     def codec(self) -> "LanguageCodec":
         """The model as a compressor of files."""

@@ -1,0 +1,53 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
+"""What the notes print wrongly: each printed form beside the right one, failing."""
+
+import marimo
+
+app = marimo.App(width="full", app_title="Errata · Quoin lab")
+
+with app.setup:
+    from quoin import notes
+    from quoin.lab.parts.page import exhibit_links, title
+    from quoin.lab.parts.widget import ItemsWidget
+
+    TEACH_MOST = ("DE56", "DE19", "ZE25", "DE32", "DE48")
+
+
+@app.cell
+def _():
+    title(
+        "Errata",
+        "Unfold a row: the right form is checked here and now, and the printed one must fail, with its counterexample.",
+    )
+    return
+
+
+@app.cell
+def _():
+    errata = {entry.id: entry for entry in notes.entries() if entry.id[1] == "E"}
+    first = [errata[id] for id in TEACH_MOST]
+    return errata, first
+
+
+@app.cell
+def _(first):
+    ItemsWidget("Five that teach most", first, exhibit_links(printed=True))
+    return
+
+
+@app.cell
+def _(errata, first):
+    ItemsWidget(
+        "All of them",
+        [entry for entry in errata.values() if entry not in first],
+        exhibit_links(printed=True),
+        filtered=True,
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

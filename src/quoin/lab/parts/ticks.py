@@ -1,0 +1,55 @@
+"""Numbers as a reader sees them: three significant digits, and where an axis has its marks."""
+
+import math
+
+__all__ = ["digits", "ticks"]
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def digits(value: float, count: int = 3) -> str:
+    """The number with `count` significant digits, a true minus sign, and powers of ten written as such.
+
+    >>> digits(0.123456), digits(-12345.6), digits(1e-9), digits(float("inf")), digits(7)
+    ('0.123', '−12,346', '1·10⁻⁹', '∞', '7')
+    """
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(float(f"{value:.{count}g}"))))
+    if -4 <= size < 7:
+        text = f"{value:,.0f}" if size >= count - 1 else f"{value:.{count - 1 - size}f}"
+        if isinstance(value, int) and "." in text:
+            text = f"{value:,}"
+    else:
+        lead, _, power = f"{value:.{count - 1}e}".partition("e")
+        text = f"{lead.rstrip('0').rstrip('.')}·10{str(int(power)).translate(_SUPERSCRIPTS)}"
+    return text.replace("-", "−")
+
+
+def ticks(low: float, high: float, log: bool = False, at_most: int = 6) -> list[tuple[float, str]]:
+    """Places of marks between `low` and `high`, at 1, 2 or 5 times a power of ten (log: at powers), with their labels.
+
+    >>> ticks(0, 1, at_most=3)
+    [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
+    >>> ticks(1, 1000, log=True)
+    [(1.0, '1'), (10.0, '10'), (100.0, '100'), (1000.0, '1000')]
+    """
+    low, high = min(low, high), max(low, high)  # an axis may run downwards
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        every = max(1, math.ceil((last - first + 1) / at_most))
+        return [(10.0**power, _power(power)) for power in range(first, last + 1, every)]
+    rough = (high - low) / max(at_most - 1, 1)
+    scale = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * scale for factor in (1, 2, 2.5, 5, 10) if factor * scale >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    places = [number * step for number in range(first, last + 1)]
+    return [(0.0 if abs(place) < step * 1e-9 else place, f"{place:.6g}".replace("-", "−")) for place in places]
+
+
+def _power(power: int) -> str:
+    return str(10**power) if 0 <= power <= 4 else f"10{str(power).translate(_SUPERSCRIPTS)}"

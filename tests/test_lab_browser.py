@@ -1,0 +1,199 @@
+"""Every page of the lab in a real browser: it loads, its controls work by keyboard, nothing overlaps or leaves."""
+
+import pytest
+
+from lab_browser import CHROMIUM, OVERLAPS, UP, Watch, address, begun, living, served
+from quoin.lab.catalog import EXTRA_PAGES, PAGES, page_path
+
+pytestmark = pytest.mark.deep
+
+BUILT = [name for name in PAGES if page_path(name).exists()]
+WAIT = 120_000  # milliseconds: a bound against waiting for ever, not a measurement
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert CHROMIUM, "the lab's tests need chromium: apt-get install chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    with served(cache=str(tmp_path_factory.mktemp("cache"))) as url:
+        yield url
+
+
+def visit(browser, lab, path, width=1000, scheme="light"):
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watch = Watch(page)
+    page.goto(address(lab, path))
+    page.locator(UP).first.wait_for(timeout=WAIT)
+    return page, watch
+
+
+def settle(page):
+    """Wait until every exhibit is there and has its picture or says what it needs."""
+    page.locator(".rest").last.wait_for(timeout=WAIT)
+    page.wait_for_timeout(300)
+
+
+@pytest.mark.parametrize("name", [*BUILT, *EXTRA_PAGES])
+def test_a_page_in_light_and_dark_and_by_keyboard(browser, lab, name):
+    page, watch = visit(browser, lab, f"{name}/")
+    if name != "runs":
+        settle(page)
+    for scheme, color in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 20, 20)")):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(1000)  # marimo mounts its widgets anew
+        paper = page.locator(".quoin-lab").first.evaluate("each => getComputedStyle(each).backgroundColor")
+        assert paper == color
+        assert page.evaluate(OVERLAPS) == []
+    if name in BUILT:
+        assert sum(moved_by_keyboard(page, exhibit) for exhibit in page.locator(".exhibit").all()) >= 3
+    assert watch.said == []
+    assert watch.outside == []
+    page.close()
+
+
+def moved_by_keyboard(page, exhibit):
+    """Whether the exhibit has a control; its first one must change the picture or its numbers."""
+    if exhibit.locator(".wanting:not([hidden])").count():
+        return False  # it needs a trained model first
+    hand = exhibit.locator(
+        ".handle, .paint, .side input[type=range], .side input[type=checkbox], .side select, .side button"
+    )
+    if not hand.count():
+        return False
+    before = exhibit.locator(".stage svg, .numbers").evaluate_all("all => all.map(each => each.outerHTML).join()")
+    control = hand.first
+    control.focus()
+    kind = control.evaluate("each => each.dataset.name ? 'handle' : each.dataset.paint ? 'paint' : each.type")
+    at_end = kind == "range" and control.evaluate("each => each.value === each.max")
+    keys = {
+        "handle": ["ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowUp"],  # moves one that stands at either end
+        "range": ["ArrowLeft" if at_end else "ArrowRight"],
+        "select-one": ["ArrowDown"],
+    }
+    for key in keys.get(kind, ["Space"]):
+        page.keyboard.press(key)
+    page.wait_for_function(
+        "([each, before]) => "
+        "[...each.querySelectorAll('.stage svg, .numbers')].map(e => e.outerHTML).join() !== before",
+        arg=[exhibit.element_handle(), before],
+        timeout=WAIT,
+    )
+    return True
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize(
+    "name", [each for each in ("autodiff", "attention", "language", "generative") if each in BUILT]
+)
+def test_narrow_and_wide(browser, lab, name, width):
+    page, _ = visit(browser, lab, f"{name}/", width=width)
+    settle(page)
+    assert page.evaluate(OVERLAPS) == []
+    page.close()
+
+
+def test_a_link_is_the_state(browser, lab):
+    page, _ = visit(browser, lab, "attention/?at=why-the-root&d=64&printed=1")
+    exhibit = page.locator("#why-the-root")
+    exhibit.locator(".surprise:not([hidden])").wait_for(timeout=WAIT)
+    assert exhibit.locator("input[type=checkbox]").is_checked()
+    exhibit.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => location.search.includes('d=128')", timeout=WAIT)
+    assert "printed=1" in page.url
+    assert "token" not in page.url
+    page.close()
+
+
+def test_dragging_a_handle_moves_the_picture(browser, lab):
+    from playwright.sync_api import expect
+
+    page, _ = visit(browser, lab, "attention/")
+    handle = page.locator("#ask .handle")
+    handle.wait_for(timeout=WAIT)
+    before, box = handle.get_attribute("aria-valuetext"), handle.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 60, box["y"] + 60, steps=5)
+    page.mouse.up()
+    expect(handle).not_to_have_attribute("aria-valuetext", before, timeout=WAIT)
+    page.close()
+
+
+def test_keys_that_are_quicker_than_the_picture_all_count(browser, lab):
+    page, _ = visit(browser, lab, "attention/")
+    handle = page.locator("#ask .handle")
+    handle.wait_for(timeout=WAIT)
+    begin = [float(handle.get_attribute(name)) for name in ("data-x", "data-y")]
+    for key in ("ArrowRight", "ArrowUp", "ArrowRight"):
+        handle.evaluate(
+            "(each, key) => each.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true }))",
+            key,
+        )
+    page.wait_for_function("() => location.search.includes('at=ask')", timeout=WAIT)  # the hand rests
+    page.wait_for_timeout(1000)
+    end = [float(handle.get_attribute(name)) for name in ("data-x", "data-y")]
+    across, up = end[0] - begin[0], end[1] - begin[1]
+    low, high = page.locator("#ask svg.quoin").evaluate("each => JSON.parse(each.dataset.frames)[0].x")
+    assert across == pytest.approx(2 * (high - low) / 50, rel=1e-3)
+    assert up > 0
+    page.close()
+
+
+def test_the_lab_ends_while_a_page_is_open(browser, tmp_path):
+    process, url = begun(tmp_path)
+    page, _ = visit(browser, url, "attention/")
+    page.locator("#ask footer button:has-text('hold')").wait_for(timeout=WAIT)  # claims were checked, in a process
+    assert len(living(process.pid)) >= 2
+    process.terminate()
+    assert process.wait(60) == 0
+    process.stdout.close()
+    assert living(process.pid) == []
+    page.close()
+
+
+def test_two_tabs_do_not_share_a_state(browser, lab):
+    one, _ = visit(browser, lab, "attention/")
+    two, _ = visit(browser, lab, "attention/")
+    for page in (one, two):
+        page.locator("#why-the-root .numbers dd").first.wait_for(timeout=WAIT)
+    before = two.locator("#why-the-root .numbers").inner_text()
+    one.locator("#why-the-root input[type=range]").focus()
+    one.keyboard.press("ArrowRight")
+    one.locator("#why-the-root .stage[data-shown='1']").wait_for(timeout=WAIT)
+    assert one.locator("#why-the-root .numbers").inner_text() != before
+    assert two.locator("#why-the-root .numbers").inner_text() == before
+    one.close()
+    two.close()
+
+
+def test_runs_are_opened_and_asked(browser, tmp_path):
+    from quoin.cli import main
+
+    words = ["--epochs", "1", "--runs", str(tmp_path), "--num-threads", "1"]
+    assert main(["train", "lenet", *words]) == 0
+    assert main(["train", "mlp", "--data", "iris", *words]) == 0
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with served(str(tmp_path / "lenet-1"), str(tmp_path / "mlp-1")) as url:
+        page, watch = visit(browser, url, "runs/")
+        asked = page.locator("#what-is-it")
+        asked.locator("select").wait_for(timeout=WAIT)
+        asked.locator("select").select_option("painted by you")
+        asked.locator("[data-cell='27']").click(timeout=WAIT)
+        asked.locator(".stage[data-shown='2']").wait_for(timeout=WAIT)
+        assert page.locator("#curves svg.quoin").count() == 1
+        assert page.locator("#your-row .numbers dd").first.inner_text()
+        assert page.evaluate(OVERLAPS) == []
+        assert watch.said == []
+        assert watch.outside == []
+        page.close()

@@ -1,0 +1,109 @@
+"""What the page on probability shows, against the mathematics and plain Python."""
+
+import math
+import random
+import re
+
+import pytest
+
+from quoin.lab.parts import exhibit_of
+from quoin.lab.probability import ill_or_not, pair_them, slice_it, the_typewriter, two_columns, your_die
+
+
+def numbers(show, **state):
+    return [number.value for number in exhibit_of(show).view(state).numbers]
+
+
+@pytest.mark.parametrize(("rho", "y"), [(0.3, 0.0), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
+def test_a_slice_of_a_normal(rho, y):
+    variance, mean, wrong = numbers(slice_it, correlation=rho, y=[-2.9, y], printed=True)
+    assert variance == pytest.approx(1 - rho**2, rel=1e-5)
+    assert mean == pytest.approx(rho * y, abs=1e-5)
+    assert wrong == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("ill", "found", "false"), [(0.3, 0.99, 0.05), (0.01, 0.99, 0.05), (0.5, 0.5, 0.5), (0.2, 0.8, 0.1)]
+)
+def test_bayes(ill, found, false):
+    posterior, _ = numbers(ill_or_not, prevalence=ill, found=found, false=false)
+    assert posterior == pytest.approx(ill * found / (ill * found + (1 - ill) * false), rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_the_sum_of_throws_by_convolution_in_plain_python(n):
+    heights = [random.Random(n).uniform(0.1, 1) for _ in range(6)]
+    distance, mean, std = numbers(your_die, faces=[[i + 1, h] for i, h in enumerate(heights)], n=n)
+    probs = [h / sum(heights) for h in heights]
+    total = {0: 1.0}
+    for _ in range(n):
+        nxt: dict[int, float] = {}
+        for value, p in total.items():
+            for face, q in enumerate(probs, start=1):
+                nxt[value + face] = nxt.get(value + face, 0.0) + p * q
+        total = nxt
+    assert mean == pytest.approx(sum(v * p for v, p in total.items()))
+    assert std == pytest.approx(math.sqrt(sum((v - mean) ** 2 * p for v, p in total.items())))
+    below, worst = 0.0, 0.0
+    for value in sorted(total):
+        normal = 0.5 * (1 + math.erf((value - mean) / std / math.sqrt(2)))
+        worst = max(worst, abs(normal - below), abs(normal - below - total[value]))
+        below += total[value]
+    assert distance == pytest.approx(worst, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "omega"), [(4, 0.31), (1, 0.0), (500, 0.99), (77, 0.5)])
+def test_the_typewriter_returns_in_every_block(n, omega):
+    width, visits = numbers(the_typewriter, n=n, omega=omega)
+    block, first = 2, 1
+    blocks = []
+    while first <= n:
+        blocks += [(block, j) for j in range(block)]
+        first, block = first + block, block + 1
+    assert width == pytest.approx(1 / blocks[n - 1][0])
+    assert visits == sum(j / m <= omega + 1e-7 and omega + 1e-7 < (j + 1) / m for m, j in blocks[:n])
+
+
+@pytest.mark.parametrize(
+    ("count", "others", "mean"), [(2, 2, 0.0), (2, 2, 1.0), (4, 0, 0.0), (1, 1, 0.5), (0, 0, 0.3), (3, 1, 0.0)]
+)
+def test_moments_of_a_normal_pair(count, others, mean):
+    paired, exact, ways = numbers(pair_them, count=count, others=others, mean=mean)
+    known = {(2, 2): 4.0, (4, 0): 12.0, (1, 1): 1.0, (0, 0): 1.0, (3, 1): 6.0}  # Isserlis, by hand, with 2, 1, 1
+    assert paired == pytest.approx(known[count, others])
+    assert ways == {4: 3, 2: 1, 0: 1}[count + others]
+    if (count, others, mean) == (2, 2, 1.0):  # E[(X+1)²(Y+1)²] = 4 + (2 + 1 + 4·1) + 1
+        assert exact == pytest.approx(12.0)
+        assert paired != pytest.approx(exact)
+    elif mean == 0:
+        assert exact == pytest.approx(paired)
+
+
+def test_two_columns_are_conditioned_as_a_regression():
+    import base64
+
+    rows = [(random.Random(i).gauss(0, 1), random.Random(-i - 1).gauss(0, 2)) for i in range(50)]
+    text = "a,b\n" + "\n".join(f"{x},{x + y}" for x, y in rows)
+    given, std = numbers(two_columns, table=base64.b64encode(text.encode()).decode(), known=2.0)
+    xs, ys = [x for x, _ in rows], [x + y for x, y in rows]
+    mx, my = sum(xs) / 50, sum(ys) / 50
+    sxy = sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / 49
+    sxx, syy = sum((x - mx) ** 2 for x in xs) / 49, sum((y - my) ** 2 for y in ys) / 49
+    assert given == pytest.approx(mx + sxy / syy * 2 * math.sqrt(syy), rel=1e-3)
+    assert std == pytest.approx(math.sqrt(sxx - sxy**2 / syy), rel=1e-3)
+
+
+@pytest.mark.parametrize(("ill", "found", "false"), [(0.01, 0.99, 0.05), (0.2, 0.8, 0.1), (0.5, 0.5, 0.2)])
+def test_positive_people_are_counted_among_the_ill_and_the_well(ill, found, false):
+    _, positive = numbers(ill_or_not, prevalence=ill, found=found, false=false)
+    assert positive == pytest.approx(1000 * ill * found + (1000 - 1000 * ill) * false, abs=1)
+
+
+@pytest.mark.parametrize(("n", "omega"), [(5, 0.31), (20, 0.77), (40, 0.05)])
+def test_a_bar_is_coloured_where_it_covers_omega(n, omega):
+    svg = exhibit_of(the_typewriter).view({"n": n, "omega": omega}).picture.svg()
+    bars = re.findall(r'<polygon points="([0-9.]+),[^ ]* ([0-9.]+),[^"]*" style="fill:([^"]*)"', svg)
+    assert len(bars) == n
+    at = 52 + 400 * omega  # the box of the sheet
+    for left, right, fill in bars:
+        assert (float(left) <= at < float(right)) == (fill == "var(--model)")
