@@ -1,6 +1,7 @@
 """Every page of the lab without a browser: what its exhibits show at the default, at both ends of each control and at
 the surprise; the lines of code beside them; and the notebook as a script."""
 
+import html
 import json
 import re
 import subprocess
@@ -88,6 +89,35 @@ def test_every_end_of_every_control_changes_the_picture(exhibit):
         views = [shown(answer(exhibit, {control.name: value})) for value in ends(control)]
         seen = [found["svg"] != first["svg"] or found["numbers"] != first["numbers"] for found in views]
         assert any(seen) or not views, f"{control.name} changes nothing"
+
+
+def by_an_arrow(control, svg):
+    """Where a handle of this picture may stand after an arrow key: a step of one, or a fiftieth of its axis."""
+    for attributes in re.findall(rf'<g class="handle"[^>]* data-name="{control.name}"[^>]*>', svg):
+        frame, along = re.search(r'data-frame="(\d+)" data-along="(\w+)"', attributes).groups()
+        axes = json.loads(html.unescape(re.search(r'data-frames="(.*?)"', svg).group(1)))[int(frame)]
+        for number, way in ((number, way) for number, name in enumerate("xy") if name in along for way in (-1, 1)):
+            (low, high), moved = axes["xy"[number]], list(control.initial)
+            if control.whole:
+                moved[number] += way
+            elif axes["xy"[number] + "log"]:
+                moved[number] *= (high / low) ** (way / 50)
+            else:
+                moved[number] += way * (high - low) / 50
+            moved[number] = min(max(moved[number], control.low[number]), control.high[number])
+            if moved != control.initial:
+                yield moved
+
+
+@pytest.mark.parametrize("exhibit", PLAIN)
+def test_an_arrow_key_moves_every_handle(exhibit):
+    first = answer(exhibit, {})["svg"]
+    for control in exhibit.controls:
+        if isinstance(control, Handle) and control.name in Elements(first).names:
+            moves = list(by_an_arrow(control, first))
+            assert moves
+            for moved in moves:
+                assert answer(exhibit, {control.name: moved})["svg"] != first, (control.name, moved)
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS)

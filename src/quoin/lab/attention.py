@@ -188,7 +188,7 @@ def _():
     ids="Z11.17 Z11.18 Z11.18c ZE25",
     intro="Each word asks, the words left of the wall may answer. A word's value is its number of letters.",
     controls=(
-        Handle("wall", "wall", (5.0, 0.0), (1.0, 0.0), (8.0, 0.0)),
+        Handle("wall", "wall", (5.0, 0.0), (1.0, 0.0), (8.0, 0.0), whole=True),
         Text("words", "words", "the dog bites a man of letters", most=80),
         Switch("causal", "causal: no word sees a later one"),
         Switch("printed", "as printed: −10⁶ into the weights"),

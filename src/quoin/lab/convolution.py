@@ -65,7 +65,7 @@ def _():
     controls=(
         Paint("image", "image", SIDE, SIDE, 2, IMAGE),
         Paint("kernel", "kernel", 3, 3, 3, KERNEL),
-        Handle("window", "window", (3.5, 9.5), (1.5, 1.5), (10.5, 10.5)),
+        Handle("window", "window", (3.5, 9.5), (1.5, 1.5), (10.5, 10.5), whole=True),
         Switch("printed", "as printed: the layer is a convolution"),
     ),
     surprise="A convolution flips the kernel; the layer does not. What is called convolution is cross-correlation.",
@@ -87,7 +87,7 @@ def slide_it(image: list[int], kernel: list[int], window: tuple[float, float], p
     left = panel(picture, 10, 34, 250, SIDE, SIDE, "image")
     left.paint("image", image, SIDE, SIDE)
     draw_box(left, row, row + 3, column, column + 3, "model")
-    left.handle("window", *window, label="window")  # not at its cell: small steps of the arrows are to add up
+    left.handle("window", *window, label="window")
     panel(picture, 285, 34, 84, 3, 3, "kernel").paint("kernel", kernel, 3, 3, roles=("paper", "hand", "change"))
     panel(picture, 285, 160, 84, 3, 3, "as it lies").cells(lying, numbers=True, most=2.0)
     panel(picture, 285, 286, 84, 3, 3, "products").cells(products, numbers=True, most=2.0)
@@ -134,7 +134,7 @@ def layer_of(name: str, x: Float[Tensor, "h w"]) -> Float[Tensor, "1 1 p q"]:
     ids="Z7.4 ZE15 Z7.15 Z7.16 Z7.17",
     intro="Drag the letter. Does the output move along? Right is what the layer gives less what was expected.",
     controls=(
-        Handle("by", "shift", (2.0, 0.0), (-3.0, -7.0), (8.0, 3.0)),
+        Handle("by", "shift", (2.0, 0.0), (-3.0, -7.0), (8.0, 3.0), whole=True),
         Choice("layer", "layer", LAYERS),
         Switch("printed", "as printed: the output stays (invariance)"),
     ),
@@ -192,7 +192,7 @@ def _():
     ids="Z7.10 Z7.11 ZE17 D1.1-22 D1.1-23 D1.1-24",
     intro="A kernel of three slides along a row; drag the row's end. The same as a matrix: one band, one kernel.",
     controls=(
-        Handle("end", "length", (8.0, 0.0), (3.0, 0.0), (12.0, 0.0)),
+        Handle("end", "length", (8.0, 0.0), (3.0, 0.0), (12.0, 0.0), whole=True),
         Slider("padding", "padding on each side", 0, 3, 1, 1),
         Slider("stride", "stride", 1, 3, 1, 1),
         Switch("printed", "as printed: p read as one side's padding"),

@@ -259,7 +259,7 @@ def _():
     ids="D5.2-8",
     intro="Drag the pixel. Pixels are drawn row by row, so each may depend on those before it.",
     controls=(
-        Handle("pixel", "pixel", (4.5, 3.5), (0.0, 0.0), (9.0, 9.0)),
+        Handle("pixel", "pixel", (4.5, 3.5), (0.0, 0.0), (9.0, 9.0), whole=True),
         Choice("stack", "layers", ("two stacks", "plain masks")),
         Slider("layers", "number of layers", 1, 4, 3, 1),
     ),

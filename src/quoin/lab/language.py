@@ -182,7 +182,7 @@ def _():
     ids="M14",
     intro="The Transformer's next character: heat or cool the bet, drag the cut of top-k, step on.",
     controls=(
-        Handle("top_k", "top-k", (16.0, 0.0), (1.0, 0.0), (16.0, 0.0)),
+        Handle("top_k", "top-k", (16.0, 0.0), (1.0, 0.0), (16.0, 0.0), whole=True),
         Slider("temperature", "temperature", 0.0, 2.0, 0.8, step=0.05),
         Slider("top_p", "top-p", 0.05, 1.0, 1.0, step=0.05),
         Step("characters", "Step", most=GROWN, default=GROWN),

@@ -64,7 +64,7 @@ def _():
     ids="Z8.1 Z8.2 Z8.4 Z8.6 Z8.7 Z8.8 D1.6-10 D1.6-11 D1.6-12 D1.6-13 D1.6-13b D1.6-14 DE24",
     intro="A block of 4 examples, 3 positions, 4 channels. Drag the dot to an entry, change it, see what moves.",
     controls=(
-        Handle("entry", "the entry", (1.5, 4.5), (0.0, 0.0), (4.0, 12.0)),
+        Handle("entry", "the entry", (1.5, 4.5), (0.0, 0.0), (4.0, 12.0), whole=True),
         Choice("norm", "norm", tuple(NORMS)),
         Slider("change", "change of the entry", 0.0, 3.0, 2.0, step=0.1),
         Switch("printed", "as printed: batch norm for each position alone"),

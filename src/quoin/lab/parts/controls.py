@@ -252,6 +252,7 @@ class Handle(Control):
 
     Args:
         low, high: The corners of where it may be.
+        whole: Whether the picture counts it in whole steps, such as cells: an arrow key then moves it by one.
     """
 
     kind = "handle"
@@ -259,6 +260,7 @@ class Handle(Control):
     default: tuple[float, float] = (0.0, 0.0)
     low: tuple[float, float] = (-1.0, -1.0)
     high: tuple[float, float] = (1.0, 1.0)
+    whole: bool = False
 
     @property
     def initial(self) -> list[float]:
@@ -268,7 +270,7 @@ class Handle(Control):
         return _point(self.label, value, self.low, self.high)
 
     def spec(self) -> dict[str, Any]:
-        return {**super().spec(), "low": list(self.low), "high": list(self.high)}
+        return {**super().spec(), "low": list(self.low), "high": list(self.high), "whole": self.whole}
 
 
 @dataclass(frozen=True)

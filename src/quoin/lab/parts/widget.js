@@ -166,7 +166,8 @@ function along([low, high], log, part) {
   return log ? low * Math.pow(high / low, part) : low + (high - low) * part;
 }
 
-function nudged([low, high], log, value, steps) {
+function nudged([low, high], log, value, steps, whole) {
+  if (whole) return value + (high > low ? steps : -steps); // a fiftieth of the axis would round to nothing
   return log ? value * Math.pow(high / low, steps / 50) : value + ((high - low) * steps) / 50;
 }
 
@@ -274,7 +275,8 @@ class Picture {
       // From where the hand has it, not from where it is drawn: a second key may come before the answer to the first.
       const held = spec.kind === "slider" ? [this.get(base), this.get(base)] : index == null ? this.get(base) : this.get(base)[index];
       if (!held) return;
-      const at = [nudged(x, xlog, held[0], steps[0]), nudged(y, ylog, held[1], steps[1])];
+      const whole = spec.kind === "handle" && spec.whole;
+      const at = [nudged(x, xlog, held[0], steps[0], whole), nudged(y, ylog, held[1], steps[1], whole)];
       this.moveTo(name, at, along);
     } else if (event.key === "Home") {
       if (index == null) this.set(base, spec.initial);
