@@ -11,6 +11,7 @@ from scipy import integrate, stats
 from torch import distributions as families
 
 from quoin.errors import UserError
+from quoin.info import differential_entropy, differential_entropy_definition
 from quoin.prob import (
     Density,
     condition_density,
@@ -18,6 +19,7 @@ from quoin.prob import (
     covariance,
     expectation,
     independence_gap_of_density,
+    kl_divergence,
     line_quadrature,
     normal_density_1d,
     product_density,
@@ -227,6 +229,47 @@ def test_edges_of_a_batch():
     edges = support_edges(laws)
     assert edges.shape == (2, 5)
     torch.testing.assert_close(edges[:, 2], double(0, 100))
+
+
+def mixture(weights, means, stds):
+    return families.MixtureSameFamily(
+        families.Categorical(double(*weights)), families.Normal(double(*means), double(*stds))
+    )
+
+
+@pytest.mark.parametrize("gap", [20.0, 40.0, 400.0])
+@pytest.mark.parametrize("std", [1.0, 0.1, 0.01])
+def test_edges_find_every_mode_of_a_mixture(gap, std):
+    """Modes that do not touch: KL is that of their weights, and the entropies are sums."""
+    p, q = (mixture(weights, (0, gap), (std, std)) for weights in ((0.3, 0.7), (0.6, 0.4)))
+    of_weights = 0.3 * math.log(0.3 / 0.6) + 0.7 * math.log(0.7 / 0.4)
+    assert float(kl_divergence(p, q)) == pytest.approx(of_weights, rel=1e-9)
+    of_normal = 0.5 * math.log(2 * math.pi * math.e * std**2)
+    chosen = -(0.3 * math.log(0.3) + 0.7 * math.log(0.7))
+    assert float(differential_entropy(p)) == pytest.approx(of_normal + chosen, rel=1e-9)
+    assert float(expectation(p)) == pytest.approx(0.7 * gap, rel=1e-9)
+
+
+def test_edges_of_mixtures_in_a_batch_on_half_lines_and_of_equal_components():
+    equal = families.Normal(torch.zeros(2, 3), torch.ones(2, 3))
+    edges = support_edges(families.MixtureSameFamily(families.Categorical(torch.ones(2, 3)), equal))
+    assert edges.shape == (2, 17)
+    assert bool((edges.diff(dim=-1) > 0).all())
+    gammas = families.Gamma(double(2, 3), double(1, 500))
+    half = families.MixtureSameFamily(families.Categorical(double(0.5, 0.5)), gammas)
+    assert float(support_edges(half)[0]) == 0
+    assert float(expectation(half)) == pytest.approx(0.5 * (2 + 3 / 500), rel=1e-9)
+
+
+def test_mass_that_the_nodes_miss_is_told():
+    class Elsewhere(families.Normal):
+        icdf = families.Distribution.icdf
+        mean = property(lambda self: self.loc + 1e3)
+
+    with pytest.raises(UserError, match="a probability of 1, got .*; build a Density"):
+        kl_divergence(Elsewhere(0.0, 1.0), families.Cauchy(1e3, 1.0))
+    with pytest.raises(UserError, match="a probability of 1, got .*; build a Density"):
+        differential_entropy_definition(Elsewhere(0.0, 1.0))
 
 
 REFUSED = [

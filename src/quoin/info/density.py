@@ -21,7 +21,7 @@ from quoin.info.entropy import conditional_entropy
 from quoin.info.mutual import mutual_information
 from quoin.prob import Density, convert_base
 from quoin.prob.closed_form import NoClosedFormError, closed_form_entropy
-from quoin.prob.density_nodes import as_log_density, common_edges, positive_nodes, product_nodes, sum_nodes
+from quoin.prob.density_nodes import as_log_density, check_mass, common_edges, positive_nodes, product_nodes, sum_nodes
 
 __all__ = [
     "conditional_differential_entropy",
@@ -46,6 +46,7 @@ def differential_entropy_definition(p: Density | Distribution, base: float = mat
     """
     density = as_log_density(p)
     nodes = positive_nodes(density, product_nodes(density.edges, density.num_nodes))
+    check_mass(density, nodes)
     log_p = density.log(*nodes.points)
     return convert_base(sum_nodes(nodes, -log_p.exp() * log_p), base)
 

@@ -27,6 +27,7 @@ __all__ = [
     "LogDensity",
     "Nodes",
     "as_log_density",
+    "check_mass",
     "common_edges",
     "integrate_pair",
     "positive_nodes",
@@ -36,6 +37,7 @@ __all__ = [
 
 _NODES = 80
 _MOST_NODES = 2**24
+_SLACK = 1e-4  # a log density that float32 rounded must pass
 _NOTHING = 1e-9  # a probability that quadrature cannot tell from zero
 _END_WEIGHT = 1e-6  # the fraction of an integral that the nodes at one end may have
 
@@ -103,6 +105,17 @@ def positive_nodes(p: LogDensity, nodes: Nodes) -> Nodes:
     return nodes.keep(positive)
 
 
+def check_mass(p: LogDensity, nodes: Nodes) -> None:
+    """Raise an error where the nodes miss some of P: an integral over them would be wrong without a word."""
+    with torch.no_grad():
+        mass = float((nodes.weights * p.log(*nodes.points).exp()).sum())
+    if not abs(mass - 1) <= _SLACK:
+        raise UserError(
+            f"expected quadrature nodes that see a probability of 1, got {mass:.4g}; build a Density with edges where "
+            "the mass is"
+        )
+
+
 def sum_nodes(nodes: Nodes, integrand: Float[Tensor, "m"]) -> Float[Tensor, ""]:
     """Σ_i w_i f(x_i), infinite where the outermost nodes still contribute."""
     terms = nodes.weights * integrand
@@ -120,6 +133,7 @@ def integrate_pair(
     edges = common_edges(first, second)
     for num_nodes in (first.num_nodes, first.num_nodes + 1):  # a single point where q = 0 cannot be a node of both
         nodes = positive_nodes(first, product_nodes(edges, num_nodes))
+        check_mass(first, nodes)
         with torch.no_grad():
             impossible = second.log(*nodes.points) == -math.inf
             missed = (nodes.weights * first.log(*nodes.points).exp())[impossible].sum()
