@@ -11,11 +11,14 @@ import textwrap
 import numpy as np
 import pytest
 
+from commands import tried
 from quoin.bench import (
     Benchmark,
     BenchmarkResult,
     Implementation,
+    KeptResults,
     Measurement,
+    overview,
     run_benchmark,
     select_benchmarks,
     summary,
@@ -276,3 +279,71 @@ def test_the_networks_on_images_are_the_same_on_either_side(monkeypatch):
     finally:
         torch.set_num_threads(threads)
     assert min(figures) > 0.9  # ten classes, told apart by their patterns
+
+
+# ---- results that are kept, and the page of all -----------------------------------------------------------------
+
+
+@pytest.fixture
+def two_rows(log, monkeypatch):
+    rows = (
+        dataclasses.replace(row(fake("steady"), fake("settled", environment=(("MINE", "7"),))), name="first"),
+        dataclasses.replace(
+            row(fake("steady", target=FigureAtMost("quality", 0.5)), fake("falling")), name="second", title="falls"
+        ),
+    )
+    monkeypatch.setattr("quoin.bench.benchmarks.BENCHMARKS", rows)
+    return log
+
+
+def test_a_stopped_bench_goes_on_and_ends_in_one_page(two_rows, tmp_path):
+    words = ["--num-repeats", "1", "--keep", tmp_path / "kept", "--page", tmp_path / "page.md"]
+    code, _, told = tried("bench", "first", *words)
+    assert code == 0
+    assert "measured before" not in told
+    before = two_rows.read_text()
+    code, printed, told = tried("bench", *words)
+    assert code == 0
+    assert "[1/2] first: measured before, and kept" in told
+    assert two_rows.read_text().removeprefix(before).split() == ["steady"] * 3  # the second's alone
+    assert printed.splitlines()[-3].split()[:2] == ["first", "settled"]
+    page = (tmp_path / "page.md").read_text()
+    assert "0 targets met, 1 missed." in page
+    assert "| second | steady |  |  | quality <= 0.5 | **missed** |" in page
+    assert "| second | falling |  |  |  | failed: RuntimeError: out of breath |" in page
+    (tmp_path / "kept" / "first.json").write_text("{")  # damaged: measured again
+    assert tried("bench", "first", *words)[0] == 0
+    assert "| first | settled | " in (tmp_path / "page.md").read_text()
+
+
+def test_what_is_kept_is_what_was_measured(tmp_path):
+    benchmark = row(fake("steady"), fake("settled", target=RatioAtLeast(2.0)))
+    sides = (
+        Measurement("steady", (1.0, 2.0), 5, {"quality": 0.5}),
+        Measurement("settled", (2.0, 3.0), 6, {"quality": 1.0}),
+    )
+    targets = tuple(each.target for each in benchmark.implementations)
+    result = BenchmarkResult("fake", "nothing at all", 1, sides, targets)
+    kept = KeptResults(tmp_path)
+    assert kept.read(benchmark) is None
+    kept.write(result)
+    assert kept.read(benchmark) == result
+    assert kept.read(dataclasses.replace(benchmark, title="other work")) is None
+    assert kept.read(dataclasses.replace(benchmark, implementations=benchmark.implementations[:1])) is None
+    assert overview([result])[1] == [("fake", "settled", "1.750", "1.625 to 1.875", "ratio >= 2", False)]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--page", "x.md"], "got no --keep"),
+        (["--page", "nowhere/x.md", "--keep", "kept"], "no folder nowhere"),
+    ],
+)
+def test_a_page_is_refused_before_anything_is_measured(words, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, told = tried("bench", "loop", *words)
+    assert code == 2
+    assert expected in told
+    assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
     from quoin.bench.benchmark import Benchmark, Implementation
     from quoin.bench.benchmarks import select_benchmarks
+    from quoin.bench.overview import KeptResults, overview, write_overview
     from quoin.bench.result import BenchmarkResult, Measurement, summary
     from quoin.bench.runner import run_benchmark
 
@@ -16,12 +17,15 @@ __all__ = [
     "BenchmarkResult",
     "Finding",
     "Implementation",
+    "KeptResults",
     "Measurement",
     "attention_findings",
     "attention_tables",
+    "overview",
     "run_benchmark",
     "select_benchmarks",
     "summary",
+    "write_overview",
 ]
 
 export_lazily(__name__)

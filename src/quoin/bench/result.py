@@ -204,6 +204,17 @@ class BenchmarkResult:
             "measurements": [self._measurement_as_json(index) for index in range(len(self.measurements))],
         }
 
+    @classmethod
+    def from_json(cls, found: dict[str, Any], targets: Sequence[Target | None]) -> "BenchmarkResult":
+        """What `as_json` gave, with the targets that it is held against."""
+        measurements = tuple(
+            Measurement(each["name"], absent=each["absent"])
+            if each.get("absent")
+            else Measurement(each["name"], tuple(each["repeats"]), each["peak_bytes"], each["figures"])
+            for each in found["measurements"]
+        )
+        return cls(found["name"], found["title"], found["threads"], measurements, tuple(targets))
+
     def _measurement_as_json(self, index: int) -> dict[str, Any]:
         measurement, target = self.measurements[index], self.targets[index]
         common = {"name": measurement.name, "target": target and target.text(), "met": self.verdict(index)}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quoin.cli.arguments import add_jobs, add_json, add_label, add_processes, add_run, add_step, run_later
+from quoin.cli.bench_command import add_bench
 from quoin.cli.caching import add_cache
 from quoin.cli.comparing import add_compare
 from quoin.cli.compressing import add_compress, add_decompress
@@ -270,24 +271,6 @@ examples:
     parser.set_defaults(run=run_later("notes_commands.map_notes"))
 
 
-def _bench(parser: Parser, words: Sequence[str]) -> None:
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="benchmarks to run, or the group `attention` or `gpu`; all if none is given",
-    )
-    parser.add_flag(
-        "--num-repeats",
-        "repeats of each implementation (default: set by the benchmark)",
-        "INT",
-        type=whole_number,
-        default=0,
-    )
-    add_json(parser)
-    parser.set_defaults(run=run_later("tools.bench"))
-
-
 def _doctor(parser: Parser, words: Sequence[str]) -> None:
     add_json(parser)
     parser.set_defaults(run=run_later("tools.doctor"))
@@ -320,7 +303,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser, Sequence[str]], None]]] = {
     "figure": ("plot the figures of the lecture notes", _figure),
     "map": ("search everything by a word: layers, losses, theorems, figures, recipes", _map),
     "lab": ("play with the notes and with your runs in the browser", add_lab),
-    "bench": ("benchmark Quoin against other libraries: time, memory, quality", _bench),
+    "bench": ("benchmark Quoin against other libraries: time, memory, quality", add_bench),
     "cache": ("list what is in the cache, decoded images and fetched data, and remove it", add_cache),
     "doctor": ("check the environment: is everything installed that Quoin needs", _doctor),
 }

@@ -1,18 +1,14 @@
-"""`quoin list`, `quoin doctor` and `quoin bench`."""
+"""`quoin list` and `quoin doctor`."""
 
 import argparse
 import re
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from quoin.cli.output import print_json, print_table
 from quoin.errors import UserError, did_you_mean, format_value
 
-if TYPE_CHECKING:
-    from quoin.bench import Benchmark
-
-__all__ = ["bench", "doctor", "list_recipes"]
+__all__ = ["doctor", "list_recipes"]
 
 
 def list_recipes(parsed: argparse.Namespace) -> int:
@@ -70,51 +66,3 @@ def doctor(parsed: argparse.Namespace) -> int:
             if not each.ok:
                 print(f"\n{each.what}: {each.help}")
     return 0 if all(each.ok or not each.needed for each in found) else 1
-
-
-def bench(parsed: argparse.Namespace) -> int:
-    from quoin.bench import attention_findings, attention_tables, run_benchmark, select_benchmarks, summary
-    from quoin.bench.attention_benchmarks import GROUP as ATTENTION
-
-    benchmarks = _on_this_machine(select_benchmarks(parsed.names), asked=bool(parsed.names))
-    together = [
-        benchmark.name for benchmark in benchmarks if benchmark.group == ATTENTION
-    ]  # told in one table by length; a single one like any other row
-    together = together if len(together) > 1 else []
-    found = {}
-    for number, benchmark in enumerate(benchmarks, 1):
-        at = f"[{number}/{len(benchmarks)}] " if len(benchmarks) > 1 else ""
-        found[benchmark.name] = run_benchmark(
-            benchmark,
-            num_repeats=parsed.num_repeats or benchmark.num_repeats,
-            on_progress=lambda text, at=at: print(at + text, file=sys.stderr),
-        )
-        if not parsed.json and benchmark.name not in together:
-            print_table(*summary(found[benchmark.name]))
-            print()
-    swept = [found[name] for name in together]
-    if parsed.json:
-        told = (
-            [{"name": "attention", "findings": [each._asdict() for each in attention_findings(swept)]}] if swept else []
-        )
-        print_json([each.as_json() for each in found.values()] + told)
-        return 0
-    for table in attention_tables(swept) if swept else []:
-        print_table(table.columns, table.rows, title=table.title)
-        print()
-    return 0
-
-
-def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:
-    """Those that can run here; what needs CUDA and was asked for by name is refused without."""
-    for_gpu = [benchmark.name for benchmark in benchmarks if benchmark.needs_cuda]
-    if not for_gpu:
-        return benchmarks
-    import torch
-
-    if torch.cuda.is_available():
-        return benchmarks
-    if asked:
-        raise UserError(f"{for_gpu[0]} needs a CUDA device, and torch sees none here: run it where there is one")
-    print(f"left out, for torch sees no CUDA device: {', '.join(for_gpu)}", file=sys.stderr)
-    return [benchmark for benchmark in benchmarks if not benchmark.needs_cuda]

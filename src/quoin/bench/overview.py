@@ -1,0 +1,114 @@
+"""All benchmarks on one page: every ratio with its spread, what was asked of it, and whether it was met.
+
+Results are kept in a folder, one file a benchmark, so that `make bench` goes on where it was stopped. Imports neither
+torch nor a peer.
+"""
+
+import datetime
+import json
+import os
+import platform
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from quoin.bench.benchmark import Benchmark
+from quoin.bench.result import BenchmarkResult, Quartiles
+
+__all__ = ["KeptResults", "overview", "write_overview"]
+
+COLUMNS = ("benchmark", "implementation", "ratio", "quartiles", "target", "")
+
+
+class KeptResults:
+    """The results of benchmarks in a folder, each with the day and the machine of its measurement."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def read(self, benchmark: Benchmark) -> BenchmarkResult | None:
+        """What was found of this benchmark; None where that is nothing, damaged, or of other implementations."""
+        try:
+            kept = json.loads(self._path(benchmark.name).read_text(encoding="utf-8"))
+            found = BenchmarkResult.from_json(kept, [each.target for each in benchmark.implementations])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        names = [each.name for each in benchmark.implementations]
+        is_same = [each.name for each in found.measurements] == names and found.title == benchmark.title
+        return found if is_same else None
+
+    def write(self, result: BenchmarkResult) -> None:
+        """Keep a result; a file is whole or not there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(result.name)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps({**result.as_json(), **_here()}, indent=1), encoding="utf-8")
+        os.replace(draft, path)
+
+    def measured(self, name: str) -> str:
+        """The day and the machine of a measurement, in a few words."""
+        kept = json.loads(self._path(name).read_text(encoding="utf-8"))
+        return f"{kept['day']}, {kept['machine']}"
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+
+def _here() -> dict[str, str]:
+    model = "an unknown processor"
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        model = found[1] if found else model
+    except OSError:
+        model = platform.processor() or model
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"day": day, "machine": f"{model}, {os.cpu_count()} cores"}
+
+
+def overview(results: Sequence[BenchmarkResult]) -> tuple[tuple[str, ...], list[tuple]]:
+    """Columns and rows of one table for all benchmarks: what has a ratio to the first, or a target of its own."""
+    return COLUMNS, [
+        _line(result, index)
+        for result in results
+        for index in range(len(result.measurements))
+        if index > 0 or result.targets[index] is not None
+    ]
+
+
+def _line(result: BenchmarkResult, index: int) -> tuple:
+    measurement, target = result.measurements[index], result.targets[index]
+    ratio: Quartiles | None = None if index == 0 else measurement.ratio_to(result.measurements[0])
+    spread = (None, None) if ratio is None else (f"{ratio.median:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}")
+    verdict = measurement.absent or result.verdict(index)
+    return (result.name, measurement.name, *spread, target.text() if target else None, verdict)
+
+
+def write_overview(page: Path, results: Sequence[BenchmarkResult], measured: dict[str, str]) -> None:
+    """A page in Markdown: the table, a line that counts, and when and where each was measured."""
+    columns, rows = overview(results)
+    met, missed = (sum(row[-1] is verdict for row in rows) for verdict in (True, False))
+    places: dict[str, list[str]] = {}
+    for result in results:
+        places.setdefault(measured[result.name], []).append(f"`{result.name}`")
+    lines = [
+        "# What was measured",
+        "",
+        "`make bench` writes this page. A ratio is an implementation's seconds over those of the first in the same",
+        "repeat, the median over the repeats: above 1 the first, which is Quoin's, is the quicker. How it is measured",
+        "stands in [Benchmarks](bench.md).",
+        "",
+        f"{met} targets met, {missed} missed.",
+        "",
+        *(f"- {', '.join(names)}: {place}" for place, names in places.items()),
+        "",
+        "| " + " | ".join(name or "outcome" for name in columns) + " |",
+        "|---" * len(columns) + "|",
+        *("| " + " | ".join(_cell(value) for value in row) + " |" for row in rows),
+    ]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "met" if value else "**missed**"
+    return "" if value is None else str(value).replace("|", "\\|")
