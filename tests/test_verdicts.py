@@ -147,6 +147,7 @@ NO_VERDICT = {
     "EMStates": "the states of EM so far",
     "Exhibit": "a question with its picture",
     "Number": "a number beside a picture",
+    "Handle": "a control of the lab",
     "Slider": "a control of the lab",
     "Switch": "a control of the lab",
     "TrainedModel": "a recipe with its options; `is_ready` says whether it is trained",
