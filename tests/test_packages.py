@@ -5,6 +5,7 @@ empty on a small package that breaks it.
 """
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -129,13 +130,19 @@ class Import(NamedTuple):
 def files(house: Path) -> Iterator[tuple[str, ast.Module]]:
     """Every file of the package: its path from there, and its tree."""
     for path in sorted(house.rglob("*.py")):
-        yield path.relative_to(house).as_posix(), ast.parse(path.read_bytes())
+        yield path.relative_to(house).as_posix(), _parsed(path.read_bytes())
+
+
+@functools.cache  # every rule reads every file
+def _parsed(text: bytes) -> ast.Module:
+    return ast.parse(text)
 
 
 def package_of(file: str) -> str:
     return file.split("/")[0].removesuffix(".py")
 
 
+@functools.cache
 def imports(file: str, tree: ast.Module) -> list[Import]:
     """Everything `file` imports, wherever in it, by statement, by `import_module("quoin...")` or as an attribute
     `quoin.package`."""
