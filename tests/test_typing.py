@@ -58,7 +58,9 @@ def test_type_checkers_infer_every_public_name(tmp_path):
     lines += [f"from quoin import {name}\nreveal_type({name})" for name in ("fit", "open_run", "resume")]
     (tmp_path / "asks.py").write_text("\n".join(lines))
     asked = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, str(tmp_path / "asks.py")]
-    told = json.loads(subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path).stdout)["generalDiagnostics"]
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.startswith("{"), (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    told = json.loads(done.stdout)["generalDiagnostics"]
     assert not [each["message"] for each in told if each["severity"] == "error"]
     types = [each["message"] for each in told if each["severity"] == "information"]
     assert len(types) == len(lines)
