@@ -4,6 +4,7 @@ The folder appears whole or not at all: it is written under another name, compar
 """
 
 import contextlib
+import gc
 import os
 import secrets
 import shutil
@@ -130,11 +131,13 @@ def _graphs(run: "Run", to: str, folder: Path) -> Written:
         for number, part in enumerate(exportable.parts):
             with _ticking(update, number, total):
                 files += write(part, exportable, folder)
+                gc.collect()  # a traced program refers to itself, and so would outlive its use, weights included
         files.append(write_info(describe_run(run) | exportable.info | {"parts": describe_parts(exportable)}, folder))
         files += write_scripts(exportable, folder)
         for number, part in enumerate(exportable.parts, len(exportable.parts)):
             with _ticking(update, number, total):
                 found += compare_part(part, opened(folder, part.name))
+                gc.collect()
         for number, check in enumerate(exportable.checks, 2 * len(exportable.parts)):
             with _ticking(update, number, total):
                 found.append(compare_script(check, folder))
