@@ -4,6 +4,10 @@ import pytest
 
 from lab_browser import CHROMIUM, OVERLAPS, UP, Watch, address, begun, living, served
 from quoin.lab.catalog import EXTRA_PAGES, PAGES, page_path
+from quoin.lab.parts.page import exhibits_of
+from quoin.lab.parts.style import style_sheet
+from quoin.lab.parts.widget import answer
+from test_lab_pages import ends
 
 pytestmark = pytest.mark.deep
 
@@ -57,6 +61,22 @@ def test_a_page_in_light_and_dark_and_by_keyboard(browser, lab, name):
         assert sum(moved_by_keyboard(page, exhibit) for exhibit in page.locator(".exhibit").all()) >= 3
     assert watch.said == []
     assert watch.outside == []
+    page.close()
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_words_in_pictures_stay_inside_and_apart_at_every_end(browser, name):
+    pictures = []
+    for exhibit in (each for each in exhibits_of(name) if not each.needs):
+        states = [{}, exhibit.surprise_at, *({c.name: value} for c in exhibit.controls for value in ends(c))]
+        for number, state in enumerate(states):
+            inside = f'<div class="stage">{answer(exhibit, state)["svg"]}</div>'
+            pictures.append(
+                f'<section class="exhibit" id="{exhibit.slug} {number}" style="width: 672px">{inside}</section>'
+            )
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_content(f'<style>{style_sheet()}</style><div class="quoin-lab">{"".join(pictures)}</div>')
+    assert page.evaluate(OVERLAPS) == []
     page.close()
 
 

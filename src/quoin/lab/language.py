@@ -68,7 +68,7 @@ def _():
 @exhibit(
     "What comes next?",
     ids="Z9.1 Z9.2 Z9.3 Z9.7 Z9.8 Z9.9 Z9.10",
-    intro="Type. Each character is as dark as the bits it costs; below, what three models expect next.",
+    intro="Type. The bluer a character, the more bits it costs; below, what three models expect next.",
     controls=(
         Text("text", "text", "The value of the object is a string.", most=120),
         Choice("model", "bits of the", NAMES, "n-gram"),
@@ -83,7 +83,7 @@ def what_comes_next(text: str, model: str, ngram, lstm, transformer) -> View:
     runs = dict(zip(NAMES, (ngram, lstm, transformer)))
     readings = {name: reading.read_text(run, text) for name, run in runs.items()}
     picture = Picture(f"{readings[model].mean:.2f} bits per character under the {model}; the next one under three.")
-    picture.text(12, 22, f"bits under the {model}: pale is cheap, dark is dear", role="faint", size=13)
+    picture.text(12, 22, f"bits under the {model}: pale is cheap, blue is dear", role="faint", size=13)
     bottom = draw_characters(picture, text, readings[model].bits.tolist())
     for number, (name, each) in enumerate(readings.items()):
         box = (40 + 206 * number, bottom + 40, 160, 330 - bottom)
@@ -326,7 +326,7 @@ def _():
     ids="Z9.0 D1.1-27 D1.1-27c",
     intro="A recurrent network learns from what lies back only as far as the gradient reaches.",
     controls=(
-        Slider("norm", "norm of W_hh", 0.5, 1.5, 1.0, step=0.05),
+        Slider("norm", "norm of the recurrent weights", 0.5, 1.5, 1.0, step=0.05),
         Switch("lstm", "an LSTM that starts open, beside it"),
     ),
     surprise="0.8 a step leaves two millionths after 60. An LSTM whose forget gate starts open keeps it.",

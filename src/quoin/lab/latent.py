@@ -126,7 +126,7 @@ def _():
     intro="Drag q over the posterior. The two bars always add up to ln p(x).",
     controls=(
         Handle("q", "q: mean and deviation", (0.0, 0.4), (-2.5, 0.1), (3.0, 2.0)),
-        Switch("printed", "as printed: plus D(p_Z‖q)"),
+        Switch("printed", "as printed: plus D(prior‖q)"),
     ),
     surprise="The printed Approach 2 rises above ln p(x), which no lower bound can.",
     surprise_at={"printed": True},

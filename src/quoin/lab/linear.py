@@ -160,6 +160,7 @@ def a_step_by_hand(rate: tuple[float, float], batch: int, steps: int, printed: b
     axes.line(ws, bs, role, width=1.8)
     axes.points(ws, bs, role, size=3.2, labels=[f"step {index}" for index in range(len(path))])
     axes.points([float(best.weight[0])], [float(best.bias)], "ink", size=6, shape="cross", labels=["least squares"])
+    axes.text(float(best.weight[0]), float(best.bias), "least loss", anchor="middle", dy=22)
     axes.points(ws[-1:], bs[-1:], role, size=6)
     data = picture.axes((-3, 3), (-8, 6), box=(432, 30, 196, 200), title="the line now", x_label="x")
     rows = torch.arange(len(y)).split(batch)[(steps - 1) % (len(y) // batch)] if steps else torch.arange(0)

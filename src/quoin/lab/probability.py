@@ -156,7 +156,7 @@ def _():
 @exhibit(
     "Your die",
     ids="D5-32 D5-33 D5-34 D5-26",
-    intro="Drag the bars of your die. Below: the sum of n throws, beside the normal with its mean and variance.",
+    intro="Drag the bars of your die. Right: the sum of n throws, beside the normal with its mean and variance.",
     controls=(
         DragPoints(
             "faces",
@@ -222,12 +222,12 @@ def _():
 @exhibit(
     "The typewriter",
     ids="D5-27 D5-28 D5-29 D5-30 D5-31 DE48",
-    intro="X_n is 1 on a bar that sweeps over [0, 1), ever thinner. Choose n, and a point ω to watch.",
+    intro="Xₙ is 1 on a bar that sweeps over [0, 1), ever thinner. Choose n, and a point ω to watch.",
     controls=(
         Slider("n", "n", 1, 500, 4, step=1),
         Slider("omega", "ω", 0.0, 0.99, 0.31),
     ),
-    surprise="P(X_n = 1) goes to 0, and yet at every ω the bar comes back for ever: the printed implication fails.",
+    surprise="P(Xₙ = 1) goes to 0, and yet at every ω the bar comes back for ever: the printed implication fails.",
     surprise_at={"n": 500},
     definition=typewriter,
 )
@@ -240,7 +240,7 @@ def the_typewriter(n: int, omega: float) -> View:
     picture = Picture(
         f"The bar of X_{n} has width {width:.3f}; at ω = {omega:.2f} it was seen {int(hits.sum())} times."
     )
-    sheet = picture.axes((0, 1), (n + 1, 0), box=(52, 24, 400, 340), x_label="ω", y_label="n", title="where X_n is 1")
+    sheet = picture.axes((0, 1), (n + 1, 0), box=(52, 24, 400, 340), x_label="ω", y_label="n", title="where Xₙ is 1")
     starts = strokes.part_index / strokes.parts
     height = max(0.9, n / 170)
     bars = [
@@ -261,7 +261,7 @@ def the_typewriter(n: int, omega: float) -> View:
     count.line(numbers, hits.cumsum(0), "model")
     return View(
         picture,
-        [Number("P(X_n = 1)", width), Number("visits at ω so far", int(hits.sum()))],
+        [Number("P(Xₙ = 1)", width), Number("visits at ω so far", int(hits.sum()))],
         reached=width < 0.04 and int(hits[n // 2 :].sum()) > 0,
         code=(
             "import torch\n"
@@ -302,7 +302,7 @@ def pair_them(count: int, others: int, mean: float) -> View:
     for number, way in enumerate(ways[:15]):
         row, column = divmod(number, 5)
         axes = picture.axes(
-            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 6 + 136 * row, 120, 120)
+            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 4 + 130 * row, 120, 120)
         )
         for a, b in way:
             turn = torch.linspace(0, math.pi, 25)
