@@ -130,7 +130,7 @@ def test_inside_a_network(run):
     assert counts.max() <= 16
     probabilities = run.predict(torch.from_numpy(counts).reshape(1, 64)).probabilities[0]
     assert view.numbers[0].value == pytest.approx(float(probabilities.max()))
-    assert view.numbers[0].unit == f"of {int(probabilities.argmax())}"
+    assert view.numbers[0].label == f"P(a {int(probabilities.argmax())})"
     scaled = run.trained.feature_scaler.transform(torch.from_numpy(counts).reshape(1, 1, 8, 8))
     for layer, stop in (("first", 2), ("second", 5)):
         maps = run.model.features[:stop](scaled)[0].detach()

@@ -83,7 +83,7 @@ def where_does_a_derivative_go(formula: str, inputs: list[tuple[float, ...]], ba
     rows = len(names)
     axes = picture.axes((-3, 3), (4 - rows, 4), box=(60, 300, 520, 22 * rows), y_ticks=False)
     for index, (name, value) in enumerate(zip(names, values)):
-        axes.text(-3, 3.5 - index, f"{name}  ", "hand", anchor="end", dy=5)
+        axes.text(-3.08, 3.5 - index, name, "hand", anchor="end", dy=5)
         axes.text(3, 3.5 - index, f"  {digits(value)}", "hand", dy=5)
     axes.points_to_drag(
         "inputs", [(value, 3.5 - index) for index, value in enumerate(values)], label="input", along="x"
@@ -233,8 +233,8 @@ def how_small_is_small(formula: str, x: float, h: float) -> View:
     axes.line(STEPS, torch.finfo(torch.float64).eps / 2 * abs(value) / STEPS, "faint", dashed=True, width=1.6)
     axes.line([BEST_STEP, BEST_STEP], [floor, 100.0], "faint", width=1)
     axes.text(BEST_STEP, 30.0, "  ∛ε = 6·10⁻⁶", "faint")
-    axes.text(3e-3, max(abs(third) / 6 * 9e-6, 1e-15), "  truncation, h² |f‴|/6", "faint", dy=22)
-    axes.text(1e-12, max(1e-4 * abs(value), 1e-15), "rounding, ε|f|/2h with ε = 2⁻⁵²", "faint", dy=64, anchor="middle")
+    axes.text(0.9, max(abs(third) / 6 * 1e-5, 1e-15), "truncation, h² |f‴|/6", "faint", dy=30, anchor="end")
+    axes.text(1e-12, max(1e-4 * abs(value), 1e-15), "rounding, ε|f|/2h with ε = 2⁻⁵²", "faint", dy=84, anchor="middle")
     axes.line(STEPS, [max(each, floor) for each in errors], "change")
     axes.handle("h", h, max(error, floor), label="step h", along="x")
     return View(

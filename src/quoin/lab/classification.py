@@ -118,7 +118,7 @@ def bet(
     tie = torch.sort(p, descending=True).values
     shown = [
         Number(f"P({BEASTS[TRUTH]})", float(p[TRUTH]), printed=printed),
-        Number("sum", float(p.sum()), printed=printed),
+        Number("sum of the three", float(p.sum()), printed=printed),
     ]
     return View(
         picture,

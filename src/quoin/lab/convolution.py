@@ -308,14 +308,14 @@ def inside_a_cnn(
     return View(
         picture,
         [
-            Number("probability", float(probabilities[best]), f"of {best}"),
+            Number(f"P(a {best})", float(probabilities[best])),
             Number("CNN loses by shuffling", lost),
             Number("MLP loses by shuffling", errors["test_scrambled_mlp_error"] - errors["test_mlp_error"]),
         ]
         if shuffled
         else [
-            Number("probability", float(probabilities[best]), f"of {best}"),
-            Number("unit", float(chosen[row, column])),
+            Number(f"P(a {best})", float(probabilities[best])),
+            Number("value of the unit", float(chosen[row, column])),
         ],
         reached=shuffled and lost > 0.05,
         code=(

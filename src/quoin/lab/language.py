@@ -209,7 +209,7 @@ def trim_the_bet(top_k: tuple[float, float], temperature: float, top_p: float, c
         [
             Number("entropy of the trimmed bet", float(entropy(trimmed, base=2)), "bits"),
             Number("characters left", float((trimmed > 0).sum())),
-            Number("the text repeats its last", f"{loop} characters" if loop else "nothing"),
+            Number("repeated at the end", f"{loop} characters" if loop else "nothing"),
         ],
         reached=loop > 0,
         code=trim_lines(text, temperature or 1.0, k if temperature else 1, top_p),
@@ -300,7 +300,7 @@ def does_it_sum_to_one(end: float, longest: int, printed: bool) -> View:
     name = "printed" if printed else "right"
     return View(
         picture,
-        [Number("all sentences together", total, printed=printed), Number("of no word", float(masses[0]))],
+        [Number("all sentences together", total, printed=printed), Number("the empty sentence", float(masses[0]))],
         reached=total > 1.001,
         code=(
             "import math, torch\n"

@@ -332,7 +332,7 @@ def your_rank(sentence: str, head_number: int, features: int, run) -> View:
     n, top = len(x), float(max(each[0] for each in values))
     picture = Picture(f"Singular values of head {which + 1} on {n} tokens, exact and by {features} features.")
     axes = picture.axes(
-        (1, max(n, 3)), (1e-11 * top, 2 * top), y_log=True, x_label="singular value, by size", y_label="its size"
+        (1, max(n, 3)), (1e-11 * top, 2 * top), y_log=True, x_label="index, largest first", y_label="singular value"
     )
     ranks = [int(matrix_rank(each)) for each in (exact, found)]
     for role, each, label, rank in zip(("ink", "model"), values, ("exact", f"{features} features"), ranks):

@@ -127,7 +127,7 @@ def learning_seen_from_inside(points: list[tuple[float, ...]], kind: str, activa
     """A 2-8-8-1 network as it learns: its two sides, its creases, its loss."""
     model, _, losses = learned(tuple(map(tuple, points)), activation, steps)
     picture = Picture(f"{activation}, {20 * steps} updates on {len(points)} points.")
-    axes = picture.axes((-2, 2), (-2, 2), box=(30, 10, 390, 380))
+    axes = picture.axes((-2, 2), (-2, 2), box=(38, 10, 382, 380))
     draw_sides(axes, model)
     count = "1" if activation == "identity" else "none: it is smooth"
     if activation == "ReLU":

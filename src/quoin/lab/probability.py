@@ -13,8 +13,9 @@ with app.setup:
 
     import torch
 
-    from quoin.lab.parts import DragPoints, File, Handle, Number, Picture, Slider, Switch, View
+    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, Switch, View
     from quoin.lab.parts import exhibit, head, play, read_table, rest  # isort: skip
+    from quoin.lab.parts.cauchy_means import MOST_DRAWS, cauchy_view
     from quoin.lab.parts.claim_forms import form_of
     from quoin.lab.parts.normal_pictures import ellipse, exact_moment
     from quoin.notes.claims.gaussians import inverse_covariance
@@ -167,14 +168,18 @@ def _():
             most=6,
             least=6,
         ),
-        Slider("n", "throws n", 1, 100, 1, step=1),
+        Slider("n", "throws n", 1, MOST_DRAWS, 1, step=1),
+        Choice("source", "what is thrown", ("your die", "Cauchy's variable, which has no mean")),
     ),
-    surprise="Whatever the die, the sum of many throws is nearly normal: it forgets all but mean and variance.",
+    surprise="Whatever the die, the sum of many throws is nearly normal: it forgets all but mean and variance. "
+    "Cauchy's mean never settles: that of a hundred is as wide as one alone.",
     surprise_at={"n": 100},
     definition=(iid_sum_distribution_definition, kolmogorov_distance),
 )
-def your_die(faces: list[tuple[float, float]], n: int) -> View:
+def your_die(faces: list[tuple[float, float]], n: int, source: str) -> View:
     """The exact distribution of a sum, by convolution, and its Kolmogorov distance to the normal."""
+    if source != "your die":
+        return cauchy_view(n)
     weights = torch.tensor([max(height, 1e-3) for _, height in faces], dtype=torch.float64)
     probs = weights / weights.sum()
     face = torch.arange(1, 7, dtype=torch.float64)

@@ -33,7 +33,7 @@ def digits(value: float, count: int = 3) -> str:
 def ticks(low: float, high: float, log: bool = False, at_most: int = 6) -> list[tuple[float, str]]:
     """Places of marks between `low` and `high`, at 1, 2 or 5 times a power of ten (log: at powers), with their labels.
 
-    There are two at least, even where that is more than `at_most`: one alone says nothing about the scale.
+    About `at_most` of them, but two at least: one alone says nothing about the scale.
 
     >>> ticks(0, 1, at_most=3)
     [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
@@ -56,7 +56,7 @@ def ticks(low: float, high: float, log: bool = False, at_most: int = 6) -> list[
     rough = (high - low) / max(at_most - 1, 1)
     scale = 10.0 ** math.floor(math.log10(rough))
     steps = [factor * scale for factor in (10, 5, 2, 1, 0.5, 0.2, 0.1)]
-    roomy = [step for step in steps if step >= rough * (1 - 1e-9)]
+    roomy = [step for step in steps if step >= 0.8 * rough]
     for step in steps[len(roomy) - 1 :]:  # as fine as there is room for; finer where that leaves less than two
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         if last > first:
