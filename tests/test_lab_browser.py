@@ -134,6 +134,26 @@ def test_a_link_is_the_state(browser, lab):
     page.close()
 
 
+def test_a_link_to_an_item_leads_to_the_exhibit_that_shows_it(browser, lab):
+    page, _ = visit(browser, lab, "attention/?item=ZE25")
+    settle(page)
+    assert "item=" not in page.url
+    top = page.locator("#what-may-be-seen").bounding_box()["y"]
+    assert -200 < top < 600  # in sight, below three other headings
+    page.close()
+
+
+def test_steps_end_where_there_is_nothing_left_to_step_to(browser, lab):
+    page, _ = visit(browser, lab, "autodiff/")
+    exhibit = page.locator("#where-does-a-derivative-go")
+    exhibit.locator(".buttons output:text-is('0 of 4')").wait_for(timeout=WAIT)  # x*y + sin(x): four nodes back
+    for taken in range(1, 5):
+        exhibit.locator(".buttons button").first.click()
+        exhibit.locator(f".buttons output:text-is('{taken} of 4')").wait_for(timeout=WAIT)
+    assert exhibit.locator(".buttons button").first.is_disabled()
+    page.close()
+
+
 def test_dragging_a_handle_moves_the_picture(browser, lab):
     from playwright.sync_api import expect
 

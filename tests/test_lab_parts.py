@@ -138,16 +138,16 @@ def test_three_digits_are_within_half_a_unit_of_the_third(value):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 6))
-def test_ticks_are_inside_and_apart_and_two_at_least(low, width, at_most):
-    found = [place for place, _ in ticks(low, low + width, at_most=at_most)]
-    assert 2 <= len(found) <= max(at_most + 1, 5)
+def test_ticks_are_inside_and_apart_and_two_at_least(low, width, about):
+    found = [place for place, _ in ticks(low, low + width, about=about)]
+    assert 2 <= len(found) <= max(about + 1, 5)
     assert all(low - width * 1e-6 <= place <= low + width * (1 + 1e-6) for place in found)
 
 
 @given(st.floats(-12, 12), st.floats(0.3, 30), st.integers(2, 6))
-def test_ticks_of_powers_are_inside_and_two_at_least(power, decades, at_most):
+def test_ticks_of_powers_are_inside_and_two_at_least(power, decades, about):
     low, high = 10**power, 10 ** (power + decades)
-    found = [place for place, _ in ticks(low, high, log=True, at_most=at_most)]
+    found = [place for place, _ in ticks(low, high, log=True, about=about)]
     assert 2 <= len(found) == len(set(found))
     assert all(low * (1 - 1e-6) <= place <= high * (1 + 1e-6) for place in found)
 

@@ -185,7 +185,8 @@ def _():
         Choice("cost", "cost", ("these points", "ln(1 + e⁻ˣ)")),
         Switch("printed", "as printed: θ* is any point"),
     ),
-    surprise="Up to 1/L the bound holds whatever the data. Beyond 2/L steps overshoot, and soon the curve breaks it.",
+    surprise="Up to 1/L the bound holds whatever the data. Beyond 2/L steps overshoot, and soon the curve breaks it. "
+    "And ln(1 + e⁻ˣ) has no minimiser to reach.",
     surprise_at={"rate": 3.0},
     definition=(convex_bound, rate_proof),
 )
