@@ -233,7 +233,7 @@ def how_small_is_small(formula: str, x: float, h: float) -> View:
     axes.line(STEPS, torch.finfo(torch.float64).eps / 2 * abs(value) / STEPS, "faint", dashed=True, width=1.6)
     axes.line([BEST_STEP, BEST_STEP], [floor, 100.0], "faint", width=1)
     axes.text(BEST_STEP, 30.0, "  ∛ε = 6·10⁻⁶", "faint")
-    axes.text(0.9, max(abs(third) / 6 * 1e-5, 1e-15), "truncation, h² |f‴|/6", "faint", dy=30, anchor="end")
+    axes.text(0.9, max(abs(third) / 6 * 1e-5, 1e-15), "truncation, h² |f‴|/6", "faint", dy=80, anchor="end")
     axes.text(1e-12, max(1e-4 * abs(value), 1e-15), "rounding, ε|f|/2h with ε = 2⁻⁵²", "faint", dy=84, anchor="middle")
     axes.line(STEPS, [max(each, floor) for each in errors], "change")
     axes.handle("h", h, max(error, floor), label="step h", along="x")

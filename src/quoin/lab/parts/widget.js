@@ -689,8 +689,9 @@ function renderHead({ model, el }) {
   pages.append(element("button", { type: "button", class: "plain", text: "keys", onclick: () => { help.hidden = !help.hidden; } }));
   const header = element("header", { class: "head quoin-lab" }, pages, element("h1", { text: head.title }), element("p", { class: "sentence", text: head.sentence }), jump, help);
   el.replaceChildren(header);
-  // marimo's page is of a slightly other colour than our paper, and would show as stripes between the exhibits
-  document.getElementById("App")?.style.setProperty("background", getComputedStyle(header).backgroundColor);
+  // marimo's page and cells are of a slightly other colour than our paper, and would show as stripes between exhibits
+  const paper = document.getElementById("quoin-paper") || document.head.appendChild(element("style", { id: "quoin-paper" }));
+  paper.textContent = `#App, #App .marimo-cell { background: ${getComputedStyle(header).backgroundColor} !important; }`;
   const keys = (event) => {
     const typing = event.composedPath()[0];
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && /^(INPUT|TEXTAREA|SELECT)$/.test(typing.tagName) && !/range|checkbox/.test(typing.type))) return;
