@@ -12,9 +12,9 @@
     }));
     for (const svg of body.querySelectorAll('svg.quoin')) {
       const rim = svg.getBoundingClientRect();
-      const texts = [...svg.querySelectorAll('text.tick, text.label, text.title')].map((t) => [t.textContent, t.getBoundingClientRect()]);
+      const texts = [...svg.querySelectorAll('text')].map((t) => [t.textContent, t.getBoundingClientRect()]);
       for (const [words, box] of texts) {
-        if (box.width && hit(box, rim) < 0.9 * area(box)) found.push(`${body.id}: '${words}' leaves the picture`);
+        if (box.width && hit(box, rim) < 0.97 * area(box)) found.push(`${body.id}: '${words}' leaves the picture`);
       }
       texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
         if (a.width && b.width && hit(a, b) > 0.25 * Math.min(area(a), area(b))) found.push(`${body.id}: '${one}' over '${other}'`);

@@ -4,6 +4,10 @@ import pytest
 
 from lab_browser import CHROMIUM, OVERLAPS, UP, Watch, address, begun, living, served
 from quoin.lab.catalog import EXTRA_PAGES, PAGES, page_path
+from quoin.lab.parts.page import exhibits_of
+from quoin.lab.parts.style import style_sheet
+from quoin.lab.parts.widget import answer
+from test_lab_pages import ends
 
 pytestmark = pytest.mark.deep
 
@@ -60,6 +64,22 @@ def test_a_page_in_light_and_dark_and_by_keyboard(browser, lab, name):
     page.close()
 
 
+@pytest.mark.parametrize("name", BUILT)
+def test_words_in_pictures_stay_inside_and_apart_at_every_end(browser, name):
+    pictures = []
+    for exhibit in (each for each in exhibits_of(name) if not each.needs):
+        states = [{}, exhibit.surprise_at, *({c.name: value} for c in exhibit.controls for value in ends(c))]
+        for number, state in enumerate(states):
+            inside = f'<div class="stage">{answer(exhibit, state)["svg"]}</div>'
+            pictures.append(
+                f'<section class="exhibit" id="{exhibit.slug} {number}" style="width: 672px">{inside}</section>'
+            )
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_content(f'<style>{style_sheet()}</style><div class="quoin-lab">{"".join(pictures)}</div>')
+    assert page.evaluate(OVERLAPS) == []
+    page.close()
+
+
 def moved_by_keyboard(page, exhibit):
     """Whether the exhibit has a control; its first one must change the picture or its numbers."""
     if exhibit.locator(".wanting:not([hidden])").count():
@@ -111,6 +131,26 @@ def test_a_link_is_the_state(browser, lab):
     page.wait_for_function("() => location.search.includes('d=128')", timeout=WAIT)
     assert "printed=1" in page.url
     assert "token" not in page.url
+    page.close()
+
+
+def test_a_link_to_an_item_leads_to_the_exhibit_that_shows_it(browser, lab):
+    page, _ = visit(browser, lab, "attention/?item=ZE25")
+    settle(page)
+    assert "item=" not in page.url
+    top = page.locator("#what-may-be-seen").bounding_box()["y"]
+    assert -200 < top < 600  # in sight, below three other headings
+    page.close()
+
+
+def test_steps_end_where_there_is_nothing_left_to_step_to(browser, lab):
+    page, _ = visit(browser, lab, "autodiff/")
+    exhibit = page.locator("#where-does-a-derivative-go")
+    exhibit.locator(".buttons output:text-is('0 of 4')").wait_for(timeout=WAIT)  # x*y + sin(x): four nodes back
+    for taken in range(1, 5):
+        exhibit.locator(".buttons button").first.click()
+        exhibit.locator(f".buttons output:text-is('{taken} of 4')").wait_for(timeout=WAIT)
+    assert exhibit.locator(".buttons button").first.is_disabled()
     page.close()
 
 

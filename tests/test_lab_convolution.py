@@ -78,9 +78,9 @@ def test_where_equivariance_ends():
     def off(layer, by):
         return SHIFT.view({"by": list(map(float, by)), "layer": layer}).numbers[0].value
 
-    assert off("ends that meet", (3, -5)) < 1e-5
-    assert off("zeros around", (1, 0)) < 1e-5  # the letter stays away from the border
-    assert off("zeros around", (6, 0)) > 0.1
+    assert off("circular padding", (3, -5)) < 1e-5
+    assert off("zero padding", (1, 0)) < 1e-5  # the letter stays away from the border
+    assert off("zero padding", (6, 0)) > 0.1
     for layer in ("stride 2", "max pooling", "average pooling"):
         assert off(layer, (4, -2)) < 1e-5
         assert off(layer, (3, 0)) > 0.1
@@ -94,8 +94,8 @@ def test_the_layers_are_torchs():
     around = signal.correlate2d(x.numpy(), kernel, "same", boundary="wrap")
     blocks = around.reshape(6, 2, 6, 2)
     found = {name: convolution.layer_of(name, x)[0, 0].numpy() for name in convolution.LAYERS}
-    assert np.allclose(found["ends that meet"], around, atol=1e-5)
-    assert np.allclose(found["zeros around"], signal.correlate2d(x.numpy(), kernel, "same"), atol=1e-5)
+    assert np.allclose(found["circular padding"], around, atol=1e-5)
+    assert np.allclose(found["zero padding"], signal.correlate2d(x.numpy(), kernel, "same"), atol=1e-5)
     assert np.allclose(found["stride 2"], around[::2, ::2], atol=1e-5)
     assert np.allclose(found["max pooling"], blocks.max(axis=(1, 3)), atol=1e-5)
     assert np.allclose(found["average pooling"], blocks.mean(axis=(1, 3)), atol=1e-5)
@@ -130,7 +130,7 @@ def test_inside_a_network(run):
     assert counts.max() <= 16
     probabilities = run.predict(torch.from_numpy(counts).reshape(1, 64)).probabilities[0]
     assert view.numbers[0].value == pytest.approx(float(probabilities.max()))
-    assert view.numbers[0].unit == f"of {int(probabilities.argmax())}"
+    assert view.numbers[0].label == f"P(a {int(probabilities.argmax())})"
     scaled = run.trained.feature_scaler.transform(torch.from_numpy(counts).reshape(1, 1, 8, 8))
     for layer, stop in (("first", 2), ("second", 5)):
         maps = run.model.features[:stop](scaled)[0].detach()

@@ -154,6 +154,32 @@ def test_what_an_exhibit_says(exhibit):
     assert exhibit.definitions or exhibit.yours
 
 
+@pytest.mark.parametrize("exhibit", EXHIBITS)
+def test_words_hold_in_light_and_dark_and_need_no_typesetting(exhibit):
+    labels = [getattr(control, "label", "") for control in exhibit.controls]
+    choices = [text for control in exhibit.controls if isinstance(control, Choice) for text in control.options]
+    shown = [] if exhibit.needs else [number.label for number in exhibit.view().numbers]
+    words = " ".join([exhibit.intro, exhibit.surprise, *labels, *choices, *shown])
+    # what is dark on white paper is light on black
+    assert not re.search(r"\b(dark|darker|light|lighter|white|black)\b", words, re.IGNORECASE)
+    assert not re.search(r"\w[_^]\w|`", words)
+
+
+@pytest.mark.parametrize("exhibit", PLAIN)
+def test_a_step_that_can_be_taken_changes_the_picture(exhibit):
+    control = next((each for each in exhibit.controls if isinstance(each, Step)), None)
+    if control is None:
+        return
+    last = exhibit.view().steps or control.most
+    assert 0 < last <= control.most
+    start = min(control.initial, last - control.by)
+    before, after = (answer(exhibit, {control.name: at}) for at in (start, start + control.by))
+    assert before["svg"] != after["svg"] or before["numbers"] != after["numbers"]
+    at_end, beyond = (answer(exhibit, {control.name: at}) for at in (last, control.most))
+    drawn = [re.sub('aria-label="[^"]*"', "", found["svg"], count=1) for found in (at_end, beyond)]
+    assert last == control.most or (drawn[0] == drawn[1] and at_end["numbers"] == beyond["numbers"])
+
+
 @pytest.mark.parametrize("exhibit", PLAIN)
 def test_the_code_prints_the_first_number(exhibit, capsys):
     for state in ({}, dict(exhibit.surprise_at)):

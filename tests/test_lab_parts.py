@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 import time
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quoin import notes
 from quoin.errors import UserError
 from quoin.lab.parts import (
     DragPoints,
@@ -26,8 +28,10 @@ from quoin.lab.parts import (
 )
 from quoin.lab.parts.exhibit import exhibit, exhibit_of
 from quoin.lab.parts.formula import parse_formula
+from quoin.lab.parts.marks import kept_inside, scripts, text_width, words_on
 from quoin.lab.parts.trained import TrainedModel
 from quoin.lab.parts.widget import ExhibitWidget, ItemsWidget
+from quoin.plot.palette import DARK, LIGHT, contrast
 
 # ---- formulas ----------------------------------------------------------------------------------------------------
 
@@ -133,11 +137,19 @@ def test_three_digits_are_within_half_a_unit_of_the_third(value):
     assert number == pytest.approx(value, rel=0.00501, abs=1e-300)
 
 
-@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
-def test_ticks_are_inside_and_apart(low, width):
-    found = [place for place, _ in ticks(low, low + width)]
-    assert 1 <= len(found) <= 7
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 6))
+def test_ticks_are_inside_and_apart_and_two_at_least(low, width, about):
+    found = [place for place, _ in ticks(low, low + width, about=about)]
+    assert 2 <= len(found) <= max(about + 1, 5)
     assert all(low - width * 1e-6 <= place <= low + width * (1 + 1e-6) for place in found)
+
+
+@given(st.floats(-12, 12), st.floats(0.3, 30), st.integers(2, 6))
+def test_ticks_of_powers_are_inside_and_two_at_least(power, decades, about):
+    low, high = 10**power, 10 ** (power + decades)
+    found = [place for place, _ in ticks(low, high, log=True, about=about)]
+    assert 2 <= len(found) == len(set(found))
+    assert all(low * (1 - 1e-6) <= place <= high * (1 + 1e-6) for place in found)
 
 
 def test_places_and_escapes():
@@ -163,6 +175,58 @@ def test_what_is_not_finite_is_drawn_nowhere():
     axes.points([math.nan, 0.5], [0, 0.5])
     axes.cells([[math.nan, 1.0]])
     assert "nan" not in picture.svg().replace("not a number", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Q_iK_i", "Q<sub>i</sub>K<sub>i</sub>"),
+        ("R_mW_ηx", "R<sub>m</sub>W<sub>η</sub>x"),
+        ("ℝ^{d_in}", "ℝ<sup>d<sub>in</sub></sup>"),
+        ("(Σ|x_i|^p)^(1/p)", "(Σ|x<sub>i</sub>|<sup>p</sup>)<sup>1/p</sup>"),
+        ("P_Φ(y|x) < a_ b", "P<sub>Φ</sub>(y|x) &lt; a_ b"),
+    ],
+)
+def test_indices_are_set_low_and_powers_high(text, expected):
+    assert scripts(text) == expected
+
+
+def test_no_title_of_the_notes_shows_how_an_index_is_typed():
+    shown = [re.sub("<[^>]*>", "", scripts(title)) for title in notes.titles().values()]
+    assert [words for words in shown if re.search(r"[_^]\S", words)] == []
+
+
+@pytest.mark.parametrize("role", ["model", "change", "hand", "hidden", "ink", "faint", "printed", "series-6"])
+def test_words_on_a_cell_can_be_read_on_light_and_dark_paper(role):
+    for percent in range(101):
+        colors = words_on(role, percent / 100).removeprefix("words-").split("-")
+        for palette, words in zip((LIGHT, DARK), colors):
+            name, _, number = role.partition("-")
+            full = palette.series[int(number) - 1] if name == "series" else getattr(palette, role)
+            pairs = [(int(full[at : at + 2], 16), int(palette.paper[at : at + 2], 16)) for at in (1, 3, 5)]
+            cell = "#" + "".join(f"{round((percent * a + (100 - percent) * b) / 100):02x}" for a, b in pairs)
+            assert contrast(cell, {"black": "#000000", "white": "#ffffff"}[words]) >= 4.5
+
+
+def test_numbers_in_cells_are_whole_where_all_are_and_as_small_as_the_cell_asks():
+    def texts(table, width):
+        picture = Picture("cells")
+        picture.axes(box=(0, 0, width, 40), bare=True).cells(table, numbers=True)
+        return [(float(size), words) for size, words in re.findall(r'font-size="([0-9.]+)">([^<]+)<', picture.svg())]
+
+    assert [words for _, words in texts([[2, 16.0]], 200)] == ["2", "16"]
+    assert [words for _, words in texts([[2, 0.5]], 200)] == ["2.0", "0.50"]
+    (narrow, words), *_ = texts([[-0.0013, 1.0]], 80)
+    assert words == "−0.0013"
+    assert narrow < 10
+    assert text_width(words, narrow) <= 40
+
+
+@given(st.floats(-2000, 2000), st.text("ab ", max_size=40), st.sampled_from(["start", "middle", "end"]))
+def test_a_text_at_a_point_stays_on_the_sheet(x, text, anchor):
+    left = kept_inside(x, text, anchor, 13, 640) - {"start": 0, "middle": 0.5, "end": 1}[anchor] * text_width(text, 13)
+    assert left >= 2 - 1e-9
+    assert left + text_width(text, 13) <= 638 + 1e-9
 
 
 # ---- a table of one's own -----------------------------------------------------------------------------------------

@@ -52,6 +52,14 @@ def test_the_sum_of_throws_by_convolution_in_plain_python(n):
     assert distance == pytest.approx(worst, rel=1e-6)
 
 
+@pytest.mark.parametrize("n", [1, 10, 100])
+def test_a_mean_of_cauchy_variables_is_as_wide_as_one_alone(n):
+    far, exact, normal = numbers(your_die, source="Cauchy's variable, which has no mean", n=n)
+    assert exact == pytest.approx(0.5)  # its quartiles are -1 and 1, and the mean of n has the same distribution
+    assert abs(far - 0.5) < 5 * math.sqrt(0.25 / 2000)
+    assert normal == pytest.approx(math.erfc(math.sqrt(n / 2)), rel=1e-4, abs=1e-7)
+
+
 @pytest.mark.parametrize(("n", "omega"), [(4, 0.31), (1, 0.0), (500, 0.99), (77, 0.5)])
 def test_the_typewriter_returns_in_every_block(n, omega):
     width, visits = numbers(the_typewriter, n=n, omega=omega)

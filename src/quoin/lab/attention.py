@@ -157,6 +157,7 @@ def why_the_root(d: int, printed: bool) -> View:
     axes = picture.axes((-0.6, 5.6), (0, 1), y_label="mean weight", box=(56, 20, 570, 340), x_ticks=False)
     axes.bars(means, "printed" if printed else "model", names=[f"key {i + 1}" for i in range(6)])
     axes.line([-0.6, 5.6], [1 / 6, 1 / 6], "faint", dashed=True, label="all alike: 1/6")
+    axes.text(5.6, 1 / 6, "all alike: 1/6", "faint", anchor="end", dy=-6)
     return View(
         picture,
         [

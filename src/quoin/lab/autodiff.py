@@ -46,7 +46,7 @@ def _():
     controls=(
         Text("formula", "formula", "x*y + sin(x)"),
         DragPoints("inputs", "inputs", INPUTS, (-3.0, 0.0), (3.0, 4.0), most=4, least=4),
-        Step("back", "nodes back", most=40),
+        Step("back", "Step back", most=40),
         Switch("hidden", "hide one path of the input used twice"),
     ),
     surprise="An input that is used twice has two paths. Hide one, and the gradient lacks exactly its share.",
@@ -83,7 +83,7 @@ def where_does_a_derivative_go(formula: str, inputs: list[tuple[float, ...]], ba
     rows = len(names)
     axes = picture.axes((-3, 3), (4 - rows, 4), box=(60, 300, 520, 22 * rows), y_ticks=False)
     for index, (name, value) in enumerate(zip(names, values)):
-        axes.text(-3, 3.5 - index, name, "hand", anchor="end", dy=5)
+        axes.text(-3.08, 3.5 - index, name, "hand", anchor="end", dy=5)
         axes.text(3, 3.5 - index, f"  {digits(value)}", "hand", dy=5)
     axes.points_to_drag(
         "inputs", [(value, 3.5 - index) for index, value in enumerate(values)], label="input", along="x"
@@ -93,6 +93,7 @@ def where_does_a_derivative_go(formula: str, inputs: list[tuple[float, ...]], ba
         numbers,
         reached=reached,
         note="" if uses[of] > 1 or not hidden else "No input of this formula is used twice: try x*x + x.",
+        steps=sum(node.adjoint is not None for node in graph.nodes) - 1,
         code=(
             "import torch\n"
             "from quoin.autodiff import trace\n"
@@ -137,7 +138,7 @@ def one_sweep(inputs: int, outputs: int, backwards: bool, number: int) -> Float[
     controls=(
         Slider("n", "inputs", default=8, choices=(1, 2, 4, 8, 16, 64, 1000, 1_000_000)),
         Slider("m", "outputs", default=1, choices=(1, 2, 4, 8, 16)),
-        Step("done", "sweeps", most=MOST_SHOWN),
+        Step("done", "Sweep", most=MOST_SHOWN),
     ),
     surprise="A million inputs and one output: one sweep backwards gives the whole gradient.",
     surprise_at={"n": 1_000_000, "done": 1},
@@ -175,6 +176,7 @@ def rows_or_columns(n: int, m: int, done: int) -> View:
         picture,
         [Number(name, f"{cost:,}") for name, cost in zip(names, costs.values())],
         reached=n >= 1_000_000 and m == 1 and full[1] == 1.0,
+        steps=max(rows, columns),
         code=(
             "import torch\n"
             "from quoin.autodiff import vjp\n"
@@ -230,9 +232,9 @@ def how_small_is_small(formula: str, x: float, h: float) -> View:
     axes.line(STEPS, abs(third) / 6 * STEPS**2, "faint", dashed=True, width=1.6, label="|f‴| h²/6")
     axes.line(STEPS, torch.finfo(torch.float64).eps / 2 * abs(value) / STEPS, "faint", dashed=True, width=1.6)
     axes.line([BEST_STEP, BEST_STEP], [floor, 100.0], "faint", width=1)
-    axes.text(BEST_STEP, 30.0, " ε^(1/3) = 6·10⁻⁶", "faint")
-    axes.text(3e-3, max(abs(third) / 6 * 9e-6, 1e-15), "  h² |f‴|/6", "faint", dy=22)
-    axes.text(1e-12, max(1e-4 * abs(value), 1e-15), "rounding, ε|f|/2h", "faint", dy=64, anchor="middle")
+    axes.text(BEST_STEP, 30.0, "  ∛ε = 6·10⁻⁶", "faint")
+    axes.text(0.9, max(abs(third) / 6 * 1e-5, 1e-15), "truncation, h² |f‴|/6", "faint", dy=80, anchor="end")
+    axes.text(1e-12, max(1e-4 * abs(value), 1e-15), "rounding, ε|f|/2h with ε = 2⁻⁵²", "faint", dy=84, anchor="middle")
     axes.line(STEPS, [max(each, floor) for each in errors], "change")
     axes.handle("h", h, max(error, floor), label="step h", along="x")
     return View(

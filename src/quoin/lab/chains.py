@@ -97,7 +97,7 @@ def walk(edges: list[int], time: int, printed: bool) -> View:
         picture,
         [
             Number("distance to stationary", distance),
-            Number("mass", float(now.sum()), printed=printed),
+            Number("sum of all probabilities", float(now.sum()), printed=printed),
             Number("steps", time),
         ],
         reached=time >= 10 and distance > 0.3,
@@ -125,13 +125,13 @@ def _():
 @exhibit(
     "Not Markov any more",
     ids="D5.1-3 D5.1-10 D5.1-11 DE52 DE53",
-    intro="Paint states 4 and 5 dark and see colours alone. Does the colour before still matter?",
+    intro="Paint states 4 and 5 blue and see colours alone. Does the colour before still matter?",
     controls=(
         Paint("colors", "colours of the states", 1, 5, 2),
         Switch("history", "carry the whole past along"),
         printed_choice({"DE53": "given the present event too", "DE52": "the matrix as it stands"}),
     ),
-    surprise="After light, dark follows with 0.208 if it was light before and 0.167 if it was dark: not Markov. "
+    surprise="After sky comes blue with 0.208 if it was sky before, with 0.167 if it was blue: not Markov. "
     "With the whole past in the state it is again.",
     surprise_at={"colors": [0, 0, 0, 1, 1]},
     definition=(prob.markov_test, prob.history_chain),
@@ -142,21 +142,21 @@ def not_markov(colors: list[int], history: bool, printed: str) -> View:
     chain = prob.MarkovChain(prob.stationary_distribution(matrix), matrix)
     labels = torch.tensor(colors)
     joint = prob.function_distribution(chain, labels, 2)
-    joint = torch.nn.functional.pad(joint, (0, 2 - len(joint)) * 3)  # if no state is dark, for certain none follows
+    joint = torch.nn.functional.pad(joint, (0, 2 - len(joint)) * 3)  # if no state is blue, for certain none follows
     form = form_of(history_conditions_on_the_past, printed == "DE53")
-    names, bars = ("light", "dark"), []
+    names, bars = ("sky", "blue"), []
     for now, before in itertools.product(range(2), repeat=2):
         if float(joint[before, now].sum()) > 0:
             value = float(form(joint, (before, now, 1)).nan_to_num(0.0))  # pyright: ignore[reportOptionalCall]
             bars.append(((names[before], names[now]), value, bool(now)))
     gap = prob.markov_test(prob.history_chain(joint).output.joint_distribution(2) if history else joint).output
     chances = {past: digits(value) for past, value, _ in bars}
-    picture = Picture("P(next is dark | before, now): " + "; ".join(f"{p} {v}" for p, v in chances.items()), height=440)
+    picture = Picture("P(next is blue | before, now): " + "; ".join(f"{p} {v}" for p, v in chances.items()), height=440)
     chain_pictures.draw_colors(picture, matrix, colors)
     note = "Conditioned on the present event itself, each probability is 1 or 0." if printed == "DE53" else ""
     if printed == "DE52":
         standing = form_of(five_states_need_the_transpose, True)(FIVE)
-        chain_pictures.draw_row_sums(picture, standing, (360, 40, 230, 230))
+        chain_pictures.draw_row_sums(picture, standing, (350, 40, 220, 220))
         note = "Its columns sum to 1, its rows do not: no chain's matrix. The transpose, left, is the chain meant."
     else:
         chain_pictures.draw_pasts(picture, bars, (370, 24, 260, 330))
@@ -164,8 +164,8 @@ def not_markov(colors: list[int], history: bool, printed: str) -> View:
         picture,
         [
             Number("two pasts differ by, whole past kept" if history else "two pasts differ by", gap),
-            Number("P(dark) after light, light", chances.get(("light", "light"), "none"), printed=printed == "DE53"),
-            Number("P(dark) after dark, light", chances.get(("dark", "light"), "none"), printed=printed == "DE53"),
+            Number("P(blue) after sky, sky", chances.get(("sky", "sky"), "none"), printed=printed == "DE53"),
+            Number("P(blue) after blue, sky", chances.get(("blue", "sky"), "none"), printed=printed == "DE53"),
         ],
         reached=gap > 0.02 and not history,
         code=(
@@ -192,7 +192,7 @@ def _():
 @exhibit(
     "What was hidden?",
     ids="D5.1-8 D5.1-10",
-    intro="Two hidden states, calm and windy, are kept with probability 0.8. Pull the ninth point down a little.",
+    intro="Two hidden states, calm and windy, stay with probability 0.8. Pull the point of day 9 down a little.",
     controls=(
         DragPoints("seen", "observations", tuple(enumerate(SEEN)), (0, -3), (len(SEEN) - 1, 3), len(SEEN), len(SEEN)),
         Slider("stay", "P(the state stays)", 0.5, 0.99, 0.8),
@@ -209,14 +209,14 @@ def what_was_hidden(seen: list[tuple[float, ...]], stay: float) -> View:
     windy, path = model.posterior(values).output[:, 1], model.viterbi(values)
     best = (windy > 0.5).long()
     differ = int((best != path.output).sum())
-    days = torch.arange(len(seen), dtype=torch.float64)
+    days = torch.arange(1, len(seen) + 1, dtype=torch.float64)
     picture = Picture(f"Twenty observations; the best path and the best states differ on {differ} days.", height=460)
     top = picture.axes((-0.7, 19.7), (-3, 3), box=(50, 28, 580, 200), title="what is seen, to drag", x_ticks=False)
     top.line([-0.7, 19.7], [1, 1], "hidden", width=1, dashed=True, label="mean if windy")
     top.line([-0.7, 19.7], [-1, -1], "hidden", width=1, dashed=True, label="mean if calm")
     top.points_to_drag("seen", seen, label="day", along="y")
     below = picture.axes(
-        (-0.7, 19.7), (0, 1), box=(50, 276, 580, 140), title="P(windy), and the best path", x_label="day"
+        (0.3, 20.7), (0, 1), box=(50, 276, 580, 140), title="P(windy), and the best path", x_label="day"
     )
     below.bars(windy, "hidden 55%", positions=days, width=0.96)
     below.line(days, path.output * 0.94 + 0.03, "model", width=2.5, label="most probable path")

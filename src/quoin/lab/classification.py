@@ -53,6 +53,7 @@ with app.setup:
         (x, 0.0, 1) for x in (0.9, 1.2, 1.8, 2.3, 2.8)
     )
     APART = [[-0.5 if x == 0.6 else x, y, label] for x, y, label in STRIP]
+    LONG = {"TV": "total variation", "CE": "cross-entropy"}
     LABELS = {"logistic": (-3.9, 2.6), "hinge": (-2.4, 3.7), "0-1": (-3.9, 1.12)}  # where a curve has its name
     EVEN = torch.tensor([0.5, 0.5], dtype=torch.float64)
 
@@ -117,7 +118,7 @@ def bet(
     tie = torch.sort(p, descending=True).values
     shown = [
         Number(f"P({BEASTS[TRUTH]})", float(p[TRUTH]), printed=printed),
-        Number("sum", float(p.sum()), printed=printed),
+        Number("sum of the three", float(p.sum()), printed=printed),
     ]
     return View(
         picture,
@@ -251,7 +252,7 @@ def how_far_apart(p: tuple[float, float], q: tuple[float, float], printed: bool)
         axes.line(grid, values, roles[name], width=2, label=name)
         if math.isfinite(here[name]):
             axes.points([q[0]], [min(here[name], 3.0)], roles[name], size=5)
-        picture.text(430, 40 + 22 * index, f"{name}  {digits(here[name])}", role=roles[name])
+        picture.text(430, 40 + 22 * index, f"{LONG.get(name, name)}  {digits(here[name])}", role=roles[name])
     axes.handle("q", q[0], 0.0, label="q", along="x")
     ruler = picture.axes((0, 1), (-1, 1), box=(40, 362, 370, 16), y_ticks=False, x_label="p: drag")
     ruler.handle("p", p[0], 0.0, label="p", along="x")

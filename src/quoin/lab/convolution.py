@@ -39,7 +39,7 @@ with app.setup:
     KERNEL = (1, 1, 1, 0, 0, 0, 2, 2, 0)
     LETTER = ("...........", ".######....", ".#.........", ".#.........", ".####......", ".#.........", ".#.........")
     IMAGE = tuple(int(cell == "#") for row in [*LETTER, *[""] * 5] for cell in row.ljust(SIDE, "."))
-    LAYERS = ("ends that meet", "zeros around", "stride 2", "max pooling", "average pooling")
+    LAYERS = ("circular padding", "zero padding", "stride 2", "max pooling", "average pooling")
     KERNEL_1D = torch.tensor([0.5, 1.0, -0.5])
     MAPS = {"first": "features.1", "second": "features.4"}
     LENET = TrainedModel("inductive-bias", {"num_rows": [1200], "epochs": 10}, seconds=20)
@@ -61,7 +61,7 @@ def _():
 @exhibit(
     "Slide it",
     ids="Z7.5 Z7.7 Z7.7c Z7.9 ZE16",
-    intro="Paint the image and the kernel: white 0, green 1, vermilion −1. Drag the window.",
+    intro="Paint the image and the kernel: empty is 0, green 1, vermilion −1. Drag the window.",
     controls=(
         Paint("image", "image", SIDE, SIDE, 2, IMAGE),
         Paint("kernel", "kernel", 3, 3, 3, KERNEL),
@@ -93,11 +93,11 @@ def slide_it(image: list[int], kernel: list[int], window: tuple[float, float], p
     panel(picture, 285, 286, 84, 3, 3, "products").cells(products, numbers=True, most=2.0)
     right = panel(picture, 395, 34, 235, SIDE - 2, SIDE - 2, "output, as printed" if printed else "output")
     draw_map(right, output, most=max(3.0, float(output.abs().max())))
-    draw_box(right, row, row + 1, column, column + 1, "printed" if printed else "model")
-    picture.text(395, 310, f"their sum: {digits(here)}", role="printed" if printed else "model", size=16)
+    draw_box(right, row, row + 1, column, column + 1, "printed" if printed else "ink")
+    picture.text(395, 310, f"sum of the products: {digits(here)}", role="printed" if printed else "model", size=16)
     return View(
         picture,
-        [Number("their sum", here, printed=printed), Number("layer less convolution", off, printed=printed)],
+        [Number("sum of the products", here, printed=printed), Number("layer − convolution", off, printed=printed)],
         reached=printed and off > 0,
         code=(
             "import torch\n"
@@ -121,7 +121,7 @@ def layer_of(name: str, x: Float[Tensor, "h w"]) -> Float[Tensor, "1 1 p q"]:
     """One of LAYERS on an image; its kernel finds edges."""
     kernel = torch.tensor([[1.0, 0.5, -1.0], [1.5, 0.0, -1.5], [1.0, -0.5, -1.0]])[None, None]
     around = torch.nn.functional.pad(x[None, None], (1, 1, 1, 1), mode="circular")
-    if name == "zeros around":
+    if name == "zero padding":
         return cross_correlate2d(x[None, None], kernel, padding=1)
     output = cross_correlate2d(around, kernel, stride=2 if name == "stride 2" else 1)
     pools = {"max pooling": max_pool2d_definition, "average pooling": avg_pool2d_definition}
@@ -132,7 +132,7 @@ def layer_of(name: str, x: Float[Tensor, "h w"]) -> Float[Tensor, "1 1 p q"]:
 @exhibit(
     "Shift it",
     ids="Z7.4 ZE15 Z7.15 Z7.16 Z7.17",
-    intro="Drag the letter. Does the output move along? Right is what the layer gives less what was expected.",
+    intro="Drag the letter. Does the output move along? Right: the layer's output minus the one expected.",
     controls=(
         Handle("by", "shift", (2.0, 0.0), (-3.0, -7.0), (8.0, 3.0), whole=True),
         Choice("layer", "layer", LAYERS),
@@ -231,7 +231,7 @@ def count_it(end: tuple[float, float], padding: int, stride: int, printed: bool)
         [
             Number("size by the formula", str(size), printed=printed),
             Number("positions counted", str(len(matrix))),
-            Number("weights of a dense layer", str(matrix.numel()), "instead of 3"),
+            Number("weights, if dense", str(matrix.numel()), "instead of 3"),
         ],
         reached=size != len(matrix),
         code=(
@@ -308,14 +308,14 @@ def inside_a_cnn(
     return View(
         picture,
         [
-            Number("probability", float(probabilities[best]), f"of {best}"),
+            Number(f"P(a {best})", float(probabilities[best])),
             Number("CNN loses by shuffling", lost),
             Number("MLP loses by shuffling", errors["test_scrambled_mlp_error"] - errors["test_mlp_error"]),
         ]
         if shuffled
         else [
-            Number("probability", float(probabilities[best]), f"of {best}"),
-            Number("unit", float(chosen[row, column])),
+            Number(f"P(a {best})", float(probabilities[best])),
+            Number("value of the unit", float(chosen[row, column])),
         ],
         reached=shuffled and lost > 0.05,
         code=(

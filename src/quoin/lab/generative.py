@@ -374,8 +374,8 @@ def your_cloud(file: bytes | None, denoiser: str, steps: int) -> View:
         picture,
         [
             Number("squared MMD to rows held out", mmd),
-            Number("samples lie from a row learnt", near[0], "deviations"),
-            Number("rows held out do", near[1], "deviations"),
+            Number("samples to nearest row learnt", near[0], "std"),
+            Number("held-out rows to it", near[1], "std"),
         ],
         reached=exact and near[0] < 0.5 * near[1],
         note=f"{len(cloud.train)} rows learnt (green), {len(cloud.held_out)} held out; columns over their deviations. "

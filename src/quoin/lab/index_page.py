@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from quoin import notes
 from quoin.lab.catalog import PAGES, PageInfo
+from quoin.lab.parts.marks import scripts
 from quoin.plot.palette import css_variables
 
 __all__ = ["index_html", "page_of_area"]
@@ -108,7 +109,7 @@ def _row(entry: notes.Entry) -> str:
     page = page_of_area(entry.area)
     id = html.escape(entry.id)
     where = f'<a href="{page.name}/?item={id}">{id}</a>' if page else id
-    return f"<li>{where} {html.escape(entry.title)}</li>"
+    return f"<li>{where} {scripts(entry.title)}</li>"
 
 
 def _area(number: int, name: str) -> str:

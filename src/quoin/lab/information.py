@@ -214,8 +214,7 @@ def into_the_interval(text: str, step: int) -> View:
     bits = float(self_information(torch.tensor(float(width), dtype=torch.float64), base=2))
     first = max(0, len(taken) - 5)
     picture = Picture(
-        f"After {message[:step]!r} the interval is [{float(low):.5f}, {float(low + width):.5f}); "
-        f"{len(word)} bits name it.",
+        f"After {message[:step]!r} it is [{float(low):.5f}, {float(low + width):.5f}); {len(word)} bits name it.",
         height=330,
     )
     draw_intervals(picture, [distribution.tolist()] * (len(taken) - first + 1), taken[first:], letters, first + 1)
@@ -234,6 +233,7 @@ def into_the_interval(text: str, step: int) -> View:
             f"print(float(arithmetic_interval({taken!r}, StaticModel(p)).width))"
         ),
         note=f"from {float(low):.6f} up to {float(low + width):.6f}; letters by their frequency in the message",
+        steps=len(message),
     )
 
 

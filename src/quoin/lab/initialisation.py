@@ -119,7 +119,12 @@ def the_bottleneck(narrow: int, activation: str) -> View:
         )
     ):
         axes = picture.axes(
-            (0.3, 12.7), (1e-18, 1e3), box=(56 + 310 * place, 34, 250, 310), y_log=True, title=title, x_label="number"
+            (0.3, 12.7),
+            (1e-18, 1e3),
+            box=(56 + 310 * place, 34, 250, 310),
+            y_log=True,
+            title=title,
+            x_label="index, largest first",
         )
         heights = values.clamp_min(1e-18).tolist()
         axes.bars(heights, role, positions=range(1, 13), width=0.7, base=1e-18)
@@ -250,7 +255,7 @@ def yours(layer: int) -> View:
         (1e-4, 100),
         box=(390, 34, 240, 310),
         y_log=True,
-        x_label="number",
+        x_label="index, largest first",
         title="its singular values",
     )
     spectrum.line(torch.arange(len(values)) + 0.5, values.clamp_min(1e-4), "model")

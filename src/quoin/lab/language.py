@@ -68,7 +68,7 @@ def _():
 @exhibit(
     "What comes next?",
     ids="Z9.1 Z9.2 Z9.3 Z9.7 Z9.8 Z9.9 Z9.10",
-    intro="Type. Each character is as dark as the bits it costs; below, what three models expect next.",
+    intro="Type. The bluer a character, the more bits it costs; below, what three models expect next.",
     controls=(
         Text("text", "text", "The value of the object is a string.", most=120),
         Choice("model", "bits of the", NAMES, "n-gram"),
@@ -83,7 +83,7 @@ def what_comes_next(text: str, model: str, ngram, lstm, transformer) -> View:
     runs = dict(zip(NAMES, (ngram, lstm, transformer)))
     readings = {name: reading.read_text(run, text) for name, run in runs.items()}
     picture = Picture(f"{readings[model].mean:.2f} bits per character under the {model}; the next one under three.")
-    picture.text(12, 22, f"bits under the {model}: pale is cheap, dark is dear", role="faint", size=13)
+    picture.text(12, 22, f"bits under the {model}: pale is cheap, blue is dear", role="faint", size=13)
     bottom = draw_characters(picture, text, readings[model].bits.tolist())
     for number, (name, each) in enumerate(readings.items()):
         box = (40 + 206 * number, bottom + 40, 160, 330 - bottom)
@@ -209,7 +209,7 @@ def trim_the_bet(top_k: tuple[float, float], temperature: float, top_p: float, c
         [
             Number("entropy of the trimmed bet", float(entropy(trimmed, base=2)), "bits"),
             Number("characters left", float((trimmed > 0).sum())),
-            Number("the text repeats its last", f"{loop} characters" if loop else "nothing"),
+            Number("repeated at the end", f"{loop} characters" if loop else "nothing"),
         ],
         reached=loop > 0,
         code=trim_lines(text, temperature or 1.0, k if temperature else 1, top_p),
@@ -300,7 +300,7 @@ def does_it_sum_to_one(end: float, longest: int, printed: bool) -> View:
     name = "printed" if printed else "right"
     return View(
         picture,
-        [Number("all sentences together", total, printed=printed), Number("of no word", float(masses[0]))],
+        [Number("all sentences together", total, printed=printed), Number("the empty sentence", float(masses[0]))],
         reached=total > 1.001,
         code=(
             "import math, torch\n"
@@ -326,7 +326,7 @@ def _():
     ids="Z9.0 D1.1-27 D1.1-27c",
     intro="A recurrent network learns from what lies back only as far as the gradient reaches.",
     controls=(
-        Slider("norm", "norm of W_hh", 0.5, 1.5, 1.0, step=0.05),
+        Slider("norm", "norm of the recurrent weights", 0.5, 1.5, 1.0, step=0.05),
         Switch("lstm", "an LSTM that starts open, beside it"),
     ),
     surprise="0.8 a step leaves two millionths after 60. An LSTM whose forget gate starts open keeps it.",

@@ -94,7 +94,7 @@ def whose_point(points: list[tuple[float, ...]], step: int, floor: bool) -> View
         picture,
         [
             Number("log-likelihood of a point", likelihood, "nats"),
-            Number("least deviation", least),
+            Number("smallest standard deviation", least),
             Number("next step", "no variance left: ∞" if found.collapsed else ("M" if step % 2 else "E")),
         ],
         reached=found.collapsed,
@@ -126,7 +126,7 @@ def _():
     intro="Drag q over the posterior. The two bars always add up to ln p(x).",
     controls=(
         Handle("q", "q: mean and deviation", (0.0, 0.4), (-2.5, 0.1), (3.0, 2.0)),
-        Switch("printed", "as printed: plus D(p_Z‖q)"),
+        Switch("printed", "as printed: plus D(prior‖q)"),
     ),
     surprise="The printed Approach 2 rises above ln p(x), which no lower bound can.",
     surprise_at={"printed": True},
@@ -169,7 +169,7 @@ def the_bound(q: tuple[float, float], printed: bool) -> View:
         [
             Number("bound", wrong if printed else right, "nats", printed=printed),
             Number("ln p(x)", evidence, "nats"),
-            Number("six groupings differ by", float(six.max() - six.min()), "nats"),
+            Number("six ways to write it differ by", float(six.max() - six.min()), "nats"),
         ],
         reached=printed and wrong > evidence,
         code=bound_code(mean, std, printed),
@@ -204,12 +204,12 @@ def _():
 
 @app.function
 @exhibit(
-    "Four gradients",
+    "One gradient, five ways",
     ids="D6-24 D6-25 D6-26 D6-27 DE55 DE60",
     intro="Each dot estimates one gradient from m samples of q, 200 times over. Narrow q.",
     controls=(
         Slider("m", "samples m", default=4, choices=(2, 4, 8, 16, 32, 64)),
-        Slider("sigma", "deviation of q", 0.1, 2.0, 1.6),
+        Slider("sigma", "standard deviation of q", 0.1, 2.0, 1.6),
         printed_choice({"DE60": "noise times σ²", "DE55": "the sum over m divided by N"}),
     ),
     surprise="All have one mean; the score's spread grows as q narrows, the reparametrised one's shrinks. "

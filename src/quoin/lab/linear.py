@@ -126,7 +126,7 @@ def _():
 @exhibit(
     "A step by hand",
     ids="Z3.8 Z3.9 Z3.10 ZE7",
-    intro="Sixteen examples of y = 2x − 1 + noise. Step; each step sees one batch. Darker is a larger loss.",
+    intro="Sixteen examples of y = 2x − 1 + noise. Step; each step sees one batch. The paler, the less loss.",
     controls=(
         Handle("rate", "learning rate", (0.3, 0.0), (0.02, 0.0), (2.0, 0.0)),
         Slider("batch", "batch size", default=4, choices=(1, 2, 4, 8, 16)),
@@ -160,6 +160,7 @@ def a_step_by_hand(rate: tuple[float, float], batch: int, steps: int, printed: b
     axes.line(ws, bs, role, width=1.8)
     axes.points(ws, bs, role, size=3.2, labels=[f"step {index}" for index in range(len(path))])
     axes.points([float(best.weight[0])], [float(best.bias)], "ink", size=6, shape="cross", labels=["least squares"])
+    axes.text(float(best.weight[0]), float(best.bias), "least loss", anchor="middle", dy=22)
     axes.points(ws[-1:], bs[-1:], role, size=6)
     data = picture.axes((-3, 3), (-8, 6), box=(432, 30, 196, 200), title="the line now", x_label="x")
     rows = torch.arange(len(y)).split(batch)[(steps - 1) % (len(y) // batch)] if steps else torch.arange(0)
@@ -173,7 +174,7 @@ def a_step_by_hand(rate: tuple[float, float], batch: int, steps: int, printed: b
         picture,
         [Number("loss", now, printed=printed), Number("least loss", least), Number("learning rate", rate[0])],
         reached=printed and now > 2 * right and now > 2 * least,
-        note=f"The path starts at w = {START[0]}, b = {START[1]}. Vermilion points are the last batch.",
+        note=f"The path starts at w = {digits(START[0], 2)}, b = {digits(START[1], 2)}. Vermilion: the last batch.",
         code=(
             "import torch\n"
             "from quoin.lab.parts.lines import examples, sgd_path\n"

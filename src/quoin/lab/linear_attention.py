@@ -200,7 +200,7 @@ def _():
     intro="Eight queries ask eight keys by linear attention. Drag one of them.",
     controls=(
         Handle("query", "query", (3.0, 1.0), (-4.0, -4.0), (4.0, 4.0)),
-        Switch("printed", "as printed: K_i under its own sum"),
+        Switch("printed", "as printed: Kᵢ under its own sum"),
     ),
     surprise="As printed the key has the query's index, and cancels: all eight answers fall onto the mean of V.",
     surprise_at={"printed": True},
@@ -331,7 +331,9 @@ def your_rank(sentence: str, head_number: int, features: int, run) -> View:
     values = [torch.linalg.svdvals(each) for each in (exact, found)]
     n, top = len(x), float(max(each[0] for each in values))
     picture = Picture(f"Singular values of head {which + 1} on {n} tokens, exact and by {features} features.")
-    axes = picture.axes((1, max(n, 3)), (1e-11 * top, 2 * top), y_log=True, x_label="number", y_label="singular value")
+    axes = picture.axes(
+        (1, max(n, 3)), (1e-11 * top, 2 * top), y_log=True, x_label="index, largest first", y_label="singular value"
+    )
     ranks = [int(matrix_rank(each)) for each in (exact, found)]
     for role, each, label, rank in zip(("ink", "model"), values, ("exact", f"{features} features"), ranks):
         kept = each.clamp_min(1e-11 * top)[:rank]

@@ -87,7 +87,9 @@ def where_does_it_fold(creases: list[tuple[float, ...]], layers: int, printed: b
         [
             Number("regions here", str(len(regions))),
             Number("at most", str(most)),
-            Number("order, as printed" if printed else "grows at least like", form(width, layers, 2), printed=printed),
+            Number(
+                "order, as printed" if printed else "order, but for a factor", form(width, layers, 2), printed=printed
+            ),
         ],
         reached=layers > 1 and len(bent) > 0,
         note=f"A 2-{'-'.join([str(width)] * layers)}-1 network, {sum(p.numel() for p in net.parameters())} parameters.",
@@ -125,7 +127,7 @@ def learning_seen_from_inside(points: list[tuple[float, ...]], kind: str, activa
     """A 2-8-8-1 network as it learns: its two sides, its creases, its loss."""
     model, _, losses = learned(tuple(map(tuple, points)), activation, steps)
     picture = Picture(f"{activation}, {20 * steps} updates on {len(points)} points.")
-    axes = picture.axes((-2, 2), (-2, 2), box=(30, 10, 390, 380))
+    axes = picture.axes((-2, 2), (-2, 2), box=(38, 10, 382, 380))
     draw_sides(axes, model)
     count = "1" if activation == "identity" else "none: it is smooth"
     if activation == "ReLU":
@@ -134,7 +136,7 @@ def learning_seen_from_inside(points: list[tuple[float, ...]], kind: str, activa
         count = str(len(regions))
     shapes = ["triangle" if point[2] else "circle" for point in points]
     axes.points_to_drag("points", [point[:2] for point in points], shapes=shapes)
-    curve = picture.axes((0, 30), (0, 1), box=(480, 36, 150, 300), title="loss", x_label="step of 20 updates")
+    curve = picture.axes((0, 30), (0, 1), box=(480, 36, 150, 300), title="loss", x_label="steps of 20 updates")
     curve.line(range(1, steps + 1), losses, "change")
     weight, bias = layers_in_one(model)
     at = grid_of(axes).reshape(-1, 2)
@@ -144,7 +146,7 @@ def learning_seen_from_inside(points: list[tuple[float, ...]], kind: str, activa
     return View(
         picture,
         [
-            Number("off the one affine map", round(off, 5) + 0.0),
+            Number("farthest from one affine map", round(off, 5) + 0.0),
             Number("loss", losses[-1] if losses else math.log(2)),
             Number("regions", count),
         ],
@@ -290,7 +292,7 @@ def sure_in_the_dark(x: tuple[float, float]) -> View:
     with torch.no_grad():
         seen = float(softmax(model(data)).amax(dim=-1).mean())
     picture = Picture(f"At distance {distance:.1f} it gives {here:.4f} to its class; on its data {seen:.4f}.")
-    axes = picture.axes((-WIDE, WIDE), (-WIDE, WIDE), box=(30, 30, 340, 340), title="confidence over the plane")
+    axes = picture.axes((-WIDE, WIDE), (-WIDE, WIDE), box=(34, 30, 340, 340), title="confidence over the plane")
     with torch.no_grad():
         surest = softmax(model(grid_of(axes).reshape(-1, 2))).amax(dim=-1).reshape(70, 70)
     axes.image((surest - 0.5) * 0.9)

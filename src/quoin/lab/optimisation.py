@@ -181,11 +181,12 @@ def _():
     intro="The loss of a line between two classes. Its distance from the least stays under the dashed bound.",
     controls=(
         DragPoints("points", "points", TWO_CLASSES, (-2.0, -2.0), (2.0, 2.0), most=12, least=12, classes=2),
-        Slider("rate", "learning rate times L", 0.1, 6.0, 1.0, 0.1),
+        Slider("rate", "learning rate × L", 0.1, 6.0, 1.0, 0.1),
         Choice("cost", "cost", ("these points", "ln(1 + e⁻ˣ)")),
         Switch("printed", "as printed: θ* is any point"),
     ),
-    surprise="Up to 1/L the bound holds whatever the data. Beyond 2/L steps overshoot, and soon the curve breaks it.",
+    surprise="Up to 1/L the bound holds whatever the data. Beyond 2/L steps overshoot, and soon the curve breaks it. "
+    "And ln(1 + e⁻ˣ) has no minimiser to reach.",
     surprise_at={"rate": 3.0},
     definition=(convex_bound, rate_proof),
 )
@@ -228,8 +229,8 @@ def held_to_its_bound(points: list[tuple[float, ...]], rate: float, cost: str, p
     return View(
         picture,
         [
-            Number("largest part of the bound", worst, printed=printed),
-            Number("L", smoothness),
+            Number("largest (loss − least)/bound", worst, printed=printed),
+            Number("L, the largest curvature", smoothness),
             Number("loss − least at the end", float(above[-1])),
         ],
         reached=not printed and on_points and worst > 1 and rate > 1,
@@ -325,7 +326,7 @@ def is_it_convex(
         [
             Number("chord above the curve by", gap),
             second,
-            Number("all sets below convex", "yes" if by_sets else "no"),
+            Number("all sublevel sets convex", "yes" if by_sets else "no"),
         ],
         reached=by_sets and not by_curvature and gap < 0,
         note=note or ("" if 0 <= weight <= 1 else "Only λ from 0 to 1 stays on the chord."),

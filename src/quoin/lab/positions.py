@@ -169,7 +169,7 @@ def clocks(position: int, d: int, printed: bool, offset: tuple[float, float]) ->
     )
     draw_clocks(picture, encoding[position], d, "printed" if printed else "model", has)
     axes = picture.axes(
-        (0, FURTHEST), (-d / 2, d / 2), box=(52, 218, 572, 150), x_label="offset k", y_label="⟨pe_m, pe_m+k⟩"
+        (0, FURTHEST), (-d / 2, d / 2), box=(52, 218, 572, 150), x_label="offset k", y_label="⟨peₘ, peₘ₊ₖ⟩"
     )
     axes.text(FURTHEST, d / 2, f"at offset 0: d/2 = {d // 2}", "faint", anchor="end", dy=12)
     axes.line(range(FURTHEST + 1), products, "model")

@@ -13,8 +13,9 @@ with app.setup:
 
     import torch
 
-    from quoin.lab.parts import DragPoints, File, Handle, Number, Picture, Slider, Switch, View
+    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, Switch, View
     from quoin.lab.parts import exhibit, head, play, read_table, rest  # isort: skip
+    from quoin.lab.parts.cauchy_means import MOST_DRAWS, cauchy_view
     from quoin.lab.parts.claim_forms import form_of
     from quoin.lab.parts.normal_pictures import ellipse, exact_moment
     from quoin.notes.claims.gaussians import inverse_covariance
@@ -156,7 +157,7 @@ def _():
 @exhibit(
     "Your die",
     ids="D5-32 D5-33 D5-34 D5-26",
-    intro="Drag the bars of your die. Below: the sum of n throws, beside the normal with its mean and variance.",
+    intro="Drag the bars of your die. Right: the sum of n throws, beside the normal with its mean and variance.",
     controls=(
         DragPoints(
             "faces",
@@ -167,14 +168,18 @@ def _():
             most=6,
             least=6,
         ),
-        Slider("n", "throws n", 1, 100, 1, step=1),
+        Slider("n", "throws n", 1, MOST_DRAWS, 1, step=1),
+        Choice("source", "what is thrown", ("your die", "Cauchy's variable, which has no mean")),
     ),
-    surprise="Whatever the die, the sum of many throws is nearly normal: it forgets all but mean and variance.",
+    surprise="Whatever the die, the sum of many throws is nearly normal: it forgets all but mean and variance. "
+    "Cauchy's mean never settles: that of a hundred is as wide as one alone.",
     surprise_at={"n": 100},
     definition=(iid_sum_distribution_definition, kolmogorov_distance),
 )
-def your_die(faces: list[tuple[float, float]], n: int) -> View:
+def your_die(faces: list[tuple[float, float]], n: int, source: str) -> View:
     """The exact distribution of a sum, by convolution, and its Kolmogorov distance to the normal."""
+    if source != "your die":
+        return cauchy_view(n)
     weights = torch.tensor([max(height, 1e-3) for _, height in faces], dtype=torch.float64)
     probs = weights / weights.sum()
     face = torch.arange(1, 7, dtype=torch.float64)
@@ -222,12 +227,12 @@ def _():
 @exhibit(
     "The typewriter",
     ids="D5-27 D5-28 D5-29 D5-30 D5-31 DE48",
-    intro="X_n is 1 on a bar that sweeps over [0, 1), ever thinner. Choose n, and a point ω to watch.",
+    intro="Xₙ is 1 on a bar that sweeps over [0, 1), ever thinner. Choose n, and a point ω to watch.",
     controls=(
         Slider("n", "n", 1, 500, 4, step=1),
         Slider("omega", "ω", 0.0, 0.99, 0.31),
     ),
-    surprise="P(X_n = 1) goes to 0, and yet at every ω the bar comes back for ever: the printed implication fails.",
+    surprise="P(Xₙ = 1) goes to 0, and yet at every ω the bar comes back for ever: the printed implication fails.",
     surprise_at={"n": 500},
     definition=typewriter,
 )
@@ -240,7 +245,7 @@ def the_typewriter(n: int, omega: float) -> View:
     picture = Picture(
         f"The bar of X_{n} has width {width:.3f}; at ω = {omega:.2f} it was seen {int(hits.sum())} times."
     )
-    sheet = picture.axes((0, 1), (n + 1, 0), box=(52, 24, 400, 340), x_label="ω", y_label="n", title="where X_n is 1")
+    sheet = picture.axes((0, 1), (n + 1, 0), box=(52, 24, 400, 340), x_label="ω", y_label="n", title="where Xₙ is 1")
     starts = strokes.part_index / strokes.parts
     height = max(0.9, n / 170)
     bars = [
@@ -261,7 +266,7 @@ def the_typewriter(n: int, omega: float) -> View:
     count.line(numbers, hits.cumsum(0), "model")
     return View(
         picture,
-        [Number("P(X_n = 1)", width), Number("visits at ω so far", int(hits.sum()))],
+        [Number("P(Xₙ = 1)", width), Number("visits at ω so far", int(hits.sum()))],
         reached=width < 0.04 and int(hits[n // 2 :].sum()) > 0,
         code=(
             "import torch\n"
@@ -302,7 +307,7 @@ def pair_them(count: int, others: int, mean: float) -> View:
     for number, way in enumerate(ways[:15]):
         row, column = divmod(number, 5)
         axes = picture.axes(
-            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 6 + 136 * row, 120, 120)
+            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 4 + 130 * row, 120, 120)
         )
         for a, b in way:
             turn = torch.linspace(0, math.pi, 25)

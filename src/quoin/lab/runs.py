@@ -20,7 +20,10 @@ with app.setup:
 @app.cell
 def _():
     paths = open_paths(str(mo.query_params().get("run", "")))
-    sentence = ", ".join(run_names(paths)) or "No run is open: start the lab with `quoin lab RUN`."
+    sentence = (
+        ", ".join(run_names(paths))
+        or "No run is open. Close the lab and begin it with: quoin lab RUN (the folder of a run)."
+    )
     title("Runs", sentence)
     return (paths,)
 

@@ -235,8 +235,8 @@ def unreachable_rank(epsilon: float, printed: bool) -> View:
     return View(
         picture,
         [
-            Number("missing, of the whole", found.residual),
-            Number("largest term, of the whole", found.component_norm),
+            Number("missing, relative", found.residual),
+            Number("largest term, relative", found.component_norm),
             Number("rank of 0 ⊗ e₁ ⊗ e₁", str(form([0 * e, e, e])), printed=True)
             if printed
             else Number("rank of the aim", str(rank_of_the_limit())),
@@ -306,14 +306,14 @@ def again_and_again(first: tuple[float, float], second: tuple[float, float], ste
     plane.text(*first, "1", "hand", dy=-12)
     plane.text(*second, "2", "hand", dy=-12)
     discs, values = gershgorin_discs(A), torch.linalg.eigvals(A).tolist()
-    plot = picture.axes((-5, 5), (-5, 5), box=(410, 30, 220, 220), title="discs and eigenvalues")
+    plot = picture.axes((-5, 5), (-5, 5), box=(410, 30, 220, 220), title="Gershgorin discs")
     draw_discs(plot, discs.centers.tolist(), discs.radii.tolist(), values)
     return View(
         picture,
         [
             Number("growth in the last step", growth),
             Number("largest eigenvalue", found),
-            Number("directions kept", str(kept)),
+            Number("eigenvectors, independent", str(kept)),
         ],
         reached=kept == 1,
         code=(

@@ -68,16 +68,11 @@ def draw_masked(
     the words that may be seen."""
     n, length = len(words), round(wall_at)
     axes = picture.axes((0, n), (0, 1), box=(86, 60, 360, 310), bare=True)
-    axes.cells(weights, role=role, most=1.0, rows=words)
+    shares = [["−10⁶" if share < -1e5 else f"{share:.2f}" for share in row] for row in weights.tolist()]
+    axes.cells(weights, role=role, most=1.0, words=shares, rows=words)
     for column, word in enumerate(words):
         hidden = column >= length
         axes.text(column + 0.5, 0, word[:9], "faint" if hidden else "ink", anchor="middle", size=12, dy=16)
-        for row in range(n):
-            share = float(weights[row, column])
-            text = "−10⁶" if share < -1e5 else f"{share:.2f}"
-            ink = "paper" if abs(share) > 0.55 else "ink"
-            left, top = 86 + 360 * (column + 0.5) / n, 60 + 310 * (row + 0.5) / n + 4
-            picture.text(left, top, text, role=ink, anchor="middle", size=12)
     picture.text(524, 50, "row sum", role="faint", size=13, anchor="end")
     picture.text(634, 50, "its answer", role="faint", size=13, anchor="end")
     for row in range(n):

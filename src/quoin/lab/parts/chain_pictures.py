@@ -104,9 +104,9 @@ def draw_pasts(
     picture: Picture, bars: Sequence[tuple[tuple[str, str], float, bool]], box: tuple[float, float, float, float]
 ) -> None:
     """For each past its probability of what comes next: the bars of one present stand together, in that colour."""
-    axes = picture.axes((-0.6, max(len(bars), 1) - 0.4), (0, 1), box=box, x_ticks=False, y_label="P(next is dark)")
-    for place, ((before, now), value, dark) in enumerate(bars):
-        axes.bars([value], "model" if dark else "hidden", positions=[place], width=0.7)
+    axes = picture.axes((-0.6, max(len(bars), 1) - 0.4), (0, 1), box=box, x_ticks=False, y_label="P(next is blue)")
+    for place, ((before, now), value, blue) in enumerate(bars):
+        axes.bars([value], "model" if blue else "hidden", positions=[place], width=0.7)
         axes.text(place, value, digits(value), anchor="middle", dy=-6)
         axes.text(place, 0, before, "faint", anchor="middle", dy=18, size=12)
         axes.text(place, 0, now, "ink", anchor="middle", dy=34, size=12)
@@ -182,7 +182,7 @@ def draw_colors(picture: Picture, transition: Float[Tensor, "5 5"], colors: Sequ
     row.paint("colors", colors, 1, 5, roles=("hidden 45%", "model"))
     for state in range(5):
         row.text(state + 0.5, 0.5, str(state + 1), "ink", anchor="middle", size=16, dy=6)
-    picture.text(160, 424, "states: light or dark", anchor="middle", role="faint", size=13)
+    picture.text(160, 424, "states, sky or blue: click", anchor="middle", role="faint", size=13)
 
 
 def draw_row_sums(picture: Picture, matrix: Float[Tensor, "k k"], box: tuple[float, float, float, float]) -> None:

@@ -21,6 +21,7 @@ def draw_layer(net: Axes, mask: Bool[Tensor, " unit"], outputs: Float[Tensor, " 
         net.line([unit, middle], [2, 4.5], role, width=1.2)
     for unit, (alive, output) in enumerate(zip(mask.tolist(), outputs.tolist())):
         net.points([unit], [2], "model" if alive else "faint", size=11, shape="circle" if alive else "ring")
-        net.text(unit, 2, f"{output:.3g}", "ink", anchor="middle", dy=28, size=11)
+        # by turns lower and higher: side by side they would touch
+        net.text(unit, 2, f"{output:.3g}", "ink", anchor="middle", dy=44 if unit % 2 else 28, size=11)
     net.points(below, [-0.4] * 3, "ink", size=8)
     net.points([middle], [4.5], "ink", size=8)

@@ -52,6 +52,7 @@ class View:
         reached: Whether the surprise can be seen now.
         code: Three to eight lines that print the first number, from Quoin's public names.
         note: A line under the controls, such as what a file holds.
+        steps: How many steps this state has, where its control Step allows for more; 0 if all of them.
     """
 
     picture: Picture
@@ -59,6 +60,7 @@ class View:
     reached: bool = False
     code: str = ""
     note: str = ""
+    steps: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,49 @@
-"""Small pieces of SVG: the shapes of points, titles that a hover shows, colours by their roles."""
+"""Small pieces of SVG and HTML: the shapes of points, titles that a hover shows, colours by their roles, and words: how
+wide they are, what colour stands out, indices and powers set low and high."""
 
+import functools
 import html
+import re
 
-__all__ = ["SHAPES", "color_of", "escape", "mark", "number", "title"]
+from quoin.plot.palette import DARK, LIGHT, Palette, contrast
+
+__all__ = [
+    "SHAPES",
+    "color_of",
+    "escape",
+    "kept_inside",
+    "mark",
+    "number",
+    "scripts",
+    "text_width",
+    "title",
+    "words_on",
+]
 
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
+_NARROW = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·.,"
+# An index or a power: in braces (which may hold one more pair), a word of one case, a number, or one sign.
+_SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\(([^()]*)\)|([a-zî]+|[A-Z]+|[0-9]+|[^\s\w(){}]|[^\W_]))")
 
 
 def escape(text: object) -> str:
     """A text from anywhere, for the inside of a page."""
     return html.escape(str(text), quote=True)
+
+
+def scripts(text: str) -> str:
+    """A line of the notes as HTML: what follows _ is set low, what follows ^ high.
+
+    >>> scripts("e^{x_i} < X_iX_j")
+    'e<sup>x<sub>i</sub></sup> &lt; X<sub>i</sub>X<sub>j</sub>'
+    """
+    parts, end = [], 0
+    for found in _SCRIPT.finditer(text):
+        sign, *inside = found.groups()
+        tag = "sub" if sign == "_" else "sup"
+        parts += [escape(text[end : found.start()]), f"<{tag}>", scripts(next(filter(None, inside), "")), f"</{tag}>"]
+        end = found.end()
+    return "".join([*parts, escape(text[end:])])
 
 
 def number(value: float) -> str:
@@ -45,3 +79,34 @@ def mark(shape: str, x: float, y: float, size: float, inside: str = "") -> str:
         ],
     }[shape]
     return f'<polygon points="{" ".join(f"{number(x + a)},{number(y + b)}" for a, b in corners)}">{inside}</polygon>'
+
+
+def text_width(text: str, size: float) -> float:
+    """About how wide a text is, on the wide side: a digit is 0.64 of the size, a raised one 0.42."""
+    return size * sum(0.42 if each in _NARROW else 0.64 for each in text)
+
+
+def kept_inside(x: float, text: str, anchor: str, size: float, width: float) -> float:
+    """Where to put a text so that it stays on a sheet of this width, as near to `x` as can be."""
+    before = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * text_width(text, size)
+    after = text_width(text, size) - before
+    return max(min(x, width - 2 - after), 2 + before)
+
+
+@functools.cache
+def words_on(role: str, part: float) -> str:
+    """The class of words on a cell that is `part` of the role's colour and the rest paper: black or white, whichever
+    stands out more (4.5:1 at least), on light paper and by a choice of its own on dark; the style sheet knows them."""
+    return f"words-{_black_or_white(LIGHT, role, part)}-{_black_or_white(DARK, role, part)}"
+
+
+def _black_or_white(palette: Palette, role: str, part: float) -> str:
+    pairs = zip(_channels(palette, role), _channels(palette, "paper"))
+    cell = "#" + "".join(f"{round(part * full + (1 - part) * paper):02x}" for full, paper in pairs)
+    return "black" if contrast(cell, "#000000") > contrast(cell, "#ffffff") else "white"
+
+
+def _channels(palette: Palette, role: str) -> list[int]:
+    name, _, number = role.partition("-")
+    color = palette.series[int(number) - 1] if name == "series" else getattr(palette, role)
+    return [int(color[start : start + 2], 16) for start in (1, 3, 5)]

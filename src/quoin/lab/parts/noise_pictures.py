@@ -78,7 +78,8 @@ def draw_guesses(
     for start, end in zip(noisy.tolist(), guess.tolist()):
         axes.arrow(start, end, "model 60%", width=1.2)
     axes.points(noisy[:, 0], noisy[:, 1], "faint", size=3)
-    axes.points([float(mean[0])], [float(mean[1])], "ink", size=7, shape="cross")
+    axes.points([float(mean[0])], [float(mean[1])], "ink", size=7, shape="cross", labels=["mean of your points"])
+    axes.text(float(mean[0]), float(mean[1]), "mean", anchor="middle", dy=24)
 
 
 def draw_paths_back(

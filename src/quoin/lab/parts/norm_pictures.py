@@ -57,7 +57,7 @@ def column_of_std(std: float) -> Float[Tensor, " n"]:
 
 def draw_blocks(picture: Picture, moved: Float[Tensor, "4 3 4"]) -> Axes:
     """The block left, whose axes are given back, and how far each output moves right; examples apart by lines."""
-    names = [f"example {b + 1}, position {n + 1}" if n == 1 else str(n + 1) for b in range(4) for n in range(3)]
+    names = [f"example {b + 1}, pos. {n + 1}" if n == 1 else str(n + 1) for b in range(4) for n in range(3)]
     channels = ["c 1", "c 2", "c 3", "c 4"]
     left = picture.axes((0, 4), (12, 0), bare=True, box=(134, 28, 190, 360), title="inputs that share a mean")
     left.cells(BLOCK.reshape(12, 4), rows=names, columns=channels, most=4)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from quoin.lab.parts.hands import Hands
-from quoin.lab.parts.marks import color_of, escape, mark
+from quoin.lab.parts.marks import color_of, escape, kept_inside, mark, text_width, words_on
 from quoin.lab.parts.marks import number as _at
 from quoin.lab.parts.marks import title as _title
 from quoin.lab.parts.ticks import digits, ticks
@@ -68,7 +68,7 @@ class Picture:
             x_ticks, y_ticks: Whether the axis has numbers; not where names stand in their place.
             equal: One unit is as long in x as in y; the shorter side keeps its range, the other one grows.
         """
-        margin = 8 if bare else 46
+        margin = 8 if bare else 56 if y_log and y_label else 46
         left, top, width, height = box or (
             margin,
             28 if title else 10,
@@ -148,10 +148,12 @@ class Axes(Hands):
         left, top, width, height = self.box
         bottom, parts = top + height, []
         for value, label in ticks(*self.x, self.x_log, max(2, int(width // 80))) if x_ticks else ():
-            at = _at(self.place(value, self.y[0])[0])
-            parts.append(f'<path class="grid" d="M{at} {_at(top)}V{_at(bottom)}"/>')
-            parts.append(f'<text class="tick" x="{at}" y="{_at(bottom + 16)}" text-anchor="middle">{label}</text>')
-        for value, label in ticks(*self.y, self.y_log, max(2, int(height // 50))) if y_ticks else ():
+            at = self.place(value, self.y[0])[0]
+            inside = _at(kept_inside(at, label, "middle", 12, self.picture.width))
+            parts.append(f'<path class="grid" d="M{_at(at)} {_at(top)}V{_at(bottom)}"/>')
+            parts.append(f'<text class="tick" x="{inside}" y="{_at(bottom + 16)}" text-anchor="middle">{label}</text>')
+        marks = ticks(*self.y, self.y_log, max(2, int(height // 50))) if y_ticks else []
+        for value, label in marks:
             at = self.place(self.x[0], value)[1]
             parts.append(f'<path class="grid" d="M{_at(left)} {_at(at)}H{_at(left + width)}"/>')
             parts.append(f'<text class="tick" x="{_at(left - 6)}" y="{_at(at + 4)}" text-anchor="end">{label}</text>')
@@ -162,9 +164,11 @@ class Axes(Hands):
                 f"{escape(x_label)}</text>"
             )
         if y_label:
+            taken = max((text_width(label, 12) for _, label in marks), default=0.0)
+            at = max(min(left - 34, left - 13 - taken), 13)  # beside the widest number
             parts.append(
                 f'<text class="label" text-anchor="middle" '
-                f'transform="translate({_at(max(left - 34, 11))} {_at(top + height / 2)}) rotate(-90)">'
+                f'transform="translate({_at(at)} {_at(top + height / 2)}) rotate(-90)">'
                 f"{escape(y_label)}</text>"
             )
         self.picture.body.append("".join(parts))
@@ -311,6 +315,8 @@ class Axes(Hands):
     ) -> None:
         """A text at a point, `dy` units of the sheet below it; a rim of paper keeps it readable on any ground."""
         a, b = self.place(x, y)
+        a = kept_inside(a, text, anchor, size, self.picture.width)  # at a point that a hand drags to the rim
+        b = min(max(b, size - dy), self.picture.height - 4 - dy)
         self.picture.body.append(
             f'<text class="over" x="{_at(a)}" y="{_at(b + dy)}" text-anchor="{anchor}" font-size="{size}" '
             f'style="fill:{color_of(role)}">{escape(text)}</text>'
@@ -324,13 +330,19 @@ class Axes(Hands):
         negative: str = "change",
         most: float | None = None,
         numbers: bool = False,
+        words: Sequence[Sequence[str]] = (),
         rows: Sequence[str] = (),
         columns: Sequence[str] = (),
     ) -> None:
         """A table of amounts as tinted cells over the whole axes: zero is paper, `most` the full colour, what is
-        negative the other one. For tables of some hundred cells; `image` is for larger ones."""
+        negative the other one. For tables of some hundred cells; `image` is for larger ones.
+
+        Args:
+            numbers, words: What is written in the cells: their numbers, or the words of another table.
+        """
         table = [_list(row) for row in values]
         finite = [abs(value) for row in table for value in row if math.isfinite(value)]
+        counts = all(value == int(value) for value in finite)
         most = most or max(finite, default=1.0) or 1.0
         left, top, width, height = self.box
         down, across = height / len(table), width / max(len(table[0]), 1)
@@ -345,12 +357,14 @@ class Axes(Hands):
                     f'<rect x="{_at(x)}" y="{_at(y)}" width="{_at(across)}" height="{_at(down)}" '
                     f'style="fill:{color};stroke:var(--grid)">{_title(f"{where}: {digits(value)}")}</rect>'
                 )
-                if numbers:
-                    ink = "paper" if part > 0.55 else "ink"
+                if numbers or words:
+                    number = digits(int(value) if counts and math.isfinite(value) else value, 2)
+                    shown = words[i][j] if words else number
+                    size = min(13.0, 13.0 * (across - 3) / text_width(shown, 13))
+                    kind = words_on(role if value >= 0 else negative, round(part, 2))
                     parts.append(
-                        f'<text x="{_at(x + across / 2)}" y="{_at(y + down / 2 + 4)}" text-anchor="middle" '
-                        f'font-size="12" '
-                        f'style="fill:var(--{ink})">{digits(value, 2)}</text>'
+                        f'<text class="{kind}" x="{_at(x + across / 2)}" y="{_at(y + down / 2 + size / 3)}" '
+                        f'text-anchor="middle" font-size="{_at(size)}">{escape(shown)}</text>'
                     )
         for i, name in enumerate(rows):
             parts.append(

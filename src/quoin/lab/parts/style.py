@@ -8,7 +8,14 @@ from quoin.plot.palette import TURN_OVER, css_variables
 __all__ = ["picture_style", "style_sheet"]
 
 
-_TURNS = f"@media (prefers-color-scheme: dark){{svg.quoin .turns{{filter:{TURN_OVER}}}}}"
+# Words on a coloured cell: their colour on light and then on dark paper (`marks.words_on`).
+_WORDS = [(light, dark) for light in ("black", "white") for dark in ("black", "white")]
+_TURNS = (
+    "".join(f"svg.quoin .words-{light}-{dark}{{fill:{light}}}" for light, dark in _WORDS)
+    + f"\n@media (prefers-color-scheme: dark){{svg.quoin .turns{{filter:{TURN_OVER}}}"
+    + "".join(f"svg.quoin .words-{light}-{dark}{{fill:{dark}}}" for light, dark in _WORDS)
+    + "}"
+)
 
 
 def _sheet() -> str:

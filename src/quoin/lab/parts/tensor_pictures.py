@@ -70,7 +70,8 @@ def draw_legs(
         if index in kept:
             axes.line([x, 1.5], [y, 0.2], color, width=2)
         axes.points([x], [y], color, size=6)
-        axes.text(x + 0.07, y, f"{index} = {sizes[index]}", color, dy=-6 if index not in kept else 5)
+    for index, (x, y) in where.items():  # over all lines, whose ends would strike them through
+        axes.text(x + 0.07, y, f"{index} = {sizes[index]}", role if index in kept else "change", dy=-6)
     names = ["".join(term) for term in terms]
     for spot, term, letter in zip(spots, names, "ABCD"):
         _box(axes, spot, 2.0, f"{letter}  {term}", "ink")

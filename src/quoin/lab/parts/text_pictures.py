@@ -39,10 +39,7 @@ def draw_characters(picture: Picture, text: str, bits: Sequence[float], top: flo
     for start in range(0, len(text), PER_LINE):
         line, costs = text[start : start + PER_LINE], bits[start : start + PER_LINE]
         axes = picture.axes(box=(12, top, width * len(line), height), bare=True)
-        axes.cells([costs], most=MOST_BITS)
-        for place, (character, cost) in enumerate(zip(line, costs)):
-            ink = "paper" if cost > 0.55 * MOST_BITS else "ink"
-            picture.text(12 + width * (place + 0.5), top + 18, shown(character), role=ink, anchor="middle", size=14)
+        axes.cells([costs], most=MOST_BITS, words=[[shown(character) for character in line]])
         top += height + 4
     return top
 
@@ -105,12 +102,7 @@ def draw_pairs(
     """Counts of pairs, the probabilities that they became, and the sum of each row."""
     m = len(letters)
     left = picture.axes(box=(40, 50, 250, 290), bare=True, title="how often the pair occurs")
-    left.cells(pairs.double(), role="ink", rows=letters, columns=letters)
-    for row, counts in enumerate(pairs.tolist()):
-        for column, count in enumerate(counts):
-            ink = "paper" if count > 0.55 * int(pairs.max()) else "ink"
-            at = (40 + 250 * (column + 0.5) / m, 50 + 290 * (row + 0.5) / m + 4)
-            picture.text(*at, str(count), role=ink, anchor="middle", size=13)
+    left.cells(pairs.double(), role="ink", numbers=True, rows=letters, columns=letters)
     right = picture.axes(box=(330, 50, 230, 290), bare=True, title="probability of the next")
     right.cells(table, role=role, most=1.0, numbers=True, rows=letters, columns=letters)
     for row in range(m):
@@ -153,7 +145,7 @@ def draw_gradients(
     axes.line([1, len(norms)], [1, 1], "faint", width=1, label="1")
     axes.line(lags, bound, "ink", dashed=True, width=1.5, label="bound")
     axes.line(lags, norms, "change", label="plain recurrent network")
-    axes.text(len(norms), float(norms[-1]), "plain", "change", anchor="end", dy=22)
+    axes.text(len(norms), float(norms[-1]), "plain RNN", "change", anchor="end", dy=22 if norms[-1] > 1e-12 else -8)
     axes.text(40, float(bound[39]), "its bound", "ink", anchor="middle", dy=-10)
     if opened is not None:
         axes.line(lags, opened, "hidden", width=3, label="LSTM, forget gate open")

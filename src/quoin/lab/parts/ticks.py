@@ -30,25 +30,41 @@ def digits(value: float, count: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def ticks(low: float, high: float, log: bool = False, at_most: int = 6) -> list[tuple[float, str]]:
+def ticks(low: float, high: float, log: bool = False, about: int = 6) -> list[tuple[float, str]]:
     """Places of marks between `low` and `high`, at 1, 2 or 5 times a power of ten (log: at powers), with their labels.
 
-    >>> ticks(0, 1, at_most=3)
+    About `about` of them, but two at least: one alone says nothing about the scale.
+
+    >>> ticks(0, 1, about=3)
     [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
+    >>> ticks(-3, 3, about=2)
+    [(-2.0, '−2'), (0.0, '0'), (2.0, '2')]
     >>> ticks(1, 1000, log=True)
     [(1.0, '1'), (10.0, '10'), (100.0, '100'), (1000.0, '1000')]
+    >>> ticks(1, 6, log=True)
+    [(1.0, '1'), (2.0, '2'), (5.0, '5')]
     """
     low, high = min(low, high), max(low, high)  # an axis may run downwards
     if log:
         first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        every = max(1, math.ceil((last - first + 1) / at_most))
-        return [(10.0**power, _power(power)) for power in range(first, last + 1, every)]
-    rough = (high - low) / max(at_most - 1, 1)
+        if last > first:
+            every = min(max(1, math.ceil((last - first + 1) / about)), last - first)
+            return [(10.0**power, _power(power)) for power in range(first, last + 1, every)]
+        between = [f * 10.0**power for power in (first - 1, last) for f in (1, 2, 5) if low <= f * 10.0**power <= high]
+        if len(set(between)) > 1:
+            return [(place, f"{place:.6g}") for place in sorted(set(between))]
+    rough = (high - low) / max(about - 1, 1)
     scale = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * scale for factor in (1, 2, 2.5, 5, 10) if factor * scale >= rough * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    places = [number * step for number in range(first, last + 1)]
+    steps = [factor * scale for factor in (10, 5, 2, 1, 0.5, 0.2, 0.1)]
+    roomy = [step for step in steps if step >= 0.8 * rough]
+    # as fine as there is room for; finer where that leaves less than two
+    step = next((step for step in steps[len(roomy) - 1 :] if len(_multiples(step, low, high)) > 1), steps[-1])
+    places = [number * step for number in _multiples(step, low, high)]
     return [(0.0 if abs(place) < step * 1e-9 else place, f"{place:.6g}".replace("-", "−")) for place in places]
+
+
+def _multiples(step: float, low: float, high: float) -> range:
+    return range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
 
 
 def _power(power: int) -> str:

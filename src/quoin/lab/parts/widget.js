@@ -95,10 +95,11 @@ function text(spec, get, set) {
 
 function step(spec, get, set, live) {
   let timer = null;
+  const most = () => Math.min(spec.most, live.steps || spec.most); // a short message has less steps than there may be
   const pause = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };
   const forward = () => {
-    if (get() >= spec.most) { pause(); return; }
-    set(Math.min(get() + spec.by, spec.most));
+    if (get() >= most()) { pause(); return; }
+    set(Math.min(get() + spec.by, most()));
   };
   const once = element("button", { type: "button", text: spec.label || "Step", onclick: forward });
   const play = element("button", {
@@ -109,14 +110,14 @@ function step(spec, get, set, live) {
       timer = setInterval(() => (document.hidden || !live.visible ? pause() : forward()), spec.interval);
     },
   });
-  const back = element("button", { type: "button", text: "Back", title: "back to the start", onclick: () => { pause(); set(spec.initial); } });
+  const back = element("button", { type: "button", text: "Reset", title: "back to the start", onclick: () => { pause(); set(spec.initial); } });
   const read = element("output");
   live.step = forward;
   live.leave.push(pause);
   const update = () => {
-    read.textContent = `${get()} of ${spec.most}`;
-    once.disabled = get() >= spec.most;
-    if (get() >= spec.most && timer) pause();
+    read.textContent = `${Math.min(get(), most())} of ${most()}`;
+    once.disabled = get() >= most();
+    if (get() >= most() && timer) pause();
   };
   return [element("div", { class: "control buttons", role: "group", "aria-label": spec.label }, once, play, back, read), update];
 }
@@ -485,6 +486,8 @@ function renderExhibit({ model, el }) {
         element("dd", { text: each.text, class: each.printed ? "printed" : null }),
       ]));
       note.textContent = view.note;
+      live.steps = view.steps;
+      refresh();
       code.textContent = view.code;
       codeButton.hidden = !view.code;
       if (view.reached && spec.surprise) surprise.hidden = false;
@@ -527,6 +530,12 @@ function renderExhibit({ model, el }) {
   refresh();
   show();
   if (fromLink(spec)) { send(); requestAnimationFrame(() => section.scrollIntoView()); }
+  const query = new URLSearchParams(location.search), item = query.get("item");
+  if (spec.ids.some(([id]) => id === item)) { // a link to an item: the first exhibit that shows it takes it
+    query.delete("item");
+    history.replaceState(null, "", `${location.pathname}?${query}`);
+    requestAnimationFrame(() => section.scrollIntoView());
+  }
 
   const keys = (event) => {
     const typing = event.composedPath()[0];
@@ -565,10 +574,12 @@ function renderItems({ model, el }) {
   const list = element("div", { class: "items" });
   for (const item of model.get("items")) {
     const body = element("div", { class: "item" });
-    const marks = [item.claim ? "claim" : "", item.figure ? "figure" : ""].filter(Boolean).join(", ");
+    const marks = [item.claim ? "claim" : "", item.figure ? "figure" : "", item.notation ? "notation" : ""].filter(Boolean).join(", ");
+    const title = element("span");
+    title.innerHTML = item.html;
     const row = element(
-      "details", { id: item.id },
-      element("summary", {}, element("b", { text: item.id }), ` ${item.title} `, element("small", { text: marks })), body,
+      "details", { id: item.id, "data-words": `${item.words} ${marks}`.toLowerCase() },
+      element("summary", {}, element("b", { text: item.id }), " ", title, " ", element("small", { text: marks })), body,
     );
     row.addEventListener("toggle", async () => {
       if (!row.open || body.dataset.filled) return;
@@ -585,10 +596,10 @@ function renderItems({ model, el }) {
     list.append(row);
   }
   const count = element("span", { class: "note", "aria-live": "polite" });
-  const filter = element("input", { type: "text", maxlength: 60, "aria-label": "filter", placeholder: "filter by id or word" });
+  const filter = element("input", { type: "text", maxlength: 60, "aria-label": "filter", placeholder: "filter by id, word or area" });
   filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/);
-    for (const row of list.children) row.hidden = !words.every((word) => row.firstChild.textContent.toLowerCase().includes(word));
+    for (const row of list.children) row.hidden = !words.every((word) => row.dataset.words.includes(word));
     count.textContent = `${[...list.children].filter((row) => !row.hidden).length} of ${list.children.length}`;
   });
   const heading = model.get("heading");
@@ -676,7 +687,11 @@ function renderHead({ model, el }) {
   if (head.before) pages.append(element("a", { href: `../${head.before}/`, text: `← ${head.before}` }));
   if (head.after) pages.append(element("a", { href: `../${head.after}/`, text: `${head.after} →` }));
   pages.append(element("button", { type: "button", class: "plain", text: "keys", onclick: () => { help.hidden = !help.hidden; } }));
-  el.replaceChildren(element("header", { class: "head quoin-lab" }, pages, element("h1", { text: head.title }), element("p", { class: "sentence", text: head.sentence }), jump, help));
+  const header = element("header", { class: "head quoin-lab" }, pages, element("h1", { text: head.title }), element("p", { class: "sentence", text: head.sentence }), jump, help);
+  el.replaceChildren(header);
+  // marimo's page and cells are of a slightly other colour than our paper, and would show as stripes between exhibits
+  const paper = document.getElementById("quoin-paper") || document.head.appendChild(element("style", { id: "quoin-paper" }));
+  paper.textContent = `#App, #App .marimo-cell { background: ${getComputedStyle(header).backgroundColor} !important; }`;
   const keys = (event) => {
     const typing = event.composedPath()[0];
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && /^(INPUT|TEXTAREA|SELECT)$/.test(typing.tagName) && !/range|checkbox/.test(typing.type))) return;

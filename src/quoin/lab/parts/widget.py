@@ -19,7 +19,7 @@ from quoin import notes
 from quoin.errors import UserError
 from quoin.lab.parts.exhibit import Exhibit, View
 from quoin.lab.parts.items import item_html
-from quoin.lab.parts.marks import escape
+from quoin.lab.parts.marks import escape, scripts
 from quoin.lab.parts.proofs import claims_of, outcome_html, submit
 from quoin.lab.parts.style import style_sheet
 
@@ -48,6 +48,7 @@ def view_json(view: View) -> dict[str, Any]:
         "reached": view.reached,
         "code": view.code,
         "note": view.note,
+        "steps": view.steps,
     }
 
 
@@ -184,11 +185,13 @@ class ItemsWidget(Asking):
     ) -> None:
         super().__init__()
         self.heading, self.filtered = heading, filtered
+        areas = notes.areas()
         self.items = [
             {
                 "id": entry.id,
-                "title": entry.title,
-                "kind": entry.kind,
+                "html": scripts(entry.title),
+                "words": f"{entry.id} {entry.title} {areas[entry.area]}",
+                "notation": entry.kind == "wording",
                 "claim": bool(entry.claims),
                 "figure": bool(entry.figures),
                 "link": (links or {}).get(entry.id, ""),
