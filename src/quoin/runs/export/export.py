@@ -126,7 +126,7 @@ def _graphs(run: "Run", to: str, folder: Path) -> Written:
     files: list[Path] = []
     found: list[Difference | str] = []
     with current_listener().progress(f"exporting {run.path.name}") as update:
-        total = 2 * len(exportable.parts) + len(exportable.checks)
+        total = 2 * len(exportable.parts) + len(exportable.loops) + len(exportable.checks)
         for number, part in enumerate(exportable.parts):
             with _ticking(update, number, total):
                 files += write(part, exportable, folder)
@@ -135,7 +135,10 @@ def _graphs(run: "Run", to: str, folder: Path) -> Written:
         for number, part in enumerate(exportable.parts, len(exportable.parts)):
             with _ticking(update, number, total):
                 found += compare_part(part, opened(folder, part.name))
-        for number, check in enumerate(exportable.checks, 2 * len(exportable.parts)):
+        for number, loop in enumerate(exportable.loops, 2 * len(exportable.parts)):
+            with _ticking(update, number, total):
+                found += compare_part(loop, loop.opened(lambda name: opened(folder, name)))
+        for number, check in enumerate(exportable.checks, total - len(exportable.checks)):
             with _ticking(update, number, total):
                 found.append(compare_script(check, folder))
     differences = tuple(each for each in found if isinstance(each, Difference))

@@ -5,12 +5,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import load_corpus
 from quoin.errors import UserError
 from quoin.generate import greedy_token
 from quoin.layers import ExactAttention
 from quoin.models import NgramModel, RecurrentLanguageModel, TransformerLanguageModel
-from quoin.runs.export.exportable import BATCH, Axis, Exportable, ExportInput, ExportPart, ScriptCheck, draw_tokens
+from quoin.runs.export.exportable import (
+    BATCH,
+    Axis,
+    Exportable,
+    ExportInput,
+    ExportPart,
+    LoopCheck,
+    Opener,
+    ScriptCheck,
+    draw_tokens,
+)
+from quoin.runs.export.own_text import own_test_tokens
 from quoin.runs.export.parts.language_steps import NgramStep, RecurrentStep, State, SumsStep, TransformerStep
 from quoin.runs.export.written import CannotExportError
 from quoin.runs.kinds.language_modeling import TrainedLanguageModel
@@ -21,7 +31,11 @@ __all__ = ["language_parts"]
 LENGTH = Axis("length", traced=6, tried=(3, 11))
 NEW = Axis("new", traced=3, tried=(1, 4))
 SEEN = Axis("seen", traced=5, tried=(2, 9), least=0)
+CHUNK = 3  # tokens that are read at once, so that the last are fewer
+REAL_TOKENS = 64
 FEW_TOKENS = 24  # of a script, where a window is too long to be filled
+
+_Step = TransformerStep | SumsStep | RecurrentStep | NgramStep
 
 
 def language_parts(run: Run) -> Exportable:
@@ -46,10 +60,11 @@ def language_parts(run: Run) -> Exportable:
             "state": [each.as_json() for each in state],
         },
     }
-    return Exportable(tuple(parts), told, {"generate.py": "generate"}, (_greedy_check(trained),))
+    loop = _loop_check(run, trained, state, takes_many, takes_position)
+    return Exportable(tuple(parts), told, {"generate.py": "generate"}, (_greedy_check(trained),), (loop,))
 
 
-def _step_of(model: nn.Module, window: int | None) -> tuple[nn.Module, list[State], bool, bool]:
+def _step_of(model: nn.Module, window: int | None) -> tuple[_Step, list[State], bool, bool]:
     """The step, its state before the first token, and whether it takes many tokens at once and their position."""
     if isinstance(model, RecurrentLanguageModel):
         module = RecurrentStep(model)
@@ -75,7 +90,7 @@ def _whole_part(run: Run, trained: TrainedLanguageModel) -> ExportPart:
     axis = LENGTH.up_to(trained.window)
 
     def real() -> tuple[Tensor, ...]:
-        return (_own_tokens(run)[: min(64, trained.window or 64)][None],)
+        return (_own_tokens(run, trained),)
 
     tokens = ExportInput("tokens", (BATCH, axis), draw_tokens(trained.tokenizer.vocab_size), "token numbers")
     return ExportPart("model", _Logits(trained.model), (tokens,), ("logits",), real=real)
@@ -93,24 +108,39 @@ class _Logits(nn.Module):
 
 
 def _step_part(
-    trained: TrainedLanguageModel, step: nn.Module, state: list[State], takes_many: bool, takes_position: bool
+    trained: TrainedLanguageModel, step: _Step, state: list[State], takes_many: bool, takes_position: bool
 ) -> ExportPart:
     draw = draw_tokens(trained.tokenizer.vocab_size)
     inputs = [ExportInput("tokens", (BATCH, NEW if takes_many else 1), draw, "token numbers")]
     if takes_position:
         inputs.append(ExportInput("position", (1,), lambda size, generator: torch.full(size, 3), "of the new token"))
     inputs += [ExportInput(each.name, each.axes, each.draw, "what was read before") for each in state]
-    ours = step.by_its_own_code if isinstance(step, NgramStep) else None
-    return ExportPart("step", step, tuple(inputs), ("logits", *(f"next_{each.name}" for each in state)), ours)
+    outputs = ("logits", *(f"next_{each.name}" for each in state))
+    return ExportPart("step", step, tuple(inputs), outputs, step.by_its_own_code)
 
 
-def _own_tokens(run: Run) -> Tensor:
-    options = run.options
-    corpus = load_corpus(run.data_now or options.data, options.tokenizer, options.vocab_size)
-    tokens = corpus.test.in_memory()
-    if not len(tokens):
-        raise UserError(f"{options.data} has no test tokens")
-    return tokens.long()
+def _loop_check(
+    run: Run, trained: TrainedLanguageModel, state: list[State], takes_many: bool, takes_position: bool
+) -> LoopCheck:
+    """The step from the first token to the last gives the logits that the run gives to the whole text."""
+    size = CHUNK if takes_many else 1
+
+    def loop(opener: Opener, tokens: Tensor) -> tuple[Tensor, ...]:
+        step, found = opener("step"), []
+        after = [each.before(tokens.shape[0]) for each in state]
+        for at in range(0, tokens.shape[1], size):
+            position = [torch.tensor([at])] if takes_position else []
+            logits, *after = step(tokens[:, at : at + size].contiguous(), *position, *after)
+            found.append(logits)
+        return (torch.cat(found, dim=1),)
+
+    tokens = ExportInput("tokens", (BATCH, LENGTH.up_to(trained.window)), draw_tokens(trained.tokenizer.vocab_size))
+    whole = lambda tokens: (trained.model(tokens),)  # noqa: E731
+    return LoopCheck("step by step", (tokens,), loop, whole, lambda: (_own_tokens(run, trained),))
+
+
+def _own_tokens(run: Run, trained: TrainedLanguageModel) -> Tensor:
+    return own_test_tokens(run)[: min(REAL_TOKENS, trained.window or REAL_TOKENS)][None]
 
 
 def _greedy_check(trained: TrainedLanguageModel) -> ScriptCheck:
