@@ -17,6 +17,7 @@ from quoin.runs.export import onnx_form
 from quoin.runs.export.export import export_run
 from quoin.runs.export.parts import recurrent_layers, translation_steps
 from quoin.runs.export.parts.language_steps import RecurrentStep, State, TransformerStep
+from quoin.runs.export.scripts.tokenizer import open_tokenizer
 from quoin.runs.import_weights import import_weights
 from seeds import seeded
 
@@ -199,6 +200,12 @@ def test_a_tokenizer_that_was_imported_is_the_script_s(tmp_path):
     written = subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace")
     trained = Run.open(tmp_path / "run").trained
     assert written == "The cat" + trained.generate("The cat", max_tokens=12, choose=greedy_token) + "\n"
+    # Of an untrained model these may be parts of characters alone, which are all shown alike.
+    script = open_tokenizer(json.loads((tmp_path / "out/quoin.json").read_text())["vocabulary"])
+    for sentence in ("The cat sat, naïvely… on\tthe mat.", "<|endoftext|>A dog"):
+        tokens = script.encode(sentence)
+        assert tokens == library.encode(sentence, add_special_tokens=False).ids
+        assert script.decode(tokens) == sentence
 
 
 def test_the_test_text_is_read_by_the_tokenizer_of_the_run(tmp_path):
