@@ -165,10 +165,10 @@ def _sample_check(
     def seeded() -> torch.Generator:
         return torch.Generator().manual_seed(0)
 
-    drawing = seeded()
-    noise = torch.randn((NUM_SAMPLES, *shape), generator=drawing, dtype=dtype)
+    generator = seeded()
+    noise = torch.randn((NUM_SAMPLES, *shape), generator=generator, dtype=dtype)
     if then != (0,):
-        noise = torch.cat([noise, torch.randn((NUM_SAMPLES, *then), generator=drawing, dtype=dtype)], dim=1)
+        noise = torch.cat([noise, torch.randn((NUM_SAMPLES, *then), generator=generator, dtype=dtype)], dim=1)
     return ScriptCheck(
         "sample.py",
         ("--noise", "{noise}", "--out", "{out}"),
