@@ -135,3 +135,28 @@ def test_an_unfinished_run_gives_its_best_so_far_and_says_so(tmp_path):
     images = torch.rand(3, *run.data_info.feature_shape)
     probabilities, _ = torch.export.load(tmp_path / "out/model.pt2").module()(images)
     torch.testing.assert_close(probabilities, run.predict(images).probabilities)
+
+
+ATTENTION = """
+import torch
+from torch import nn
+
+class Mine(nn.Module):
+    def forward(self, query, key, value, *, mask=None, causal=False):
+        return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+"""
+
+
+def test_an_attention_of_one_s_own_is_exported_without_a_step(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(ATTENTION)
+    sizes = ["--embed-dim", 8, "--num-heads", 2, "--num-layers", 1, "--max-steps", 1]
+    found = tried("train", "transformer-lm", "--attention", f"{code}:Mine", *sizes, "--name", "run", "--runs", tmp_path)
+    assert found[0] == 0, found[2]
+    words = ("export", tmp_path / "run", "--to", "torch", "-o", tmp_path / "out")
+    assert "--trust-code" in refused(*words)  # code never runs unasked
+    status, told, said = tried(*words, "--code", code, "--json")
+    assert status == 0, said
+    assert "generate.py, which needs one, is not written" in said
+    assert [each["what"].split(":")[0] for each in json.loads(told)["differences"]] == ["model"] * 3
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["model.pt2", "quoin.json"]

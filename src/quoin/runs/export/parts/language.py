@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.generate import greedy_token
 from quoin.layers import ExactAttention
+from quoin.layers.attention.feature_map import LinearAttentionCache
 from quoin.models import NgramModel, RecurrentLanguageModel, TransformerLanguageModel
 from quoin.runs.export.exportable import (
     BATCH,
@@ -43,12 +44,22 @@ def language_parts(run: Run) -> Exportable:
     trained = run.trained
     assert isinstance(trained, TrainedLanguageModel)
     model, tokenizer = trained.model, trained.tokenizer
+    if isinstance(model, TransformerLanguageModel) and not _has_step(model):
+        told: dict[str, Any] = {
+            "vocabulary": tokenizer.as_json(),
+            "vocab_size": tokenizer.vocab_size,
+            "window": trained.window,
+        }
+        note = (
+            "its attention has no cache: the graph reads whole texts, and generate.py, which needs one, is not written"
+        )
+        return Exportable((_whole_part(run, trained),), told, notes=(note,))
     step, state, takes_many, takes_position = _step_of(model, trained.window)
     parts = [_step_part(trained, step, state, takes_many, takes_position)]
     if isinstance(model, TransformerLanguageModel):
         parts = [_whole_part(run, trained), *parts]
     window = trained.window
-    told: dict[str, Any] = {
+    told = {
         "vocabulary": tokenizer.as_json(),
         "vocab_size": tokenizer.vocab_size,
         "generation": {
@@ -64,6 +75,15 @@ def language_parts(run: Run) -> Exportable:
     return Exportable(tuple(parts), told, {"generate.py": "generate"}, (_greedy_check(trained),), (loop,))
 
 
+def _is_exact(model: TransformerLanguageModel) -> bool:
+    return all(isinstance(block.attention.inner_attention, ExactAttention) for block in model.transformer.blocks)
+
+
+def _has_step(model: TransformerLanguageModel) -> bool:
+    """Whether what was read is keys and values, or sums of constant size; one's own attention reads all of it again."""
+    return _is_exact(model) or all(isinstance(each, LinearAttentionCache) for each in model.init_cache(1, 1).blocks)
+
+
 def _step_of(model: nn.Module, window: int | None) -> tuple[_Step, list[State], bool, bool]:
     """The step, its state before the first token, and whether it takes many tokens at once and their position."""
     if isinstance(model, RecurrentLanguageModel):
@@ -77,7 +97,7 @@ def _step_of(model: nn.Module, window: int | None) -> tuple[_Step, list[State], 
             f"expected a recurrent, Transformer or n-gram language model, got {type(model).__name__}, which has no "
             "step to export: give --to safetensors"
         )
-    if all(isinstance(block.attention.inner_attention, ExactAttention) for block in model.transformer.blocks):
+    if _is_exact(model):
         # What is read and what is new must fit the window together.
         module = TransformerStep(model, SEEN if window is None else SEEN.up_to(max(0, window - max(NEW.tried))))
         return module, module.state(), True, False
