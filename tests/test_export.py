@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 
@@ -188,6 +189,26 @@ def test_nothing_is_written_over_unasked(runs, tmp_path):
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     assert "other files" in refused("export", runs / "rows", "--to", "safetensors", "-o", tmp_path / "mine", "--force")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mine", "out"]
+
+
+def test_only_an_export_is_written_over(runs, tmp_path):
+    """A run has a config.json as Hugging Face's folders have, and so has a model that was downloaded."""
+    own = tmp_path / "run"
+    shutil.copytree(runs / "rows", own)
+    downloaded = tmp_path / "gpt2"
+    downloaded.mkdir()
+    for name in ("config.json", "README.md", "model.safetensors"):
+        (downloaded / name).write_text("{}")
+    out = tmp_path / "out"
+    assert tried("export", own, "--to", "huggingface", "-o", out)[0] == 0
+    assert tried("export", own, "--to", "huggingface", "-o", out, "--force")[0] == 0
+    (out / "thesis.pdf").write_text("years of work")
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    for place, told in ((own, "checkpoints/"), (downloaded, "README.md"), (out, "thesis.pdf"), (tmp_path, "gpt2/")):
+        words = refused("export", own, "--to", "torch", "-o", place, "--force")
+        assert "other files than an export's" in words
+        assert told in words
+    assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
 
 
 def test_a_failure_leaves_nothing_behind(runs, tmp_path, monkeypatch):

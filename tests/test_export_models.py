@@ -19,9 +19,9 @@ from quoin import layers, models
 SOURCE = Path(models.__file__).parents[1]
 CASES = {f"{package}.{name}": case for package, table in
          (("models", export_networks), ("layers", export_layers)) for name, case in table.CASES.items()}  # fmt: skip
-# One of each kind that is stored differently: buffers, a loop, a table of positions, batch norms.
-SAVED = ("models.NgramModel", "models.RecurrentLanguageModel/LSTM", "models.TransformerLanguageModel",
-         "models.small_resnet")  # fmt: skip
+# One of each kind that is stored differently: buffers, a loop, a table of positions, batch norms, Cholesky factors.
+SAVED = ("models.GaussianDiscriminant", "models.NgramModel", "models.RecurrentLanguageModel/LSTM",
+         "models.TransformerLanguageModel", "models.small_resnet")  # fmt: skip
 
 
 def networks(package) -> set[str]:

@@ -12,6 +12,7 @@ import torch
 from commands import refused, tried
 from quoin import models
 from quoin.data import load
+from quoin.generate import greedy_token
 from quoin.models.vit_weights import huggingface_vit_weights
 from quoin.runs import Run
 from quoin.runs.export.huggingface import write_huggingface
@@ -134,10 +135,23 @@ def test_what_transformers_saved_generates_the_same_text(family, tmp_path):
     with torch.no_grad():
         tokens = torch.tensor([ids])
         torch.testing.assert_close(run.model(tokens), peer(tokens).logits, atol=1e-4, rtol=1e-4)
-    code, out, _err = tried("generate", tmp_path / "run", "--prompt", "The cat", "--max-tokens", 8, "--greedy")
-    if code == 0:
-        expected = peer.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)
-        assert library.decode(expected[0].tolist(), skip_special_tokens=False) in out
+    expected = peer.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)[0]
+    found = [token for token, _ in run.trained.stream("The cat", greedy_token, 8)]  # type: ignore[attr-defined]
+    assert found == expected[len(ids) :].tolist()
+    code, out, err = tried("generate", tmp_path / "run", "--prompt", "The cat", "--max-tokens", 8, "--top-k", 1)
+    assert code == 0, err
+    assert library.decode(expected.tolist(), skip_special_tokens=False) in out
+    (tmp_path / "book.txt").write_text("The cat sat on the mat, and the rain fell.\n" * 100)
+    data = f"text:{tmp_path / 'book.txt'}"
+    for words in (
+        ("eval", tmp_path / "run", "--data", data),
+        ("inspect", tmp_path / "run", "--text", "The cat", "--out", tmp_path / "page.html"),
+        ("train", "transformer-lm", "--pretrained", tmp_path / "run", "--data", data, "--max-steps", 1,
+         "--num-threads", 1, "--runs", tmp_path / "tuned"),
+        ("generate", tmp_path / "tuned/transformer-lm-1", "--prompt", "The cat", "--max-tokens", 4),
+    ):  # fmt: skip
+        code, _, err = tried(*words)
+        assert code == 0, (words, err)
 
 
 # ---- images -----------------------------------------------------------------------------------------------------

@@ -57,8 +57,14 @@ def export(parsed: argparse.Namespace) -> int:
         raise UserError(f"--to {'is missing' if parsed.to is None else format_value(parsed.to)}: {told}")
     from quoin.runs import Run
     from quoin.runs.export.export import export_run
+    from quoin.runs.kinds import MODULE
 
     run = Run.open(parsed.folder, step=parsed.step, code=code_access(parsed))
+    if run.kind == MODULE:  # it has no code that a command could run
+        raise UserError(
+            f"{run.path} is a run of a module of your own, which is in your Python code: there, call "
+            f"quoin.open_run({str(run.path)!r}, model=...).export({parsed.to!r})"
+        )
     written = export_run(run, parsed.to, parsed.out, force=parsed.force)
     for note in written.notes:
         print(f"note: {note}", file=sys.stderr)

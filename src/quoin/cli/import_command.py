@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quoin.cli.arguments import add_json, run_later
-from quoin.cli.flags import Parser, whole_number
+from quoin.cli.flags import Parser, any_number, whole_number
 from quoin.cli.output import print_json
 from quoin.cli.progress import Work
 
@@ -46,6 +46,12 @@ examples:
         type=whole_number,
         default=0,
     )
+    mean = "of image classifiers: normalize images by this mean of each channel, pixels being in [0, 1] (default: that "
+    mean += "of the weights' family)"
+    std = "the standard deviations that go with --image-mean"
+    for name, words in (("--image-mean", mean), ("--image-std", std)):
+        parser.flags.append(name)
+        parser.add_argument(name, type=any_number, nargs="+", default=(), metavar="FLOAT", help=words)
     parser.add_switch("--force", "overwrite an existing run")
     add_json(parser)
     parser.set_defaults(run=run_later("import_command.import_run"))
@@ -54,7 +60,9 @@ examples:
 def import_run(parsed: argparse.Namespace) -> int:
     from quoin.runs.import_weights import ImportRequest, import_weights
 
-    request = ImportRequest(parsed.data or "", parsed.class_names, parsed.image_size)
+    request = ImportRequest(
+        parsed.data or "", parsed.class_names, parsed.image_size, tuple(parsed.image_mean), tuple(parsed.image_std)
+    )
     with Work("importing", show_progress=not parsed.json):
         found = import_weights(parsed.source, parsed.out, request=request, force=parsed.force)
     for remark in found.remarks:

@@ -147,9 +147,9 @@ class HuggingFaceTokenizer:
             joined, got = "".join(texts[token] for token in pair), self._library.decode(pair, skip_special_tokens=False)
             if got != joined:
                 raise UserError(
-                    "expected a tokenizer whose tokens join to the text, as byte pairs do, got one that makes "
-                    f"{format_value(got, 40)} of {format_value([texts[token] for token in pair], 40)}; such tokenizers "
-                    "cannot be read here"
+                    "expected a tokenizer whose tokens join to the text, as those of byte-level BPE do, got one that "
+                    f"makes {format_value(got, 40)} of {format_value([texts[token] for token in pair], 40)}, as "
+                    "SentencePiece's do; take a model with byte-level BPE, as GPT-2 and Llama 3 have it"
                 )
 
     def encode(self, text: str) -> Int[Tensor, "seq"]:

@@ -73,7 +73,7 @@ class GaussianDiscriminant(nn.Module):
             )
         self.register_buffer("log_priors", priors.log())
         self.register_buffer("means", rows)
-        self.register_buffer("factors", factors)
+        self.register_buffer("factors", factors.contiguous())  # by rows; torch.export.save warns of LAPACK's columns
 
     @classmethod
     def from_prototypes(

@@ -1,5 +1,6 @@
 """Image classifiers as runs: ViT and ResNet of Hugging Face's form, and safetensors files with torchvision's names."""
 
+import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from quoin.data import TabularInfo
 from quoin.errors import UserError, format_value
+from quoin.models import num_parameters
 from quoin.models.pretrained import read_json
 from quoin.models.resnet import load_huggingface_resnet
 from quoin.runs.catalog import Recipe, find_recipe
@@ -45,8 +47,8 @@ class _Case(NamedTuple):
 
 def from_torchvision(weights: Mapping[str, Shaped[Tensor, "..."]], path: Path, request: ImportRequest) -> ImportedModel:
     """The model whose names and shapes the tensors of a file have."""
-    size, mistakes = request.image_size or USUAL_SIZE, []
-    statistics = IMAGENET
+    size = request.image_size or _size_of_positions(weights) or USUAL_SIZE
+    mistakes: list[tuple[int, str]] = []  # how many tensors more or fewer a case has, and what does not fit
     for case, head in _torchvision_cases(weights):
         channels = next(tensor.shape[1] for tensor in weights.values() if tensor.ndim == 4)
         shape = (channels, size, size)
@@ -54,15 +56,33 @@ def from_torchvision(weights: Mapping[str, Shaped[Tensor, "..."]], path: Path, r
         try:
             _fill(case, info, {name: tensor.to("meta") for name, tensor in weights.items()}, "meta")
         except UserError as error:
-            mistakes.append(f"{case.recipe.name} {case.options.size}: {error}")
+            mistakes.append((abs(_num_tensors(case, info) - len(weights)), f"{_called(case)}: {error}"))
             continue
-        return _imported(case, info, weights, statistics, request)
+        # What torchvision normalises by differs from family to family: GoogLeNet's expect pixels from -1 to 1.
+        return _imported(case, info, weights, _chosen(request, channels, case.options.trained_on), request)
+    if mistakes:
+        raise UserError(
+            f"expected the weights of a model that can be imported, got another's in {format_value(str(path))}; the "
+            f"nearest is {min(mistakes, key=lambda each: each[0])[1]}"
+        )
     first = next(iter(weights), "none")
     raise UserError(
         f"expected torchvision's names of one of {', '.join(TORCHVISION)}, got others in {format_value(str(path))}, "
         f"such as {format_value(first)}: give the folder, if config.json lies beside it"
-        + (f"; the nearest: {mistakes[-1]}" if mistakes else "")
     )
+
+
+def _called(case: _Case) -> str:
+    return f"{case.recipe.name} --size {case.options.size}"
+
+
+def _num_tensors(case: _Case, info: TabularInfo) -> int:
+    """Of the recipe's model; 0 where it cannot be built for such images."""
+    try:
+        with torch.device("meta"):
+            return len(case.recipe.model(case.options, info).state_dict())
+    except UserError:
+        return 0
 
 
 def _torchvision_cases(weights: Mapping[str, Tensor]) -> Iterator[tuple[_Case, Tensor]]:
@@ -96,13 +116,14 @@ def from_folder(
             "those of ForImageClassification"
         )
     info = _data_info(request, (config.get("num_channels", 3), size, size), len(head), _labels(config, len(head)))
-    statistics = _statistics(about, info.image_shape[0], HALF if name == "vit" else IMAGENET)
+    channels = info.image_shape[0]
+    statistics = _chosen(request, channels, _statistics(about, channels, HALF if name == "vit" else IMAGENET))
     mistakes: list[str] = []
     for case in _folder_cases(name, config):
         try:
             _fill(case, info, {each: tensor.to("meta") for each, tensor in weights.items()}, "meta")
         except UserError as error:
-            mistakes.append(f"size {case.options.size}: {error}")
+            mistakes.append(f"--size {case.options.size}: {error}")
             continue
         return _imported(case, info, weights, statistics, request)
     raise UserError(
@@ -130,9 +151,37 @@ def _image_size(config: Mapping[str, Any], about: Mapping[str, Any]) -> int:
     return size
 
 
+def _size_of_positions(weights: Mapping[str, Tensor]) -> int | None:
+    """The side of the images of a ViT's table of positions: one for the class token, then one for each patch."""
+    table = next((each for each in weights.values() if each.ndim == 3 and len(each) == 1 < each.shape[1]), None)
+    patch = next((each.shape[-1] for each in weights.values() if each.ndim == 4), None)
+    if table is None or patch is None:
+        return None
+    across = math.isqrt(table.shape[1] - 1)
+    return across * patch if across * across == table.shape[1] - 1 else None
+
+
+def _chosen(request: ImportRequest, channels: int, known: ImageStatistics) -> ImageStatistics:
+    """--image-mean and --image-std, else what is known; nothing is of weights that read grey images."""
+    mean, std = (request.image_mean, request.image_std) if request.image_mean or request.image_std else known
+    if not len(mean) == len(std) == channels:
+        got = f"{len(request.image_mean)} and {len(request.image_std)}"
+        raise UserError(
+            f"expected --image-mean and --image-std of {channels} numbers, one for each channel that the weights read, "
+            f"got {got}: give those that they were trained with, pixels being in [0, 1]"
+        )
+    if bad := [each for each in (*mean, *std) if not math.isfinite(each)] + [each for each in std if each <= 0]:
+        raise UserError(
+            f"expected finite numbers for --image-mean and --image-std, the latter above 0, got {bad[0]}: check them"
+        )
+    return mean, std
+
+
 def _statistics(about: Mapping[str, Any], channels: int, usual: ImageStatistics) -> ImageStatistics:
     if not about.get("do_normalize", True):
         return (0.0,) * channels, (1.0,) * channels
+    if "image_mean" not in about and "image_std" not in about:
+        return usual
     mean, std = about.get("image_mean", usual[0]), about.get("image_std", usual[1])
     for name, values in (("image_mean", mean), ("image_std", std)):
         if not (
@@ -225,4 +274,6 @@ def _imported(
     if info.class_names == tuple(map(str, range(len(info.class_names or ())))):
         remarks = ("the weights do not tell the names of their classes: they are called by number; see --class-names",)
     saved = {"weights": model.state_dict(), "scales": scales}
-    return ImportedModel(case.recipe, options, "classification", info, saved, case.family, remarks)
+    return ImportedModel(
+        case.recipe, options, "classification", info, saved, num_parameters(model), case.family, remarks
+    )

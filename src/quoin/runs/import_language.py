@@ -11,7 +11,7 @@ from torch import Tensor
 from quoin.data import TextInfo, Tokenizer, text_info
 from quoin.data.tokenizer_json import read_tokenizer_json
 from quoin.errors import UserError, format_value
-from quoin.models import TransformerLanguageModel
+from quoin.models import TransformerLanguageModel, num_parameters
 from quoin.models.gpt2 import gpt2_from_config, load_gpt2_weights
 from quoin.models.gpt_neox import gpt_neox_from_config, load_gpt_neox_weights
 from quoin.models.hf_config import ConfigReader
@@ -46,9 +46,9 @@ def from_folder(
     config: Mapping[str, Any], weights: Mapping[str, Shaped[Tensor, "..."]], folder: Path, request: ImportRequest
 ) -> ImportedModel:
     """The model of a folder, whose config and weights are read already."""
-    if request.class_names is not None or request.image_size:
+    if request.class_names is not None or request.image_size or request.image_mean or request.image_std:
         raise UserError(
-            f"--class-names and --image-size are of image classifiers, but {format_value(str(folder))} holds a "
+            f"--class-names and --image-... are of image classifiers, but {format_value(str(folder))} holds a "
             "language model: leave them out"
         )
     name = config["model_type"]
@@ -61,7 +61,8 @@ def from_folder(
     data_info = _data_info(options, tokenizer)
     model: Any = recipe.model(options, data_info)
     family.load(model, weights)
-    return ImportedModel(recipe, options, LANGUAGE_MODELING, data_info, {"weights": model.state_dict()}, name)
+    saved = {"weights": model.state_dict()}
+    return ImportedModel(recipe, options, LANGUAGE_MODELING, data_info, saved, num_parameters(model), name)
 
 
 def _options(layout: LanguageLayout, context_length: int) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class ImportRequest:
     data: str = ""  # to evaluate and inspect on, named as for `quoin train --data`
     class_names: Path | None = None  # a file with a line for each class
     image_size: int = 0  # of image classifiers; 0 for the one that the weights were trained with
+    image_mean: tuple[float, ...] = ()  # of each channel; none for that of the weights' family
+    image_std: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class ImportedModel:
     kind: str
     data_info: DataInfo
     saved: dict[str, Any]  # weights by name, and what else a run of this kind keeps of its model
+    num_parameters: int  # the running averages of batch norms are weights of the file and no parameters
     family: str  # how the names were read
     remarks: tuple[str, ...] = field(default=())
 
@@ -84,8 +87,7 @@ def import_weights(
         "imported": {"source": str(source.absolute()), "family": found.family},
     }
     path = _write(found, config, out, runs, force)
-    num_parameters = sum(each.numel() for each in found.saved["weights"].values())
-    return Imported(path, found.recipe.name, found.family, num_parameters, found.remarks)
+    return Imported(path, found.recipe.name, found.family, found.num_parameters, found.remarks)
 
 
 def read_foreign(source: Path, request: ImportRequest) -> ImportedModel:
@@ -140,7 +142,7 @@ def _write(found: ImportedModel, config: dict[str, Any], out: Path | None, runs:
     folder = RunFolder.create(root, found.recipe.name, config, environment, name=draft)
     try:
         folder.save_checkpoint(_state(found.saved), 0)
-        folder.save_result(_result(found.saved))
+        folder.save_result(_result(found.num_parameters))
         if out is not None and force and os.path.lexists(out):
             remove_run(find_removable(out))
         name = _rename(root, draft, found.recipe.name, out)
@@ -179,7 +181,7 @@ def _state(saved: dict[str, Any]) -> dict[str, Any]:
     return {"task": {"model": saved}, "trainer": trainer, "means": [], "best": None, "generators": {}}
 
 
-def _result(saved: dict[str, Any]) -> ResultFile:
+def _result(num_parameters: int) -> ResultFile:
     return {
         "metrics": {},
         "target": None,
@@ -188,5 +190,5 @@ def _result(saved: dict[str, Any]) -> ResultFile:
         "best_step": 0,
         "seconds": 0.0,
         "saving_seconds": 0.0,
-        "num_parameters": sum(each.numel() for each in saved["weights"].values()),
+        "num_parameters": num_parameters,
     }

@@ -31,6 +31,7 @@ from quoin.train import Metrics, RunFolder, load_state_dict_strict, torch_as_it_
 from quoin.train.run_state import fitting, model_weights, read_state
 
 if TYPE_CHECKING:
+    from quoin.runs.export.written import Written
     from quoin.runs.inspect_run import Inspection
     from quoin.runs.kinds.trained import Trained
     from quoin.train import Task
@@ -266,6 +267,13 @@ class Run:
         with fitting(where):
             load_state_dict_strict(model, weights)
         return model.eval(), saved, step
+
+    def export(self, to: str, out: Path | str | None = None, *, force: bool = False) -> "Written":
+        """The model as `onnx`, `torch`, `huggingface` or `safetensors` in the folder `out`, by default named after the
+        run, opened by the other library and compared: `is_equal` says whether it answers as the run does."""
+        from quoin.runs.export.export import export_run
+
+        return export_run(self, to, None if out is None else Path(out), force=force)
 
     def load_state(self) -> tuple[Any, int]:
         """The state of the newest checkpoint, or of `step`, and its step; there must be one."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quoin.errors import UserError
-from quoin.runs.export.exportable import ExportPart, ScriptCheck, Tensors, draw_inputs
+from quoin.runs.export.exportable import ExportPart, LoopCheck, ScriptCheck, Tensors, draw_inputs
 from quoin.runs.export.written import TOLERANCE, Difference, largest_difference
 
 __all__ = ["compare_part", "compare_script"]
@@ -19,8 +19,9 @@ __all__ = ["compare_part", "compare_script"]
 TIME_LIMIT = 600.0  # seconds of a script
 
 
-def compare_part(part: ExportPart, opened: Callable[..., Tensors]) -> Iterator[Difference | str]:
-    """The differences of a part that was opened by the other runtime; a string is a note, of what was not compared."""
+def compare_part(part: ExportPart | LoopCheck, opened: Callable[..., Tensors]) -> Iterator[Difference | str]:
+    """The differences of a part, or of a loop over parts, that the other runtime opened; a string is a note of what was
+    not compared."""
     tolerance = TOLERANCE if part.tolerance is None else part.tolerance
     for number in range(2 if part.free_axes else 1):
         sizes = {axis.name: axis.tried[number] for axis in part.free_axes}

@@ -15,46 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from quoin.callbacks import ProgressCallback, current_listener
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.runs.export.place import check_out, default_out
 from quoin.runs.export.written import Difference, Written
 
 if TYPE_CHECKING:
     from quoin.runs.run import Run
 
-__all__ = ["FORMS", "Form", "check_out", "default_out", "export_run"]
+__all__ = ["FORMS", "Form", "export_run"]
 
 Form = Literal["onnx", "torch", "huggingface", "safetensors"]
 FORMS: tuple[str, ...] = get_args(Form)
 TICK = 0.5  # seconds between two looks at the clock, while one long step is under way
-
-
-def default_out(run_path: Path, to: str) -> Path:
-    """Where an export goes unless told: beside the working directory's files, by the run's name."""
-    return Path(f"{run_path.resolve().name}-{to}")
-
-
-def check_out(out: Path, *, force: bool) -> None:
-    """Refuse a place that must not be written, before the work."""
-    try:
-        if os.path.lexists(out) and not force:
-            raise UserError(
-                f"{format_value(str(out))} is there already: choose another with -o, or write over it with --force"
-            )
-        if os.path.lexists(out) and not (out.is_dir() and not out.is_symlink()):
-            raise UserError(f"expected a folder to write over, got {format_value(str(out))}, which is none: move it")
-        # Not any folder: only what an export wrote is removed for another.
-        if (
-            os.path.lexists(out)
-            and os.listdir(out)
-            and not {"quoin.json", "config.json", "model_index.json"} & {*os.listdir(out)}
-        ):
-            raise UserError(
-                f"{format_value(str(out))} holds other files than an export's: choose another place with -o"
-            )
-        os.stat(f"{out.absolute().parent}/")
-    except OSError as error:
-        raise UserError(
-            f"{format_value(str(out))} cannot be written ({error.strerror}): choose another place with -o"
-        ) from None
 
 
 def export_run(run: "Run", to: str, out: Path | None = None, *, force: bool = False) -> Written:
@@ -127,7 +98,7 @@ def _graphs(run: "Run", to: str, folder: Path) -> Written:
     files: list[Path] = []
     found: list[Difference | str] = []
     with current_listener().progress(f"exporting {run.path.name}") as update:
-        total = 2 * len(exportable.parts) + len(exportable.checks)
+        total = 2 * len(exportable.parts) + len(exportable.loops) + len(exportable.checks)
         for number, part in enumerate(exportable.parts):
             with _ticking(update, number, total):
                 files += write(part, exportable, folder)
@@ -138,7 +109,10 @@ def _graphs(run: "Run", to: str, folder: Path) -> Written:
             with _ticking(update, number, total):
                 found += compare_part(part, opened(folder, part.name))
                 gc.collect()
-        for number, check in enumerate(exportable.checks, 2 * len(exportable.parts)):
+        for number, loop in enumerate(exportable.loops, 2 * len(exportable.parts)):
+            with _ticking(update, number, total):
+                found += compare_part(loop, loop.opened(lambda name: opened(folder, name)))
+        for number, check in enumerate(exportable.checks, total - len(exportable.checks)):
             with _ticking(update, number, total):
                 found.append(compare_script(check, folder))
     differences = tuple(each for each in found if isinstance(each, Difference))

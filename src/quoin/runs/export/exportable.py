@@ -4,6 +4,7 @@ A part knows which axes of its inputs are free, how to draw inputs of any sizes,
 and, where the run has its data, real rows. The forms (onnx_form.py, torch_form.py) write parts and know no kinds.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,18 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
-__all__ = ["BATCH", "Axis", "ExportInput", "ExportPart", "Exportable", "ScriptCheck", "draw_inputs", "draw_tokens"]
+__all__ = [
+    "BATCH",
+    "Axis",
+    "ExportInput",
+    "ExportPart",
+    "Exportable",
+    "LoopCheck",
+    "Opener",
+    "ScriptCheck",
+    "draw_inputs",
+    "draw_tokens",
+]
 
 Sizes = Mapping[str, int]  # of the free axes, by name
 Tensors = tuple[Tensor, ...]
@@ -71,14 +83,48 @@ class ExportPart:
 
     @property
     def free_axes(self) -> tuple[Axis, ...]:
-        """Each once, in the order of the inputs."""
-        return tuple(dict.fromkeys(axis for each in self.inputs for axis in each.axes if isinstance(axis, Axis)))
+        return free_axes(self.inputs)
 
     @torch.no_grad()
     def answers(self, inputs: Tensors) -> Tensors:
         """What the run answers."""
         found = (self.ours or self.module)(*inputs)
         return found if isinstance(found, tuple) else (found,)
+
+
+Opener = Callable[[str], Callable[..., Tensors]]  # the part of this name, as the other runtime computes it
+
+
+@dataclass(frozen=True)
+class LoopCheck:
+    """Parts that are called one after another, as a script does it, beside what the run answers to the whole at once.
+
+    Args:
+        loop: From the opener of the parts and the inputs to the answers.
+        whole: What the run answers to the same inputs by its own code, which knows no parts.
+        real: Inputs from the run's own test data; raises an error where they are not at hand.
+    """
+
+    name: str
+    inputs: tuple[ExportInput, ...]
+    loop: Callable[..., Tensors]
+    whole: Callable[..., Tensors]
+    real: Callable[[], Tensors] | None = None
+    tolerance: float | None = None
+
+    @property
+    def free_axes(self) -> tuple[Axis, ...]:
+        return free_axes(self.inputs)
+
+    @torch.no_grad()
+    def answers(self, inputs: Tensors) -> Tensors:
+        """What the run answers."""
+        return self.whole(*inputs)
+
+    def opened(self, opener: Opener) -> Callable[..., Tensors]:
+        """The loop over the parts that were written, each opened once."""
+        kept = functools.cache(opener)
+        return lambda *inputs: self.loop(kept, *inputs)
 
 
 @dataclass(frozen=True)
@@ -105,6 +151,7 @@ class Exportable:
     Args:
         info: What quoin.json tells beside the parts: names, units, vocabularies.
         scripts: Files to write beside the parts, each from a module of scripts/.
+        loops: Comparisons of what the parts give together.
         notes: What the user should know.
     """
 
@@ -112,10 +159,16 @@ class Exportable:
     info: dict[str, Any]
     scripts: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[ScriptCheck, ...] = ()
+    loops: tuple[LoopCheck, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def draw_inputs(part: ExportPart, sizes: Sizes, seed: int = 0) -> Tensors:
+def free_axes(inputs: tuple[ExportInput, ...]) -> tuple[Axis, ...]:
+    """Each once, in the order of the inputs."""
+    return tuple(dict.fromkeys(axis for each in inputs for axis in each.axes if isinstance(axis, Axis)))
+
+
+def draw_inputs(part: ExportPart | LoopCheck, sizes: Sizes, seed: int = 0) -> Tensors:
     """Random inputs of these sizes."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(each.draw(each.shape(sizes), generator) for each in part.inputs)

@@ -15,11 +15,23 @@ from quoin.runs.export.exportable import Exportable, ExportPart
 from quoin.runs.export.trace import dynamic_shapes, quietly, trace
 from quoin.runs.export.written import CannotExportError
 
-__all__ = ["check_extra", "open_onnx", "write_onnx"]
+__all__ = ["check_extra", "cummax", "open_onnx", "write_onnx"]
 
 SUFFIX = ".onnx"
 LARGE = 2**26  # bytes of weights that go into a file of their own
 _NEEDED = ("onnx", "onnxscript", "onnxruntime")
+
+
+def cummax(x: Shaped[Tensor, "..."], dim: int) -> tuple[Shaped[Tensor, "..."], Shaped[Tensor, "..."]]:
+    """Running maxima and where they are, for ONNX, which has no operator for them: the largest of each beginning, of n²
+    numbers. Performer's are over a chunk."""
+    moved = x.movedim(dim, -1)
+    at = torch.arange(moved.shape[-1], device=x.device)
+    values, indices = moved[..., None, :].masked_fill(at > at[:, None], float("-inf")).max(dim=-1)
+    return values.movedim(-1, dim), indices.movedim(-1, dim)
+
+
+_WRITTEN_OUT: dict[Any, Any] = {torch.ops.aten.cummax.default: cummax}
 
 
 def check_extra() -> None:
@@ -34,6 +46,9 @@ def write_onnx(part: ExportPart, exportable: Exportable, folder: Path) -> list[P
     program: ExportedProgram = trace(part)
     try:
         with torch.no_grad(), quietly():
+            graphs = [each.graph for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
+            if any(node.target in _WRITTEN_OUT for graph in graphs for node in graph.nodes):
+                program = program.run_decompositions(_WRITTEN_OUT)
             made: Any = torch.onnx.export(
                 program,
                 dynamic_shapes=dynamic_shapes(part, by_name=True),

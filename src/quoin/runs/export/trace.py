@@ -3,9 +3,11 @@
 import contextlib
 import inspect
 import logging
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import Dim, ExportedProgram
@@ -13,9 +15,28 @@ from torch.export import Dim, ExportedProgram
 from quoin.runs.export.exportable import Axis, ExportPart, draw_inputs
 from quoin.runs.export.written import CannotExportError
 
-__all__ = ["dynamic_shapes", "quietly", "trace"]
+__all__ = ["dynamic_shapes", "quietly", "trace", "why_no_graph"]
 
-_CHATTY = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir", "onnxruntime")
+_CHATTY = ("torch.onnx", "torch.export", "torch._dynamo", "torch.fx", "onnxscript", "onnx_ir", "onnxruntime")
+# What torch.export says of a model's code, and what to do about it.
+_HINTS = {
+    "Constraints violated": "its code makes a size a constant, as len(x) does: write x.shape[0]",
+    "data-dependent": "its code branches on the values of a tensor: write torch.where",
+}
+
+
+class _WithoutThisThread:
+    """Standard error less what this thread writes: torch.export prints a graph that fails, by no logger. The bar is
+    another thread's."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.thread = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        return len(text) if threading.get_ident() == self.thread else self.stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 @contextlib.contextmanager
@@ -29,7 +50,7 @@ def quietly() -> Iterator[None]:
     for each in loggers:
         each.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stderr(cast(Any, _WithoutThisThread(sys.stderr))):
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -59,8 +80,13 @@ def trace(part: ExportPart) -> ExportedProgram:
         with torch.no_grad(), quietly():
             return torch.export.export(part.module.eval(), inputs, dynamic_shapes=dynamic_shapes(part))
     except Exception as error:  # whatever torch.export finds in a model's code, a user's own too
-        told = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise CannotExportError(
-            f"torch.export cannot make a graph of the part {part.name} ({told[:300]}); --to safetensors keeps its "
-            "weights"
+            f"torch.export cannot make a graph of the part {part.name} ({why_no_graph(error)}); --to safetensors keeps "
+            "its weights"
         ) from error
+
+
+def why_no_graph(error: Exception) -> str:
+    """In one line: what a user can do about it, where that is known, else the first line of what torch says."""
+    told = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next((hint for words, hint in _HINTS.items() if words in told), told[:300])

@@ -22,10 +22,9 @@ from quoin.runs.export.huggingface.model_card import write_model_card
 from quoin.runs.export.huggingface.opening import is_there, not_compared, own_code_aside, quiet
 from quoin.runs.export.huggingface.own_code import TRUST
 from quoin.runs.export.huggingface.recurrent import write_recurrent
+from quoin.runs.export.own_text import own_test_tokens
 from quoin.runs.export.written import CannotExportError, Difference, Written, largest_difference
-from quoin.runs.paths import options_here
 from quoin.runs.run import Run
-from quoin.tasks.text_data import corpus
 
 __all__ = ["write_language"]
 
@@ -170,13 +169,6 @@ def _compare(run: Run, folder: Path, *, own: bool) -> Iterator[Difference | str]
 
 
 def _real_tokens(run: Run) -> Int[Tensor, "rows seq"]:
-    """Of the test text, without the model and the optimizer that a task would bring."""
-    options = options_here(run)
-    if getattr(options, "data", None) == "":
-        raise UserError("it was imported without any")
-    text = corpus(options) if hasattr(options, "data") else run.load_task().text  # type: ignore[attr-defined]
-    if text.fingerprint != run.data_info.fingerprint:
-        raise UserError(f"the data of {run.path} changed since it was started")
-    tokens, trained = text.test.in_memory(), run.trained
+    tokens, trained = own_test_tokens(run), run.trained
     length = min(SHAPES[1][1], trained.window or len(tokens), len(tokens))  # type: ignore[attr-defined]
     return tokens[: len(tokens) // length * length].unflatten(0, (-1, length))[:4]

@@ -45,9 +45,11 @@ def _front(library: str, pipeline_tag: str) -> str:
 
 
 def _first_sentence(run: Run) -> str:
-    words = (
-        f"{run.recipe.summary.rstrip('.')}, trained by Quoin {quoin.__version__} with the recipe `{run.recipe_name}`."
-    )
+    summary, source = run.recipe.summary.rstrip("."), getattr(run.options, "data", None)
+    words = f"{summary}, trained by Quoin {quoin.__version__} with the recipe `{run.recipe_name}`."
+    if source != getattr(run.recipe.options(), "data", None):  # the summary tells of the recipe's own data
+        about = f"trained on `{source}`" if source else "imported"
+        words = f"A model of the recipe `{run.recipe_name}`, {about} by Quoin {quoin.__version__}."
     if run.folder.result is None:
         words += f" Its training is not finished: these are its best weights so far, of step {run.trained.step}."
     return words

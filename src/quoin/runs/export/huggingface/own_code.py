@@ -5,7 +5,6 @@ The code is written from the model's graph (torch.export): a line for each opera
 under the name of the layer that does it. It needs torch and transformers, and nothing of Quoin.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from torch.fx import Node
 
 from quoin.errors import UserError
 from quoin.runs.export.huggingface.files import write_json, write_weights
+from quoin.runs.export.trace import quietly, why_no_graph
 from quoin.runs.export.written import CannotExportError
 
 __all__ = ["TRUST", "write_own_code"]
@@ -125,8 +125,7 @@ def write_own_code(
 def _program(model: nn.Module, inputs: Mapping[str, Tensor], name: str) -> Any:
     batch = torch.export.Dim("batch", min=1)
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), quietly():
             program = torch.export.export(
                 model.eval(), tuple(inputs.values()), dynamic_shapes=[{0: batch} for _ in inputs], strict=False
             )
@@ -136,8 +135,7 @@ def _program(model: nn.Module, inputs: Mapping[str, Tensor], name: str) -> Any:
     except Exception as error:  # torch.export raises many kinds
         raise CannotExportError(
             f"Hugging Face has no counterpart of {name}, and its graph cannot be written as code "
-            f"({' '.join(str(error).split())[:120]}); it has the forms onnx, torch and safetensors: choose one with "
-            "--to"
+            f"({why_no_graph(error)}); try --to torch or onnx, or keep its weights with --to safetensors"
         ) from error
 
 

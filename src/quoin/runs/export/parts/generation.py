@@ -17,7 +17,6 @@ from quoin.generate import (
     sample_ddim,
 )
 from quoin.models import DecoderModel, LinearVAE
-from quoin.models.generative import GenerativeModel
 from quoin.runs.export.exportable import BATCH, Exportable, ExportInput, ExportPart, ScriptCheck
 from quoin.runs.export.parts.generation_steps import (
     Decoder,
@@ -48,7 +47,7 @@ def generation_parts(run: Run) -> Exportable:
     if isinstance(model, PixelSampler):
         return _pixels(model, told)
     if isinstance(model, LinearVAE):
-        return _decoder(LinearDecoder(model), model.decoder.weight.shape[1], model.decoder.weight.dtype, model, told)
+        return _linear_decoder(model, told)
     if isinstance(model, DecoderModel):
         dtype = next(model.parameters()).dtype  # type: ignore[attr-defined]
         return _decoder(Decoder(model), model.latent_dim, dtype, model, told)
@@ -123,23 +122,53 @@ def _flow(model: FlowSampler, told: dict[str, Any]) -> Exportable:
 
 
 def _decoder(
-    module: nn.Module, latent_dim: int, dtype: torch.dtype, model: GenerativeModel, told: dict[str, Any]
+    module: nn.Module, latent_dim: int, dtype: torch.dtype, model: DecoderModel, told: dict[str, Any]
 ) -> Exportable:
     inputs = (ExportInput("latent", (BATCH, latent_dim), _normal(dtype), "normal numbers"),)
     part = ExportPart("decoder", module, inputs, ("sample",))
-    sampling = {"latent_dim": latent_dim, "dtype": str(dtype).removeprefix("torch.")}
-    checks = () if isinstance(model, LinearVAE) else (_sample_check(model, {}, (latent_dim,), dtype),)
-    notes = ("sample.py gives the mean of each point; its noise is not added",) if isinstance(model, LinearVAE) else ()
-    return Exportable((part,), told | {"sampling": sampling}, {"sample.py": "sample_latent"}, checks, notes)
+    sampling = {"latent_dim": latent_dim, "noise_dim": 0, "dtype": str(dtype).removeprefix("torch.")}
+    check = _sample_check(model, {}, (latent_dim,), dtype)
+    return Exportable((part,), told | {"sampling": sampling}, {"sample.py": "sample_latent"}, (check,))
 
 
-def _sample_check(model: Any, options: Mapping[str, Any], shape: tuple[int, ...], dtype: torch.dtype) -> ScriptCheck:
-    """sample.py from the noise that the run's own sampler would draw first."""
+def _linear_decoder(model: LinearVAE, told: dict[str, Any]) -> Exportable:
+    """Probabilistic PCA, whose examples have noise of their own beside the latent's."""
+    decoder, dtype = model.decoder, model.decoder.weight.dtype
+    num_features, latent_dim = decoder.weight.shape
+
+    def ours(latent: Tensor, noise: Tensor) -> tuple[Tensor, ...]:
+        return (model.loc + model.scale * (decoder(latent) + decoder.noise * noise),)
+
+    inputs = (
+        ExportInput("latent", (BATCH, latent_dim), _normal(dtype), "normal numbers"),
+        ExportInput("noise", (BATCH, num_features), _normal(dtype), "normal numbers, or zeros for the mean"),
+    )
+    part = ExportPart("decoder", LinearDecoder(model), inputs, ("sample",), ours)
+    sampling = {
+        "latent_dim": latent_dim,
+        "noise_dim": num_features,
+        "dtype": str(dtype).removeprefix("torch."),
+    }
+    check = _sample_check(model, {}, (latent_dim,), dtype, (num_features,))
+    return Exportable((part,), told | {"sampling": sampling}, {"sample.py": "sample_latent"}, (check,))
+
+
+def _sample_check(
+    model: Any,
+    options: Mapping[str, Any],
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    then: tuple[int, ...] = (0,),
+) -> ScriptCheck:
+    """sample.py from the noise of this shape that the run's own sampler draws first, and what it draws after that."""
 
     def seeded() -> torch.Generator:
         return torch.Generator().manual_seed(0)
 
-    noise = torch.randn((NUM_SAMPLES, *shape), generator=seeded(), dtype=dtype)
+    generator = seeded()
+    noise = torch.randn((NUM_SAMPLES, *shape), generator=generator, dtype=dtype)
+    if then != (0,):
+        noise = torch.cat([noise, torch.randn((NUM_SAMPLES, *then), generator=generator, dtype=dtype)], dim=1)
     return ScriptCheck(
         "sample.py",
         ("--noise", "{noise}", "--out", "{out}"),

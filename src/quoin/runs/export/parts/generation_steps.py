@@ -90,15 +90,18 @@ class Decoder(nn.Module):
 
 
 class LinearDecoder(nn.Module):
-    """A latent to the mean of a point of probabilistic PCA, on the scale of the data."""
+    """A latent and the noise of an example to a point of probabilistic PCA, on the scale of the data."""
 
     def __init__(self, model: LinearVAE) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, latent: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch features"]:
+    def forward(
+        self, latent: Float[Tensor, "batch latent"], noise: Float[Tensor, "batch features"]
+    ) -> Float[Tensor, "batch features"]:
         decoder = self.model.decoder
-        return self.model.loc + self.model.scale * (latent @ decoder.weight.mT + decoder.bias)
+        mean = latent @ decoder.weight.mT + decoder.bias
+        return self.model.loc + self.model.scale * (mean + decoder.log_noise.exp() * noise)
 
 
 class PixelLogits(nn.Module):

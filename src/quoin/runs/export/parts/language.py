@@ -5,12 +5,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quoin.data import load_corpus
 from quoin.errors import UserError
 from quoin.generate import greedy_token
 from quoin.layers import ExactAttention
+from quoin.layers.attention.feature_map import LinearAttentionCache
 from quoin.models import NgramModel, RecurrentLanguageModel, TransformerLanguageModel
-from quoin.runs.export.exportable import BATCH, Axis, Exportable, ExportInput, ExportPart, ScriptCheck, draw_tokens
+from quoin.runs.export.exportable import (
+    BATCH,
+    Axis,
+    Exportable,
+    ExportInput,
+    ExportPart,
+    LoopCheck,
+    Opener,
+    ScriptCheck,
+    draw_tokens,
+)
+from quoin.runs.export.own_text import own_test_tokens
 from quoin.runs.export.parts.language_steps import NgramStep, RecurrentStep, State, SumsStep, TransformerStep
 from quoin.runs.export.written import CannotExportError
 from quoin.runs.kinds.language_modeling import TrainedLanguageModel
@@ -21,7 +32,11 @@ __all__ = ["language_parts"]
 LENGTH = Axis("length", traced=6, tried=(3, 11))
 NEW = Axis("new", traced=3, tried=(1, 4))
 SEEN = Axis("seen", traced=5, tried=(2, 9), least=0)
+CHUNK = 3  # tokens that are read at once, so that the last are fewer
+REAL_TOKENS = 64
 FEW_TOKENS = 24  # of a script, where a window is too long to be filled
+
+_Step = TransformerStep | SumsStep | RecurrentStep | NgramStep
 
 
 def language_parts(run: Run) -> Exportable:
@@ -29,12 +44,22 @@ def language_parts(run: Run) -> Exportable:
     trained = run.trained
     assert isinstance(trained, TrainedLanguageModel)
     model, tokenizer = trained.model, trained.tokenizer
+    if isinstance(model, TransformerLanguageModel) and not _has_step(model):
+        told: dict[str, Any] = {
+            "vocabulary": tokenizer.as_json(),
+            "vocab_size": tokenizer.vocab_size,
+            "window": trained.window,
+        }
+        note = (
+            "its attention has no cache: the graph reads whole texts, and generate.py, which needs one, is not written"
+        )
+        return Exportable((_whole_part(run, trained),), told, notes=(note,))
     step, state, takes_many, takes_position = _step_of(model, trained.window)
     parts = [_step_part(trained, step, state, takes_many, takes_position)]
     if isinstance(model, TransformerLanguageModel):
         parts = [_whole_part(run, trained), *parts]
     window = trained.window
-    told: dict[str, Any] = {
+    told = {
         "vocabulary": tokenizer.as_json(),
         "vocab_size": tokenizer.vocab_size,
         "generation": {
@@ -46,10 +71,20 @@ def language_parts(run: Run) -> Exportable:
             "state": [each.as_json() for each in state],
         },
     }
-    return Exportable(tuple(parts), told, {"generate.py": "generate"}, (_greedy_check(trained),))
+    loop = _loop_check(run, trained, state, takes_many, takes_position)
+    return Exportable(tuple(parts), told, {"generate.py": "generate"}, (_greedy_check(trained),), (loop,))
 
 
-def _step_of(model: nn.Module, window: int | None) -> tuple[nn.Module, list[State], bool, bool]:
+def _is_exact(model: TransformerLanguageModel) -> bool:
+    return all(isinstance(block.attention.inner_attention, ExactAttention) for block in model.transformer.blocks)
+
+
+def _has_step(model: TransformerLanguageModel) -> bool:
+    """Whether what was read is keys and values, or sums of constant size; one's own attention reads all of it again."""
+    return _is_exact(model) or all(isinstance(each, LinearAttentionCache) for each in model.init_cache(1, 1).blocks)
+
+
+def _step_of(model: nn.Module, window: int | None) -> tuple[_Step, list[State], bool, bool]:
     """The step, its state before the first token, and whether it takes many tokens at once and their position."""
     if isinstance(model, RecurrentLanguageModel):
         module = RecurrentStep(model)
@@ -62,7 +97,7 @@ def _step_of(model: nn.Module, window: int | None) -> tuple[nn.Module, list[Stat
             f"expected a recurrent, Transformer or n-gram language model, got {type(model).__name__}, which has no "
             "step to export: give --to safetensors"
         )
-    if all(isinstance(block.attention.inner_attention, ExactAttention) for block in model.transformer.blocks):
+    if _is_exact(model):
         # What is read and what is new must fit the window together.
         module = TransformerStep(model, SEEN if window is None else SEEN.up_to(max(0, window - max(NEW.tried))))
         return module, module.state(), True, False
@@ -75,7 +110,7 @@ def _whole_part(run: Run, trained: TrainedLanguageModel) -> ExportPart:
     axis = LENGTH.up_to(trained.window)
 
     def real() -> tuple[Tensor, ...]:
-        return (_own_tokens(run)[: min(64, trained.window or 64)][None],)
+        return (_own_tokens(run, trained),)
 
     tokens = ExportInput("tokens", (BATCH, axis), draw_tokens(trained.tokenizer.vocab_size), "token numbers")
     return ExportPart("model", _Logits(trained.model), (tokens,), ("logits",), real=real)
@@ -93,24 +128,39 @@ class _Logits(nn.Module):
 
 
 def _step_part(
-    trained: TrainedLanguageModel, step: nn.Module, state: list[State], takes_many: bool, takes_position: bool
+    trained: TrainedLanguageModel, step: _Step, state: list[State], takes_many: bool, takes_position: bool
 ) -> ExportPart:
     draw = draw_tokens(trained.tokenizer.vocab_size)
     inputs = [ExportInput("tokens", (BATCH, NEW if takes_many else 1), draw, "token numbers")]
     if takes_position:
         inputs.append(ExportInput("position", (1,), lambda size, generator: torch.full(size, 3), "of the new token"))
     inputs += [ExportInput(each.name, each.axes, each.draw, "what was read before") for each in state]
-    ours = step.by_its_own_code if isinstance(step, NgramStep) else None
-    return ExportPart("step", step, tuple(inputs), ("logits", *(f"next_{each.name}" for each in state)), ours)
+    outputs = ("logits", *(f"next_{each.name}" for each in state))
+    return ExportPart("step", step, tuple(inputs), outputs, step.by_its_own_code)
 
 
-def _own_tokens(run: Run) -> Tensor:
-    options = run.options
-    corpus = load_corpus(run.data_now or options.data, options.tokenizer, options.vocab_size)
-    tokens = corpus.test.in_memory()
-    if not len(tokens):
-        raise UserError(f"{options.data} has no test tokens")
-    return tokens.long()
+def _loop_check(
+    run: Run, trained: TrainedLanguageModel, state: list[State], takes_many: bool, takes_position: bool
+) -> LoopCheck:
+    """The step from the first token to the last gives the logits that the run gives to the whole text."""
+    size = CHUNK if takes_many else 1
+
+    def loop(opener: Opener, tokens: Tensor) -> tuple[Tensor, ...]:
+        step, found = opener("step"), []
+        after = [each.before(tokens.shape[0]) for each in state]
+        for at in range(0, tokens.shape[1], size):
+            position = [torch.tensor([at])] if takes_position else []
+            logits, *after = step(tokens[:, at : at + size].contiguous(), *position, *after)
+            found.append(logits)
+        return (torch.cat(found, dim=1),)
+
+    tokens = ExportInput("tokens", (BATCH, LENGTH.up_to(trained.window)), draw_tokens(trained.tokenizer.vocab_size))
+    whole = lambda tokens: (trained.model(tokens),)  # noqa: E731
+    return LoopCheck("step by step", (tokens,), loop, whole, lambda: (_own_tokens(run, trained),))
+
+
+def _own_tokens(run: Run, trained: TrainedLanguageModel) -> Tensor:
+    return own_test_tokens(run)[: min(REAL_TOKENS, trained.window or REAL_TOKENS)][None]
 
 
 def _greedy_check(trained: TrainedLanguageModel) -> ScriptCheck:

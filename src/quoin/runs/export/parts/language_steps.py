@@ -28,6 +28,9 @@ from quoin.runs.export.exportable import BATCH, Axis
 __all__ = ["NgramStep", "RecurrentStep", "State", "SumsStep", "TransformerStep"]
 
 
+Step = Callable[..., tuple[Tensor, ...]]  # tokens and a state to logits and the state after them
+
+
 @dataclass(frozen=True)
 class State:
     """One tensor of a state: its axes, what it is before the first token (one number, or one along the last axis), and
@@ -41,8 +44,15 @@ class State:
 
     def as_json(self) -> dict[str, Any]:
         """Before the first token, of one sequence: a free axis other than the batch is empty."""
-        shape = [axis if isinstance(axis, int) else int(axis == BATCH) for axis in self.axes]
-        return {"name": self.name, "shape": shape, "start": self.start, "dtype": self.dtype}
+        return {"name": self.name, "shape": self._shape(1), "start": self.start, "dtype": self.dtype}
+
+    def before(self, batch_size: int) -> Shaped[Tensor, "..."]:
+        """Before the first token of so many sequences."""
+        start = torch.tensor(self.start, dtype=getattr(torch, self.dtype))
+        return start.expand(self._shape(batch_size)).contiguous()
+
+    def _shape(self, batch_size: int) -> list[int]:
+        return [axis if isinstance(axis, int) else batch_size if axis == BATCH else 0 for axis in self.axes]
 
 
 def normal(size: tuple[int, ...], generator: torch.Generator) -> Float[Tensor, "..."]:
@@ -77,6 +87,15 @@ class TransformerStep(nn.Module):
         assert isinstance(after, TransformerCache)
         return logits, *(each for block in after.blocks for each in (block.keys, block.values))  # type: ignore[attr-defined]
 
+    def by_its_own_code(
+        self, tokens: Int[Tensor, "batch new"], *past: Float[Tensor, "..."]
+    ) -> tuple[Float[Tensor, "..."], ...]:
+        """The same with the cache that the run itself decodes with."""
+        empty: Any = self.model.init_cache(tokens.shape[0], past[0].shape[2] + tokens.shape[1])
+        filled = [block.append(*past[at : at + 2]) for at, block in zip(range(0, len(past), 2), empty.blocks)]
+        logits, after = self.model.decode_step(TransformerCache(tuple(filled)), tokens)
+        return logits, *(each for block in after.blocks for each in (block.keys, block.values))  # type: ignore[attr-defined]
+
 
 class SumsStep(nn.Module):
     """One token of a Transformer with linear attention, whose state is sums of constant size."""
@@ -102,7 +121,18 @@ class SumsStep(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch 1"], position: Int[Tensor, "1"], *past: Float[Tensor, "..."]
     ) -> tuple[Float[Tensor, "..."], ...]:
-        given, at, caches = iter(past), DevicePosition(position, self.limit), []
+        return self._read(tokens, DevicePosition(position, self.limit), past)
+
+    def by_its_own_code(
+        self, tokens: Int[Tensor, "batch 1"], position: Int[Tensor, "1"], *past: Float[Tensor, "..."]
+    ) -> tuple[Float[Tensor, "..."], ...]:
+        """The same at a position that Python knows, as the run itself decodes."""
+        return self._read(tokens, int(position), past)
+
+    def _read(
+        self, tokens: Tensor, at: int | DevicePosition, past: tuple[Tensor, ...]
+    ) -> tuple[Float[Tensor, "..."], ...]:
+        given, caches = iter(past), []
         for sums in self.sums:
             found = KeyValueSums(next(given), None if sums.log_scale is None else next(given))
             caches.append(LinearAttentionCache(found, at))
@@ -128,6 +158,13 @@ class RecurrentStep(nn.Module):
         logits, after = self.model.read(RecurrentState(state), tokens)
         return logits, *after.tensors
 
+    def by_its_own_code(
+        self, tokens: Int[Tensor, "batch 1"], *state: Float[Tensor, "..."]
+    ) -> tuple[Float[Tensor, "..."], ...]:
+        """As the run itself decodes."""
+        logits, after = self.model.decode_step(RecurrentState(state), tokens)
+        return logits, *after.tensors  # type: ignore[attr-defined]
+
 
 class NgramStep(nn.Module):
     """One token of an n-gram model: the nodes of the last tokens go in and come out, and each node's children are found
@@ -140,7 +177,7 @@ class NgramStep(nn.Module):
     def __init__(self, model: NgramModel) -> None:
         super().__init__()
         self.order, self.vocab_size = model.order, model.vocab_size
-        self.by_its_own_code = lambda tokens, nodes: _as_tuple(model.decode_step(NgramCache(nodes), tokens))
+        self.by_its_own_code: Step = lambda tokens, nodes: _as_tuple(model.decode_step(NgramCache(nodes), tokens))
         for name in ("keys", "probs", "weights"):
             self.register_buffer(name, getattr(model, name))
         self.num_halvings = max(1, math.ceil(math.log2(len(model.keys) + 1)))

@@ -9,8 +9,17 @@ from torch import Tensor, nn
 from quoin.data import encode_texts
 from quoin.models import SequenceClassifier
 from quoin.models.sequence_classifier import RecurrentTextEncoder
-from quoin.runs.export.exportable import BATCH, Exportable, ExportInput, ExportPart, ScriptCheck, draw_tokens
-from quoin.runs.export.parts.recurrent_layers import LENGTH, describe_layers, encoder_parts
+from quoin.runs.export.exportable import (
+    BATCH,
+    Exportable,
+    ExportInput,
+    ExportPart,
+    LoopCheck,
+    Opener,
+    ScriptCheck,
+    draw_tokens,
+)
+from quoin.runs.export.parts.recurrent_layers import LENGTH, describe_layers, encoder_parts, read_both_ways
 from quoin.runs.kinds.sequence_classification import TrainedTextClassifier
 from quoin.runs.run import Run
 from quoin.tensor import masked_mean, sequence_mask
@@ -61,12 +70,14 @@ def text_parts(run: Run) -> Exportable:
         "layers": None,
     }
     outputs = ("probabilities", "class")
+    loops: tuple[LoopCheck, ...] = ()
     if isinstance(model.encoder, RecurrentTextEncoder):
         encoder = model.encoder
         mean = ExportInput("mean", (BATCH, encoder.output_dim), lambda size, rng: torch.randn(size, generator=rng))
         parts = encoder_parts(encoder.token_embedding, encoder.cell)
         parts.append(ExportPart("head", ClassHead(model.head), (mean,), outputs))
         told["layers"] = describe_layers(encoder.cell)
+        loops = (_loop_check(model, encoder),)
     else:
         inputs = (
             ExportInput("tokens", (BATCH, LENGTH), draw_tokens(info.tokenizer.vocab_size), "padded at the end"),
@@ -81,7 +92,21 @@ def text_parts(run: Run) -> Exportable:
             return logits.softmax(-1), logits.argmax(-1)
 
         parts = [ExportPart("model", TextClassifier(model), inputs, outputs, ours)]
-    return Exportable(tuple(parts), told, {"classify.py": "classify"}, _checks(run, trained))
+    return Exportable(tuple(parts), told, {"classify.py": "classify"}, _checks(run, trained), loops)
+
+
+def _loop_check(model: SequenceClassifier, encoder: RecurrentTextEncoder) -> LoopCheck:
+    """Embedding, layers position by position and head give what the run gives to the whole text."""
+
+    def loop(opener: Opener, tokens: Tensor) -> tuple[Tensor, ...]:
+        return opener("head")(read_both_ways(opener, encoder.cell, tokens)[0].mean(dim=1))
+
+    def whole(tokens: Tensor) -> tuple[Tensor, ...]:
+        logits = model(tokens, torch.full((tokens.shape[0],), tokens.shape[1]))
+        return logits.softmax(-1), logits.argmax(-1)
+
+    tokens = ExportInput("tokens", (BATCH, LENGTH), draw_tokens(encoder.token_embedding.num_embeddings))
+    return LoopCheck("position by position", (tokens,), loop, whole)
 
 
 def _checks(run: Run, trained: TrainedTextClassifier) -> tuple[ScriptCheck, ...]:

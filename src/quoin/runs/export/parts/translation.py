@@ -1,5 +1,6 @@
 """Translation: what is read of the source once, a step of the decoder, and translate.py, which decodes greedily."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,8 +8,18 @@ from torch import Tensor
 
 from quoin.data import BOS, EOS, PAD
 from quoin.models import RecurrentEncoder, Seq2Seq, Transformer
-from quoin.runs.export.exportable import BATCH, Axis, Exportable, ExportInput, ExportPart, ScriptCheck, draw_tokens
-from quoin.runs.export.parts.recurrent_layers import LENGTH, describe_layers, encoder_parts
+from quoin.runs.export.exportable import (
+    BATCH,
+    Axis,
+    Exportable,
+    ExportInput,
+    ExportPart,
+    LoopCheck,
+    Opener,
+    ScriptCheck,
+    draw_tokens,
+)
+from quoin.runs.export.parts.recurrent_layers import LENGTH, describe_layers, encoder_parts, read_both_ways
 from quoin.runs.export.parts.translation_steps import (
     Bridge,
     RecurrentDecoderStep,
@@ -24,6 +35,7 @@ __all__ = ["translation_parts"]
 
 SEEN = Axis("seen", traced=5, tried=(2, 9), least=0)
 SOURCE = Axis("source_length", traced=6, tried=(3, 11))
+TARGET = Axis("target_length", traced=4, tried=(2, 7))
 NUM_SENTENCES = 3
 
 
@@ -43,14 +55,50 @@ def translation_parts(run: Run) -> Exportable:
     }
     if isinstance(model, Transformer):
         parts, told["state"] = _transformer(model, trained)
+        loop = _transformer_loop(model, told["state"])
     elif isinstance(model, Seq2Seq) and isinstance(model.encoder, RecurrentEncoder) and model.encoder.bridges:
         parts, told["layers"] = _recurrent(model, trained), describe_layers(model.encoder.cell)
+        loop = _recurrent_loop(model)
     else:
         raise CannotExportError(
             f"expected a Transformer or a recurrent model that reads from both ends, got {type(model).__name__}: give "
             "--to safetensors"
         )
-    return Exportable(tuple(parts), told, {"translate.py": "translate"}, _checks(run, trained))
+    source = ExportInput("source", (BATCH, SOURCE), draw_tokens(info.source_tokenizer.vocab_size))
+    target = ExportInput("target", (BATCH, TARGET), draw_tokens(model.vocab_size))
+    check = LoopCheck("step by step", (source, target), loop, lambda *pair: (model(*pair),))
+    return Exportable(tuple(parts), told, {"translate.py": "translate"}, _checks(run, trained), (check,))
+
+
+Loop = Callable[[Opener, Tensor, Tensor], tuple[Tensor, ...]]  # sources and targets to the logits of the targets
+
+
+def _transformer_loop(model: Transformer, empty: list[list[int]]) -> Loop:
+    def loop(opener: Opener, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+        batch_size, length = source.shape
+        lengths = torch.full((batch_size,), length)
+        memory = opener("encoder")(source, lengths)
+        return _decoded(opener, target, (lengths, *memory), [torch.zeros(batch_size, *shape[1:]) for shape in empty])
+
+    return loop
+
+
+def _recurrent_loop(model: Seq2Seq) -> Loop:
+    def loop(opener: Opener, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+        memory, last = read_both_ways(opener, model.encoder.cell, source)
+        state = opener("bridge")(*(torch.cat(layers) for layers in zip(*last)))
+        return _decoded(opener, target, (memory,), [*state])
+
+    return loop
+
+
+def _decoded(opener: Opener, target: Tensor, memory: tuple[Tensor, ...], state: list[Tensor]) -> tuple[Tensor, ...]:
+    """The logits after each token of the target."""
+    step, found = opener("step"), []
+    for at in range(target.shape[1]):
+        logits, *state = step(target[:, at : at + 1].contiguous(), *memory, *state)
+        found.append(logits)
+    return (torch.cat(found, dim=1),)
 
 
 def _normal(size: tuple[int, ...], generator: torch.Generator) -> Tensor:
@@ -76,6 +124,7 @@ def _transformer(model: Transformer, trained: TrainedTranslator) -> tuple[list[E
         SourceEncoder(model),
         (ExportInput("source", (BATCH, SOURCE), source, "ends with EOS, then padding"), lengths),
         tuple(each.name for each in memory),
+        SourceEncoder(model).by_its_own_code,
     )
     tokens = ExportInput("tokens", (BATCH, 1), draw_tokens(model.vocab_size), "BOS, then the last token")
     step = ExportPart(
@@ -83,6 +132,7 @@ def _transformer(model: Transformer, trained: TrainedTranslator) -> tuple[list[E
         TransformerDecoderStep(model),
         (tokens, lengths, *memory, *state),
         ("logits", *(f"next_{each.name}" for each in state)),
+        TransformerDecoderStep(model).by_its_own_code,
     )
     empty = [[each.axes[1], each.axes[3]] for each in state]
     return [encoder, step], [[1, int(heads), 0, int(dim)] for heads, dim in empty]  # type: ignore[arg-type]

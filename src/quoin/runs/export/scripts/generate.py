@@ -1,6 +1,7 @@
 """Text from the exported language model beside this file: python generate.py "Once upon" --max-tokens 100
 
-Needs numpy, and onnxruntime or torch. The step reads one or more tokens and gives logits and its new state.
+Needs numpy, and onnxruntime or torch; a tokenizer that was imported needs `tokenizers` too. The step reads one or more
+tokens and gives logits and its new state.
 """
 
 import argparse
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from quoin.runs.export.scripts.opened import open_part, read_info
-from quoin.runs.export.scripts.tokenizer import JSONTokenizer
+from quoin.runs.export.scripts.tokenizer import open_tokenizer
 
 
 class Model:
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     info = read_info()
-    tokenizer, model = JSONTokenizer(info["vocabulary"]), Model(info["generation"])
+    tokenizer, model = open_tokenizer(info["vocabulary"]), Model(info["generation"])
     logits = model(tokenizer.encode(asked.prompt) or info["generation"]["first_tokens"])
     generator, found = np.random.default_rng(asked.seed), []
     for _ in range(asked.max_tokens):

@@ -1,6 +1,7 @@
 """The tokenizer of an exported model, from quoin.json: text to tokens and back."""
 
 import itertools
+import json
 import re
 import unicodedata
 from typing import Any
@@ -64,6 +65,32 @@ class JSONTokenizer:
         """The text of tokens."""
         pieces = [self.spelt[token - self.special] for token in tokens if token >= self.special]
         return "".join(pieces) if self.kind in ("char", "word") else b"".join(pieces).decode("utf-8", "replace")
+
+
+class LibraryTokenizer:
+    """A tokenizer that came with an imported model: the library `tokenizers` does its work."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        try:
+            import tokenizers
+        except ImportError:
+            raise SystemExit("this model's tokenizer needs the library tokenizers: pip install tokenizers") from None
+        self.library = tokenizers.Tokenizer.from_str(json.dumps(told["content"]))
+        self.library.no_truncation()
+        self.library.no_padding()
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, with none added at its beginning or end."""
+        return self.library.encode(text, add_special_tokens=False).ids
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of tokens; one that the tokenizer does not know has none."""
+        return self.library.decode(tokens, skip_special_tokens=False)
+
+
+def open_tokenizer(told: dict[str, Any]) -> JSONTokenizer | LibraryTokenizer:
+    """The tokenizer that quoin.json tells."""
+    return LibraryTokenizer(told) if told["kind"] == "huggingface" else JSONTokenizer(told)
 
 
 def split_words(text: str) -> list[str]:
