@@ -266,9 +266,9 @@ def test_mass_that_the_nodes_miss_is_told():
         icdf = families.Distribution.icdf
         mean = property(lambda self: self.loc + 1e3)
 
-    with pytest.raises(UserError, match="a probability of 1, got .*; build a Density"):
+    with pytest.raises(UserError, match=r"a probability of 1, got .*; build a Density"):
         kl_divergence(Elsewhere(0.0, 1.0), families.Cauchy(1e3, 1.0))
-    with pytest.raises(UserError, match="a probability of 1, got .*; build a Density"):
+    with pytest.raises(UserError, match=r"a probability of 1, got .*; build a Density"):
         differential_entropy_definition(Elsewhere(0.0, 1.0))
 
 
