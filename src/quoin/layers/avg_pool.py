@@ -31,8 +31,10 @@ class AvgPool2d(nn.AvgPool2d):
     """
 
     def forward(self, input: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch out_height out_width"]:
+        if is_traced() or input.numel() < FEWEST or not self._touches():  # the quick questions first
+            return super().forward(input)
         window = _pair(self.kernel_size)
-        if not self._touches() or not _slices_are_quicker(input, window):
+        if not _slices_are_quicker(input, window):
             return super().forward(input)
         if input.requires_grad and torch.is_grad_enabled():
             return _TouchingMeans.apply(input, window)
@@ -55,7 +57,7 @@ class _TouchingMeans(torch.autograd.Function):
 
 
 def _slices_are_quicker(x: Tensor, window: Window) -> bool:
-    if is_traced() or x.numel() < FEWEST or x.ndim != 4 or max(window) > WIDEST:
+    if x.ndim != 4 or max(window) > WIDEST:
         return False
     few_channels = x.shape[1] < FEW_CHANNELS and x.is_contiguous(memory_format=torch.channels_last)
     fits = window[0] <= x.shape[2] and window[1] <= x.shape[3]
