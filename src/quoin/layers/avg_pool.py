@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.utils import _pair
 
 from quoin.layers.onednn import is_plain_cpu, is_traced
+from quoin.tensor import check_floating
 
 __all__ = ["AvgPool2d"]
 
@@ -31,6 +32,7 @@ class AvgPool2d(nn.AvgPool2d):
     """
 
     def forward(self, input: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch out_height out_width"]:
+        check_floating(input, "input")  # torch would cut the means of whole numbers off
         if is_traced() or input.numel() < FEWEST or not self._touches():  # the quick questions first
             return super().forward(input)
         window = _pair(self.kernel_size)
