@@ -11,7 +11,7 @@ from torch.nn import functional
 from commands import refused, tried
 from quoin.data import keyed_generator
 from quoin.errors import UserError
-from quoin.layers import dense_batch_norm_definition, layer_norm_definition
+from quoin.layers import Linear, dense_batch_norm_definition, layer_norm_definition
 from quoin.models import MLP, mlp_definition
 from quoin.runs import Run, find_recipe
 from quoin.tasks.mlp import make_mlp
@@ -86,12 +86,12 @@ def test_without_norm_and_dropout_it_is_the_definition_and_has_no_further_layer(
     x = torch.randn(9, 3, generator=seeded(1), dtype=torch.float64)
     weights, biases = zip(*((layer.weight, layer.bias) for layer in linears(model)))
     torch.testing.assert_close(model(x), mlp_definition(x, weights, biases).output)
-    assert [type(layer) for layer in model.features] == [nn.Linear, nn.ReLU]
+    assert [type(layer) for layer in model.features] == [Linear, nn.ReLU]
 
 
 def test_dropout_comes_last_and_only_in_training():
     model = MLP([6, 50, 3], norm=nn.LayerNorm, dropout=0.5, generator=seeded(0))
-    assert [type(layer) for layer in model.features] == [nn.Linear, nn.LayerNorm, nn.ReLU, nn.Dropout]
+    assert [type(layer) for layer in model.features] == [Linear, nn.LayerNorm, nn.ReLU, nn.Dropout]
     x = torch.randn(4, 6, generator=seeded(1))
     torch.manual_seed(0)
     assert not torch.equal(model(x), model(x))
@@ -125,7 +125,7 @@ def test_both_recipes_take_them_and_a_run_is_opened_with_them(recipe, tmp_path):
     code, _, err = tried("train", recipe, *words, *QUICK, "--runs", tmp_path)
     assert code == 0, err
     features = next(layer for layer in Run.open(tmp_path / f"{recipe}-1").model.modules() if isinstance(layer, MLP))
-    assert [type(layer) for layer in features.features] == [nn.Linear, nn.BatchNorm1d, nn.SiLU, nn.Dropout]
+    assert [type(layer) for layer in features.features] == [Linear, nn.BatchNorm1d, nn.SiLU, nn.Dropout]
     assert features.features[3].p == 0.25
 
 

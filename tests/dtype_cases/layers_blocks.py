@@ -70,6 +70,9 @@ def half(x):
 
 
 CASES = {
+    "AvgPool2d": module(lambda: q.AvgPool2d(2), 1, 2, 4, 4),
+    "Linear": module(lambda: q.Linear(4, 3), 2, 4),
+    "Tanh": module(q.Tanh, 2, 4),
     "FeedForward": module(lambda: q.FeedForward(4, generator=generator()), 2, 4),
     "GatedFeedForward": module(lambda: q.GatedFeedForward(4, 5, generator=generator()), 2, 4),
     "MaskedConv2d": module(lambda: q.MaskedConv2d(2, 3, q.mask_b(3), generator=generator()), 1, 2, 4, 4),

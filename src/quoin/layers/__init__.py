@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         uniform_weights,
         update_sums,
     )
+    from quoin.layers.avg_pool import AvgPool2d
     from quoin.layers.batch_norm import add_batch_norm, check_batch_norm
     from quoin.layers.conv import (
         convolutional_layer_definition,
@@ -178,6 +179,7 @@ if TYPE_CHECKING:
         rms_norm_definition,
         update_running_stats,
     )
+    from quoin.layers.onednn import Linear, Tanh
     from quoin.layers.pool import avg_pool2d_definition, max_pool2d_definition, pool2d_definition
     from quoin.layers.position import (
         LearnedPositionalEmbedding,
@@ -263,19 +265,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALiBi", "AdditiveAttention", "AdditiveMemory", "AdditiveScore", "Affine", "Attention", "AttentionCache",
-    "AttentionOutput", "AttentionStepOutput", "BasicBlock", "BidirectionalBuckets", "BilinearScore", "Bottleneck",
-    "CacheSpec", "CausalBuckets", "CellStep", "ClippedBuckets", "ConvNorm", "DecoderBlock", "DecoderBlockCache",
-    "DecoderBlockForward", "DistanceBuckets", "EdgeList", "EluPlusOne", "ExactAttention", "FallbackRule",
-    "FeatureMap", "FeatureMapAttention", "Features", "FeedForward", "ForwardOnlyAttention", "GCNConv", "GRUStep",
-    "GatedFeedForward",
-    "GatedPixelLayer", "GatedPixelWeights", "HalfSplitRotaryEmbedding", "HeadProjections", "HyperbolicFeatures",
-    "InnerAttention", "KeyValueCache", "KeyValueSums", "LSTMStep", "LearnedPositionalEmbedding", "LinearAttention",
+    "AttentionOutput", "AttentionStepOutput", "AvgPool2d", "BasicBlock", "BidirectionalBuckets", "BilinearScore",
+    "Bottleneck", "CacheSpec", "CausalBuckets", "CellStep", "ClippedBuckets", "ConvNorm", "DecoderBlock",
+    "DecoderBlockCache", "DecoderBlockForward", "DistanceBuckets", "EdgeList", "EluPlusOne", "ExactAttention",
+    "FallbackRule", "FeatureMap", "FeatureMapAttention", "Features", "FeedForward", "ForwardOnlyAttention", "GCNConv",
+    "GRUStep", "GatedFeedForward", "GatedPixelLayer", "GatedPixelWeights", "HalfSplitRotaryEmbedding",
+    "HeadProjections", "HyperbolicFeatures",
+    "InnerAttention", "KeyValueCache", "KeyValueSums", "LSTMStep", "LearnedPositionalEmbedding", "Linear",
+    "LinearAttention",
     "LinearAttentionCache", "MaskedConv2d", "Moments", "MultiHeadAttention", "MultiHeadAttentionOutput",
     "NadarayaWatson", "NormOutput", "PackedProjections", "PerformerAttention", "PerformerFeatures", "PixelStacks",
     "Pooled", "PositionalQKV", "PositiveRandomFeatures", "PostNorm", "PreNorm", "ProjectedMemory", "RNNStep",
     "RandomFourierFeatures", "RandomMatrixSampler", "RandomProjection", "Recurrent", "RecurrentWeights", "Redrawn",
     "RelativePositionBias", "ResNeXtBlock", "Residual", "ResidualForward", "RotaryEmbedding", "SelfAttention",
-    "SeparateProjections", "SinusoidalPositionalEncoding", "SublayerConnection", "TransformerBlock",
+    "SeparateProjections", "SinusoidalPositionalEncoding", "SublayerConnection", "Tanh", "TransformerBlock",
     "TransformerBlockForward", "UpsampledConv2d", "WindowSpec", "add_batch_norm", "additive_attention_definition",
     "additive_position_definition", "additive_score_definition", "adjacency_matrix", "affine_definition",
     "alibi_definition", "alibi_slopes", "antithetic_random_matrix", "apply_half_split_rotary",

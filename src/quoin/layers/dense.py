@@ -1,4 +1,4 @@
-"""Dense layers from their definition; the fast form is `torch.nn.Linear` followed by an activation module.
+"""Dense layers from their definition; the fast form is `Linear` of onednn.py, followed by an activation module.
 
 Stacks of them are in quoin.models, matrices with structure in structured.py.
 """

@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from quoin.layers.feed_forward import FeedForward
+from quoin.layers.onednn import Linear
 
 __all__: list[str] = []
 
@@ -32,7 +33,7 @@ def fast_call(module: nn.Module | None, x: Shaped[Tensor, "..."]) -> Float[Tenso
     if torch.is_grad_enabled() or module._forward_hooks or module._forward_pre_hooks or module._compiled_call_impl:
         return module(x)
     kind, parameters = type(module), module._parameters
-    if kind is nn.Linear:
+    if kind is nn.Linear or kind is Linear:  # for one token, the latter is the former
         return nn.functional.linear(x, parameters["weight"], parameters["bias"])  # pyright: ignore[reportArgumentType]
     if kind is nn.LayerNorm:
         shape, eps = module.normalized_shape, module.eps

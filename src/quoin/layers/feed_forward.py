@@ -10,6 +10,7 @@ from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
 from quoin.layers.init import keeps_global_rng
+from quoin.layers.onednn import Linear, activated
 
 __all__ = ["FeedForward", "feed_forward_definition"]
 
@@ -64,11 +65,11 @@ class FeedForward(nn.Module):
                 f"expected embed_dim and hidden_dim of 1 or more, got {embed_dim} and {hidden_dim}; give e.g. 64 "
                 "and 256"
             )
-        self.up_proj, self.down_proj = nn.Linear(embed_dim, hidden_dim), nn.Linear(hidden_dim, embed_dim)
+        self.up_proj, self.down_proj = Linear(embed_dim, hidden_dim), Linear(hidden_dim, embed_dim)
         self.activation = activation
         for linear in (self.up_proj, self.down_proj):
             nn.init.xavier_uniform_(linear.weight, generator=generator)
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
-        return self.down_proj(self.activation(self.up_proj(x)))
+        return self.down_proj(activated(self.up_proj, x, self.activation))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from quoin.errors import UserError
 from quoin.layers.activation import sigmoid
 from quoin.layers.init import keeps_global_rng
+from quoin.layers.onednn import Linear
 from quoin.tensor import check_shapes
 
 __all__ = ["GatedFeedForward", "gated_feed_forward_definition", "silu"]
@@ -67,8 +68,8 @@ class GatedFeedForward(nn.Module):
                 "and 172"
             )
         self.gate_up_proj, self.down_proj = (
-            nn.Linear(embed_dim, 2 * hidden_dim, bias=False),
-            nn.Linear(hidden_dim, embed_dim, bias=False),
+            Linear(embed_dim, 2 * hidden_dim, bias=False),
+            Linear(hidden_dim, embed_dim, bias=False),
         )
         self.activation = activation
         # each map is initialised by its own sizes

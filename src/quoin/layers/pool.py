@@ -1,7 +1,7 @@
 """Pooling: a window slides over every channel by itself and reduces what it covers to one number; nothing is learned.
 
-The fast forms are `torch.nn.MaxPool2d` and `torch.nn.AvgPool2d`. Left out: windows that stick out at the end (their
-`ceil_mode`), and averages that do not count the padding (`count_include_pad=False`).
+The fast forms are `torch.nn.MaxPool2d` and the `AvgPool2d` of avg_pool.py. Left out: windows that stick out at the end
+(their `ceil_mode`), and averages that do not count the padding (`count_include_pad=False`).
 
     c channels
 """

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from quoin.layers import keeps_global_rng
+from quoin.layers import AvgPool2d, Tanh, keeps_global_rng
 from quoin.models.image_classifier import ImageClassifier
 from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
 
@@ -25,11 +25,11 @@ def lenet(
     check_image_model(image_shape, num_classes, smallest=12)
     channels, height, width = image_shape
     features = nn.Sequential(
-        nn.Conv2d(channels, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2),
-        nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
+        nn.Conv2d(channels, 6, 5, padding=2), Tanh(), AvgPool2d(2),
+        nn.Conv2d(6, 16, 5), Tanh(), AvgPool2d(2), nn.Flatten(),
     )  # fmt: skip
     flat = 16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
-    head = nn.Sequential(nn.Linear(flat, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, num_classes))
+    head = nn.Sequential(nn.Linear(flat, 120), Tanh(), nn.Linear(120, 84), Tanh(), nn.Linear(84, num_classes))
     return init_image_weights(ImageClassifier(features, head, image_shape), generator)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from quoin.display import shown
 from quoin.errors import UserError, format_value
-from quoin.layers import affine_definition, dense_definition, keeps_global_rng, relu
+from quoin.layers import Linear, affine_definition, dense_definition, keeps_global_rng, relu
 from quoin.layers.dropout import check_probability
 from quoin.tensor import as_floating, check_shapes
 
@@ -155,7 +155,7 @@ class MLP(nn.Module):
 
 @keeps_global_rng
 def _he_linear(in_features: int, out_features: int, generator: torch.Generator | None) -> nn.Linear:
-    linear = nn.Linear(in_features, out_features)
+    linear = Linear(in_features, out_features)
     nn.init.kaiming_normal_(linear.weight, nonlinearity="relu", generator=generator)
     nn.init.zeros_(linear.bias)
     return linear

@@ -3,7 +3,7 @@
 from torch import nn
 
 from quoin.data import keyed_generator
-from quoin.layers import init_weights, kaiming_normal, small_normal, torch_default, xavier_normal
+from quoin.layers import Tanh, init_weights, kaiming_normal, small_normal, torch_default, xavier_normal
 from quoin.models import MLP
 from quoin.own_code import is_code_reference
 from quoin.tasks.mlp_options import MLPOptions
@@ -17,7 +17,7 @@ ACTIVATIONS = {
     "elu": nn.ELU,
     "gelu": nn.GELU,
     "silu": nn.SiLU,
-    "tanh": nn.Tanh,
+    "tanh": Tanh,
     "sigmoid": nn.Sigmoid,
 }
 INITS = {"kaiming": kaiming_normal, "xavier": xavier_normal, "normal": small_normal, "torch": torch_default}

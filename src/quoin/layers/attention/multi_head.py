@@ -26,6 +26,7 @@ from quoin.layers.attention.static_cache import StaticAttentionCache
 from quoin.layers.device_position import DevicePosition, accepts_device_position
 from quoin.layers.fast_call import fast_call, submodules
 from quoin.layers.init import keeps_global_rng
+from quoin.layers.onednn import Linear
 from quoin.tensor import attention_mask, check_mask, check_shapes, zero_masked
 
 __all__ = [
@@ -195,7 +196,7 @@ class MultiHeadAttention(nn.Module):
         self.input_dims = input_dims
         self.inner_attention = ExactAttention() if inner_attention is None else as_inner_attention(inner_attention)
         self.rotary = rotary
-        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
         nn.init.xavier_uniform_(self.out_proj.weight, generator=generator)
         if bias:
             nn.init.zeros_(self.out_proj.bias)

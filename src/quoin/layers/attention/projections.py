@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.layers.init import keeps_global_rng
+from quoin.layers.onednn import Linear
 
 __all__ = ["PackedProjections", "SeparateProjections"]
 
@@ -35,7 +36,7 @@ class PackedProjections(nn.Module):
     ):
         super().__init__()
         self.out_features = tuple(out_features)
-        self.linear = nn.Linear(embed_dim, sum(out_features), bias=bias)
+        self.linear = Linear(embed_dim, sum(out_features), bias=bias)
         # each map is initialised by its own sizes, not by the stack's
         for rows in self.linear.weight.detach().split(self.out_features):
             nn.init.xavier_uniform_(rows, generator=generator)
@@ -98,7 +99,7 @@ class SeparateProjections(nn.Module):
     ):
         super().__init__()
         self.q_proj, self.k_proj, self.v_proj = (
-            nn.Linear(inputs, outputs, bias=bias) for inputs, outputs in zip(in_features, out_features, strict=True)
+            Linear(inputs, outputs, bias=bias) for inputs, outputs in zip(in_features, out_features, strict=True)
         )
         for linear in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(linear.weight, generator=generator)
