@@ -4,8 +4,6 @@ gradient, takes the kernel where it should, and is torch's own under whatever lo
 Small inputs are sent through the kernels too: the sizes from which on they are worth it are set to zero.
 """
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,8 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from quoin import layers
-from quoin.layers import AvgPool2d, FeedForward, Linear, Tanh, avg_pool, fast_call, onednn
-from quoin.layers.activation import tanh_gelu
+from quoin.layers import AvgPool2d, Linear, Tanh, avg_pool, fast_call, onednn
 from quoin.layers.onednn import is_plain_cpu
 
 HAS_ONEDNN = onednn._is_x86() and torch.backends.mkldnn.is_available()
@@ -41,13 +38,12 @@ def every_size(monkeypatch):
 @pytest.fixture
 def calls(monkeypatch):
     """How often each kernel was called."""
-    counts = dict.fromkeys([*LARGE, "with activation"], 0)
+    counts = dict.fromkeys(LARGE, 0)
     monkeypatch.setattr(onednn, "_mkl_is_slow", lambda: True)
 
     def counted(name, kernel):
         def call(*arguments):
             counts[name] += 1
-            counts["with activation"] += name == "dense" and len(arguments) > 3
             return kernel(*arguments)
 
         return call
@@ -191,58 +187,6 @@ def test_only_what_asks_for_a_gradient_gets_one(calls):
     layer.requires_grad_(False)
     assert not layer(x).requires_grad
     assert calls["dense"] == 2 * HAS_ONEDNN
-
-
-GELUS = {"exact": nn.functional.gelu, "with tanh": tanh_gelu}
-
-
-@pytest.mark.usefixtures("every_size")
-@pytest.mark.parametrize("name", GELUS)
-def test_a_dense_layer_and_its_activation_in_one_kernel(name, calls):
-    layer = FeedForward(6, 10, activation=GELUS[name])
-    x = 3 * numbers(2, 7, 6)
-    with torch.no_grad():
-        found = layer(x)
-    assert calls["dense"] == 2 * HAS_ONEDNN
-    assert calls["with activation"] == HAS_ONEDNN
-    weights = (layer.up_proj.weight, layer.up_proj.bias, layer.down_proj.weight, layer.down_proj.bias)
-    doubles = [each.double() for each in (x, *weights)]
-    formula = {"exact": gelu_by_erf, "with tanh": gelu_by_tanh}[name]
-    exact = layers.feed_forward_definition(*doubles, formula)
-    torch.testing.assert_close(found.double(), exact, rtol=0, atol=5e-6)
-    torch.testing.assert_close(layer(x).double(), exact, rtol=0, atol=5e-6)
-    assert calls["with activation"] == HAS_ONEDNN  # with a gradient, each by itself
-    with torch.no_grad():
-        assert bool(layer(torch.full((1, 6), math.nan)).isnan().all())
-
-
-def gelu_by_erf(x: Tensor) -> Tensor:
-    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
-
-
-def gelu_by_tanh(x: Tensor) -> Tensor:
-    return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
-
-
-@pytest.mark.usefixtures("every_size")
-def test_a_watched_layer_and_an_activation_of_ones_own_stay_apart(calls):
-    x, seen = numbers(5, 6), []
-    watched = FeedForward(6, 10, activation=nn.functional.gelu)
-    watched.up_proj.register_forward_hook(lambda module, given, output: seen.append(output))
-    own = FeedForward(6, 10, activation=torch.sin)
-
-    class Doubled(Linear):
-        def forward(self, input):
-            return 2 * super().forward(input)
-
-    adapted = FeedForward(6, 10, activation=nn.functional.gelu)
-    adapted.up_proj = Doubled(6, 10)
-    with torch.no_grad():
-        for layer in (watched, own, adapted):
-            expected = layer.down_proj(layer.activation(layer.up_proj(x)))
-            torch.testing.assert_close(layer(x), expected)
-    assert len(seen) == 2
-    assert calls["with activation"] == 0
 
 
 @pytest.mark.usefixtures("every_size")

@@ -24,7 +24,6 @@ __all__ = [
     "sigmoid_derivative",
     "tanh",
     "tanh_derivative",
-    "tanh_gelu",
 ]
 
 
@@ -100,11 +99,6 @@ def gelu_derivative(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """
     x = as_floating(x)
     return _normal_distribution(x) + x * (-x.square() / 2).exp() / math.sqrt(2 * math.pi)
-
-
-def tanh_gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """GELU by the formula with tanh that GPT-2 was trained with; within a thousandth of the exact one."""
-    return torch.nn.functional.gelu(x, approximate="tanh")
 
 
 def elu(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -10,7 +10,7 @@ from quoin.errors import UserError
 from quoin.layers.activation import relu
 from quoin.layers.dense import affine_definition
 from quoin.layers.init import keeps_global_rng
-from quoin.layers.onednn import Linear, activated
+from quoin.layers.onednn import Linear
 
 __all__ = ["FeedForward", "feed_forward_definition"]
 
@@ -72,4 +72,4 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Float[Tensor, "*batch embed"]) -> Float[Tensor, "*batch embed"]:
-        return self.down_proj(activated(self.up_proj, x, self.activation))
+        return self.down_proj(self.activation(self.up_proj(x)))

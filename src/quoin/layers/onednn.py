@@ -9,7 +9,6 @@ something looks on (`is_plain_cpu`), the blocks are torch's own.
 
 import functools
 import platform
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,19 +16,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from quoin.layers.activation import tanh_gelu
-
-__all__ = ["Linear", "Tanh", "activated", "is_plain_cpu", "is_traced"]
+__all__ = ["Linear", "Tanh", "is_plain_cpu", "is_traced"]
 
 FEWEST = 2**14  # numbers: below, the copies and the calls take longer than torch's kernel
 FEWEST_PRODUCTS = 2**21  # of a dense layer, as well: the function with its own gradient costs some 30 µs
-
-# The activations that oneDNN computes while a product is still in the cache, in its words. ReLU, which is quick by
-# itself, gains nothing.
-_FUSED: tuple[tuple[Callable[[Tensor], Tensor], str, str], ...] = (
-    (nn.functional.gelu, "gelu", "none"),
-    (tanh_gelu, "gelu", "tanh"),
-)
 
 
 def is_traced() -> bool:
@@ -72,28 +62,12 @@ class Linear(nn.Linear):
 
     def forward(self, input: Float[Tensor, "*batch in_features"]) -> Float[Tensor, "*batch out_features"]:
         weight, bias = self.weight, self.bias
-        if is_traced() or not _onednn_is_quicker(input, weight):
+        little = is_traced() or input.numel() * self.out_features < FEWEST_PRODUCTS
+        if little or not _onednn_is_quicker(input, weight):
             return nn.functional.linear(input, weight, bias)
         if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (input, weight, bias)):
             return _Affine.apply(input, weight, bias)
         return _onednn_product(input, weight, bias)
-
-
-def activated(
-    linear: nn.Linear, x: Float[Tensor, "*batch in_features"], activation: Callable[[Tensor], Tensor]
-) -> Float[Tensor, "*batch out_features"]:
-    """activation(linear(x)); in one kernel where `linear` takes oneDNN's, that knows the activation, and no gradient is
-    asked for.
-
-    A forward pass of GPT then takes a seventh less, for the formula with tanh is slow in torch.
-    """
-    watched = linear._forward_hooks or linear._forward_pre_hooks or linear._compiled_call_impl
-    fused = [names for function, *names in _FUSED if function is activation]
-    if torch.is_grad_enabled() or not fused or watched or type(linear) is not Linear or is_traced():
-        return activation(linear(x))
-    if not _onednn_is_quicker(x, linear.weight):
-        return activation(linear(x))
-    return _onednn_product(x, linear.weight, linear.bias, *fused[0])
 
 
 class _Tanh(torch.autograd.Function):
@@ -135,16 +109,12 @@ def _onednn_tanh(x: Tensor) -> Tensor:
     return torch.tanh(x.to_mkldnn()).to_dense()
 
 
-def _onednn_product(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none", formula: str = ""
-) -> Tensor:
-    """X Wᵀ + b, of matrices in any order of their entries, and an activation of it."""
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], formula)
+def _onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """X Wᵀ + b, of matrices in any order of their entries."""
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 def _onednn_is_quicker(x: Tensor, weight: Tensor) -> bool:
-    if x.numel() * weight.shape[0] < FEWEST_PRODUCTS:
-        return False
     shaped = x.ndim > 1 and x.shape[-1] == weight.shape[1]
     return shaped and _mkl_is_slow() and not torch.is_autocast_enabled("cpu") and _may_ask(x, weight)
 

@@ -22,10 +22,9 @@ from quoin.layers import (
     SinusoidalPositionalEncoding,
     TransformerBlock,
 )
-from quoin.layers.activation import tanh_gelu
 from quoin.models.hf_config import ConfigReader, language_source, load_language_weights, read_folder
 from quoin.models.language_layout import LanguageLayout
-from quoin.models.language_transformer import TransformerLanguageModel
+from quoin.models.language_transformer import TransformerLanguageModel, tanh_gelu
 from quoin.models.pretrained import Weights, WeightSource, foreign_weights, transposed
 
 __all__ = ["gpt2_config", "gpt2_from_config", "gpt2_from_pretrained", "gpt2_weights", "load_gpt2_weights"]

@@ -22,8 +22,8 @@ from quoin.layers import (
     SinusoidalPositionalEncoding,
     TransformerBlock,
 )
-from quoin.layers.activation import tanh_gelu
 from quoin.models import TransformerLanguageModel, llama_block
+from quoin.models.language_transformer import tanh_gelu
 from quoin.models.transformer import PositionEmbedding
 from quoin.own_code import is_code_reference
 from quoin.tasks.own_attention import own_attention_maker
