@@ -26,6 +26,8 @@ from quoin.prob import (
     viterbi,
 )
 from quoin.prob.hmm import log_sum, log_table
+from quoin.prob.hmm_fast import folded
+from quoin.prob.hmm_fit import expected_counts
 
 seeds = st.integers(0, 2**32 - 1)
 QUICK = settings(deadline=None, max_examples=20)
@@ -290,6 +292,26 @@ def test_seen_states_are_counted():
     torch.testing.assert_close(found.output.chain.initial, torch.tensor([1.0, 0.0]).double())
     torch.testing.assert_close(found.output.chain.transition, torch.tensor([[1 / 3, 2 / 3], [1 / 2, 1 / 2]]).double())
     assert float(found.log_prob) == pytest.approx(8 * math.log(0.5))
+
+
+@pytest.mark.parametrize(("num_steps", "num_blocks", "filled"), [(640, 10, False), (660, 10, False), (641, 10, True)])
+def test_expected_counts_of_blocks_are_the_posterior(num_steps, num_blocks, filled):
+    """Blocks that divide the sequence and blocks that are filled up: the posterior of log space, summed."""
+    layout = folded(2, num_steps, None)
+    assert (layout.num_blocks, layout.valid is not None) == (num_blocks, filled)
+    generator = torch.Generator().manual_seed(num_steps)
+    initial, *rows = torch.rand(7, 3, generator=generator, dtype=torch.float64).split([1, 3, 3])
+    transition, emission = ((each + 0.1) / (each + 0.1).sum(dim=-1, keepdim=True) for each in rows)
+    model = HiddenMarkovModel(MarkovChain(initial[0] / initial.sum(), transition), CategoricalEmission(emission))
+    seen = torch.randint(3, (2, num_steps), generator=generator)
+    chain, found = model.chain, expected_counts(model, seen)
+    tables = chain.initial.log(), chain.transition.log(), model.emission.log_prob(seen)
+    states, transitions, log_prob = hmm_posterior_definition(*tables)
+    torch.testing.assert_close(found.starts, states[:, 0].sum(dim=0))
+    torch.testing.assert_close(found.steps, transitions.sum(dim=0))
+    torch.testing.assert_close(found.log_prob, log_prob.sum())
+    spoken = torch.stack([states[seen == symbol].sum(dim=0) for symbol in range(3)])
+    torch.testing.assert_close(found.emission[0], spoken)
 
 
 def test_a_state_that_is_never_visited_keeps_its_laws():

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
         arithmetic_interval,
         integer_frequencies,
     )
-    from quoin.info.context_mixing import ContextMixer, ContextModel, VectorizedContextMixer
+    from quoin.info.context_arrays import VectorizedContextMixer
+    from quoin.info.context_mixing import ContextMixer, ContextModel
     from quoin.info.density import (
         conditional_differential_entropy,
         differential_entropy,

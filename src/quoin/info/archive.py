@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MARK = b"\x8eQuoin\r\n"  # not text, and a transfer that changes line ends changes it
-FORMAT = 1
+FORMAT = 2  # 1 mixed contexts differently
 
 _HEADER = struct.Struct("<8sBBHQQ")  # mark, format, method, bytes of fingerprint, of content, of code
 _DIGEST = 16
@@ -186,10 +186,10 @@ def read_header(archive: bytes) -> ArchiveHeader:
             "it again"
         )
     _, version, method, name_size, length, code_size = _HEADER.unpack_from(archive)
-    if version > FORMAT:
+    if version != FORMAT:
+        age = "a newer" if version > FORMAT else "an older"
         raise UserError(
-            f"expected an archive of format {FORMAT} or older, got format {version}; a newer Quoin wrote it (or it "
-            "is damaged)"
+            f"expected an archive of format {FORMAT}, got format {version}; {age} Quoin wrote it (or it is damaged)"
         )
     start = _HEADER.size + name_size + _DIGEST
     if len(archive) != start + code_size + _DIGEST:

@@ -6,24 +6,31 @@ goes out in words of 16 bits. The last bit is coded first, so the encoder asks t
 beforehand and the decoder goes along with it.   L streams, T steps
 """
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from quoin.callbacks import ProgressCallback
 from quoin.display import shown
 from quoin.errors import UserError
-from quoin.info.context_mixing import MOST_STREAMS, WHOLE, ContextMixer, VectorizedContextMixer
+from quoin.info.code_trees import ROOT, CodeTrees
+from quoin.info.context_arrays import VectorizedContextMixer
+from quoin.info.context_mixing import MOST_STREAMS, WHOLE, ContextMixer
+from quoin.info.context_paths import Streams, cut_streams, mixed_probs
 
 __all__ = ["RANSDecoder", "context_mixing_decode", "context_mixing_encode", "rans_encode", "rans_encode_definition"]
 
 LEAST_STATE = 1 << 24  # 2^8 times WHOLE, so that the rounding in x // f costs some hundredths of a percent only
 STATE_BYTES = 5
-BLOCK = 1 << 22  # bytes coded with one mixer; its probabilities take 16 times as many while they wait
+BLOCK = 1 << 21  # bytes coded with one mixer; what the encoder knows of them takes two hundred times as many
 BYTES_PER_STREAM = 1 << 10  # a file has a stream for so many of its bytes
 MOST_TIMES_SMALLER = (
     WHOLE  # a bit costs log2(WHOLE / (WHOLE - 1)) at least: a shorter code is none, and would keep the decoder busy
 )
+TREES_FROM = 1 << 15  # bytes of a block that is worth a table of code trees
+_SIZES = struct.Struct("<HHII")  # of the table, of streams, of decisions in a stream, of those in the last
+MOST_DECISIONS = 255  # of a byte
 FEW_STREAMS = 2  # up to here Python's integers are quicker than NumPy's arrays
 
 
@@ -58,17 +65,23 @@ def rans_encode(bits: np.ndarray, probs: np.ndarray) -> bytes:  # (T, L), (T, L)
         bits: (T, L), 0 or 1.
         probs: (T, L), whole numbers from 0 to WHOLE.
     """
-    states, words = np.full(bits.shape[1], LEAST_STATE, np.int64), []
-    for bit, step_probs in zip(bits[::-1], probs[::-1]):
-        one, zero = bit != 0, WHOLE - step_probs.astype(np.int64)
-        frequency = np.where(one, step_probs, zero)
-        over = states >= frequency << 24
-        words.append((states[over] & 0xFFFF).astype("<u2"))
-        states = np.where(over, states >> 16, states)
-        quotient, rest = np.divmod(states, frequency)
-        states = quotient * WHOLE + rest + zero * one
+    # In floats, whose arithmetic is quicker and here exact: whole numbers below 2^53, and x / f < 2^24 is 0 or more and
+    # at least 2^-16 below the next whole number, far more than it is rounded by.
+    one, zero = bits != 0, WHOLE - probs.astype(np.float64)
+    frequencies, below = np.where(one, WHOLE - zero, zero), zero * one
+    limits, others = frequencies * (1 << 24), WHOLE - frequencies
+    over, before = np.empty(bits.shape, bool), np.empty(bits.shape)
+    states = np.full(bits.shape[1], float(LEAST_STATE))
+    for step in range(len(bits) - 1, -1, -1):
+        before[step] = states
+        np.greater_equal(states, limits[step], out=over[step])
+        np.copyto(states, np.floor(states * 2.0**-16), where=over[step])
+        quotients = np.floor(states / frequencies[step])
+        quotients *= others[step]  # (x // f) WHOLE + x % f = x + (x // f) (WHOLE - f)
+        states += quotients
+        states += below[step]
     final = states.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :STATE_BYTES]
-    return final.tobytes() + b"".join(each.tobytes() for each in reversed(words))
+    return final.tobytes() + (before[over].astype(np.int64) & 0xFFFF).astype("<u2").tobytes()
 
 
 @shown
@@ -107,7 +120,8 @@ class RANSDecoder:
 
 
 def context_mixing_encode(content: bytes, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
-    """`content` by context mixing: for each block the size of its code (4 bytes) and the code; nothing for nothing.
+    """`content` by context mixing: for each block its sizes, its table of code trees if it is large, and the code;
+    nothing for nothing.
 
     Args:
         on_progress: Called with how much is done and of how much.
@@ -115,24 +129,36 @@ def context_mixing_encode(content: bytes, on_progress: ProgressCallback = lambda
     coded_blocks = []
     for start, size in _blocks(len(content)):
         block = np.frombuffer(content, np.uint8, size, start)
-        num_streams, num_steps, last = _layout(size)
-        # The first `last` streams have a byte in the last step, the others have had all theirs.
-        padded = np.zeros((num_streams, num_steps), np.uint8)
-        padded[:last] = block[: last * num_steps].reshape(last, num_steps)
-        padded[last:, : num_steps - 1] = block[last * num_steps :].reshape(num_streams - last, num_steps - 1)
-        bits = np.unpackbits(padded, axis=1).T  # (8 num_steps, num_streams)
-        probs = np.empty(bits.shape, np.uint16)
-        mixer = _mixer(size)
-        for step, step_bits in enumerate(bits):
-            probs[step] = mixer.probs()
-            mixer.update(step_bits.astype(np.int64))
-            if step % 512 == 0:
-                on_progress(start + step * num_streams // 8, len(content))
-        probs[-8:, last:] = 0
-        code = rans_encode(bits, probs)
-        coded_blocks += [len(code).to_bytes(4, "little"), code]
+        table = CodeTrees.table_of(block) if size >= TREES_FROM else b""
+        trees = CodeTrees(table)
+        num_streams, slot_bits = _layout(size)
+        streams = cut_streams(block, trees, _quota(block, trees, num_streams))
+        num_steps, num_streams = streams.bits.shape
+
+        def on_step(step: int, start: int = start, size: int = size, num_steps: int = num_steps) -> None:
+            on_progress(start + step * size // num_steps, len(content))
+
+        if num_streams > FEW_STREAMS:
+            probs = mixed_probs(block, trees, streams, slot_bits, on_step)
+        else:
+            probs = _stepped_probs(ContextMixer(num_streams, slot_bits, trees), streams, on_step)
+        code = rans_encode(streams.bits, probs)
+        coded_blocks.append(len(code).to_bytes(4, "little"))
+        if table:
+            coded_blocks += [_SIZES.pack(len(table), num_streams, streams.quota, streams.counts[-1]), table]
+        coded_blocks.append(code)
     on_progress(len(content), len(content))
     return b"".join(coded_blocks)
+
+
+def _stepped_probs(mixer: ContextMixer, streams: Streams, on_step: Callable[[int], None]) -> np.ndarray:
+    probs = np.zeros(streams.bits.shape, np.uint16)
+    for step, (bits, resting) in enumerate(zip(streams.bits, streams.resting)):
+        probs[step] = np.where(resting, 0, mixer.probs())
+        mixer.update(bits, resting)
+        if step % 512 == 0:
+            on_step(step)
+    return probs
 
 
 def context_mixing_decode(code: bytes, length: int, on_progress: ProgressCallback = lambda done, total: None) -> bytes:
@@ -146,24 +172,47 @@ def context_mixing_decode(code: bytes, length: int, on_progress: ProgressCallbac
         raise _damaged()
     blocks, position = [], 0
     for start, size in _blocks(length):
-        end = position + 4 + int.from_bytes(code[position : position + 4], "little")
-        if end > len(code):
+        code_size, position = int.from_bytes(code[position : position + 4], "little"), position + 4
+        (num_streams, slot_bits), table = _layout(size), b""
+        quota = 8 * -(-size // num_streams)
+        num_streams = -(-8 * size // quota)
+        last_count = 8 * size - quota * (num_streams - 1)
+        if size >= TREES_FROM:
+            if position + _SIZES.size > len(code):
+                raise _damaged()
+            table_size, num_streams, quota, last_count = _SIZES.unpack_from(code, position)
+            position += _SIZES.size + table_size
+            table = code[position - table_size : position]
+            most = MOST_DECISIONS * size  # no more work than a true code of this length may be
+            if not (1 <= num_streams <= MOST_STREAMS and (num_streams - 1) * quota <= most and last_count <= most):
+                raise _damaged()
+        position += code_size
+        if position > len(code):
             raise _damaged()
-        num_streams, num_steps, last = _layout(size)
-        decoder, mixer = RANSDecoder(code[position + 4 : end], num_streams), _mixer(size)
-        bits = np.zeros((8 * num_steps, num_streams), np.uint8)
-        for step in range(8 * num_steps):
-            step_probs = np.asarray(mixer.probs())
-            if step >= 8 * (num_steps - 1):
-                step_probs = np.where(np.arange(num_streams) < last, step_probs, 0)
-            bits[step] = decoded = decoder.pop(step_probs)
-            mixer.update(decoded)
+        try:
+            trees = CodeTrees(table)
+        except ValueError:
+            raise _damaged() from None
+        decoder = RANSDecoder(code[position - code_size : position], num_streams)
+        mixer = (ContextMixer if num_streams <= FEW_STREAMS else VectorizedContextMixer)(num_streams, slot_bits, trees)
+        step, is_last = 0, np.arange(num_streams) == num_streams - 1
+        while True:
+            resting = None
+            if step >= min(quota, last_count):
+                resting = np.where(is_last, step >= last_count, (step >= quota) & (np.asarray(mixer.nodes) == ROOT))
+                if resting.all():
+                    break
+            step_probs = np.asarray(mixer.probs(resting))
+            if resting is not None:
+                step_probs = np.where(resting, 0, step_probs)
+            mixer.update(decoder.pop(step_probs), resting)
+            step += 1
             if step % 512 == 0:
-                on_progress(start + step * num_streams // 8, length)
+                on_progress(start + min(step * size // max(quota, 1), size), length)
         decoder.finish()
-        padded = np.packbits(bits.T, axis=1)
-        blocks += [padded[:last].tobytes(), padded[last:, : num_steps - 1].tobytes()]
-        position = end
+        blocks.append(mixer.content())
+        if len(blocks[-1]) != size:
+            raise _damaged()
     if position != len(code):
         raise _damaged()
     on_progress(length, length)
@@ -174,23 +223,21 @@ def _blocks(length: int) -> Iterator[tuple[int, int]]:
     return ((start, min(BLOCK, length - start)) for start in range(0, length, BLOCK))
 
 
-def _layout(size: int) -> tuple[int, int, int]:
-    """For a block of `size` bytes: streams, bytes of the longest, and how many are as long as that; the others
-    have one less.
+def _layout(size: int) -> tuple[int, int]:
+    """For a block of `size` bytes: the most streams, and the bits that name a slot: one for each bit of the block, if
+    they are not too many. Text meets about that many in its longer contexts.
     """
     num_streams = min(max(size // BYTES_PER_STREAM, 1), MOST_STREAMS)
-    num_steps = -(-size // num_streams)
-    return num_streams, num_steps, size - num_streams * (num_steps - 1)
+    return num_streams, min(max((8 * size - 1).bit_length(), 8), 22)
 
 
-def _mixer(size: int) -> ContextMixer | VectorizedContextMixer:
-    """A slot for each bit of the block, if they are not too many: text meets about that many in its longer contexts."""
-    num_streams, slot_bits = _layout(size)[0], min(max((8 * size - 1).bit_length(), 8), 22)
-    return (
-        ContextMixer(num_streams, slot_bits)
-        if num_streams <= FEW_STREAMS
-        else VectorizedContextMixer(num_streams, slot_bits)
-    )
+def _quota(block: np.ndarray, trees: CodeTrees, num_streams: int) -> int:
+    """Decisions of a stream, so many that `num_streams` are enough."""
+    if trees.is_plain:
+        return 8 * -(-len(block) // num_streams)
+    lengths, tree_of = trees.paths[0], np.array(trees.tree_of)
+    total = int(lengths[tree_of[block[:-1]], block[1:]].sum())
+    return total // num_streams + 1 + int(lengths.max())
 
 
 def _damaged() -> UserError:

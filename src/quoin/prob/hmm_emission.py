@@ -81,10 +81,14 @@ class CategoricalEmission:
         """ln B_io for every state i."""
         return log_table(self.probabilities).mT[observations.long()]  # bytes as they are would be taken for a mask
 
-    def relative(self, observations: Integer[Tensor, "*batch"]) -> Relative:
+    def relative(self, observations: Integer[Tensor, "*batch n"]) -> Relative:
         symbols = relative(log_table(self.probabilities).mT)  # a table of m rows: no exponential for each observation
         chosen = observations.long()
-        return Relative(symbols.weights[chosen], symbols.log_scale[chosen])
+        *batch, last = chosen.shape
+        # Gathered with the states before the last axis, which is how messages want them: they need not be moved again.
+        table = symbols.weights.mT.contiguous().expand(*batch, -1, -1)
+        weights = table.gather(-1, chosen.unsqueeze(-2).expand(*batch, self.num_states, last)).mT
+        return Relative(weights, symbols.log_scale[chosen])
 
     def sample(self, states: Int[Tensor, "*batch"], *, generator: torch.Generator) -> Int[Tensor, "*batch"]:
         probs = self.probabilities.detach()[states.flatten()]

@@ -33,7 +33,7 @@ WARM_UP = 32  # steps before a block from which its first guess is made
 LEAST_STEPS = 2 * WARM_UP  # of a block: a shorter one costs more to guess than to run
 MANY_ROWS = 256  # messages that step together at the price of one
 SETTLED = 64  # roundings that two messages may differ by to be the same
-GROUP = 2**18  # numbers of a group of sequences worked on together: half a dozen arrays of this size stay in the cache
+GROUP = 2**19  # numbers of a group of sequences worked on together: measured, a step takes twice as long at 2**20
 
 
 def hmm_posterior(
@@ -134,7 +134,9 @@ class Folded(NamedTuple):
 
 def folded(num_sequences: int, num_steps: int, lengths: Integer[Tensor, "s"] | None) -> Folded:
     """The layout for this many sequences, of the lengths given or all of n steps."""
-    blocks = max(1, min(MANY_ROWS // num_sequences, num_steps // LEAST_STEPS))
+    most = max(1, min(MANY_ROWS // num_sequences, num_steps // LEAST_STEPS))
+    # Blocks without filling need no mask, which is worth a few blocks less.
+    blocks = next((count for count in range(most, 3 * most // 4, -1) if num_steps % count == 0), most)
     layout = Folded(num_sequences, num_steps, blocks, None)
     if lengths is None and blocks * layout.block_steps == num_steps:
         return layout
@@ -195,7 +197,8 @@ def _posterior(
     def look(group: Group) -> None:
         selection, piece, _, layout = group
         got = messages(initial, transition, relative(layout.fold(piece)), layout)
-        step, after = layout.unfold(got.step.mT), layout.unfold(got.after.mT)
+        step = torch.cat([got.left[:-1], got.ends.unsqueeze(0)])
+        step, after = layout.unfold(step.mT), layout.unfold(got.after.mT)
         states[selection] = layout.unfold((got.left * got.beta).mT)
         transitions[selection] = step[:, :-1].mT @ after[:, 1:] * transition
         log_prob[selection] = got.log_prob
@@ -236,12 +239,13 @@ class Messages(NamedTuple):
     """All messages of a group as columns, which is how they step quickest, scaled so that their products
     are the posterior.
 
-    P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = step_t(i) A_ij after_{t+1}(j).
+    P[X_t = i | o] = left_t(i) beta_t(i) and P[X_t = i, X_{t+1} = j | o] = left_t(i) A_ij after_{t+1}(j), but with
+    `ends` for left_t where t + 1 is in the next block, which is not scaled alike.
     """
 
     left: Float[Tensor, "l k blocks"]
     beta: Float[Tensor, "l k blocks"]
-    step: Float[Tensor, "l k blocks"]
+    ends: Float[Tensor, "k blocks"]
     after: Float[Tensor, "l k blocks"]
     log_prob: Float64[Tensor, "s"]  # NaN where scaled messages cannot decide
 
@@ -250,9 +254,9 @@ def expected(
     initial: Float[Tensor, "k"], transition: Float[Tensor, "k k"], observed: Relative, layout: Folded
 ) -> Expected:
     """The posterior of a group in blocks."""
-    left, beta, step, after, log_prob = messages(initial, transition, observed, layout)
-    inside = torch.bmm(step[:-1], after[1:].mT).sum(dim=0)
-    across = step[-1][:, :-1] @ after[0][:, 1:].mT
+    left, beta, ends, after, log_prob = messages(initial, transition, observed, layout)
+    inside = torch.bmm(left[:-1], after[1:].mT).sum(dim=0)
+    across = ends[:, :-1] @ after[0][:, 1:].mT
     return Expected(left.mul_(beta).mT, (inside + across) * transition, log_prob)
 
 
@@ -282,14 +286,10 @@ def messages(
         there = valid.unsqueeze(-2)
         normalizers, after = normalizers * there, after * there
     left = alpha * normalizers
-    # The last step of a block and the first of the next are not scaled alike; and no step leads from one sequence to
-    # the next.
-    ends = alpha[-1].mT
-    total = ((ends @ transition) * heads.roll(-1, dims=0)).sum(dim=-1, keepdim=True)
-    total[c - 1 :: c] = torch.inf
-    step = left.clone()
-    step[-1] = (ends / total).mT
-    return Messages(left, beta, step, after, log_prob)
+    last = alpha[-1].mT
+    total = ((last @ transition) * heads.roll(-1, dims=0)).sum(dim=-1, keepdim=True)
+    total[c - 1 :: c] = torch.inf  # no step leads from one sequence to the next
+    return Messages(left, beta, (last / total).mT, after, log_prob)
 
 
 def _swept(
