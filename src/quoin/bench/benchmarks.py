@@ -306,7 +306,7 @@ BENCHMARKS = (
     Benchmark(
         "hmm-64",
         "3 steps of Baum-Welch, 20 states, 10 symbols: 64 sequences of 10,000 in float64",
-        _hidden("many", 3.0),
+        _hidden("many", 3.5),
         num_repeats=5,
     ),
     Benchmark(
