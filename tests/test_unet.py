@@ -46,6 +46,8 @@ def agree(definition, block, inputs, dtype):
 def test_group_norm_is_torchs(batch, groups, share, positions, dtype, seed):
     generator, channels = seeded(seed), groups * share
     x = torch.randn(batch, channels, *positions, 2, generator=generator, dtype=dtype) + 3
+    if dtype == torch.float32:  # two numbers that are nearly equal: rounding, over their distance, is all that is left
+        x = x + torch.tensor([-4.0, 4.0])
     weight, bias = torch.randn(2, channels, generator=generator, dtype=dtype)
     agree(
         lambda x, weight, bias: layers.group_norm_definition(x, weight, bias, num_groups=groups).output,
