@@ -71,7 +71,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "IPython": ("display/notebook.py",),
     "networkx": ("autodiff/", "plot/", "data/graphs.py"),
     "constriction": ("info/range_coding.py",),
-    "tokenizers": ("data/bpe.py", "data/tokenizer_json.py"),
+    "tokenizers": ("data/bpe.py", "data/tokenizer_json.py", "runs/export/scripts/tokenizer.py"),
     "sacrebleu": ("metrics/translation.py",),
     "polars": ("data/", "bench/"),
     "PIL": ("data/", "bench/", "lab/parts/"),

@@ -121,6 +121,7 @@ NO_VERDICT = {
     "CoordinateAxis": "an axis of a plot",
     "ExampleLayout": "how an example is laid out",
     "ScriptCheck": "a call of a script",
+    "LoopCheck": "calls of exported parts, one after another",
     "MetricDifference": "a difference with its p-value; what level it is held against is the reader's",
     "ModuleObjective": "a loss and metrics",
     "PermutationTest": "a p-value; what level it is held against is the reader's",

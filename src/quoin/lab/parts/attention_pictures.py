@@ -68,8 +68,8 @@ def draw_masked(
     the words that may be seen."""
     n, length = len(words), round(wall_at)
     axes = picture.axes((0, n), (0, 1), box=(86, 60, 360, 310), bare=True)
-    shares = [["−10⁶" if share < -1e5 else f"{share:.2f}" for share in row] for row in weights.tolist()]
-    axes.cells(weights, role=role, most=1.0, words=shares, rows=words)
+    written = [["−10⁶" if weight < -1e5 else f"{weight:.2f}" for weight in row] for row in weights.tolist()]
+    axes.cells(weights, role=role, most=1.0, words=written, rows=words)
     for column, word in enumerate(words):
         hidden = column >= length
         axes.text(column + 0.5, 0, word[:9], "faint" if hidden else "ink", anchor="middle", size=12, dy=16)

@@ -92,7 +92,9 @@ def encoder_parts(embedding: nn.Embedding, cell: nn.RNNBase) -> list[ExportPart]
     return parts
 
 
-def read_both_ways(opener: Opener, cell: nn.RNNBase, tokens: Tensor) -> tuple[Tensor, list[list[Tensor]]]:
+def read_both_ways(
+    opener: Opener, cell: nn.RNNBase, tokens: Int[Tensor, "batch length"]
+) -> tuple[Float[Tensor, "batch length both"], list[list[Float[Tensor, "_ batch hidden"]]]]:
     """The loop of scripts/recurrent.py over sequences of one length: the last layer's outputs, and each one's last
     states."""
     (x,), last = opener("embed")(tokens), []
