@@ -258,7 +258,7 @@ LOOKERS = {
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("looker", LOOKERS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_blocks_are_torchs_where_something_looks_on(name, looker, calls):
+def test_blocks_are_torchs_where_something_compiles_them_or_looks_on(name, looker, calls):
     make, make_plain, shape, _ = LARGE[name]
     block, plain, x = make(), make_plain(), numbers(*shape)
     plain.load_state_dict(block.state_dict())
