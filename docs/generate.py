@@ -115,7 +115,7 @@ def configuration(tutorials: Mapping[str, str]) -> dict:
         },
         {"Gallery": "gallery.md"},
         {"Recipes": "recipes/index.md"},
-        {"Benchmarks": [{"What is measured": "bench.md"}, {"What was found": "measured.md"}]},
+        {"Benchmarks": "bench.md"},
         {"API reference": "reference/index.md"},
         {
             "About": [

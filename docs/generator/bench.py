@@ -21,12 +21,10 @@ def bench_pages() -> dict[str, str]:
     """Path to Markdown."""
     page = "bench.md"
     gpu = href(page, "howto/gpu.md", "measured")
-    found = href(page, "measured.md")
     said = [f"<p>{HOW}</p>", "```sh\nquoin bench loop\n```"]
     said += [
         "<p>runs one of them and prints the table; <code>make bench</code> installs the peers and runs all. The "
-        f'numbers are those of your machine. <a href="{found}">What was found</a> has those of ours, and '
-        f'<a href="{gpu}">GPUs</a> those of a GPU.</p>'
+        f'numbers are those of your machine. What was measured on a GPU stands in <a href="{gpu}">GPUs</a>.</p>'
     ]
     parts = [heading("Benchmarks", 1), *said]
     order = sorted(BENCHMARKS, key=lambda each: each.group)
