@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from quoin.errors import UserError
-from quoin.layers import AvgPool2d, keeps_global_rng
+from quoin.layers import keeps_global_rng
 from quoin.models.image_init import ImageShape, check_image_model, init_image_weights
 from quoin.models.pretrained import Weights, load_renamed, read_safetensors
 from quoin.models.resnet import large_pool, large_stem, small_stem
@@ -139,7 +139,7 @@ def _transition(channels: int) -> nn.Sequential:
         "norm": nn.BatchNorm2d(channels),
         "relu": nn.ReLU(),
         "conv": nn.Conv2d(channels, channels // 2, 1, bias=False),
-        "pool": AvgPool2d(2),
+        "pool": nn.AvgPool2d(2),
     }
     return nn.Sequential(OrderedDict(layers))
 
