@@ -19,7 +19,7 @@ from torch import nn
 from commands import tried
 from process_group import SRC, free_port, in_processes
 from quoin.errors import UserError
-from quoin.runs import find_recipe
+from quoin.runs import find_recipe, launch
 from quoin.runs.processes import check_processes
 from quoin.train import DeviceContext, RunFolder, torch_as_it_was
 from quoin.train.data_parallel import _blocks
@@ -113,6 +113,28 @@ def test_blocks_are_the_outermost_of_lists_and_share_no_weight_with_others():
     last.weight = first.weight
     model = nn.ModuleDict({"layers": layers, "first": nn.Sequential(first, nn.Tanh()), "last": last})
     assert list(_blocks(model)) == [inner, layers[1]]
+
+
+@pytest.mark.parametrize(
+    ("commands", "cause"),
+    [
+        (["exit 1", "kill -9 $$"], 1),  # the first fails as it misses the second
+        (["kill -9 $$", "exit 1"], 0),
+        (["exit 1", "sleep 60"], 0),  # the second is ended by us
+        (["exit 0", "exit 130"], None),
+    ],
+)
+def test_the_process_that_was_killed_is_the_cause(commands, cause, monkeypatch):
+    monkeypatch.setattr(launch, "ENDS_WITHIN", 0.1)
+    started = [
+        launch._Process(rank, subprocess.Popen(["sh", "-c", f"exec 2> /dev/null; {words}"]), None)
+        for rank, words in enumerate(commands)
+    ]
+    if "sleep 60" not in commands:
+        for each in started:
+            each.process.wait()  # both have ended before anybody looks
+    failed = launch._wait(started, [])
+    assert (failed and failed.rank) == cause
 
 
 def test_what_several_processes_cannot_train_is_refused():

@@ -131,6 +131,7 @@ def _start(words: Sequence[str], rank: int, num_processes: int, port: int, told:
 def _wait(started: list[_Process], signals: list[int]) -> _Process | None:
     """Until all have ended; the one that failed first, if any did."""
     failed, handed_on, give_up = None, 0, float("inf")
+    ended_here: set[int] = set()
     while any(each.process.poll() is None for each in started):
         if len(signals) > handed_on:
             handed_on = len(signals)
@@ -145,12 +146,13 @@ def _wait(started: list[_Process], signals: list[int]) -> _Process | None:
         if time.monotonic() > give_up:
             for each in started:
                 if each.process.poll() is None:
+                    ended_here.add(each.rank)
                     each.process.kill()
         time.sleep(POLL_SECONDS)
-    # one that a signal ended is the cause, whoever was seen first
+    # One that a signal ended, and not from here, is the cause, whoever was seen first: the others fail as they miss it.
     ended = [each for each in started if each.process.returncode not in (0, 130)]
-    killed = [each for each in ended if each.process.returncode < 0 and each is failed]
-    return (killed or [failed] if failed in ended else ended or [None])[0]
+    killed = [each for each in ended if each.process.returncode < 0 and each.rank not in ended_here]
+    return (killed or ([failed] if failed in ended else ended) or [None])[0]
 
 
 def _say_how_it_ended(started: list[_Process], failed: _Process | None, run: str, *, interrupted: bool) -> int:
