@@ -83,7 +83,7 @@ def page(repeats: Repeats) -> dict[str, float]:
             with served(PAGE) as url:
                 tab.goto(url)
                 stage = tab.locator(".exhibit:has(input[type=range]) .stage")
-                stage.first.locator("svg").wait_for(timeout=120_000)
+                stage.first.locator("svg.quoin").first.wait_for(timeout=120_000)
                 ups.append(time.perf_counter() - began)
                 for number in range(MOVES):
                     moves.append(stage.nth(number % stage.count()).evaluate(MOVE))
