@@ -338,6 +338,8 @@ def test_what_is_kept_is_what_was_measured(tmp_path):
     [
         (["--page", "x.md"], "got no --keep"),
         (["--page", "nowhere/x.md", "--keep", "kept"], "no folder nowhere"),
+        (["--page", ".", "--keep", "kept"], "got a folder"),
+        (["--keep", __file__], "got a file"),
     ],
 )
 def test_a_page_is_refused_before_anything_is_measured(words, expected, tmp_path, monkeypatch):

@@ -48,6 +48,10 @@ def bench(parsed: argparse.Namespace) -> int:
 
     if parsed.page is not None and parsed.keep is None:
         raise UserError("--page tells when each benchmark was measured, got no --keep; name a folder for the results")
+    if parsed.keep is not None and parsed.keep.exists() and not parsed.keep.is_dir():
+        raise UserError(f"--keep {parsed.keep}: expected a folder for the results, got a file; name another")
+    if parsed.page is not None and parsed.page.is_dir():
+        raise UserError(f"--page {parsed.page}: expected a file to write, got a folder; name a file in it")
     if parsed.page is not None and not parsed.page.absolute().parent.is_dir():
         raise UserError(f"--page {parsed.page}: no folder {parsed.page.parent}; make it first")
     benchmarks = _on_this_machine(select_benchmarks(parsed.names), asked=bool(parsed.names))
